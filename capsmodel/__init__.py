@@ -1,0 +1,13 @@
+"""Capsule networks in plain PyTorch: parts, one tree of settings, training and prediction."""
+
+from capsmodel.config import TrainingConfig as TrainingConfig
+from capsmodel.config import build_model as build_model
+from capsmodel.config import num_parameters as num_parameters
+from capsmodel.parts import OneOf as OneOf
+from capsmodel.parts import Part as Part
+from capsmodel.parts import Settings as Settings
+from capsmodel.trained import Prediction as Prediction
+from capsmodel.trained import Trained as Trained
+from capsmodel.training import EpochMetrics as EpochMetrics
+from capsmodel.training import TestResult as TestResult
+from capsmodel.training import Training as Training

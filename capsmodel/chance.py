@@ -1,0 +1,16 @@
+"""All chance comes from here: generators that a seed and a purpose decide, never a global one."""
+
+import hashlib
+
+import torch
+
+
+def stream(seed: int, *purpose: str) -> torch.Generator:
+    """Return a fresh CPU generator that belongs to one purpose of one seed.
+
+    Streams of different purposes are independent, so an arm that draws more for one purpose
+    (random routing, augmentation) still sees the same weights and data order as its neighbours.
+    The generator lives on the CPU whatever the device, so that devices draw the same numbers.
+    """
+    digest = hashlib.sha256("/".join((str(seed), *purpose)).encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") >> 1)

@@ -1,0 +1,56 @@
+"""All settings that decide a training, as one tree of parts."""
+
+from typing import Annotated, ClassVar
+
+import torch
+from pydantic import Field
+
+from capsmodel.augmentation import AUGMENTATIONS, Augmentation, NoAugmentation
+from capsmodel.data import DATA_SETS, DataSet, Digits
+from capsmodel.losses import LOSSES, Loss, MarginLoss
+from capsmodel.models import MODELS, CapsNet, Model, Network
+from capsmodel.optimisers import OPTIMISERS, Adam, Optimiser
+from capsmodel.parts import OneOf, Settings
+from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping
+
+
+class TrainingConfig(Settings):
+    """All settings that decide a training; with a seed they decide its result.
+
+    Attributes:
+        data: Where images come from and how they are split.
+        augmentation: How training images are varied.
+        model: The network.
+        loss: What the lengths of its class capsules should be.
+        optimiser: How gradients move its weights.
+        stopping: When the training is done.
+        batch_size: Images a step; the last batch of an epoch may be smaller and is kept.
+    """
+
+    protocol_version: ClassVar[int] = 1
+    data: Annotated[DataSet, OneOf(DATA_SETS)] = Digits()
+    augmentation: Annotated[Augmentation, OneOf(AUGMENTATIONS)] = NoAugmentation()
+    model: Annotated[Model, OneOf(MODELS)] = CapsNet()
+    loss: Annotated[Loss, OneOf(LOSSES)] = MarginLoss()
+    optimiser: Annotated[Optimiser, OneOf(OPTIMISERS)] = Adam()
+    stopping: Annotated[Stopping, OneOf(STOPPINGS)] = FixedEpochs()
+    batch_size: Annotated[int, Field(ge=1)] = 128
+
+
+def build_model(config: TrainingConfig) -> Network:
+    """Return the network on the meta device: names and shapes of parameters without storage.
+
+    Raises:
+        ValueError: If the images of the data set are too small for the model.
+    """
+    with torch.device("meta"):
+        return config.model.build(config.data.image_shape, config.data.num_classes)
+
+
+def num_parameters(config: TrainingConfig) -> int:
+    """Return the number of trained values; neither data nor weights are allocated.
+
+    Raises:
+        ValueError: If the images of the data set are too small for the model.
+    """
+    return sum(parameter.numel() for parameter in build_model(config).parameters())

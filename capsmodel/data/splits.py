@@ -1,0 +1,41 @@
+"""Splits that keep the share of each class and depend on nothing but a seed."""
+
+import hashlib
+from collections.abc import Sequence
+
+
+def hold_out(labels: Sequence[int], num_held_out: int, seed: str) -> tuple[list[int], list[int]]:
+    """Return the indices kept and those held out, both ascending, classes in proportion.
+
+    The order within a class comes from hashes, not from a library's random numbers, so the split
+    stays the same with every version of every library.
+
+    Args:
+        labels: The class of each example.
+        num_held_out: How many to hold out, fewer than there are.
+        seed: Which split this is.
+    """
+    assert 0 <= num_held_out < len(labels)
+    members: dict[int, list[int]] = {label: [] for label in sorted(set(labels))}
+    for index, label in enumerate(labels):
+        members[label].append(index)
+    counts = _proportional([len(indices) for indices in members.values()], num_held_out)
+    held_out: set[int] = set()
+    for indices, count in zip(members.values(), counts, strict=True):
+        held_out.update(sorted(indices, key=lambda index: _rank(seed, index))[:count])
+    return [index for index in range(len(labels)) if index not in held_out], sorted(held_out)
+
+
+def _proportional(sizes: Sequence[int], total: int) -> list[int]:
+    """Return whole counts with the given total, by largest remainder."""
+    shares = [size * total for size in sizes]
+    counts = [share // sum(sizes) for share in shares]
+    remainders = [-(share % sum(sizes)) for share in shares]
+    by_remainder = sorted(range(len(sizes)), key=lambda place: (remainders[place], place))
+    for place in by_remainder[: total - sum(counts)]:
+        counts[place] += 1
+    return counts
+
+
+def _rank(seed: str, index: int) -> bytes:
+    return hashlib.sha256(f"{seed}/{index}".encode()).digest()

@@ -1,0 +1,54 @@
+"""Fully connected capsules: every input capsule votes for the pose of every output."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from capsmodel.layers.initialised import InitialisedModule
+from capsmodel.routing import Routing
+
+
+class Capsules(InitialisedModule):
+    """Each pair of an input and an output capsule has a matrix of its own; there is no bias.
+
+    Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, equation 2.
+    Difference: none. The authors' code adds a bias to each sum of votes.
+
+    Attributes:
+        weight: Matrices of shape [in_caps, in_pose, out_caps * pose].
+        routing: What makes poses of the votes.
+    """
+
+    def __init__(
+        self, in_shape: tuple[int, int], out_shape: tuple[int, int], routing: Routing
+    ) -> None:
+        """Take numbers and poses of the capsules as (in_caps, in_pose) and (out_caps, pose)."""
+        super().__init__()
+        self.out_shape = out_shape
+        self.routing = routing
+        self.weight = nn.Parameter(torch.empty(*in_shape, out_shape[0] * out_shape[1]))
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw the weights normally with a deviation of 0.1, as the authors' code does."""
+        nn.init.normal_(self.weight, std=0.1, generator=generator)
+
+    def forward(
+        self, poses: Float[Tensor, "batch in_caps in_pose"], generator: torch.Generator
+    ) -> Float[Tensor, "batch out_caps pose"]:
+        """Return the routed poses."""
+        return self.routing.route(self.votes(poses), generator=generator)
+
+    def votes(
+        self, poses: Float[Tensor, "batch in_caps in_pose"]
+    ) -> Float[Tensor, "batch in_caps out_caps pose"]:
+        """Return the pose of each output that each input predicts.
+
+        One matrix product an input, over the whole batch, then one copy into the order
+        [batch out_caps in_caps pose] in which routings read: far cheaper than a small product
+        for each image.
+        """
+        batch, in_caps, _ = poses.shape
+        out_caps, pose = self.out_shape
+        products = torch.bmm(poses.transpose(0, 1), self.weight)
+        by_output = products.view(in_caps, batch * out_caps, pose).transpose(0, 1).contiguous()
+        return by_output.view(batch, out_caps, in_caps, pose).transpose(1, 2)

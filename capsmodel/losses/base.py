@@ -1,0 +1,33 @@
+"""What every loss promises."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from capsmodel.parts import Part
+
+
+class Loss(Part, ABC):
+    """What the lengths of the class capsules should be.
+
+    `capsmodel.testing.LossContract` checks all that is promised here.
+    """
+
+    family: ClassVar[str] = "loss"
+
+    @abstractmethod
+    def loss(
+        self,
+        lengths: Float[Tensor, "batch classes"],
+        labels: Int[Tensor, " batch"],
+        progress: float,
+    ) -> Float[Tensor, ""]:
+        """Return the mean over the images, each judged on its own.
+
+        Args:
+            lengths: Belief in each class, in [0, 1].
+            labels: The true class of each image.
+            progress: Share of the training that is done, in [0, 1]: what schedules go by.
+        """

@@ -1,0 +1,32 @@
+"""Cross-entropy on the lengths of the class capsules."""
+
+from typing import Annotated, Literal
+
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from pydantic import Field
+from torch import Tensor
+
+from capsmodel.losses.base import Loss
+
+
+class CrossEntropy(Loss):
+    """The lengths, times a scale, are the logits of a softmax over the classes.
+
+    Lengths lie in [0, 1], so without a scale the loss of ten classes cannot fall below 1.46.
+
+    Attributes:
+        scale: What the lengths are multiplied by.
+    """
+
+    kind: Literal["cross_entropy"] = "cross_entropy"
+    scale: Annotated[float, Field(gt=0)] = 10.0
+
+    def loss(
+        self,
+        lengths: Float[Tensor, "batch classes"],
+        labels: Int[Tensor, " batch"],
+        progress: float,
+    ) -> Float[Tensor, ""]:
+        """Return the mean negative log-probability of the true class."""
+        return F.cross_entropy(lengths * self.scale, labels)

@@ -1,0 +1,61 @@
+"""The margin loss of the first capsule network."""
+
+from typing import Annotated, Literal, Self
+
+from jaxtyping import Float, Int
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from capsmodel.functional import one_hot
+from capsmodel.losses.base import Loss
+from capsmodel.losses.margin_schedule import MARGIN_SCHEDULES, ConstantMargins, MarginSchedule
+from capsmodel.parts import OneOf
+
+
+class MarginLoss(Loss):
+    """The true class should be longer than one margin, every other shorter than another.
+
+    Health: with ten classes and default settings a loss that stays at 3.645 means that every
+    capsule is saturated, one that stays at 0.81 that every capsule is dead.
+
+    Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, equation 4.
+    Difference: none. The authors' code takes the mean over the classes too and halves it, which
+    weighs the reconstruction 20 times as much against it.
+
+    Attributes:
+        positive_margin: Length that the true class should reach.
+        negative_margin: Length that the other classes should stay under, below
+            `positive_margin`.
+        down_weight: Weight of the other classes.
+        schedule: How the two margins move.
+    """
+
+    kind: Literal["margin"] = "margin"
+    positive_margin: Annotated[float, Field(gt=0, le=1)] = 0.9
+    negative_margin: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    down_weight: Annotated[float, Field(gt=0)] = 0.5
+    schedule: Annotated[MarginSchedule, OneOf(MARGIN_SCHEDULES)] = ConstantMargins()
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        if self.negative_margin >= self.positive_margin:
+            raise ValueError(
+                f"negative_margin must be below positive_margin, got {self.negative_margin} "
+                f"and {self.positive_margin}."
+            )
+        return self
+
+    def loss(
+        self,
+        lengths: Float[Tensor, "batch classes"],
+        labels: Int[Tensor, " batch"],
+        progress: float,
+    ) -> Float[Tensor, ""]:
+        """Return the sum over the classes of squared shortfalls, mean over the images."""
+        positive, negative = self.schedule.margins(
+            self.positive_margin, self.negative_margin, progress
+        )
+        too_short = (positive - lengths).clamp(min=0).square()
+        too_long = (lengths - negative).clamp(min=0).square() * self.down_weight
+        is_true = one_hot(labels, lengths.shape[1])
+        return too_short.where(is_true, too_long).sum(dim=1).mean()

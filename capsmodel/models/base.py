@@ -1,0 +1,77 @@
+"""What every model promises."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from capsmodel.chance import stream
+from capsmodel.layers import InitialisedModule
+from capsmodel.parts import Part
+
+
+class Outputs(NamedTuple):
+    """What a network says of a batch.
+
+    Attributes:
+        lengths: Belief in each class, in [0, 1].
+        reconstructions: Images with values in [0, 1], or None where the model draws none.
+    """
+
+    lengths: Float[Tensor, "batch classes"]
+    reconstructions: Float[Tensor, "batch channels height width"] | None
+
+
+class Network(nn.Module, ABC):
+    """A model as a module: its children are `InitialisedModule`s that hold all parameters."""
+
+    @abstractmethod
+    def forward(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Int[Tensor, " batch"] | None,
+        generator: torch.Generator,
+    ) -> Outputs:
+        """Return beliefs and reconstructions; each image is judged on its own.
+
+        Args:
+            images: Values in [0, 1].
+            labels: The class whose pose is drawn, in training the true one. None draws the
+                class with the longest pose.
+            generator: Source of all chance of the pass.
+        """
+
+    @abstractmethod
+    def penalty(
+        self, outputs: Outputs, images: Float[Tensor, "batch channels height width"]
+    ) -> Float[Tensor, ""]:
+        """Return what the model itself adds to the loss, mean over the images."""
+
+    def initialise(self, seed: int) -> None:
+        """Set every parameter in place; storage must be on the CPU.
+
+        Each child draws from a stream of its own name, so that arms of a sweep share the initial
+        weights of all children that they have in common.
+        """
+        for name, child in self.named_children():
+            cast(InitialisedModule, child).initialise(stream(seed, "initialisation", name))
+
+
+class Model(Part, ABC):
+    """A whole network from images to lengths of class capsules."""
+
+    family: ClassVar[str] = "model"
+
+    @abstractmethod
+    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> Network:
+        """Return the network, its parameters not yet set.
+
+        Args:
+            image_shape: Channels, height, width.
+            num_classes: Number of class capsules.
+
+        Raises:
+            ValueError: If images of this shape are too small for the model.
+        """

@@ -1,0 +1,73 @@
+"""Dynamic routing: votes flow to the outputs that already agree with them."""
+
+from typing import Annotated, Literal
+
+import torch
+from jaxtyping import Float
+from pydantic import Field
+from torch import Tensor
+
+from capsmodel.functional import squash
+from capsmodel.routing.base import Routing, output_first, share_out
+
+
+class DynamicRouting(Routing):
+    """Routing by agreement.
+
+    Attributes:
+        iterations: Rounds of sharing. One round shares every vote equally.
+    """
+
+    kind: Literal["dynamic"] = "dynamic"
+    iterations: Annotated[int, Field(ge=1, le=100)] = 3
+
+    def route(
+        self,
+        votes: Float[Tensor, "batch in_caps out_caps pose"],
+        *,
+        generator: torch.Generator | None,
+    ) -> Float[Tensor, "batch out_caps pose"]:
+        """Return the poses on which the votes agree; the generator is not used."""
+        return route_by_agreement(votes, iterations=self.iterations)
+
+
+def route_by_agreement(
+    votes: Float[Tensor, "batch in_caps out_caps pose"], *, iterations: int
+) -> Float[Tensor, "batch out_caps pose"]:
+    """Send each input capsule's vote to the outputs that already agree with it.
+
+    Every round shares each input among the outputs (softmax over `out_caps`), adds up the shared
+    votes, and raises the share of outputs whose pose points the way the vote does. Gradients flow
+    through every round, so the backward pass keeps the shares of each one. Time grows with
+    `iterations * votes.numel()`.
+
+    Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, procedure 1.
+    Difference: the last update of the logits is left out, as nothing reads it. The logits start
+    at zero, so they are at all times the products of the votes with the sum of all earlier poses:
+    that sum is kept in their place.
+
+    Args:
+        votes: Output pose that each input capsule predicts.
+        iterations: Rounds of sharing, at least 1.
+
+    Returns:
+        One pose an output, of length below 1.
+    """
+    grouped = output_first(votes)
+    poses = squash(grouped.sum(dim=2) / grouped.shape[1])
+    agreed = poses
+    for _ in range(iterations - 1):
+        poses = squash(share_out(grouped, _couplings(grouped, agreed)))
+        agreed = agreed + poses
+    return poses
+
+
+def _couplings(
+    votes: Float[Tensor, "batch out_caps in_caps pose"],
+    agreed: Float[Tensor, "batch out_caps pose"],
+) -> Float[Tensor, "batch out_caps in_caps"]:
+    batch, out_caps, in_caps, pose = votes.shape
+    rows = agreed.reshape(batch * out_caps, 1, pose)
+    # This order of the product is several times faster than votes @ agreed in MKL.
+    logits = torch.bmm(rows, votes.view(-1, in_caps, pose).transpose(1, 2))
+    return logits.view(batch, out_caps, in_caps).softmax(dim=1)

@@ -1,0 +1,136 @@
+"""Safetensors files that are checked by their header before anything is read, and never unpickled.
+
+The header's metadata holds one JSON object under one key, with a `schema_version`.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+_METADATA_KEY = "capsmodel"
+_MAX_HEADER_BYTES = 1 << 26
+_DTYPES = {"F32": torch.float32, "U8": torch.uint8}
+
+
+class TensorSpec(NamedTuple):
+    """What a tensor must be: its type and shape."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+
+
+def layout_of(tensors: Mapping[str, Tensor]) -> dict[str, TensorSpec]:
+    """Return type and shape of each tensor, which may lie on the meta device."""
+    return {name: TensorSpec(value.dtype, tuple(value.shape)) for name, value in tensors.items()}
+
+
+def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+    """Write tensors and JSON facts as one file, all of it or nothing.
+
+    The file is written beside its place under a name of this process, flushed to the disk, then
+    moved: a reader sees the old file or the new one whole, whenever the writer dies.
+    """
+    on_cpu = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    content = safetensors.torch.save(on_cpu, metadata={_METADATA_KEY: json.dumps(dict(facts))})
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
+    with unfinished.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+
+
+def read(
+    path: Path, layout: Mapping[str, TensorSpec], schema_version: int
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return the tensors and the JSON facts of a file that has exactly the layout given.
+
+    Raises:
+        ValueError: If the file is not a safetensors file, has another schema version, or holds
+            other tensors; found in the header, before any tensor is allocated.
+        OSError: If the file cannot be read.
+    """
+    header = _header(path)
+    facts = _facts(path, header)
+    if facts.get("schema_version") != schema_version:
+        raise ValueError(
+            f"{path} has schema version {facts.get('schema_version')!r}, expected "
+            f"{schema_version}: read it with the release that wrote it."
+        )
+    _check(path, header, layout)
+    try:
+        return safetensors.torch.load_file(path), facts
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"{path} is damaged: {error}.") from error
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """Return the JSON facts of a file from its header alone.
+
+    Raises:
+        ValueError: If the file is not one that `write` made.
+        OSError: If the file cannot be read.
+    """
+    return _facts(path, _header(path))
+
+
+def _header(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        if not 2 <= size <= _MAX_HEADER_BYTES:
+            raise ValueError(f"{path} is no safetensors file: its header would have {size} bytes.")
+        text = file.read(size)
+    try:
+        header = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{path} is no safetensors file: its header is no JSON.") from error
+    except RecursionError as error:
+        raise ValueError(f"{path} is no safetensors file: its header nests too deep.") from error
+    if not isinstance(header, dict):
+        raise ValueError(f"{path} is no safetensors file: its header is no JSON object.")
+    return cast(dict[str, Any], header)
+
+
+def _facts(path: Path, header: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        facts = json.loads(header["__metadata__"][_METADATA_KEY])
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} was not written by capsmodel: its metadata is not.") from error
+    if not isinstance(facts, dict):
+        raise ValueError(f"{path} was not written by capsmodel: its metadata is no JSON object.")
+    return cast(dict[str, Any], facts)
+
+
+def _check(path: Path, header: Mapping[str, Any], layout: Mapping[str, TensorSpec]) -> None:
+    found = header.keys() - {"__metadata__"}
+    if missing := sorted(layout.keys() - found):
+        raise ValueError(f"{path} does not fit the config: {missing[0]} is missing.")
+    if unknown := sorted(found - layout.keys()):
+        raise ValueError(
+            f"{path} does not fit the config: it holds {unknown[0]!r}, which the config has not."
+        )
+    for name, expected in layout.items():
+        spec = _spec(header[name])
+        if spec != expected:
+            raise ValueError(
+                f"{path} does not fit the config: {name} is {_words(spec)}, expected "
+                f"{_words(expected)}."
+            )
+
+
+def _spec(entry: Any) -> TensorSpec | None:
+    try:
+        return TensorSpec(_DTYPES[entry["dtype"]], tuple(entry["shape"]))
+    except (KeyError, TypeError):
+        return None
+
+
+def _words(spec: TensorSpec | None) -> str:
+    return f"{spec.dtype} of shape {list(spec.shape)}" if spec else "of a type that is not used"

@@ -1,0 +1,119 @@
+"""A trained network, ready to predict."""
+
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from capsmodel import tensor_file
+from capsmodel.chance import stream
+from capsmodel.config import TrainingConfig, build_model
+from capsmodel.models import Network, Outputs
+
+EVALUATION_BATCH_SIZE = 256
+"""Fixed, so that a result cannot depend on the batch size of the training."""
+
+_SCHEMA_VERSION = 1
+
+
+class Prediction(NamedTuple):
+    """What a trained network says of images.
+
+    Attributes:
+        classes: The class of the longest capsule.
+        lengths: Belief in each class, in [0, 1].
+        reconstructions: Images drawn from the winner's pose, or None without a decoder.
+    """
+
+    classes: Int[Tensor, " batch"]
+    lengths: Float[Tensor, "batch classes"]
+    reconstructions: Float[Tensor, "batch channels height width"] | None
+
+
+class Trained:
+    """A trained network, ready to predict.
+
+    Attributes:
+        config: Settings it was trained with.
+        seed: Seed it was trained with.
+        device: Where it lies.
+    """
+
+    def __init__(
+        self, config: TrainingConfig, seed: int, device: torch.device, network: Network
+    ) -> None:
+        """Take a network on its device; `Training.trained` and `Trained.load` make one."""
+        self.config = config
+        self.seed = seed
+        self.device = device
+        self._network = network.eval()
+
+    def predict(self, images: Tensor | np.ndarray) -> Prediction:
+        """Return classes, capsule lengths and reconstructions of images.
+
+        Args:
+            images: Values from 0 to 1 as [batch channels height width], [channels height width],
+                or [height width] where there is one channel; a tensor or an array.
+
+        Raises:
+            ValueError: If the images have another size or other values.
+        """
+        batch = self._checked(images)
+        with torch.inference_mode():
+            outputs = [self._outputs(part) for part in batch.split(EVALUATION_BATCH_SIZE)]
+        lengths = torch.cat([output.lengths for output in outputs])
+        drawn = [o.reconstructions for o in outputs if o.reconstructions is not None]
+        return Prediction(lengths.argmax(dim=1), lengths, torch.cat(drawn) if drawn else None)
+
+    def save(self, path: Path) -> None:
+        """Write the weights as a safetensors file, all of it or nothing."""
+        facts = {"schema_version": _SCHEMA_VERSION}
+        tensor_file.write(path, self._network.state_dict(), facts)
+
+    @classmethod
+    def load(
+        cls, path: Path, config: TrainingConfig, seed: int, device: str | torch.device = "cpu"
+    ) -> Self:
+        """Return the network of a weights file, its settings and its seed.
+
+        Raises:
+            ValueError: If the file's tensors are not those of the config's model; found in its
+                header, before anything is allocated.
+            OSError: If the file cannot be read.
+        """
+        network = build_model(config)
+        layout = tensor_file.layout_of(network.state_dict())
+        tensors, _ = tensor_file.read(path, layout, _SCHEMA_VERSION)
+        network.to_empty(device=device).load_state_dict(tensors)
+        return cls(config, seed, torch.device(device), network)
+
+    def _outputs(self, images: Tensor) -> Outputs:
+        return self._network(images, None, evaluation_chance(self.seed))
+
+    def _checked(self, images: Tensor | np.ndarray) -> Tensor:
+        batch = torch.as_tensor(images)
+        shape = self.config.data.image_shape
+        given = list(batch.shape)
+        if batch.ndim == 2 and shape[0] == 1:
+            batch = batch.unsqueeze(0)
+        if batch.ndim == 3:
+            batch = batch.unsqueeze(0)
+        if batch.ndim != 4 or tuple(batch.shape[1:]) != shape or len(batch) == 0:
+            raise ValueError(
+                f"Images of shape {given} do not fit this network: hand in [batch, "
+                f"{', '.join(map(str, shape))}] (channels, height, width) with at least one image."
+            )
+        if not batch.is_floating_point() or not bool(((batch >= 0) & (batch <= 1)).all()):
+            raise ValueError(
+                f"Images must be floating-point numbers from 0 to 1, got {batch.dtype} from "
+                f"{batch.min().item()} to {batch.max().item()}: divide by the largest grey value."
+            )
+        return batch.to(self.device, torch.float32)
+
+
+def evaluation_chance(seed: int) -> torch.Generator:
+    """Return the chance of one evaluation pass: the same for every batch of a trial."""
+    return stream(seed, "routing", "evaluation")
