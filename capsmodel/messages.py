@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
@@ -32,14 +32,8 @@ def allowed(field: FieldInfo) -> str:
         return "one of " + ", ".join(kind_of(part) for part in family.members)
     annotation: Any = field.annotation
     for extra in field.metadata:
-        annotation = _annotated(annotation, extra)
+        annotation = Annotated[annotation, extra]
     return _in_words(TypeAdapter[Any](annotation).json_schema())
-
-
-def _annotated(annotation: Any, extra: Any) -> Any:
-    from typing import Annotated
-
-    return Annotated[annotation, extra]
 
 
 def _in_words(schema: Mapping[str, Any]) -> str:
@@ -54,12 +48,14 @@ def _in_words(schema: Mapping[str, Any]) -> str:
     }.get(str(schema.get("type")), "a valid value")
     if schema.get("type") == "array" and "items" in schema:
         noun = f"a list, each {_in_words(schema['items'])}"
+    lowest = "from" if "maximum" in schema else "at least"
+    highest = "to" if "minimum" in schema else "at most"
     bounds = [
         f"{word} {schema[key]:g}"
         for key, word in (
-            ("minimum", "from"),
+            ("minimum", lowest),
             ("exclusiveMinimum", "above"),
-            ("maximum", "to"),
+            ("maximum", highest),
             ("exclusiveMaximum", "below"),
         )
         if key in schema

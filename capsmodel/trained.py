@@ -1,7 +1,7 @@
 """A trained network, ready to predict."""
 
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -76,7 +76,7 @@ class Trained:
     @classmethod
     def load(
         cls, path: Path, config: TrainingConfig, seed: int, device: str | torch.device = "cpu"
-    ) -> Self:
+    ) -> "Trained":
         """Return the network of a weights file, its settings and its seed.
 
         Raises:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -158,7 +158,7 @@ class Training:
     @classmethod
     def restore(
         cls, path: Path, config: TrainingConfig, seed: int, device: str | torch.device = "cpu"
-    ) -> Self:
+    ) -> "Training":
         """Return the training that `save` wrote, ready for its next epoch.
 
         Raises:

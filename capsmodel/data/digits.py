@@ -2,7 +2,7 @@
 
 import hashlib
 from functools import cache
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 import torch
@@ -60,8 +60,8 @@ def _raw() -> tuple[np.ndarray, np.ndarray]:
     """Read the pixels, whole numbers from 0 to 16, and the labels once a process."""
     from sklearn.datasets import load_digits  # slow to import, and planning needs no data
 
-    bunch = load_digits()
-    return bunch.data.astype(np.uint8), bunch.target.astype(np.uint8)
+    pixels, labels = cast(tuple[np.ndarray, np.ndarray], load_digits(return_X_y=True))
+    return pixels.astype(np.uint8), labels.astype(np.uint8)
 
 
 def _take(whole: Images, indices: torch.Tensor, device: str | torch.device) -> Images:

@@ -1,6 +1,6 @@
 """The margin loss of the first capsule network."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from jaxtyping import Float, Int
 from pydantic import Field, model_validator
@@ -37,7 +37,7 @@ class MarginLoss(Loss):
     schedule: Annotated[MarginSchedule, OneOf(MARGIN_SCHEDULES)] = ConstantMargins()
 
     @model_validator(mode="after")
-    def _check_order(self) -> Self:
+    def _check_order(self) -> "MarginLoss":
         if self.negative_margin >= self.positive_margin:
             raise ValueError(
                 f"negative_margin must be below positive_margin, got {self.negative_margin} "

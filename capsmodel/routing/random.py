@@ -1,6 +1,6 @@
 """Random routing: the control whose couplings know nothing of the votes."""
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -32,7 +32,7 @@ class RandomRouting(Routing):
     high: Annotated[float, Field(gt=0)] = 1.2
 
     @model_validator(mode="after")
-    def _check_order(self) -> Self:
+    def _check_order(self) -> "RandomRouting":
         if self.low >= self.high:
             raise ValueError(f"low must be below high, got low {self.low} and high {self.high}.")
         return self

@@ -1,0 +1,7 @@
+"""Contract tests: subclass one, give it a fixture with your part, and it inherits the laws.
+
+They need pytest, which is not installed with the package.
+"""
+
+from capsmodel.testing.loss_contract import LossContract as LossContract
+from capsmodel.testing.routing_contract import RoutingContract as RoutingContract

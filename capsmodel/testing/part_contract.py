@@ -1,0 +1,39 @@
+"""The laws of every part."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from capsmodel.parts import Part, kind_of
+
+
+class PartContract:
+    """What records and trial keys need of every part."""
+
+    @pytest.fixture
+    def part(self) -> Part:
+        """Return the part under test; a contract of a family says which."""
+        raise NotImplementedError("Override the fixture `part`.")
+
+    def test_it_comes_back_equal_from_json(self, part: Part) -> None:
+        """A record holds a part as JSON."""
+        assert type(part).model_validate_json(part.model_dump_json()) == part
+
+    def test_its_json_names_its_kind(self, part: Part) -> None:
+        """A kind is all that tells members of a family apart."""
+        assert json.loads(part.model_dump_json())["kind"] == kind_of(type(part))
+
+    def test_it_has_a_default_for_every_setting(self, part: Part) -> None:
+        """A part can be named by its kind alone."""
+        assert type(part).model_validate({}).kind == part.kind
+
+    def test_it_cannot_be_changed(self, part: Part) -> None:
+        """An arm stays what it was when its key was made."""
+        with pytest.raises(ValidationError):
+            part.kind = "other"
+
+    def test_it_refuses_settings_that_it_does_not_know(self, part: Part) -> None:
+        """A misspelt setting is an error."""
+        with pytest.raises(ValidationError):
+            type(part).model_validate({"kind": part.kind, "no_such_setting": 1})

@@ -1,0 +1,63 @@
+import subprocess
+import sys
+
+import pytest
+from pydantic import ValidationError
+
+from capsmodel import TrainingConfig, build_model, num_parameters
+from capsmodel.augmentation import Shift
+from capsmodel.losses import CrossEntropy
+from capsmodel.routing import RandomRouting
+from tests.capsmodel.small_config import small_config, small_model
+
+
+def test_a_config_comes_back_equal_from_json() -> None:
+    config = small_config(
+        model=small_model(routing=RandomRouting(low=0.5)),
+        loss=CrossEntropy(scale=3.0),
+        augmentation=Shift(pixels=1),
+    )
+    assert TrainingConfig.model_validate_json(config.model_dump_json()) == config
+
+
+def test_the_defaults_name_every_part_that_may_have_alternatives() -> None:
+    kinds = {
+        name: value["kind"]
+        for name, value in TrainingConfig().model_dump(mode="json").items()
+        if isinstance(value, dict)
+    }
+    assert kinds == {
+        "data": "digits",
+        "augmentation": "none",
+        "model": "capsnet",
+        "loss": "margin",
+        "optimiser": "adam",
+        "stopping": "fixed_epochs",
+    }
+
+
+def test_a_model_is_built_without_storage() -> None:
+    assert all(parameter.is_meta for parameter in build_model(small_config()).parameters())
+
+
+def test_parameters_are_counted() -> None:
+    convolution = 8 * 9 + 8
+    primary = 8 * 8 * 9 + 8
+    capsules = (2 * 4) * 4 * (10 * 4)  # two types at 2 x 2 places
+    decoder = 40 * 16 + 16 + 16 * 64 + 64
+    assert num_parameters(small_config()) == convolution + primary + capsules + decoder
+
+
+def test_images_too_small_for_the_model_are_refused_when_it_is_built() -> None:
+    with pytest.raises(ValueError, match="does not fit 8 pixels"):
+        num_parameters(TrainingConfig())
+
+
+def test_a_batch_has_at_least_one_image() -> None:
+    with pytest.raises(ValidationError):
+        TrainingConfig(batch_size=0)
+
+
+def test_settings_are_known_without_loading_the_library_of_the_data() -> None:
+    program = "import sys, capsmodel; sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -1,0 +1,62 @@
+"""Every member of every family keeps its family's contract."""
+
+import pytest
+
+from capsmodel.augmentation import AUGMENTATIONS
+from capsmodel.data import DATA_SETS
+from capsmodel.losses import LOSSES, MARGIN_SCHEDULES, Loss
+from capsmodel.models import MODELS
+from capsmodel.optimisers import LEARNING_RATE_SCHEDULES, OPTIMISERS
+from capsmodel.parts import Part, kind_of
+from capsmodel.reconstruction import RECONSTRUCTIONS
+from capsmodel.routing import ROUTINGS, DynamicRouting, Routing
+from capsmodel.stopping import STOPPINGS
+from capsmodel.testing import LossContract, RoutingContract
+from capsmodel.testing.part_contract import PartContract
+
+FAMILIES: tuple[tuple[type[Part], ...], ...] = (
+    AUGMENTATIONS,
+    DATA_SETS,
+    LEARNING_RATE_SCHEDULES,
+    LOSSES,
+    MARGIN_SCHEDULES,
+    MODELS,
+    OPTIMISERS,
+    RECONSTRUCTIONS,
+    ROUTINGS,
+    STOPPINGS,
+)
+OTHER_PARTS = [part for family in FAMILIES for part in family if family not in (LOSSES, ROUTINGS)]
+
+
+class TestRoutings(RoutingContract):
+    @pytest.fixture(params=ROUTINGS, ids=kind_of)
+    def routing(self, request: pytest.FixtureRequest) -> Routing:
+        return request.param()
+
+
+class TestOneIteration(RoutingContract):
+    @pytest.fixture
+    def routing(self) -> Routing:
+        return DynamicRouting(iterations=1)
+
+
+class TestLosses(LossContract):
+    @pytest.fixture(params=LOSSES, ids=kind_of)
+    def loss(self, request: pytest.FixtureRequest) -> Loss:
+        return request.param()
+
+
+class TestOtherParts(PartContract):
+    @pytest.fixture(params=OTHER_PARTS, ids=lambda part: f"{part.family}-{kind_of(part)}")
+    def part(self, request: pytest.FixtureRequest) -> Part:
+        return request.param()
+
+
+@pytest.mark.parametrize("members", FAMILIES, ids=lambda members: members[0].family)
+def test_kinds_of_a_family_are_distinct(members: tuple[type[Part], ...]) -> None:
+    assert len({kind_of(member) for member in members}) == len(members)
+
+
+def test_families_have_distinct_names() -> None:
+    assert len({members[0].family for members in FAMILIES}) == len(FAMILIES)
