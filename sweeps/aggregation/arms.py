@@ -1,0 +1,99 @@
+"""A sweep's arms with their trials put in place: what tables, figures and rankings start from."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sweeps.records import Manifest, ManifestArm, Outcome, TrialRecord
+
+CellState = Literal["counted", "failed", "diverged", "missing", "unfinished"]
+
+
+@dataclass(frozen=True)
+class ArmResults:
+    """One arm and the record of each of its seeds, None where there is none.
+
+    Attributes:
+        trials: In the order of the manifest's seeds.
+    """
+
+    arm: ManifestArm
+    is_baseline: bool
+    trials: dict[int, TrialRecord | None]
+
+    @property
+    def counted(self) -> dict[int, TrialRecord]:
+        """The finished trials with a finite test error, by seed."""
+        return {
+            seed: trial
+            for seed, trial in self.trials.items()
+            if trial is not None and trial.is_counted
+        }
+
+    @property
+    def test_errors(self) -> dict[int, float]:
+        """Test error of each counted trial in percent, by seed."""
+        return {seed: 100 * (trial.test_error or 0.0) for seed, trial in self.counted.items()}
+
+    @property
+    def validation_errors(self) -> dict[int, float]:
+        """Last-epoch validation error of each finished trial as a fraction, by seed.
+
+        All that ranking may see: whether a trial enters does not depend on its test error.
+        """
+        return {
+            seed: trial.validation_error
+            for seed, trial in self.trials.items()
+            if trial is not None
+            and trial.outcome is Outcome.FINISHED
+            and trial.validation_error is not None
+            and math.isfinite(trial.validation_error)
+        }
+
+    def count(self, state: CellState) -> int:
+        """Return how many of the arm's cells are in a state."""
+        return sum(cell_state(trial) == state for trial in self.trials.values())
+
+
+def arm_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[ArmResults, ...]:
+    """Return the arms in the manifest's order, each with its trials.
+
+    Args:
+        manifest: Says which trial key stands at which place.
+        records: By trial key, in any order; others than the manifest's are ignored.
+    """
+    keys = manifest.cell_keys()
+    return tuple(
+        ArmResults(
+            arm=arm,
+            is_baseline=arm.name == manifest.baseline,
+            trials={seed: records.get(keys[arm.name, seed]) for seed in manifest.seeds},
+        )
+        for arm in manifest.arms
+    )
+
+
+def cell_state(trial: TrialRecord | None) -> CellState:
+    """Return what a table may do with a cell: count its trial, or say why it cannot."""
+    if trial is None:
+        return "missing"
+    if trial.is_counted:
+        return "counted"
+    if trial.outcome is Outcome.DIVERGED:
+        return "diverged"
+    if trial.outcome in {Outcome.FAILED, Outcome.FINISHED}:
+        return "failed"
+    return "unfinished"
+
+
+def cell_reason(trial: TrialRecord | None) -> str:
+    """Return why a cell does not count, empty where nothing more is known."""
+    if trial is None:
+        return ""
+    if trial.outcome is Outcome.FINISHED and not trial.is_counted:
+        return "finished without a finite test error"
+    if cell_state(trial) == "unfinished":
+        after = f"{trial.outcome} after {trial.epochs} epoch{'s' * (trial.epochs != 1)}"
+        return f"{after}: {trial.reason}" if trial.reason else after
+    return trial.reason

@@ -1,0 +1,184 @@
+"""The ablation figure: each arm's mean test error with its interval, the baseline as a line."""
+
+import io
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from sweeps.aggregation.arms import ArmResults, arm_results
+from sweeps.aggregation.plain_text import one_line, shortened
+from sweeps.aggregation.statistics import Interval, mean_interval
+from sweeps.records import Manifest, TrialRecord
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ImageFormat = Literal["png", "svg"]
+
+_ARM_COLOUR = "#0072B2"  # of the palette of Okabe and Ito, told apart by the colour-blind
+_BASELINE_COLOUR = "#D55E00"
+_QUIET_COLOUR = "#5A5A5A"
+_WIDTH_INCHES = 6.8
+_LINE_CHARACTERS = 30
+_STYLE: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "svg.hashsalt": "capsweep",  # fixed ids, so that equal results give equal files
+    "svg.fonttype": "path",
+}
+
+
+def ablation_figure(
+    manifest: Manifest, records: Mapping[str, TrialRecord], image_format: ImageFormat
+) -> bytes:
+    """Return the figure as PNG or SVG, byte for byte the same for the same results.
+
+    A dot is an arm's mean, the bar its 95 % t interval, faint points are the seeds. The line is
+    the baseline's mean, the band its interval. Arms stand in the manifest's order.
+    """
+    import matplotlib  # here, as it takes half a second to import
+    from matplotlib.figure import Figure
+
+    arms = arm_results(manifest, records)
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()  # no settings of the user's own enter
+        for setting, value in _STYLE.items():
+            matplotlib.rcParams[cast(Any, setting)] = value
+        labels = [_label(arm) for arm in arms]
+        height = 1.35 + sum(0.2 + 0.13 * label.count("\n") + 0.1 for label in labels)
+        figure = Figure(figsize=(_WIDTH_INCHES, height), layout="constrained")
+        axes = figure.add_subplot()
+        _draw_arms(axes, arms)
+        _dress(axes, labels, manifest)
+        _draw_legend(figure, arms)
+        buffer = io.BytesIO()
+        nothing = {"Software": None} if image_format == "png" else {"Date": None, "Creator": None}
+        figure.savefig(buffer, format=image_format, dpi=200, metadata=nothing)
+    return buffer.getvalue()
+
+
+def _draw_arms(axes: "Axes", arms: Sequence[ArmResults]) -> None:
+    for place, arm in enumerate(arms):
+        interval = mean_interval(arm.test_errors.values())
+        colour = _BASELINE_COLOUR if arm.is_baseline else _ARM_COLOUR
+        if arm.is_baseline:
+            _draw_baseline(axes, interval)
+        if interval.mean is None:
+            axes.text(
+                0.01,
+                place,
+                _gap_text(arm),
+                transform=axes.get_yaxis_transform(),
+                va="center",
+                style="italic",
+                color=_QUIET_COLOUR,
+                fontsize=8,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
+                parse_math=False,
+            )
+            continue
+        _draw_seeds(axes, place, list(arm.test_errors.values()), colour)
+        ends = None if interval.half_width is None else [[interval.half_width]] * 2
+        axes.errorbar(
+            [interval.mean],
+            [place],
+            xerr=ends,
+            fmt="s" if arm.is_baseline else "o",
+            color=colour,
+            markersize=5.5,
+            markeredgecolor="white",
+            markeredgewidth=0.6,
+            elinewidth=1.5,
+            capsize=3,
+            capthick=1.5,
+            zorder=4,
+        )
+
+
+def _draw_seeds(axes: "Axes", place: int, seeds: Sequence[float], colour: str) -> None:
+    if len(seeds) > 1:  # a single one is its own mean
+        below = [place + 0.22] * len(seeds)
+        axes.scatter(seeds, below, s=15, color=colour, alpha=0.35, lw=0, zorder=3)
+
+
+def _draw_baseline(axes: "Axes", interval: Interval) -> None:
+    if interval.mean is None:
+        return
+    axes.axvline(interval.mean, color=_BASELINE_COLOUR, lw=1, ls=(0, (4, 3)), zorder=2)
+    if interval.low is not None and interval.high is not None:
+        axes.axvspan(interval.low, interval.high, color=_BASELINE_COLOUR, alpha=0.1, lw=0, zorder=1)
+
+
+def _dress(axes: "Axes", labels: Sequence[str], manifest: Manifest) -> None:
+    axes.set_yticks(range(len(labels)), labels)
+    for label in axes.get_yticklabels():
+        label.set_parse_math(False)  # a dollar in a name is a dollar
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", color="#DDDDDD", lw=0.6)
+    axes.set_axisbelow(True)
+    left, right = axes.get_xlim()
+    axes.set_xlim(max(left, -0.02 * right), right)  # no error is below 0
+    axes.set_xlabel("Test error (%)")
+    axes.set_title(
+        f"{manifest.sweep}: test error by arm", loc="left", fontsize=10, parse_math=False
+    )
+
+
+def _draw_legend(figure: "Figure", arms: Sequence[ArmResults]) -> None:
+    from matplotlib.lines import Line2D
+
+    seeds = len(arms[0].trials)
+    mean: dict[str, Any] = {"color": _ARM_COLOUR, "marker": "o", "markersize": 5.5}
+    has_interval = any(len(arm.counted) > 1 for arm in arms)
+    entries = [
+        Line2D([], [], lw=1.5 if has_interval else 0, **mean),
+        Line2D([], [], color=_BASELINE_COLOUR, marker="s", markersize=5.5, lw=1, ls=(0, (4, 3))),
+    ]
+    texts = [
+        "mean, 95 % t interval" if has_interval else "one seed, no interval",
+        "baseline, interval as a band" if has_interval else "baseline",
+    ]
+    if seeds > 1:
+        entries.insert(1, Line2D([], [], color=_ARM_COLOUR, marker="o", ms=4, lw=0, alpha=0.35))
+        texts.insert(1, f"single seeds (n = {seeds} unless noted)")
+    figure.legend(
+        entries,
+        texts,
+        loc="outside lower center",
+        ncols=len(texts),
+        frameon=False,
+        fontsize=8,
+        handletextpad=0.5,
+        columnspacing=1.6,
+    )
+
+
+def _label(arm: ArmResults) -> str:
+    """Return the arm's name in at most two lines, with n where cells are not counted."""
+    name = _drawable(one_line(arm.arm.name))
+    lines = textwrap.wrap(name, _LINE_CHARACTERS, break_long_words=True) or [name]
+    if len(lines) > 2:
+        lines = [lines[0], shortened(" ".join(lines[1:]), _LINE_CHARACTERS)]
+    planned, counted = len(arm.trials), len(arm.counted)
+    if 0 < counted < planned:
+        lines[-1] += f" (n = {counted})"
+    return "\n".join(lines)
+
+
+def _gap_text(arm: ArmResults) -> str:
+    states = ("failed", "diverged", "missing", "unfinished")
+    counts = [(arm.count(state), state) for state in states]
+    return "no result: " + ", ".join(f"{count} {state}" for count, state in counts if count)
+
+
+def _drawable(text: str) -> str:
+    """Return the text with a question mark for each character that the font does not hold."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    glyphs = get_font(findfont(FontProperties(family="DejaVu Sans"))).get_charmap()
+    return "".join(character if ord(character) in glyphs else "?" for character in text)

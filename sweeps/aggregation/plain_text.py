@@ -1,0 +1,28 @@
+"""Text from records made fit for one line of any output."""
+
+import unicodedata
+
+_SPACES = {"Zs", "Zl", "Zp"}
+_UNSHOWABLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
+
+
+def one_line(text: str) -> str:
+    """Return the text on one line, without characters that act instead of showing.
+
+    Line breaks, tabs and odd spaces become single spaces. Control characters, direction marks and
+    lone surrogates, with which a text could forge what surrounds it, become a replacement sign.
+    """
+    return " ".join("".join(_shown(character) for character in text).split())
+
+
+def shortened(text: str, largest: int) -> str:
+    """Return the text on one line, cut with an ellipsis if it is longer than `largest`."""
+    line = one_line(text)
+    return line if len(line) <= largest else line[: largest - 3].rstrip() + "..."
+
+
+def _shown(character: str) -> str:
+    category = unicodedata.category(character)
+    if category in _SPACES or character in "\t\n\r\v\f\x85":
+        return " "
+    return "\ufffd" if category in _UNSHOWABLE else character

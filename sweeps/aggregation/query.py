@@ -1,0 +1,211 @@
+"""Questions to the records, from Python: trials, the best configurations, one trial, its model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sweeps.aggregation.arms import ArmResults, arm_results
+from sweeps.aggregation.models import load_trained
+from sweeps.aggregation.statistics import Interval, mean_interval
+from sweeps.aggregation.store import CurvePoint, RecordStore
+from sweeps.aggregation.trials import trial_rows
+from sweeps.errors import BadInput
+from sweeps.records import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from capsmodel.trained import Trained
+
+_WHOLE_NUMBERS = ("epochs", "num_parameters", "peak_memory_bytes", "threads")
+_NUMBERS = ("train_loss", "validation_loss", "validation_error", "test_error", "duration_seconds")
+
+
+@dataclass(frozen=True)
+class RankedTrial:
+    """A finished trial as ranking sees it, without test figures."""
+
+    trial_key: str
+    seed: int
+    validation_error: float
+
+
+@dataclass(frozen=True)
+class BestConfig:
+    """An arm with its place among the others.
+
+    Attributes:
+        rank: From 1, by mean validation error.
+        config: The full training config as plain JSON values, without the seed.
+        validation_error: Mean last-epoch validation error, a fraction, with its t interval.
+        num_trials: Finished trials that the mean rests on.
+        num_planned: Trials that the sweep plans of this arm.
+        trials: Those trials, the lowest validation error first.
+    """
+
+    rank: int
+    arm: str
+    config: Json
+    validation_error: Interval
+    num_trials: int
+    num_planned: int
+    trials: tuple[RankedTrial, ...]
+    store: RecordStore = field(repr=False, compare=False)
+
+    def load_model(
+        self, seed: int | None = None, parts: Sequence[type[Any]] = (), device: str = "cpu"
+    ) -> "Trained":
+        """Return the trained model of one seed of this arm, ready to predict.
+
+        Args:
+            seed: None takes the seed with the lowest last-epoch validation error.
+            parts: Classes of the user's own parts that the config names.
+            device: Where the weights go.
+
+        Raises:
+            BadInput: If no finished trial has that seed, its weights are missing or do not fit
+                the config, or the config names a part that is not given.
+        """
+        by_seed = {trial.seed: trial for trial in self.trials}
+        if seed is not None and seed not in by_seed:
+            known = ", ".join(str(known) for known in sorted(by_seed))
+            raise BadInput(
+                f"Arm '{self.arm}' has no finished trial with seed {seed}. Finished: {known}."
+            )
+        chosen = self.trials[0] if seed is None else by_seed[seed]
+        record = self.store.records([chosen.trial_key]).get(chosen.trial_key)
+        if record is None:
+            raise BadInput(f"The record of trial {chosen.trial_key} is no longer there.")
+        weights = self.store.artifact(record, ARTIFACT_WEIGHTS)
+        return load_trained(weights, self.config, seed=chosen.seed, parts=parts, device=device)
+
+
+@dataclass(frozen=True)
+class TrialView:
+    """One trial closely.
+
+    Attributes:
+        config: Its full training config.
+        curve: Its epochs, in order.
+        weights: Where its weights lie (path or address), None where it has not finished.
+    """
+
+    record: TrialRecord
+    config: Json
+    curve: tuple[CurvePoint, ...]
+    weights: str | None
+
+
+def trials(
+    name: str, tracking_uri: str | None = None, storage: str | None = None
+) -> "pd.DataFrame":
+    """Return a frame with one row a trial of the sweep, arms and seeds in the sweep's order.
+
+    Cells without a record are rows with the outcome "missing". Errors are fractions.
+
+    Args:
+        name: The sweep's name.
+        tracking_uri: Where records are; by default as the command line finds it.
+        storage: Folder of the embedded store.
+
+    Raises:
+        BadInput: If there is no such sweep or store.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    import pandas as pd  # here, so that other questions do not wait for it
+
+    store = open_store(tracking_uri, storage)
+    manifest = store.manifest(name)
+    frame = pd.DataFrame(trial_rows(manifest, store.records(manifest.cell_keys().values())))
+    types = dict.fromkeys(_WHOLE_NUMBERS, "Int64") | dict.fromkeys(_NUMBERS, "float64")
+    return frame.astype(types)
+
+
+def best_configs(
+    name: str,
+    tracking_uri: str | None = None,
+    storage: str | None = None,
+    count: int | None = None,
+) -> list[BestConfig]:
+    """Return the sweep's arms, the lowest mean last-epoch validation error first.
+
+    Test figures play no part. Only finished trials enter; an arm without any is left out. Equal
+    means keep the sweep's order.
+
+    Args:
+        name: The sweep's name.
+        tracking_uri: Where records are; by default as the command line finds it.
+        storage: Folder of the embedded store.
+        count: How many to return; None returns all.
+
+    Raises:
+        BadInput: If there is no such sweep or store, or `count` is below 1.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    if count is not None and count < 1:
+        raise BadInput(f"At least one configuration is asked for, given was {count}.")
+    store = open_store(tracking_uri, storage)
+    manifest = store.manifest(name)
+    arms = arm_results(manifest, store.records(manifest.cell_keys().values()))
+    ranked = sorted(
+        ((mean, arm) for arm in arms if (mean := _mean_validation_error(arm)) is not None),
+        key=lambda pair: pair[0],
+    )
+    return [_best_config(rank, arm, store) for rank, (_, arm) in enumerate(ranked[:count], start=1)]
+
+
+def show(trial: str, tracking_uri: str | None = None, storage: str | None = None) -> TrialView:
+    """Return one trial's record, config, curve and where its weights lie.
+
+    Args:
+        trial: The first characters of its trial key, or its MLflow run id.
+        tracking_uri: Where records are; by default as the command line finds it.
+        storage: Folder of the embedded store.
+
+    Raises:
+        BadInput: If no trial, or more than one, answers to it.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    store = open_store(tracking_uri, storage)
+    record = store.find(trial)
+    return TrialView(
+        record=record,
+        config=store.config(record),
+        curve=tuple(store.curve(record)),
+        weights=store.location(record, ARTIFACT_WEIGHTS)
+        if record.outcome is Outcome.FINISHED
+        else None,
+    )
+
+
+def open_store(tracking_uri: str | None, storage: str | None) -> RecordStore:
+    """Return the store that is meant: given, from the environment, or the embedded default."""
+    from sweeps.locations import resolve_tracking_uri
+
+    return RecordStore(resolve_tracking_uri(tracking_uri, storage))
+
+
+def _mean_validation_error(arm: ArmResults) -> float | None:
+    return mean_interval(arm.validation_errors.values()).mean
+
+
+def _best_config(rank: int, arm: ArmResults, store: RecordStore) -> BestConfig:
+    errors = arm.validation_errors
+    ranked = sorted(
+        (
+            RankedTrial(trial.trial_key, seed, errors[seed])
+            for seed, trial in arm.trials.items()
+            if trial is not None and seed in errors
+        ),
+        key=lambda trial: trial.validation_error,
+    )
+    return BestConfig(
+        rank=rank,
+        arm=arm.arm.name,
+        config=arm.arm.config,
+        validation_error=mean_interval(errors.values()),
+        num_trials=len(errors),
+        num_planned=len(arm.trials),
+        trials=tuple(ranked),
+        store=store,
+    )

@@ -1,0 +1,135 @@
+"""A sweep's report: tables and figures as files, and as artifacts of its parent run."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sweeps.aggregation.ablation import ablation_table
+from sweeps.aggregation.connection import answering, connect
+from sweeps.aggregation.cost import cost_table
+from sweeps.aggregation.csv_text import to_csv
+from sweeps.aggregation.figures import ablation_figure
+from sweeps.aggregation.latex import to_latex
+from sweeps.aggregation.markdown import to_markdown
+from sweeps.aggregation.store import RecordStore
+from sweeps.aggregation.table import Table
+from sweeps.aggregation.trials import trials_csv
+from sweeps.errors import BadInput
+from sweeps.records import SLUG, Manifest, TrialRecord
+
+_RESERVED = ("cost", "trials")
+_ARTIFACT_FOLDER = "report"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was written.
+
+    Attributes:
+        paths: All files, in the order in which they were written.
+        table: The first table that the sweep declares.
+        cost: What its trials took.
+    """
+
+    paths: tuple[Path, ...]
+    table: Table
+    cost: Table
+
+
+def write_report(store: RecordStore, sweep: str, folder: Path = Path("reports")) -> Report:
+    """Rebuild a sweep's tables and figures from manifest and records, under `folder/<sweep>/`.
+
+    Result files hold only what trial keys decide; what trials took stands in `cost.*`. Each file
+    appears whole or not at all; older ones are replaced.
+
+    Raises:
+        BadInput: If there is no such sweep, a name is no slug, or the folder cannot be written.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    manifest = store.manifest(sweep)
+    records = store.records(manifest.cell_keys().values())
+    _check_names(manifest)
+    tables = [ablation_table(manifest, records, table.name) for table in manifest.tables]
+    cost = cost_table(manifest, records)
+    target = _make_folder(folder, manifest.sweep)
+    paths: list[Path] = []
+    for name, content in _files(manifest, records, tables, cost):
+        _write(target / name, content)
+        paths.append(target / name)
+    return Report(tuple(paths), tables[0], cost)
+
+
+def publish_report(tracking_uri: str, parent_id: str, report: Report) -> None:
+    """Upload the report's files to the sweep's parent run, under `report/`.
+
+    The only function of this package that writes to the tracking store.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    client = connect(tracking_uri)
+    with answering(tracking_uri):
+        for path in report.paths:
+            client.log_artifact(parent_id, str(path), _ARTIFACT_FOLDER)
+
+
+def _files(
+    manifest: Manifest, records: Mapping[str, TrialRecord], tables: list[Table], cost: Table
+) -> Iterator[tuple[str, bytes]]:
+    for table in tables:
+        yield f"{table.name}.md", to_markdown(table).encode()
+        yield f"{table.name}.csv", to_csv(table).encode()
+        yield f"{table.name}.tex", to_latex(table).encode()
+        yield f"{table.name}.png", ablation_figure(manifest, records, "png")
+        yield f"{table.name}.svg", ablation_figure(manifest, records, "svg")
+    yield "trials.csv", trials_csv(manifest, records).encode()
+    yield "cost.md", to_markdown(cost).encode()
+    yield "cost.csv", to_csv(cost).encode()
+
+
+def _check_names(manifest: Manifest) -> None:
+    """Hold every name that becomes a path against the slug once more, here where it does."""
+    names = [table.name for table in manifest.tables]
+    for name in (manifest.sweep, *names):
+        if not SLUG.fullmatch(name):
+            raise BadInput(f"'{name}' cannot be a file's name: it must match {SLUG.pattern}.")
+    for name in names:
+        if name in _RESERVED or names.count(name) > 1:
+            raise BadInput(
+                f"Two tables of sweep '{manifest.sweep}' would be written to '{name}': "
+                f"each needs a name of its own, other than {' and '.join(_RESERVED)}."
+            )
+    if not names:
+        raise BadInput(f"Sweep '{manifest.sweep}' declares no table.")
+
+
+def _make_folder(folder: Path, sweep: str) -> Path:
+    target = folder / sweep
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    if not target.resolve().is_relative_to(folder.resolve()):
+        raise BadInput(f"{target} leads out of {folder}: remove that link, or report elsewhere.")
+    return target
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise _unwritable(path.parent, error) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(scratch).chmod(0o644)
+        Path(scratch).replace(path)
+    except OSError as error:
+        Path(scratch).unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> BadInput:
+    return BadInput(f"{path} cannot be written: {error.strerror}. Choose another folder.")

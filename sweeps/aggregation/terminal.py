@@ -1,0 +1,27 @@
+"""Tables for a terminal."""
+
+import rich.box
+from rich.console import Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from sweeps.aggregation.plain_text import one_line
+from sweeps.aggregation.table import Table, shown
+
+
+def to_rich(table: Table, with_notes: bool = True) -> RenderableType:
+    """Return what a rich console prints. Texts stand as they are: markup in them is not obeyed."""
+    table = shown(table)
+    grid = RichTable(
+        title=Text(one_line(table.title), style="bold"),
+        title_justify="left",
+        box=rich.box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for column in table.columns:
+        grid.add_column(Text(column.title), justify=column.align, overflow="fold")
+    for row in table.rows:
+        grid.add_row(*(Text(cell.text, style="bold" if cell.is_bold else "") for cell in row))
+    if not with_notes:
+        return grid
+    return Group(grid, *(Text(one_line(note), style="dim") for note in table.notes))
