@@ -14,6 +14,8 @@ class CrossEntropy(Loss):
     """The lengths, times a scale, are the logits of a softmax over the classes.
 
     Lengths lie in [0, 1], so without a scale the loss of ten classes cannot fall below 1.46.
+    The default was chosen on validation images of the digits (8 seeds, 15 epochs): error 0.6 % at
+    scales 5 and 10, 0.8 % at 1, 2.4 % at 20.
 
     Attributes:
         scale: What the lengths are multiplied by.

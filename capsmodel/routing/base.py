@@ -34,8 +34,8 @@ class Routing(Part, ABC):
         """Return one pose an output, its length at most 1: the belief that the output is there.
 
         Args:
-            votes: Output pose that each input capsule predicts. They lie in memory as
-                [batch out_caps in_caps pose]: `votes.transpose(1, 2)` is contiguous.
+            votes: Output pose that each input capsule predicts. From a capsule layer they lie in
+                memory as [batch out_caps in_caps pose]: `votes.transpose(1, 2)` is contiguous.
             generator: Source of all chance. In training it is the trial's own, which goes on from
                 call to call; in evaluation each call gets a fresh one of the trial's seed. None
                 is enough for a routing without chance.

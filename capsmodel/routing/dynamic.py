@@ -1,6 +1,6 @@
 """Dynamic routing: votes flow to the outputs that already agree with them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
 import torch
 from jaxtyping import Float
@@ -57,17 +57,52 @@ def route_by_agreement(
     poses = squash(grouped.sum(dim=2) / grouped.shape[1])
     agreed = poses
     for _ in range(iterations - 1):
-        poses = squash(share_out(grouped, _couplings(grouped, agreed)))
+        poses = squash(_Sharing.share(grouped, agreed))
         agreed = agreed + poses
     return poses
 
 
-def _couplings(
+class _Sharing(torch.autograd.Function):
+    """Share the votes by their agreement with earlier poses, with a gradient written by hand.
+
+    Both parts of the gradient of the votes, through the sum and through the couplings, are outer
+    products of a row over `in_caps` with a row over `pose`, so one matrix product makes them
+    together. Automatic differentiation would write a tensor as large as the votes for each.
+    """
+
+    @staticmethod
+    def share(
+        votes: Float[Tensor, "batch out_caps in_caps pose"],
+        agreed: Float[Tensor, "batch out_caps pose"],
+    ) -> Float[Tensor, "batch out_caps pose"]:
+        """Return each output's sum of its shares of the votes."""
+        return cast(Tensor, _Sharing.apply(votes, agreed))
+
+    @staticmethod
+    def forward(ctx: Any, votes: Tensor, agreed: Tensor) -> Tensor:
+        couplings = _agreement(votes, agreed).softmax(dim=1)
+        ctx.save_for_backward(votes, agreed, couplings)
+        return share_out(votes, couplings)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
+        (gradient,) = gradients
+        votes, agreed, couplings = cast(tuple[Tensor, Tensor, Tensor], ctx.saved_tensors)
+        of_couplings = _agreement(votes, gradient)
+        mean = (couplings * of_couplings).sum(dim=1, keepdim=True)
+        of_logits = couplings * (of_couplings - mean)
+        rows = torch.stack([couplings, of_logits], dim=-1).flatten(0, 1)
+        columns = torch.stack([gradient, agreed], dim=-2).flatten(0, 1)
+        of_votes = torch.bmm(rows, columns).view_as(votes)
+        return of_votes, share_out(votes, of_logits)
+
+
+def _agreement(
     votes: Float[Tensor, "batch out_caps in_caps pose"],
-    agreed: Float[Tensor, "batch out_caps pose"],
+    poses: Float[Tensor, "batch out_caps pose"],
 ) -> Float[Tensor, "batch out_caps in_caps"]:
     batch, out_caps, in_caps, pose = votes.shape
-    rows = agreed.reshape(batch * out_caps, 1, pose)
-    # This order of the product is several times faster than votes @ agreed in MKL.
-    logits = torch.bmm(rows, votes.view(-1, in_caps, pose).transpose(1, 2))
-    return logits.view(batch, out_caps, in_caps).softmax(dim=1)
+    rows = poses.reshape(batch * out_caps, 1, pose)
+    # This order of the product is several times faster than votes @ poses in MKL.
+    products = torch.bmm(rows, votes.view(-1, in_caps, pose).transpose(1, 2))
+    return products.view(batch, out_caps, in_caps)

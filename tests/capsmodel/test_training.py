@@ -16,6 +16,8 @@ from capsmodel import EpochMetrics, Training, TrainingConfig, tensor_file
 from capsmodel.augmentation import Shift
 from capsmodel.data import DataSplits, Digits, Images
 from capsmodel.losses import Loss, MarginLoss
+from capsmodel.models import CapsNet
+from capsmodel.models.capsnet import CapsuleNetwork
 from capsmodel.optimisers import Adam
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.routing import DynamicRouting, RandomRouting, UniformRouting
@@ -151,6 +153,51 @@ class ProgressLoss(Loss):
     ) -> Float[Tensor, ""]:
         self.seen.append(progress)
         return MarginLoss().loss(lengths, labels, progress)
+
+
+class LossOfOne(Loss):
+    kind: Literal["one"] = "one"
+
+    def loss(
+        self,
+        lengths: Float[Tensor, "batch classes"],
+        labels: Int[Tensor, " batch"],
+        progress: float,
+    ) -> Float[Tensor, ""]:
+        return 1 + 0 * lengths.sum()
+
+
+def test_an_epochs_losses_are_means_over_its_images_not_its_batches() -> None:
+    model = small_model(reconstruction=NoReconstruction())
+    metrics = next(iter(Training(small_config(loss=LossOfOne(), model=model), seed=0)))
+    assert metrics.train_loss == pytest.approx(1)
+    assert metrics.validation_loss == pytest.approx(1)
+
+
+class MaskRecordingCapsNet(CapsNet):
+    kind: Literal["mask_recording"] = "mask_recording"
+    seen: ClassVar[list[Tensor | None]] = []
+
+    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> CapsuleNetwork:
+        network = super().build(image_shape, num_classes)
+        network.register_forward_pre_hook(lambda _, inputs: self.seen.append(inputs[1]))
+        return network
+
+
+def test_reconstructions_are_masked_by_the_true_label_in_training_and_validation() -> None:
+    MaskRecordingCapsNet.seen.clear()
+    settings = small_model().model_dump(mode="json") | {"kind": "mask_recording"}
+    model = MaskRecordingCapsNet.model_validate(settings)
+    training = Training(small_config(model=model), seed=0)
+    next(iter(training))
+    assert len(MaskRecordingCapsNet.seen) == 7 + 1
+    masks = [mask for mask in MaskRecordingCapsNet.seen if mask is not None]
+    data = Digits().load("cpu")
+    assert sorted(torch.cat(masks[:7]).tolist()) == sorted(data.train.labels.tolist())
+    assert torch.equal(masks[7], data.validation.labels)
+    MaskRecordingCapsNet.seen.clear()
+    training.trained().predict(data.test.images)
+    assert MaskRecordingCapsNet.seen == [None, None]
 
 
 def labels_seen(config: TrainingConfig, seed: int) -> list[list[int]]:
