@@ -1,0 +1,54 @@
+"""The named sweeps of this package, found by file name and read without being imported."""
+
+import ast
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from search_spaces.sweep import Sweep
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A named sweep.
+
+    Attributes:
+        name: What `capsweep run` takes.
+        summary: The first line of its file's docstring.
+    """
+
+    name: str
+    summary: str
+
+
+def named_sweeps(folder: Path = Path(__file__).parent) -> list[Entry]:
+    """Return the named sweeps, by name. Nothing is imported: their files are only read."""
+    found: list[Entry] = []
+    for path in sorted(folder.glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if any(_defines_sweep(statement) for statement in tree.body):
+            docstring = ast.get_docstring(tree) or ""
+            found.append(Entry(path.stem, docstring.partition("\n")[0]))
+    return found
+
+
+def named_sweep(name: str) -> "Sweep":
+    """Return a named sweep.
+
+    Raises:
+        ValueError: If there is none of this name, with the nearest that is.
+    """
+    names = [entry.name for entry in named_sweeps()]
+    if name not in names:
+        from capsmodel.messages import unknown
+
+        raise ValueError(unknown("sweep", name, names))
+    return cast("Sweep", importlib.import_module(f"search_spaces.{name}").SWEEP)
+
+
+def _defines_sweep(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Assign) and any(
+        isinstance(target, ast.Name) and target.id == "SWEEP" for target in statement.targets
+    )

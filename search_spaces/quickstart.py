@@ -1,0 +1,49 @@
+"""Which choices of a small capsule network matter on 8x8 digits? Minutes on a laptop.
+
+One baseline, and arms that each change one thing: how votes are routed, whether the image is
+reconstructed, which loss is used. `uniform` and `random` are the controls that any claim about
+routing has to beat.
+"""
+
+from capsmodel.config import TrainingConfig
+from capsmodel.data import Digits
+from capsmodel.models import CapsNet
+from capsmodel.optimisers import Adam
+from capsmodel.reconstruction import FullyConnectedDecoder
+from capsmodel.stopping import FixedEpochs
+from search_spaces.design import ListedArms
+from search_spaces.sweep import Sweep
+
+SWEEP = Sweep(
+    name="quickstart",
+    description="Routing, reconstruction and loss of a small capsule network on digits.",
+    base=TrainingConfig(
+        data=Digits(),
+        model=CapsNet(
+            conv_channels=64,
+            conv_kernel=3,
+            conv_padding=1,
+            primary_types=8,
+            primary_dim=8,
+            primary_kernel=3,
+            primary_stride=2,
+            reconstruction=FullyConnectedDecoder(hidden=(128,)),
+        ),
+        optimiser=Adam(learning_rate=3e-3),
+        stopping=FixedEpochs(epochs=15),
+        batch_size=32,
+    ),
+    plan=ListedArms(
+        baseline="routing, 3 iterations",
+        arms={
+            "routing, 3 iterations": {},
+            "routing, 2 iterations": {"model.routing.iterations": 2},
+            "routing, 1 iteration": {"model.routing.iterations": 1},
+            "uniform routing": {"model.routing": "uniform"},
+            "random routing": {"model.routing": "random"},
+            "no reconstruction": {"model.reconstruction": "none"},
+            "cross-entropy loss": {"loss": "cross_entropy"},
+        },
+    ),
+    seeds=(0, 1, 2),
+)

@@ -1,0 +1,83 @@
+"""The version of a user's own part: a hash of its code, blind to comments and docstrings."""
+
+import ast
+import hashlib
+import json
+from typing import Any
+
+
+def part_version(text: str, class_name: str) -> str:
+    """Return 16 hexadecimal digits that change with the class or anything of its file it reaches.
+
+    Comments, docstrings, formatting and the rest of the file (arms, seeds) do not enter.
+
+    Args:
+        text: The file's source.
+        class_name: A class at the top level of the file.
+    """
+    definitions = _definitions(ast.parse(text))
+    reached = _reached(class_name, definitions)
+    tree = {name: [_plain(node) for node in definitions[name]] for name in sorted(reached)}
+    return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _definitions(module: ast.Module) -> dict[str, list[ast.stmt]]:
+    """Return the statements that give each module-level name its value."""
+    found: dict[str, list[ast.stmt]] = {}
+    for statement in module.body:
+        for name in _names_bound(statement):
+            found.setdefault(name, []).append(statement)
+    return found
+
+
+def _names_bound(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {statement.name}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name.partition(".")[0] for alias in statement.names}
+    return {
+        node.id
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+
+
+def _reached(start: str, definitions: dict[str, list[ast.stmt]]) -> set[str]:
+    reached: set[str] = set()
+    waiting = [start]
+    while waiting:
+        name = waiting.pop()
+        if name in reached or name not in definitions:
+            continue
+        reached.add(name)
+        for statement in definitions[name]:
+            waiting.extend(node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
+    return reached
+
+
+def _plain(node: Any) -> Any:
+    """Turn a syntax tree into JSON that is the same in every version of Python."""
+    if isinstance(node, ast.AST):
+        fields = {name: _plain(value) for name, value in ast.iter_fields(node) if value}
+        fields.pop("ctx", None)
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            fields["body"] = [_plain(statement) for statement in _without_docstring(node.body)]
+        return {type(node).__name__: fields, **_falsy_constant(node)}
+    if isinstance(node, list):
+        return [_plain(item) for item in node]  # pyright: ignore[reportUnknownVariableType]
+    return node if isinstance(node, str | int | float | bool) else repr(node)
+
+
+def _falsy_constant(node: ast.AST) -> dict[str, str]:
+    """Keep 0, "", False and None apart: an empty field is left out elsewhere."""
+    return {"value": repr(node.value)} if isinstance(node, ast.Constant) else {}
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    first = body[0] if body else None
+    is_text = (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    )
+    return body[1:] if is_text else body

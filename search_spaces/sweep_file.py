@@ -1,0 +1,112 @@
+"""A user's own sweep: one Python file anywhere, with parts of their own in it.
+
+The file's text travels to the workers and runs there under a module name made from its hash.
+"""
+
+import ast
+import hashlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from pydantic import ValidationError
+
+from capsmodel.messages import explain
+from capsmodel.parts import Part
+from search_spaces.source_version import part_version
+from search_spaces.sweep import Sweep
+
+
+def sweep_from_file(path: Path) -> tuple[Sweep, str]:
+    """Return the sweep that a file defines as `SWEEP`, and the file's text.
+
+    Raises:
+        ValueError: In one sentence, if the file cannot be read or run, imports a neighbouring
+            file, or defines no sweep.
+    """
+    if not path.is_file():
+        raise ValueError(f"There is no sweep file '{path}'.")
+    text = path.read_text(encoding="utf-8")
+    _refuse_neighbours(text, path)
+    module = module_from_text(text, str(path))
+    sweep = getattr(module, "SWEEP", None)
+    if not isinstance(sweep, Sweep):
+        raise ValueError(f"{path} defines no sweep: assign one, SWEEP = Sweep(...).")
+    return sweep, text
+
+
+def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
+    """Run a sweep file's text as a module, once a process, and version the parts it declares.
+
+    Raises:
+        ValueError: In one sentence, if it raises.
+    """
+    name = "capsweep_sweep_" + hashlib.sha256(text.encode()).hexdigest()[:16]
+    if name in sys.modules:
+        return sys.modules[name]
+    module = ModuleType(name)
+    module.__file__ = filename
+    sys.modules[name] = module
+    try:
+        exec(compile(text, filename, "exec"), module.__dict__)  # the user's own file, on their word
+    except BaseException as error:
+        del sys.modules[name]
+        if not isinstance(error, Exception):
+            raise
+        raise ValueError(f"{filename} cannot be run: {_one_line(error)}") from error
+    for part in own_parts(module):
+        part.protocol_version = part_version(text, part.__name__)
+    return module
+
+
+def own_parts(module: ModuleType) -> tuple[type[Part], ...]:
+    """Return the parts that a module itself defines and that have a kind."""
+    return tuple(
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Part)
+        and value.__module__ == module.__name__
+        and value.model_fields["kind"].default is not None
+    )
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return explain(error)
+    return f"{type(error).__name__}: {error}".replace("\n", " ")
+
+
+def _refuse_neighbours(text: str, path: Path) -> None:
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise ValueError(
+            f"{path} is not valid Python: line {error.lineno}: {error.msg}."
+        ) from error
+    for name in _imported(tree):
+        beside = (path.parent / f"{name}.py", path.parent / name / "__init__.py")
+        if name == "" or (any(file.exists() for file in beside) and not _installed(name, path)):
+            raise ValueError(
+                f"{path} imports a neighbouring file ('{name or '.'}'), which the workers do not "
+                f"have: put it into the sweep's own file, or install it as a package."
+            )
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    """Return the top-level names a file imports, "" for a relative import."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names.add("" if node.level else (node.module or "").partition(".")[0])
+    return names
+
+
+def _installed(name: str, path: Path) -> bool:
+    """Return whether an import would find it elsewhere than beside the file."""
+    spec = importlib.util.find_spec(name)
+    origin = Path(spec.origin).resolve() if spec and spec.origin and spec.has_location else None
+    return spec is not None and (origin is None or path.parent.resolve() not in origin.parents)

@@ -1,0 +1,65 @@
+"""The trial key: a hash of all that decides a trial's result, and of nothing else."""
+
+import hashlib
+import json
+from typing import Any, cast
+
+from capsmodel.config import TrainingConfig
+from capsmodel.parts import Part, Settings
+
+
+def trial_key(config: TrainingConfig, seed: int) -> str:
+    """Return 20 hexadecimal digits that are equal exactly where two trials give one result.
+
+    Only what differs from the defaults enters, so a new setting leaves every old key as it was.
+    """
+    text = json.dumps(identity(config, seed), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def identity(config: TrainingConfig, seed: int) -> dict[str, Any]:
+    """Return what a trial key is the hash of, as plain JSON values."""
+    found: dict[str, Any] = {
+        "settings": differences(config),
+        "seed": seed,
+        "data": config.data.fingerprint,
+    }
+    if versions := protocol_versions(config):
+        found["versions"] = versions
+    return found
+
+
+def differences(settings: Settings) -> dict[str, Any]:
+    """Return the settings that differ from their defaults.
+
+    A part equal to its field's default is left out whole; any other is written with its kind and
+    those of its fields that differ from its own class's defaults.
+    """
+    found: dict[str, Any] = {}
+    for name, field in type(settings).model_fields.items():
+        value = getattr(settings, name)
+        if name == "kind" or (not field.is_required() and value == field.get_default()):
+            continue
+        if isinstance(value, Part):
+            found[name] = {"kind": value.kind, **differences(value)}
+        else:
+            found[name] = settings.model_dump(mode="json", include={name})[name]
+    return found
+
+
+def protocol_versions(config: TrainingConfig) -> dict[str, int | str]:
+    """Return the version of each part in use where it is not 1, by its path."""
+    found: dict[str, int | str] = {}
+    if config.protocol_version != 1:
+        found["training"] = config.protocol_version
+    _collect_versions(config, "", found)
+    return found
+
+
+def _collect_versions(settings: Settings, prefix: str, found: dict[str, int | str]) -> None:
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, Part):
+            if value.protocol_version != 1:
+                found[prefix + name] = cast("int | str", value.protocol_version)
+            _collect_versions(value, f"{prefix}{name}.", found)

@@ -1,0 +1,51 @@
+"""Sweeps over capsule networks that lose nothing, and the tables rebuilt from their records.
+
+    sweeps.run("quickstart")            train what is missing, record it, rebuild the table
+    sweeps.plan("quickstart")           say what that would do
+    sweeps.best_configs("quickstart")   the arms, best first by validation error
+    sweeps.trials("quickstart")         a pandas frame, one row a trial
+
+Names are loaded when they are first used, so that reading records loads neither torch nor ray.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sweeps.aggregation.query import BestConfig as BestConfig
+    from sweeps.aggregation.query import TrialView as TrialView
+    from sweeps.aggregation.query import best_configs as best_configs
+    from sweeps.aggregation.query import show as show
+    from sweeps.aggregation.query import trials as trials
+    from sweeps.errors import BadInput as BadInput
+    from sweeps.errors import StoreUnreachable as StoreUnreachable
+    from sweeps.errors import SweepError as SweepError
+    from sweeps.execution.launch import SweepResult as SweepResult
+    from sweeps.execution.run import plan as plan
+    from sweeps.execution.run import run as run
+    from sweeps.execution.survey import Plan as Plan
+
+_HOMES = {
+    "BadInput": "sweeps.errors",
+    "BestConfig": "sweeps.aggregation.query",
+    "Plan": "sweeps.execution.survey",
+    "StoreUnreachable": "sweeps.errors",
+    "SweepError": "sweeps.errors",
+    "SweepResult": "sweeps.execution.launch",
+    "TrialView": "sweeps.aggregation.query",
+    "best_configs": "sweeps.aggregation.query",
+    "plan": "sweeps.execution.run",
+    "run": "sweeps.execution.run",
+    "show": "sweeps.aggregation.query",
+    "trials": "sweeps.aggregation.query",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605 - the homes are the one list
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its home."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sweeps' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

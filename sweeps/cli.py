@@ -1,0 +1,246 @@
+"""The command line: reads words, calls what Python users call, prints what comes back.
+
+Nothing heavy is imported before a command needs it: `--help` loads neither torch, ray nor mlflow.
+"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sweeps.errors import SweepError
+
+if TYPE_CHECKING:
+    from sweeps.execution.options import LaunchArguments
+
+app = typer.Typer(
+    help="Sweeps over capsule networks that lose nothing, and tables rebuilt from their records.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+SweepArgument = Annotated[
+    str, typer.Argument(metavar="SWEEP", help="A named sweep, or the path of a file with one.")
+]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a launched sweep.")]
+StorageOption = Annotated[
+    Path | None,
+    typer.Option(envvar="CAPSWEEP_STORAGE", help="Storage folder [default: ./capsweep-store]."),
+]
+TrackingOption = Annotated[
+    str | None,
+    typer.Option(
+        envvar="CAPSWEEP_TRACKING_URI",
+        help="MLflow tracking store [default: the SQLite file in the storage folder].",
+    ),
+]
+RenameOption = Annotated[str | None, typer.Option("--name", help="Record it under this name.")]
+SeedsOption = Annotated[
+    str | None, typer.Option(help="Seeds instead of the sweep's: a list and ranges, 0,1,2 or 0-4.")
+]
+AddSeedsOption = Annotated[
+    str | None, typer.Option(help="Seeds besides those that the launched sweep has.")
+]
+EpochsOption = Annotated[int | None, typer.Option(help="Epochs of a full training.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help="Change a setting of every arm."),
+]
+CpusOption = Annotated[int, typer.Option(help="Cores and threads of each trial.")]
+GpusOption = Annotated[
+    float | None, typer.Option(help="GPUs of each trial [default: 1 where Ray sees one, else 0].")
+]
+ConcurrentOption = Annotated[
+    int | None, typer.Option(help="Trials at once at most [default: as many as fit].")
+]
+LimitOption = Annotated[
+    str | None, typer.Option(help="End as Ctrl-C does after this time: 90s, 30m, 2h, 1h30m.")
+]
+AddressOption = Annotated[
+    str | None, typer.Option(help="A running Ray cluster [default: start Ray here].")
+]
+FreshOption = Annotated[
+    bool, typer.Option("--fresh", help="Put what was trained aside and train all of it anew.")
+]
+ReplaceOption = Annotated[
+    bool, typer.Option("--replace", help="Let this launch drop cells that the sweep had.")
+]
+
+
+@app.command("list")
+def list_sweeps() -> None:
+    """List the named sweeps."""
+    from search_spaces.catalogue import named_sweeps
+    from sweeps.console import print_names
+
+    print_names([(entry.name, entry.summary) for entry in named_sweeps()])
+
+
+@app.command()
+def plan(  # noqa: PLR0913 - one parameter an option is how typer declares them
+    sweep: SweepArgument,
+    name: RenameOption = None,
+    seeds: SeedsOption = None,
+    add_seeds: AddSeedsOption = None,
+    epochs: EpochsOption = None,
+    settings: SetOption = None,
+    cpus_per_trial: CpusOption = 1,
+    gpus_per_trial: GpusOption = None,
+    max_concurrent: ConcurrentOption = None,
+    address: AddressOption = None,
+    fresh: FreshOption = False,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Say what `run` would do: cells there, cells to train and why, and an estimate."""
+    from sweeps.arguments import read_seeds, read_settings
+    from sweeps.console import print_plan
+    from sweeps.execution.run import plan as plan_launch
+
+    options: LaunchArguments = {
+        "name": name,
+        "seeds": read_seeds("--seeds", seeds),
+        "add_seeds": read_seeds("--add-seeds", add_seeds),
+        "epochs": epochs,
+        "settings": read_settings(settings),
+        "cpus_per_trial": cpus_per_trial,
+        "gpus_per_trial": gpus_per_trial,
+        "max_concurrent": max_concurrent,
+        "address": address,
+        "fresh": fresh,
+        "storage": storage,
+        "tracking_uri": tracking_uri,
+    }
+    print_plan(plan_launch(sweep, **options))
+
+
+@app.command()
+def run(  # noqa: PLR0913 - one parameter an option is how typer declares them
+    sweep: SweepArgument,
+    name: RenameOption = None,
+    seeds: SeedsOption = None,
+    add_seeds: AddSeedsOption = None,
+    epochs: EpochsOption = None,
+    settings: SetOption = None,
+    cpus_per_trial: CpusOption = 1,
+    gpus_per_trial: GpusOption = None,
+    max_concurrent: ConcurrentOption = None,
+    time_limit: LimitOption = None,
+    address: AddressOption = None,
+    fresh: FreshOption = False,
+    replace: ReplaceOption = False,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Train the cells that are empty, record them in MLflow, rebuild the table."""
+    from sweeps.arguments import read_duration, read_seeds, read_settings
+    from sweeps.console import print_result
+    from sweeps.execution.run import run as run_launch
+
+    options: LaunchArguments = {
+        "name": name,
+        "seeds": read_seeds("--seeds", seeds),
+        "add_seeds": read_seeds("--add-seeds", add_seeds),
+        "epochs": epochs,
+        "settings": read_settings(settings),
+        "cpus_per_trial": cpus_per_trial,
+        "gpus_per_trial": gpus_per_trial,
+        "max_concurrent": max_concurrent,
+        "time_limit_seconds": read_duration("--time-limit", time_limit),
+        "address": address,
+        "fresh": fresh,
+        "replace": replace,
+        "storage": storage,
+        "tracking_uri": tracking_uri,
+    }
+    result = run_launch(sweep, **options)
+    print_result(result, command=_again())
+    raise typer.Exit(result.exit_code)
+
+
+@app.command()
+def status(
+    name: NameArgument, storage: StorageOption = None, tracking_uri: TrackingOption = None
+) -> None:
+    """Show how far a sweep is: what is finished, running, failed or missing, arm by arm."""
+    from sweeps.console import print_status
+    from sweeps.execution.status import sweep_status
+
+    print_status(sweep_status(name, tracking_uri, storage))
+
+
+@app.command()
+def report(
+    name: NameArgument, storage: StorageOption = None, tracking_uri: TrackingOption = None
+) -> None:
+    """Rebuild a sweep's tables and figures from its manifest and records alone."""
+    from sweeps.aggregation.query import open_store
+    from sweeps.aggregation.report import publish_report, write_report
+    from sweeps.console import print_report
+
+    store = open_store(tracking_uri, storage)
+    written = write_report(store, name)
+    publish_report(store.tracking_uri, store.parent_id(name), written)
+    print_report(written)
+
+
+@app.command()
+def best(
+    name: NameArgument,
+    count: Annotated[int, typer.Option("--count", "-n", help="How many arms.")] = 10,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Rank a sweep's arms by mean last-epoch validation error."""
+    from sweeps.aggregation.query import best_configs
+    from sweeps.console import print_best
+
+    print_best(name, best_configs(name, tracking_uri, storage, count))
+
+
+@app.command()
+def show(
+    trial: Annotated[str, typer.Argument(help="The beginning of a trial key, or a run id.")],
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Show one trial: its config, its curve, and where its weights lie."""
+    from sweeps.aggregation.query import show as show_trial
+    from sweeps.console import print_trial
+
+    print_trial(show_trial(trial, tracking_uri, storage))
+
+
+@app.command()
+def ui(
+    port: Annotated[int, typer.Option(help="Port on this machine; 0 takes a free one.")] = 5000,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Browse the records in MLflow's own UI, on this machine only."""
+    from sweeps.dashboard import serve
+
+    serve(port, tracking_uri, storage)
+
+
+def main() -> None:
+    """Run the command line. Bad input is one sentence and exit code 2."""
+    try:
+        app()
+    except SweepError as error:
+        typer.echo(f"capsweep: {error}", err=True)
+        raise SystemExit(error.exit_code) from None
+    except KeyboardInterrupt:
+        typer.echo("capsweep: interrupted before anything was started.", err=True)
+        raise SystemExit(130) from None
+
+
+def _again() -> str:
+    """Return the command that goes on with this one."""
+    import shlex
+
+    once = {"--fresh", "--replace"}
+    return shlex.join(["capsweep", *(word for word in sys.argv[1:] if word not in once)])

@@ -1,0 +1,211 @@
+"""What the commands print. The only place besides the command line that prints."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from sweeps.aggregation.query import BestConfig, TrialView
+    from sweeps.aggregation.report import Report
+    from sweeps.aggregation.statistics import Interval
+    from sweeps.execution.launch import SweepResult
+    from sweeps.execution.status import SweepStatus
+    from sweeps.execution.survey import Plan
+
+
+def console() -> Console:
+    """Return the console for results: as wide as the terminal, wide where there is none."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 140
+    return Console(width=width, highlight=False)
+
+
+def print_names(entries: Sequence[tuple[str, str]]) -> None:
+    """Print the named sweeps."""
+    table = _table("sweep", "what it asks")
+    for name, summary in entries:
+        table.add_row(name, escape(summary))
+    out = console()
+    out.print(table)
+    out.print("\nRun one: capsweep run NAME. See what it would do first: capsweep plan NAME.")
+
+
+def print_plan(plan: "Plan") -> None:
+    """Print what a launch would do."""
+    from sweeps.execution.live import clock
+
+    out = console()
+    manifest = plan.definition.manifest
+    out.print(
+        f"{plan.name}: {len(manifest.arms)} arms x {len(manifest.seeds)} seeds "
+        f"= {len(plan.cells)} cells"
+    )
+    table = _table("arm", "parameters", "epochs", "seeds there", "seeds to train", numbers=4)
+    for arm in manifest.arms:
+        own = [cell for cell in plan.cells if cell.cell.arm == arm.name]
+        table.add_row(
+            escape(arm.name) + (" (baseline)" if arm.name == manifest.baseline else ""),
+            f"{arm.num_parameters:,}",
+            str(plan.definition.epochs[arm.name]),
+            _seeds(cell.cell.seed for cell in own if cell.is_filled),
+            _seeds(cell.cell.seed for cell in own if not cell.is_filled),
+        )
+    out.print(table)
+    for line in _why(plan):
+        out.print(line)
+    out.print(
+        f"Each trial: 1 process, {plan.gpus_per_trial:g} GPUs; {plan.num_concurrent} at once."
+    )
+    seconds = plan.estimate_seconds
+    estimate = (
+        "no estimate, as nothing like it was trained yet"
+        if seconds is None
+        else (f"about {clock(seconds)}" if seconds else "nothing to train")
+    )
+    out.print(f"Estimate: {estimate}.")
+
+
+def print_result(result: "SweepResult", command: str) -> None:
+    """Print how a launch ended, its table, its files, and what to do next."""
+    out = console()
+    if result.report:
+        print_report(result.report)
+    out.print(
+        f"\n{result.sweep}: {result.num_trained} trained now, "
+        f"{result.num_filled} of {result.num_cells} cells filled."
+    )
+    for arm, seed, reason in result.failures:
+        out.print(f"failed: {escape(arm)}, seed {seed}: {escape(reason)}")
+    if result.exit_code == 130:
+        out.print("Interrupted. Finished trials and the last checkpoint of each other are kept.")
+    if not result.is_recorded:
+        out.print("Some records are not yet in MLflow: the tracking store did not answer.")
+    if result.exit_code:
+        out.print(f"Go on with: {escape(command)}", soft_wrap=True)
+        return
+    out.print(f"Next: capsweep best {result.sweep} | capsweep show TRIAL | capsweep ui")
+
+
+def print_report(report: "Report") -> None:
+    """Print a table and the files that hold it."""
+    from sweeps.aggregation.terminal import to_rich
+
+    out = console()
+    out.print(to_rich(report.table))
+    out.print("\nFiles:")
+    for path in report.paths:
+        out.print(f"  {escape(str(path))}", soft_wrap=True)
+
+
+def print_status(status: "SweepStatus") -> None:
+    """Print how far a sweep is, arm by arm."""
+    from sweeps.execution.live import clock
+
+    out = console()
+    states = ("finished", "diverged", "failed", "running", "interrupted", "missing")
+    shown = [state for state in states if status.counts()[state]]
+    table = _table("arm", *shown, numbers=len(shown))
+    for arm in status.arms:
+        counts = status.counts(arm)
+        table.add_row(escape(arm), *(str(counts[state] or "") for state in shown))
+    out.print(table)
+    for one in status.cells:
+        if one.state == "running":
+            out.print(f"running: {escape(one.cell.arm)}, seed {one.cell.seed}, epoch {one.epoch}")
+        elif one.reason:
+            place = f"{escape(one.cell.arm)}, seed {one.cell.seed}"
+            out.print(f"{one.state}: {place}: {escape(one.reason)}")
+    if not status.is_recorded:
+        out.print("Some finished trials are not yet in MLflow: run the sweep again to carry them.")
+    if launch := status.last_launch:
+        if launch.ended is None:
+            out.print("The last launch is still running, or was killed.")
+        else:
+            took = clock(launch.ended - launch.started)
+            out.print(f"The last launch took {took} and ended with code {launch.exit_code}.")
+
+
+def print_best(name: str, configs: "Sequence[BestConfig]") -> None:
+    """Print arms, best first."""
+    out = console()
+    if not configs:
+        out.print(f"No trial of {name} has finished yet.")
+        return
+    headings = ("rank", "arm", "validation error %", "95 % interval", "trials", "best trial")
+    table = _table(*headings)
+    for config in configs:
+        interval = config.validation_error
+        table.add_row(
+            str(config.rank),
+            escape(config.arm),
+            f"{100 * (interval.mean or 0):.2f}",
+            _percent_interval(interval),
+            f"{config.num_trials} of {config.num_planned}",
+            f"{config.trials[0].trial_key} (seed {config.trials[0].seed})",
+        )
+    out.print(table)
+    out.print("Ranked by mean last-epoch validation error; the test split plays no part.")
+
+
+def print_trial(view: "TrialView") -> None:
+    """Print one trial."""
+    out = console()
+    record = view.record
+    out.print(f"trial {record.trial_key}: {escape(record.arm)}, seed {record.seed}")
+    reason = f": {record.reason}" if record.reason else ""
+    out.print(f"outcome: {record.outcome.value}{escape(reason)}")
+    if record.test_error is not None:
+        out.print(f"test error: {100 * record.test_error:.2f} %")
+    out.print(f"weights: {escape(str(view.weights or 'none are kept'))}", soft_wrap=True)
+    out.print(f"MLflow run: {record.record_id}")
+    table = _table("epoch", "train loss", "validation loss", "validation error %", numbers=4)
+    for point in view.curve:
+        table.add_row(
+            str(point.epoch),
+            f"{point.train_loss:.5f}",
+            f"{point.validation_loss:.5f}",
+            f"{100 * point.validation_error:.2f}",
+        )
+    out.print(table)
+    out.print("config:")
+    out.print(escape(json.dumps(view.config, indent=2)), soft_wrap=True)
+
+
+def _why(plan: "Plan") -> list[str]:
+    from sweeps.execution.planner import CellState
+
+    lines = {
+        CellState.RECORDED: "are there and recorded",
+        CellState.TO_RECORD: "are finished and will be recorded",
+        CellState.NEW: "are new and will be trained",
+        CellState.UNFINISHED: "are unfinished and go on from their last checkpoint",
+        CellState.FAILED: "failed before and are tried again from their last checkpoint",
+    }
+    counts = [
+        (sum(cell.state is state for cell in plan.cells), text) for state, text in lines.items()
+    ]
+    return [f"{count} {text}." for count, text in counts if count]
+
+
+def _seeds(seeds: Iterable[int]) -> str:
+    return ", ".join(map(str, seeds)) or "-"
+
+
+def _percent_interval(interval: "Interval") -> str:
+    if interval.low is None or interval.high is None:
+        return "-"
+    return f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
+
+
+def _table(*headings: str, numbers: int = 0) -> Table:
+    """Return an empty table whose last columns hold numbers."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for index, heading in enumerate(headings):
+        right = index >= len(headings) - numbers
+        table.add_column(heading, justify="right" if right else "left", overflow="fold")
+    return table

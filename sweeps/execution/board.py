@@ -1,0 +1,123 @@
+"""How a launch goes: the state that the live view shows and the plain lines tell."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from sweeps.execution.journal import Journal
+from sweeps.execution.planner import PlannedCell
+from sweeps.records import Outcome
+
+
+@dataclass
+class RunningTrial:
+    """A trial in progress. The validation error is a fraction, None before the first epoch."""
+
+    arm: str
+    seed: int
+    epoch: int
+    num_epochs: int
+    validation_error: float | None = None
+
+
+@dataclass
+class Board:
+    """Hears of everything that happens in a launch.
+
+    Attributes:
+        num_filled: Cells that were there before.
+        failures: (arm, seed, reason) of cells that stayed empty.
+        best: (validation error, arm, seed) of the best trial that finished in this launch.
+    """
+
+    cells: tuple[PlannedCell, ...]
+    epochs: dict[str, int]
+    journal: Journal
+    clock: Callable[[], float] = time.monotonic
+    num_done: int = 0
+    num_diverged: int = 0
+    num_restarts: int = 0
+    running: dict[str, RunningTrial] = field(default_factory=dict[str, RunningTrial])
+    failures: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
+    best: tuple[float, str, int] | None = None
+
+    def __post_init__(self) -> None:
+        self._lock = threading.RLock()
+        self._places = {cell.cell.trial_key: cell for cell in self.cells}
+        self.num_filled = sum(cell.is_filled for cell in self.cells)
+        self._started_at = self.clock()
+        self._first_epoch_at: float | None = None
+        self._epochs_seen = 0
+        self._epochs_left = sum(
+            max(0, self.epochs[cell.cell.arm] - cell.epochs)
+            for cell in self.cells
+            if not cell.is_filled
+        )
+
+    def started(self, trial_key: str) -> None:
+        """A trial was handed out."""
+        planned = self._places[trial_key]
+        num_epochs = self.epochs[planned.cell.arm]
+        with self._lock:
+            self.running[trial_key] = RunningTrial(
+                planned.cell.arm, planned.cell.seed, planned.epochs, num_epochs
+            )
+            self._first_epoch_at = self._first_epoch_at or self.clock()
+        self.journal.note(trial_key, "started")
+
+    def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
+        """A trial finished an epoch."""
+        with self._lock:
+            self._epochs_seen += 1
+            if trial := self.running.get(trial_key):
+                trial.epoch, trial.validation_error = epoch, validation_error
+
+    def restarted(self, trial_key: str, times: int) -> None:
+        """A trial's process was killed; it goes on from its checkpoint."""
+        with self._lock:
+            self.num_restarts += 1
+            self.running.pop(trial_key, None)
+        self.journal.note(trial_key, "restarted", f"its process was killed, {times} times so far")
+
+    def ended(self, trial_key: str, outcome: Outcome, reason: str) -> None:
+        """A trial was filled, or failed."""
+        cell = self._places[trial_key].cell
+        with self._lock:
+            trial = self.running.pop(trial_key, None)
+            if outcome is Outcome.FAILED:
+                self.failures.append((cell.arm, cell.seed, reason))
+            else:
+                self.num_done += 1
+                self.num_diverged += outcome is Outcome.DIVERGED
+            if outcome is Outcome.FINISHED and trial and trial.validation_error is not None:
+                found = (trial.validation_error, cell.arm, cell.seed)
+                self.best = min(self.best or found, found)
+        self.journal.note(trial_key, outcome.value, reason)
+
+    def snapshot(self) -> list[RunningTrial]:
+        """Return the running trials, oldest first."""
+        with self._lock:
+            return [RunningTrial(**vars(trial)) for trial in self.running.values()]
+
+    @property
+    def num_cells(self) -> int:
+        """All cells of the sweep."""
+        return len(self.cells)
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Since the launch began."""
+        return self.clock() - self._started_at
+
+    def remaining_seconds(self) -> float | None:
+        """Estimate the rest from the epochs seen so far, None before there are some."""
+        if not self._epochs_seen or self._first_epoch_at is None:
+            return None
+        per_epoch = (self.clock() - self._first_epoch_at) / self._epochs_seen
+        return max(0.0, (self._epochs_left - self._epochs_seen) * per_epoch)
+
+
+def empty_cells(cells: Iterable[PlannedCell]) -> list[PlannedCell]:
+    """Return the cells that a launch has to train."""
+    return [cell for cell in cells if not cell.is_filled]

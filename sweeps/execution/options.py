@@ -1,0 +1,102 @@
+"""What a launch can be told, by the command line and from Python alike."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sweeps.errors import BadInput
+from sweeps.execution.definition import Changes
+from sweeps.execution.scheduling import Resources
+
+
+class LaunchArguments(TypedDict, total=False):
+    """The keyword arguments of `plan` and `run`.
+
+    Attributes:
+        name: Of the sweep's records, instead of its own.
+        seeds: Instead of the sweep's list.
+        add_seeds: Besides those of the current manifest.
+        epochs: Short for `settings={"stopping.epochs": epochs}`.
+        settings: Path -> value, changes to the base of all arms.
+        cpus_per_trial: Cores and threads a trial, 1 by default.
+        gpus_per_trial: GPUs a trial; 1 by default where Ray sees one, else 0.
+        max_concurrent: Trials at once at most; by default as many as fit.
+        time_limit_seconds: Ends the launch as Ctrl-C does after this time.
+        address: Of a running Ray cluster, "auto" for the one on this machine.
+        fresh: Put the cells' folders and records aside and train all anew.
+        replace: Let the launch drop cells of the sweep's current manifest.
+        storage: The storage folder, by default `CAPSWEEP_STORAGE` or ./capsweep-store.
+        tracking_uri: The tracking store, by default `CAPSWEEP_TRACKING_URI` or in the storage.
+        reports: Where reports/<sweep>/ is written, by default in the current folder.
+    """
+
+    name: str | None
+    seeds: Sequence[int] | None
+    add_seeds: Sequence[int] | None
+    epochs: int | None
+    settings: dict[str, Any] | None
+    cpus_per_trial: int
+    gpus_per_trial: float | None
+    max_concurrent: int | None
+    time_limit_seconds: float | None
+    address: str | None
+    fresh: bool
+    replace: bool
+    storage: str | Path | None
+    tracking_uri: str | None
+    reports: str | Path
+
+
+class LaunchOptions(BaseModel):
+    """The same, validated."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str | None = None
+    seeds: tuple[int, ...] | None = None
+    add_seeds: tuple[int, ...] | None = None
+    epochs: int | None = None
+    settings: dict[str, Any] | None = None
+    cpus_per_trial: Annotated[int, Field(ge=1)] = 1
+    gpus_per_trial: Annotated[float, Field(ge=0)] | None = None
+    max_concurrent: Annotated[int, Field(ge=1)] | None = None
+    time_limit_seconds: Annotated[float, Field(gt=0)] | None = None
+    address: str | None = None
+    fresh: bool = False
+    replace: bool = False
+    storage: str | Path | None = None
+    tracking_uri: str | None = None
+    reports: str | Path = "reports"
+
+    @property
+    def changes(self) -> Changes:
+        """What changes of the sweep."""
+        return Changes(self.name, self.seeds, self.add_seeds, self.settings, self.epochs)
+
+    @property
+    def resources(self) -> Resources:
+        """What each trial is given."""
+        return Resources(
+            self.cpus_per_trial, self.gpus_per_trial, self.max_concurrent, self.address
+        )
+
+
+def options_of(arguments: LaunchArguments) -> LaunchOptions:
+    """Validate a launch's arguments.
+
+    Raises:
+        BadInput: In one sentence, naming the first that cannot be.
+    """
+    from capsmodel.messages import allowed, unknown
+
+    try:
+        return LaunchOptions.model_validate(arguments)
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        name = str(detail["loc"][0])
+        if name not in LaunchOptions.model_fields:
+            raise BadInput(unknown("option", name, LaunchOptions.model_fields)) from error
+        what = allowed(LaunchOptions.model_fields[name])
+        raise BadInput(f"{name} must be {what}, got {detail['input']!r}.") from error

@@ -1,0 +1,62 @@
+"""A sweep's parent run: it holds the manifest, and every earlier one."""
+
+import hashlib
+
+from mlflow.exceptions import MlflowException
+
+from sweeps.errors import StoreUnreachable
+from sweeps.execution.recorder import without_credentials
+from sweeps.execution.tracking import Tracking
+from sweeps.locations import Storage
+from sweeps.records import ARTIFACT_MANIFEST, TAG_MANIFEST_HASH, TAG_REPLACED, Manifest, Outcome
+
+
+def publish_manifest(tracking: Tracking, manifest: Manifest) -> str:
+    """Make a manifest the sweep's current one and return the parent run's id.
+
+    It is uploaded under its hash first and named as current by a tag second, so that a reader sees
+    the old one or the new one whole. Earlier ones stay.
+    """
+    parent_id = tracking.sweep_run(manifest.sweep, manifest.description)
+    text = manifest.model_dump_json(indent=1)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    run = tracking.client.get_run(parent_id)
+    if run.data.tags.get(TAG_MANIFEST_HASH) != digest:
+        tracking.upload_text(parent_id, text, manifest_artifact(digest))
+        tracking.upload_text(parent_id, text, ARTIFACT_MANIFEST)
+        tracking.client.set_tag(parent_id, TAG_MANIFEST_HASH, digest)
+    tracking.client.update_run(parent_id, status=Outcome.RUNNING.run_status)
+    return parent_id
+
+
+def manifest_artifact(digest: str) -> str:
+    """Return where the manifest of a hash lies among the parent run's artifacts."""
+    return f"manifests/{digest}.json"
+
+
+def settle_parent(tracking: Tracking, parent_id: str, exit_code: int) -> None:
+    """Write how the launch ended as MLflow's status of the parent run."""
+    status = {0: "FINISHED", 130: "KILLED"}.get(exit_code, "FAILED")
+    tracking.client.set_terminated(parent_id, status)
+
+
+def set_aside(tracking: Tracking, trial_keys: list[str]) -> None:
+    """Tag the records of trial keys as replaced: no reader counts them any more."""
+    for key in trial_keys:
+        while run := tracking.find_trial(key):
+            tracking.client.set_tag(run.info.run_id, TAG_REPLACED, "true")
+
+
+def open_tracking(tracking_uri: str, storage: Storage) -> Tracking:
+    """Open the tracking store for writing.
+
+    Raises:
+        StoreUnreachable: If it does not answer.
+    """
+    try:
+        return Tracking(tracking_uri, storage.artifacts)
+    except MlflowException as error:
+        raise StoreUnreachable(
+            f"The tracking store {without_credentials(tracking_uri)} does not answer: "
+            f"{without_credentials(str(error))[:200]}"
+        ) from error

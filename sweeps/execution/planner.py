@@ -1,0 +1,156 @@
+"""What a launch has to do, as a pure function of the manifest, the folders and the records."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sweeps.errors import BadInput
+from sweeps.records import Manifest, ManifestCell, Outcome, TrialRecord
+
+
+class CellState(StrEnum):
+    """Where a cell stands before a launch. The first two are filled."""
+
+    RECORDED = "recorded"
+    TO_RECORD = "to record"
+    NEW = "new"
+    UNFINISHED = "unfinished"
+    FAILED = "failed before"
+
+
+@dataclass(frozen=True)
+class FolderState:
+    """What a cell's folder says.
+
+    Attributes:
+        outcome: Of the final record, None while the cell is empty.
+        epochs: Told of so far.
+        failure: Why the last attempt failed, None if it did not.
+        duration_seconds: Of the epochs told of.
+    """
+
+    outcome: Outcome | None = None
+    epochs: int = 0
+    failure: str | None = None
+    duration_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """A cell and where it stands."""
+
+    cell: ManifestCell
+    state: CellState
+    epochs: int = 0
+    reason: str = ""
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether it need not be trained."""
+        return self.state in {CellState.RECORDED, CellState.TO_RECORD}
+
+
+def plan_cells(
+    manifest: Manifest, folders: Mapping[str, FolderState], records: Mapping[str, TrialRecord]
+) -> tuple[PlannedCell, ...]:
+    """Say of every cell of a manifest where it stands.
+
+    Args:
+        manifest: The sweep as it is to be.
+        folders: By trial key; a key without a folder is left out.
+        records: By trial key, likewise.
+    """
+    return tuple(
+        _planned(cell, folders.get(cell.trial_key), records.get(cell.trial_key))
+        for cell in manifest.cells
+    )
+
+
+def _planned(
+    cell: ManifestCell, folder: FolderState | None, record: TrialRecord | None
+) -> PlannedCell:
+    folder = folder or FolderState()
+    if record and record.outcome.is_final:
+        return PlannedCell(cell, CellState.RECORDED, record.epochs, record.reason)
+    if folder.outcome:
+        return PlannedCell(cell, CellState.TO_RECORD, folder.epochs)
+    if folder.failure:
+        return PlannedCell(cell, CellState.FAILED, folder.epochs, folder.failure)
+    if folder.epochs:
+        return PlannedCell(cell, CellState.UNFINISHED, folder.epochs)
+    if record and record.outcome is Outcome.FAILED:
+        return PlannedCell(cell, CellState.FAILED, 0, record.reason)
+    return PlannedCell(cell, CellState.NEW)
+
+
+def refuse_to_drop(current: Manifest | None, new: Manifest) -> None:
+    """Refuse a launch that would drop cells of the current manifest.
+
+    Raises:
+        BadInput: Naming what differs, and what to do.
+    """
+    if current is None:
+        return
+    dropped = [cell for cell in current.cells if cell not in set(new.cells)]
+    if not dropped:
+        return
+    raise BadInput(
+        f"The sweep '{new.sweep}' is there already, and this launch would drop {len(dropped)} of "
+        f"its {len(current.cells)} cells: {_difference(current, new)}. Give it another name "
+        f"(--name NEW), or replace the sweep's definition (--replace; its records stay)."
+    )
+
+
+def _difference(current: Manifest, new: Manifest) -> str:
+    arms = {arm.name: arm for arm in new.arms}
+    found: list[str] = []
+    if gone := [seed for seed in current.seeds if seed not in new.seeds]:
+        found.append(f"the seeds {', '.join(map(str, gone))} are not in it")
+    if gone := [arm.name for arm in current.arms if arm.name not in arms]:
+        found.append(f"the arms {', '.join(gone)} are not in it")
+    changed: list[str] = []
+    for arm in current.arms:
+        if arm.name in arms:
+            changed += _changed_paths(arm.config, arms[arm.name].config)
+    if changed:
+        found.append("other settings: " + ", ".join(list(dict.fromkeys(changed))[:5]))
+    return "; ".join(found) or "the code of its parts has changed"
+
+
+def _changed_paths(old: object, new: object, path: str = "") -> list[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        names = [*old, *(name for name in new if name not in old)]
+        return [
+            found
+            for name in names
+            for found in _changed_paths(old.get(name), new.get(name), f"{path}.{name}".strip("."))
+        ]
+    return [] if old == new else [f"{path} {old} -> {new}"]
+
+
+def estimate_seconds(
+    cells: tuple[PlannedCell, ...],
+    epochs: Mapping[str, int],
+    seconds_per_epoch: Mapping[str, float],
+    num_concurrent: int,
+) -> float | None:
+    """Estimate how long the empty cells will take, None where nothing like them was trained.
+
+    Args:
+        cells: As planned.
+        epochs: Of a full training, by arm.
+        seconds_per_epoch: Seen so far, by arm; an arm without takes the mean of the others.
+        num_concurrent: Trials at once.
+    """
+    left = [
+        (cell.cell.arm, max(0, epochs[cell.cell.arm] - cell.epochs))
+        for cell in cells
+        if not cell.is_filled
+    ]
+    if not left:
+        return 0.0
+    if not seconds_per_epoch:
+        return None
+    mean = sum(seconds_per_epoch.values()) / len(seconds_per_epoch)
+    total = sum(count * seconds_per_epoch.get(arm, mean) for arm, count in left)
+    return total / min(num_concurrent, len(left))

@@ -1,0 +1,116 @@
+"""Ray started here, or a running cluster joined, always with token authentication.
+
+Ray listens on every interface, and whoever reaches an open port may run code there. A session of
+our own makes a token that is gone with it; a cluster's token comes from `RAY_AUTH_TOKEN` or
+`~/.ray/auth_token`.
+"""
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sweeps.errors import BadInput
+
+_QUIET = {
+    "RAY_AIR_NEW_OUTPUT": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # ours ends in two seconds at any epoch length
+    "TUNE_GLOBAL_CHECKPOINT_S": "1000000000",  # Tune's snapshots are of no use to us
+    "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
+    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
+}
+
+
+@contextmanager
+def ray_session(address: str | None) -> Iterator[Path]:
+    """Start Ray here, or join the cluster at an address. Yields a scratch folder that goes with it.
+
+    Raises:
+        BadInput: If Ray runs in this process already, or the cluster does not answer or refuses
+            the token.
+    """
+    ray = load_ray()
+    if ray.is_initialized():
+        raise BadInput("Ray is already running in this process: call ray.shutdown() first.")
+    scratch = Path(tempfile.mkdtemp(prefix="capsweep-", dir=_short_temporary_folder()))
+    token = {} if address else {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    try:
+        with _environment(_QUIET | token):
+            _connect(ray, address, scratch)
+            try:
+                yield scratch
+            finally:
+                ray.shutdown()
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def load_ray() -> Any:
+    """Import ray with token authentication on, which it decides when it is first imported.
+
+    Raises:
+        BadInput: If it was imported before with authentication off.
+    """
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    import ray
+    from ray._raylet import AuthenticationMode, get_authentication_mode
+
+    if get_authentication_mode() != AuthenticationMode.TOKEN:
+        raise BadInput(
+            "Ray's token authentication is off in this process (RAY_AUTH_MODE is "
+            f"'{os.environ['RAY_AUTH_MODE']}', or ray was imported before capsweep): set "
+            "RAY_AUTH_MODE=token before Python starts."
+        )
+    return ray
+
+
+def _connect(ray: Any, address: str | None, scratch: Path) -> None:
+    from ray._raylet import AuthenticationTokenLoader
+    from ray.exceptions import AuthenticationError
+
+    AuthenticationTokenLoader.instance().reset_cache()  # of an earlier session in this process
+    options: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
+    if address is None:
+        options |= {
+            "address": "local",
+            "include_dashboard": False,
+            "_temp_dir": str(scratch / "ray"),
+        }
+    else:
+        options |= {"address": address}
+    try:
+        ray.init(**options)
+    except AuthenticationError as error:
+        raise BadInput(
+            f"The Ray cluster at {address} refused the token: give the cluster's own in "
+            f"RAY_AUTH_TOKEN or ~/.ray/auth_token."
+        ) from error
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        where = f"at {address} answers" if address else "could be started here"
+        reason = str(error).strip().partition("\n")[0][:200]
+        raise BadInput(f"No Ray cluster {where}: {reason}") from error
+
+
+@contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _short_temporary_folder() -> str | None:
+    """Ray's sockets lie below it, and their paths may have about 100 characters at most."""
+    return "/tmp" if Path("/tmp").is_dir() else None

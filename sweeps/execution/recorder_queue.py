@@ -1,0 +1,100 @@
+"""What the recorder has to carry and how far it is: one SQLite file a tracking store."""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sweeps.records import Outcome
+
+_COLUMNS = "trial_key, sweep, parent_id, run_id, carried_bytes, last_epoch, outcome, is_closed"
+
+
+@dataclass(frozen=True)
+class QueuedCell:
+    """A cell that the recorder serves.
+
+    Attributes:
+        sweep: The sweep that asked for it first, whose parent run it hangs under.
+        run_id: MLflow's run, None before it is known.
+        carried_bytes: Length of the outbox that MLflow has.
+        last_epoch: The last epoch that MLflow has.
+        outcome: As MLflow has it.
+        is_closed: Whether the final record has been carried.
+    """
+
+    trial_key: str
+    sweep: str
+    parent_id: str
+    run_id: str | None
+    carried_bytes: int
+    last_epoch: int
+    outcome: Outcome | None
+    is_closed: bool
+
+
+class RecorderQueue:
+    """The durable queue between the drivers that add cells and the one recorder that serves them."""
+
+    def __init__(self, journals: Path, tracking_uri: str) -> None:
+        self.stem = "recorder-" + hashlib.sha256(tracking_uri.encode()).hexdigest()[:12]
+        self.lock_path = journals / f"{self.stem}.lock"
+        self._database = sqlite3.connect(
+            journals / f"{self.stem}.db", isolation_level=None, timeout=30
+        )
+        self._database.execute("pragma journal_mode=wal")
+        self._database.execute("pragma synchronous=normal")
+        self._database.execute(
+            "create table if not exists cells (trial_key text primary key, sweep text not null,"
+            " parent_id text not null, run_id text, carried_bytes integer not null default 0,"
+            " last_epoch integer not null default 0, outcome text, is_closed integer not null"
+            " default 0)"
+        )
+
+    def add(self, trial_keys: Iterable[str], sweep: str, parent_id: str) -> None:
+        """Ask for cells to be served. One that is there already keeps its first sweep."""
+        self._database.executemany(
+            "insert into cells (trial_key, sweep, parent_id) values (?, ?, ?)"
+            " on conflict do nothing",
+            [(key, sweep, parent_id) for key in trial_keys],
+        )
+
+    def forget(self, trial_keys: Iterable[str]) -> None:
+        """Drop what is known of cells, so that they are carried anew from the beginning."""
+        self._database.executemany(
+            "delete from cells where trial_key = ?", [(key,) for key in trial_keys]
+        )
+
+    def open_cells(self) -> list[QueuedCell]:
+        """Return the cells whose final record has not been carried, in the order they were added."""
+        rows = self._database.execute(
+            f"select {_COLUMNS} from cells where is_closed = 0 order by rowid"
+        )
+        return [_cell(row) for row in rows]
+
+    def cell(self, trial_key: str) -> QueuedCell | None:
+        """Return one cell, None if nobody asked for it."""
+        row = self._database.execute(
+            f"select {_COLUMNS} from cells where trial_key = ?", (trial_key,)
+        ).fetchone()
+        return _cell(row) if row else None
+
+    def update(self, trial_key: str, **columns: Any) -> None:
+        """Note how far a cell is."""
+        assignments = ", ".join(f"{name} = ?" for name in columns)
+        self._database.execute(
+            f"update cells set {assignments} where trial_key = ?", (*columns.values(), trial_key)
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+
+def _cell(row: tuple[Any, ...]) -> QueuedCell:
+    key, sweep, parent, run, carried, epoch, outcome, closed = row
+    return QueuedCell(
+        key, sweep, parent, run, carried, epoch, Outcome(outcome) if outcome else None, bool(closed)
+    )

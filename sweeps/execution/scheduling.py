@@ -1,0 +1,118 @@
+"""Ray Tune behind the interface "run these cells": where and when, never what.
+
+Tune's own state is scratch. It is given cells by a searcher that asks the queue, and hears of ended
+trials by key; what became of them is read from their folders.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sweeps.errors import BadInput
+from sweeps.execution.cell_queue import CellQueue, Events
+from sweeps.execution.process import die_with_parent, keep_freed_memory, prepare_environment
+from sweeps.execution.ray_session import load_ray
+from sweeps.execution.trial import TrialOrder, run_trial
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What each trial is given.
+
+    Attributes:
+        cpus: Cores, which is also its number of threads.
+        gpus: GPUs, or a fraction of one. None takes one where Ray sees any.
+        max_concurrent: Trials at once at most; None fills the machine.
+        address: Of a running Ray cluster; None starts one here.
+    """
+
+    cpus: int = 1
+    gpus: float | None = None
+    max_concurrent: int | None = None
+    address: str | None = None
+
+
+def run_cells(queue: CellQueue, events: Events, resources: Resources, scratch: Path) -> None:
+    """Train every cell that a queue hands out. Returns when it has none left."""
+    from ray import tune
+
+    from sweeps.execution.tune_hooks import CellSearcher, EventCallback
+
+    gpus = gpus_per_trial(resources)
+    tuner = tune.Tuner(
+        tune.with_resources(train_cell, {"cpu": resources.cpus, "gpu": gpus}),
+        tune_config=tune.TuneConfig(
+            search_alg=CellSearcher(queue),
+            num_samples=-1,
+            max_concurrent_trials=num_concurrent(resources),
+            reuse_actors=True,
+            trial_name_creator=lambda trial: trial.config["trial_key"],
+            trial_dirname_creator=lambda trial: f"{trial.config['trial_key']}-{trial.trial_id}",
+        ),
+        run_config=tune.RunConfig(
+            name="launch",
+            storage_path=str(scratch / "tune"),
+            verbose=0,
+            callbacks=[EventCallback(events)],
+            failure_config=tune.FailureConfig(max_failures=0),
+        ),
+    )
+    tuner.fit()
+
+
+def train_cell(config: dict[str, Any]) -> None:
+    """Train one cell: the function that Tune runs in its reused worker processes."""
+    from ray import tune
+
+    order = TrialOrder.model_validate(config["order"])
+    threads = order.head.threads
+    prepare_environment(threads)
+    die_with_parent()
+    keep_freed_memory()
+    import torch
+
+    torch.set_num_threads(threads)
+    run_trial(order, tune.report)
+
+
+def gpus_per_trial(resources: Resources) -> float:
+    """Return how many GPUs a trial gets: as asked, else one where Ray sees any."""
+    if resources.gpus is not None:
+        return resources.gpus
+    ray = load_ray()
+    if not ray.is_initialized():
+        return 1.0 if local_gpus() else 0.0
+    return 1.0 if ray.cluster_resources().get("GPU", 0) >= 1 else 0.0
+
+
+def local_gpus() -> int:
+    """Return how many GPUs Ray would see on this machine."""
+    load_ray()
+    from ray._private.accelerators import NvidiaGPUAcceleratorManager
+
+    return NvidiaGPUAcceleratorManager.get_current_node_num_accelerators()
+
+
+def num_concurrent(resources: Resources) -> int:
+    """Return how many trials run at once.
+
+    Raises:
+        BadInput: If not even one fits.
+    """
+    ray = load_ray()
+    if ray.is_initialized():
+        available = ray.cluster_resources()
+        cpus, gpus = available.get("CPU", 0), available.get("GPU", 0)
+    else:
+        cpus, gpus = os.cpu_count() or 1, local_gpus()
+    per_trial = gpus_per_trial(resources)
+    fitting = int(cpus // resources.cpus)
+    if per_trial:
+        fitting = min(fitting, int(gpus / per_trial + 1e-9))
+    if fitting < 1:
+        raise BadInput(
+            f"No trial fits: each asks for {resources.cpus} CPUs and {per_trial:g} GPUs, and Ray "
+            f"has {cpus:g} CPUs and {gpus:g} GPUs. Lower --cpus-per-trial or --gpus-per-trial."
+        )
+    return min(fitting, resources.max_concurrent or fitting)

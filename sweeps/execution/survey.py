@@ -1,0 +1,126 @@
+"""A look at what is there before a launch: folders, records, and what is left to do."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from search_spaces.sweep import Sweep
+from sweeps.aggregation.store import RecordStore
+from sweeps.errors import BadInput
+from sweeps.execution.cells import CellFolder
+from sweeps.execution.definition import Definition, define, sweep_of
+from sweeps.execution.options import LaunchOptions
+from sweeps.execution.planner import FolderState, PlannedCell, estimate_seconds, plan_cells
+from sweeps.execution.scheduling import gpus_per_trial, num_concurrent
+from sweeps.locations import Storage, resolve_storage, resolve_tracking_uri
+from sweeps.records import Manifest, TrialRecord
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a launch would do.
+
+    Attributes:
+        current: The manifest that is there, None for a new sweep.
+        cells: Every cell and where it stands.
+        num_concurrent: Trials at once.
+        gpus_per_trial: GPUs each trial would get.
+        estimate_seconds: Of the empty cells, None where nothing like them was trained.
+    """
+
+    definition: Definition
+    current: Manifest | None
+    cells: tuple[PlannedCell, ...]
+    num_concurrent: int
+    gpus_per_trial: float
+    estimate_seconds: float | None
+    storage: Storage
+    tracking_uri: str
+
+    @property
+    def name(self) -> str:
+        """The sweep's name."""
+        return self.definition.manifest.sweep
+
+
+def survey(which: str | Path | Sweep, options: LaunchOptions) -> Plan:
+    """Look at what is there and say what a launch would do. Writes nothing.
+
+    Raises:
+        BadInput: If the sweep, a change or the folder cannot be.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    storage = resolve_storage(options.storage)
+    refuse_unwritable(storage)
+    tracking_uri = resolve_tracking_uri(options.tracking_uri, storage.root)
+    sweep, _, _ = sweep_of(which)
+    store = RecordStore(tracking_uri)
+    is_there = store.is_there()
+    current = store.current_manifest(options.name or sweep.name) if is_there else None
+    definition = define(which, options.changes, current.seeds if current else ())
+    keys = [cell.trial_key for cell in definition.manifest.cells]
+    folders = {} if options.fresh else folder_states(storage, keys)
+    records = {} if options.fresh or not is_there else store.records(keys)
+    cells = plan_cells(definition.manifest, folders, records)
+    concurrent = num_concurrent(options.resources)
+    speed = _seconds_per_epoch(definition.manifest, folders, records)
+    return Plan(
+        definition=definition,
+        current=current,
+        cells=cells,
+        num_concurrent=concurrent,
+        gpus_per_trial=gpus_per_trial(options.resources),
+        estimate_seconds=estimate_seconds(cells, definition.epochs, speed, concurrent),
+        storage=storage,
+        tracking_uri=tracking_uri,
+    )
+
+
+def folder_states(storage: Storage, trial_keys: Iterable[str]) -> dict[str, FolderState]:
+    """Return what the cells' folders say, by trial key."""
+    return {
+        key: _folder_state(CellFolder(storage.cells, key))
+        for key in trial_keys
+        if (storage.cells / key).is_dir()
+    }
+
+
+def _folder_state(folder: CellFolder) -> FolderState:
+    if final := folder.read_final():
+        return FolderState(final.outcome, len(final.curve), None, final.duration_seconds)
+    lines, _ = folder.read_outbox()
+    epochs = [line.epoch for line in lines if line.epoch]
+    return FolderState(
+        epochs=max((line.epoch for line in epochs), default=0),
+        failure=lines[-1].reason if lines and lines[-1].type == "failed" else None,
+        duration_seconds=sum(line.duration_seconds for line in epochs),
+    )
+
+
+def refuse_unwritable(storage: Storage) -> None:
+    """Refuse a storage folder that cannot be made or written to.
+
+    Raises:
+        BadInput: Naming the folder.
+    """
+    existing = next(path for path in (storage.root, *storage.root.parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        raise BadInput(
+            f"The storage folder {storage.root} cannot be written to ({existing} is "
+            f"{'read-only' if existing.is_dir() else 'no folder'}): choose another, --storage."
+        )
+
+
+def _seconds_per_epoch(
+    manifest: Manifest, folders: dict[str, FolderState], records: dict[str, TrialRecord]
+) -> dict[str, float]:
+    """Return the mean seconds of an epoch by arm, of what was trained so far."""
+    seen: dict[str, list[float]] = {}
+    for cell in manifest.cells:
+        folder, record = folders.get(cell.trial_key), records.get(cell.trial_key)
+        if folder and folder.epochs:
+            seen.setdefault(cell.arm, []).append(folder.duration_seconds / folder.epochs)
+        elif record and record.duration_seconds and record.epochs:
+            seen.setdefault(cell.arm, []).append(record.duration_seconds / record.epochs)
+    return {arm: sum(values) / len(values) for arm, values in seen.items()}

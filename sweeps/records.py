@@ -1,0 +1,241 @@
+"""What a trial and a sweep leave in MLflow: every name that is written there or read from it.
+
+Execution writes these, aggregation reads them. Configs are plain JSON values here, so that a
+record of an older or unknown part can still be read. Everything read is untrusted: it is
+validated by these models before use.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+SCHEMA_VERSION = 1
+EXPERIMENT = "capsweep"
+
+TAG_TYPE = "capsweep.type"  # "trial" or "sweep"
+TAG_SCHEMA = "capsweep.schema_version"
+TAG_SWEEP = "capsweep.sweep"  # of a trial: the sweep that trained it first, for browsing only
+TAG_TRIAL_KEY = "capsweep.trial_key"
+TAG_OUTCOME = "capsweep.outcome"
+TAG_REASON = "capsweep.reason"
+TAG_ARM = "capsweep.arm"
+TAG_SEED = "capsweep.seed"
+TAG_REPLACED = "capsweep.replaced"
+TAG_DATA_FINGERPRINT = "capsweep.data_fingerprint"
+TAG_VERSIONS = "capsweep.versions"  # JSON object: package -> version
+TAG_GIT_REVISION = "capsweep.git_revision"
+TAG_DEVICE = "capsweep.device"
+TAG_THREADS = "capsweep.threads"
+TAG_DURATION = "capsweep.duration_seconds"
+TAG_PEAK_MEMORY = "capsweep.peak_memory_bytes"
+TAG_NUM_PARAMETERS = "capsweep.num_parameters"
+TAG_EPOCHS = "capsweep.epochs"
+TAG_MANIFEST_HASH = "capsweep.manifest_sha256"
+
+METRIC_TRAIN_LOSS = "train_loss"
+METRIC_VALIDATION_LOSS = "validation_loss"
+METRIC_VALIDATION_ERROR = "validation_error"
+METRIC_TEST_ERROR = "test_error"
+EPOCH_METRICS = (METRIC_TRAIN_LOSS, METRIC_VALIDATION_LOSS, METRIC_VALIDATION_ERROR)
+
+ARTIFACT_CONFIG = "config.json"
+ARTIFACT_PREDICTIONS = "predictions.safetensors"
+ARTIFACT_WEIGHTS = "weights.safetensors"
+ARTIFACT_LOG = "log.txt"
+ARTIFACT_SOURCE = "parts.py"  # the text of a user's own parts, for reading only
+ARTIFACT_MANIFEST = "manifest.json"
+
+SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+TRIAL_KEY = re.compile(r"[0-9a-f]{20}")
+
+Slug = Annotated[str, StringConstraints(pattern=rf"^{SLUG.pattern}$")]
+TrialKey = Annotated[str, StringConstraints(pattern=rf"^{TRIAL_KEY.pattern}$")]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Json = dict[str, Any]
+
+
+class Outcome(StrEnum):
+    """How a trial ended, or that it has not."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    DIVERGED = "diverged"
+    FAILED = "failed"
+    PRUNED = "pruned"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the cell is filled: no later launch trains it again."""
+        return self in {Outcome.FINISHED, Outcome.DIVERGED}
+
+    @property
+    def run_status(self) -> str:
+        """MLflow's word for it."""
+        return _RUN_STATUS[self]
+
+
+_RUN_STATUS = {
+    Outcome.RUNNING: "RUNNING",
+    Outcome.FINISHED: "FINISHED",
+    Outcome.DIVERGED: "FAILED",
+    Outcome.FAILED: "FAILED",
+    Outcome.PRUNED: "KILLED",
+    Outcome.INTERRUPTED: "KILLED",
+}
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TrialRecord(_Frozen):
+    """One trial as MLflow holds it.
+
+    Attributes:
+        record_id: MLflow's id of the run.
+        sweep: The sweep that trained it first.
+        arm: The arm's name in that sweep.
+        reason: Why it did not finish, empty where it did.
+        epochs: Epochs recorded so far.
+        train_loss: Of the last epoch, as the other losses and errors.
+        validation_error: A fraction, as all errors in records.
+        test_error: Only of finished trials.
+        peak_memory_bytes: Of this trial alone; None where the machine cannot tell.
+        settings: The flat parameters, path -> text, for browsing.
+    """
+
+    record_id: str
+    trial_key: TrialKey
+    outcome: Outcome
+    sweep: str = ""
+    arm: str = ""
+    seed: int
+    reason: str = ""
+    epochs: int = 0
+    train_loss: float | None = None
+    validation_loss: float | None = None
+    validation_error: float | None = None
+    test_error: float | None = None
+    num_parameters: int | None = None
+    duration_seconds: float | None = None
+    peak_memory_bytes: int | None = None
+    device: str = ""
+    threads: int | None = None
+    data_fingerprint: str = ""
+    git_revision: str = ""
+    versions: str = ""
+    settings: dict[str, str] = {}
+
+    @classmethod
+    def from_run(
+        cls, run_id: str, tags: Mapping[str, str], metrics: Mapping[str, float], params: Json
+    ) -> Self:
+        """Read a record from the pieces of an MLflow run.
+
+        Raises:
+            pydantic.ValidationError: If a tag does not hold what it should.
+        """
+        given = {field: tags[tag] for field, tag in _RECORD_TAGS.items() if tags.get(tag)}
+        numbers = {
+            name: metrics[name] for name in (*EPOCH_METRICS, METRIC_TEST_ERROR) if name in metrics
+        }
+        return cls.model_validate({"record_id": run_id, "settings": params, **given, **numbers})
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its test error may enter a table: finished, with a finite error."""
+        return (
+            self.outcome is Outcome.FINISHED
+            and self.test_error is not None
+            and math.isfinite(self.test_error)
+        )
+
+
+_RECORD_TAGS = {
+    "trial_key": TAG_TRIAL_KEY,
+    "outcome": TAG_OUTCOME,
+    "sweep": TAG_SWEEP,
+    "arm": TAG_ARM,
+    "seed": TAG_SEED,
+    "reason": TAG_REASON,
+    "epochs": TAG_EPOCHS,
+    "num_parameters": TAG_NUM_PARAMETERS,
+    "duration_seconds": TAG_DURATION,
+    "peak_memory_bytes": TAG_PEAK_MEMORY,
+    "device": TAG_DEVICE,
+    "threads": TAG_THREADS,
+    "data_fingerprint": TAG_DATA_FINGERPRINT,
+    "git_revision": TAG_GIT_REVISION,
+    "versions": TAG_VERSIONS,
+}
+
+
+class ConfigDocument(_Frozen):
+    """What config.json of a trial holds: the full resolved training config."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    config: Json
+
+
+class ManifestArm(_Frozen):
+    """One arm of a sweep.
+
+    Attributes:
+        config: The full resolved training config, as plain JSON.
+        changes: What sets it apart from the sweep's base: path -> value.
+    """
+
+    name: Text
+    config: Json
+    changes: Json = {}
+    num_parameters: Annotated[int, Field(ge=0)]
+
+
+class ManifestCell(_Frozen):
+    """A place that a trial fills."""
+
+    arm: Text
+    seed: int
+    trial_key: TrialKey
+
+
+class ManifestTable(_Frozen):
+    """A table that the sweep is for. Its name becomes a file name."""
+
+    kind: Literal["ablation"] = "ablation"
+    name: Slug = "ablation"
+
+
+class Manifest(_Frozen):
+    """A sweep's definition and its cells, as launched; all that aggregation needs to know of it."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    sweep: Slug
+    description: Annotated[str, StringConstraints(max_length=2000)] = ""
+    baseline: Text
+    arms: Annotated[tuple[ManifestArm, ...], Field(min_length=1)]
+    seeds: Annotated[tuple[int, ...], Field(min_length=1)]
+    cells: tuple[ManifestCell, ...]
+    tables: tuple[ManifestTable, ...] = (ManifestTable(),)
+
+    @model_validator(mode="after")
+    def _cells_are_arms_times_seeds(self) -> Self:
+        names = [arm.name for arm in self.arms]
+        if len(set(names)) != len(names):
+            raise ValueError("two arms have the same name")
+        if self.baseline not in names:
+            raise ValueError(f"the baseline {self.baseline!r} is none of the arms")
+        places = {(cell.arm, cell.seed) for cell in self.cells}
+        wanted = {(name, seed) for name in names for seed in self.seeds}
+        if places != wanted or len(self.cells) != len(wanted):
+            raise ValueError("the cells are not each arm with each seed, once")
+        return self
+
+    def cell_keys(self) -> dict[tuple[str, int], str]:
+        """Return the trial key of each place, (arm, seed) -> key."""
+        return {(cell.arm, cell.seed): cell.trial_key for cell in self.cells}
