@@ -32,7 +32,7 @@ class ListedArms(Settings):
 
     Attributes:
         arms: Name -> changes, path -> value. A value for a part is an object or a kind:
-            `{"1 iteration": {"model.routing.iterations": 1}, "uniform": {"model.routing": "uniform"}}`.
+            `{"1 iteration": {"model.routing.iterations": 1}}`.
         baseline: The arm that the others are compared with.
     """
 

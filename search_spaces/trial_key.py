@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Any, cast
+from typing import Any
 
 from capsmodel.config import TrainingConfig
 from capsmodel.parts import Part, Settings
@@ -61,5 +61,5 @@ def _collect_versions(settings: Settings, prefix: str, found: dict[str, int | st
         value = getattr(settings, name)
         if isinstance(value, Part):
             if value.protocol_version != 1:
-                found[prefix + name] = cast("int | str", value.protocol_version)
+                found[prefix + name] = value.protocol_version
             _collect_versions(value, f"{prefix}{name}.", found)

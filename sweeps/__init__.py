@@ -39,8 +39,6 @@ _HOMES = {
     "trials": "sweeps.aggregation.query",
 }
 
-__all__ = sorted(_HOMES)  # noqa: PLE0605 - the homes are the one list
-
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its home."""

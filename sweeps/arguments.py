@@ -47,9 +47,7 @@ def read_settings(assignments: list[str] | None) -> dict[str, Any]:
         path, equals, text = assignment.partition("=")
         path = path.strip()
         if not equals or not path:
-            raise BadInput(
-                f"--set takes path=value, such as optimiser.learning_rate=0.001, got '{assignment}'."
-            )
+            raise BadInput(f"--set takes path=value, such as batch_size=64, got '{assignment}'.")
         if path in found:
             raise BadInput(f"--set sets '{path}' twice: give it once.")
         found[path] = _value(text)

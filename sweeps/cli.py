@@ -4,7 +4,6 @@ Nothing heavy is imported before a command needs it: `--help` loads neither torc
 """
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,7 +26,7 @@ SweepArgument = Annotated[
 ]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a launched sweep.")]
 StorageOption = Annotated[
-    Path | None,
+    str | None,
     typer.Option(envvar="CAPSWEEP_STORAGE", help="Storage folder [default: ./capsweep-store]."),
 ]
 TrackingOption = Annotated[

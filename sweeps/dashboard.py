@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import FrameType
 
 import typer
 
@@ -16,7 +17,7 @@ _LOOPBACK = "127.0.0.1"
 
 
 def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> None:
-    """Serve the UI until Ctrl-C. A tracking store that is a server has its own: its address is shown.
+    """Serve the UI until Ctrl-C. Of a tracking store that is a server, show the address instead.
 
     Raises:
         BadInput: If the store is not there or the port is taken.
@@ -36,7 +37,12 @@ def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> No
         "MLFLOW_DISABLE_TELEMETRY": "true",
     }
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
-    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+
+    def end(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        process.terminate()
+
+    signal.signal(signal.SIGTERM, end)
     try:
         code = process.wait()
     except KeyboardInterrupt:

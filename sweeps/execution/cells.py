@@ -15,7 +15,7 @@ its layout, so that object storage can stand in for a shared disk later.
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -103,7 +103,7 @@ class CellFolder:
         self._lock = self.path / "lock"
 
     @contextmanager
-    def lease(self, wait_seconds: float = 20.0) -> Iterator[int]:
+    def lease(self, wait_seconds: float = 20.0) -> Generator[int]:
         """Be the cell's one writer. Yields the fence number, which grows with every lease.
 
         Raises:
@@ -133,7 +133,7 @@ class CellFolder:
             file.write(data)
 
     def read_outbox(self, offset: int = 0) -> tuple[list[OutboxLine], int]:
-        """Return the whole lines after an offset and the offset after them. Torn ones are skipped."""
+        """Return the lines after an offset, and the offset after them. Torn ones are left out."""
         if not self._outbox.exists():
             return [], offset
         with self._outbox.open("rb") as file:

@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -13,7 +13,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextmanager
-def interruptible(time_limit_seconds: float | None = None) -> Iterator[None]:
+def interruptible(time_limit_seconds: float | None = None) -> Generator[None]:
     """Raise `Interrupted` in the block on SIGINT, SIGTERM or at the time limit.
 
     A second signal ends the process at once: checkpoints are atomic, so nothing is lost by it.
@@ -30,7 +30,7 @@ def interruptible(time_limit_seconds: float | None = None) -> Iterator[None]:
         del number, frame
         signal.setitimer(signal.ITIMER_REAL, 0)
         for one in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(one, lambda *_: os._exit(130))
+            signal.signal(one, _end_at_once)
         raise Interrupted
 
     for number in signals:
@@ -43,3 +43,8 @@ def interruptible(time_limit_seconds: float | None = None) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _end_at_once(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    os._exit(130)

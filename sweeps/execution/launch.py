@@ -1,6 +1,6 @@
 """A launch: fill in the empty cells of a sweep, record them, rebuild its table."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -197,7 +197,7 @@ class _Launch:
 
 
 @contextmanager
-def _only_driver(plan: Plan) -> Iterator[None]:
+def _only_driver(plan: Plan) -> Generator[None]:
     with FileLock(plan.storage.journals / f"{plan.name}.lock") as lock:
         if not lock.acquire():
             raise BadInput(

@@ -7,7 +7,7 @@ and the view writes to a copy of the terminal.
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -24,7 +24,7 @@ LINE_SECONDS = 10.0
 
 
 @contextmanager
-def own_terminal(log: Path) -> Iterator[TextIO]:
+def own_terminal(log: Path) -> Generator[TextIO]:
     """Point descriptors 1 and 2 at a log file. Yields a stream to where 1 led before."""
     log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
@@ -44,7 +44,7 @@ def own_terminal(log: Path) -> Iterator[TextIO]:
 
 
 @contextmanager
-def showing(board: Board, title: str, terminal: TextIO) -> Iterator[None]:
+def showing(board: Board, title: str, terminal: TextIO) -> Generator[None]:
     """Show a board while the block runs: a live table on a terminal, else lines now and then."""
     console = Console(file=terminal, soft_wrap=not terminal.isatty())
     if console.is_terminal:

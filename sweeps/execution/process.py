@@ -5,6 +5,7 @@ has is guarded: elsewhere it is left out, and the peak memory is None.
 """
 
 import ctypes
+import importlib
 import os
 import signal
 import sys
@@ -37,6 +38,18 @@ def keep_freed_memory() -> None:
     if _has_glibc():
         _libc().mallopt(_TRIM_THRESHOLD, _KEEP_BYTES)
         _libc().mallopt(_MMAP_THRESHOLD, _KEEP_BYTES)
+
+
+def warm_up() -> None:
+    """Load, once a process, what every trial shares, so that no trial's peak memory counts it."""
+    for name in ("capsmodel.training", "safetensors.torch", "sklearn.datasets"):
+        importlib.import_module(name)
+    import torch
+
+    layer = torch.nn.Linear(2, 2)
+    optimiser = torch.optim.Adam(layer.parameters())
+    layer(torch.zeros(1, 2)).sum().backward()
+    optimiser.step()
 
 
 class PeakMemory:

@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ _QUIET = {
 
 
 @contextmanager
-def ray_session(address: str | None) -> Iterator[Path]:
+def ray_session(address: str | None) -> Generator[Path]:
     """Start Ray here, or join the cluster at an address. Yields a scratch folder that goes with it.
 
     Raises:
@@ -59,9 +59,10 @@ def load_ray() -> Any:
     """
     os.environ.setdefault("RAY_AUTH_MODE", "token")
     import ray
-    from ray._raylet import AuthenticationMode, get_authentication_mode
+    from ray import _raylet
 
-    if get_authentication_mode() != AuthenticationMode.TOKEN:
+    compiled: Any = _raylet  # it ships no types
+    if compiled.get_authentication_mode() != compiled.AuthenticationMode.TOKEN:
         raise BadInput(
             "Ray's token authentication is off in this process (RAY_AUTH_MODE is "
             f"'{os.environ['RAY_AUTH_MODE']}', or ray was imported before capsweep): set "
@@ -71,10 +72,11 @@ def load_ray() -> Any:
 
 
 def _connect(ray: Any, address: str | None, scratch: Path) -> None:
-    from ray._raylet import AuthenticationTokenLoader
+    from ray import _raylet
     from ray.exceptions import AuthenticationError
 
-    AuthenticationTokenLoader.instance().reset_cache()  # of an earlier session in this process
+    compiled: Any = _raylet  # it ships no types
+    compiled.AuthenticationTokenLoader.instance().reset_cache()  # of an earlier session
     options: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
     if address is None:
         options |= {
@@ -98,7 +100,7 @@ def _connect(ray: Any, address: str | None, scratch: Path) -> None:
 
 
 @contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
+def _environment(variables: dict[str, str]) -> Generator[None]:
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

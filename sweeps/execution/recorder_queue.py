@@ -36,7 +36,7 @@ class QueuedCell:
 
 
 class RecorderQueue:
-    """The durable queue between the drivers that add cells and the one recorder that serves them."""
+    """The durable queue between the drivers, who add cells, and the recorder that serves them."""
 
     def __init__(self, journals: Path, tracking_uri: str) -> None:
         self.stem = "recorder-" + hashlib.sha256(tracking_uri.encode()).hexdigest()[:12]
@@ -68,7 +68,7 @@ class RecorderQueue:
         )
 
     def open_cells(self) -> list[QueuedCell]:
-        """Return the cells whose final record has not been carried, in the order they were added."""
+        """Return the cells whose final record is not carried yet, in the order they were added."""
         rows = self._database.execute(
             f"select {_COLUMNS} from cells where is_closed = 0 order by rowid"
         )

@@ -47,8 +47,8 @@ def run_cells(queue: CellQueue, events: Events, resources: Resources, scratch: P
             num_samples=-1,
             max_concurrent_trials=num_concurrent(resources),
             reuse_actors=True,
-            trial_name_creator=lambda trial: trial.config["trial_key"],
-            trial_dirname_creator=lambda trial: f"{trial.config['trial_key']}-{trial.trial_id}",
+            trial_name_creator=_name_of,
+            trial_dirname_creator=_name_of,
         ),
         run_config=tune.RunConfig(
             name="launch",
@@ -74,6 +74,11 @@ def train_cell(config: dict[str, Any]) -> None:
 
     torch.set_num_threads(threads)
     run_trial(order, tune.report)
+
+
+def _name_of(trial: Any) -> str:
+    """Name Tune's trial, and its scratch folder, after the cell and the attempt."""
+    return f"{trial.config['trial_key']}-{trial.trial_id}"
 
 
 def gpus_per_trial(resources: Resources) -> float:

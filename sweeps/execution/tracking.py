@@ -43,6 +43,7 @@ from sweeps.records import (
     TAG_TRIAL_KEY,
     TAG_TYPE,
     TAG_VERSIONS,
+    ConfigDocument,
     Outcome,
 )
 
@@ -115,13 +116,8 @@ class Tracking:
             tags=_tags(tags),
             synchronous=True,
         )
-        config = {
-            "schema_version": SCHEMA_VERSION,
-            "trial_key": head.trial_key,
-            "seed": head.seed,
-            "config": head.config,
-        }
-        self.client.log_dict(run_id, config, ARTIFACT_CONFIG)
+        document = ConfigDocument(config=head.config).model_dump(mode="json")
+        self.client.log_dict(run_id, document, ARTIFACT_CONFIG)
 
     def last_epoch(self, run_id: str) -> int:
         """Return the last epoch whose metrics a run has, 0 for none."""

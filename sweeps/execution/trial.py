@@ -9,7 +9,7 @@ import logging
 import math
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from sweeps.execution.cells import (
     TrialHead,
     now_milliseconds,
 )
-from sweeps.execution.process import PeakMemory
+from sweeps.execution.process import PeakMemory, warm_up
 from sweeps.records import Outcome
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
         Exception: Whatever the training raised, after it has been written to the outbox and log.
         TimeoutError: If another process holds the cell.
     """
+    warm_up()
     cell = CellFolder(Path(order.cells), order.head.trial_key)
     with cell.lease() as fence:
         if final := cell.read_final():
@@ -81,23 +82,29 @@ class _Attempt:
         self.memory = PeakMemory(head.device)
 
     def run(self, report: Report) -> Outcome:
-        told, _ = self.cell.read_outbox()
-        last_told = max((line.epoch.epoch for line in told if line.epoch), default=0)
+        last_told = self.cell.epochs_done()
         self.tell("start", head=self.head)
         training = self._training()
+        place = f"{self.head.arm}, seed {self.head.seed}, on {self.head.device}"
+        sys.stdout.write(f"{place}: going on after epoch {training.epoch}\n")
+        for metrics in self._epochs(training, last_told, report):
+            if not _is_finite(metrics):
+                return self._finish(training, Outcome.DIVERGED, _why_diverged(metrics))
+        return self._finish(training, Outcome.FINISHED)
+
+    def _epochs(
+        self, training: "Training", last_told: int, report: Report
+    ) -> "Iterator[EpochMetrics]":
+        """Yield every epoch, those of the checkpoint too, after it has been told once."""
         for metrics in training.history:
             if metrics.epoch > last_told:
                 self.tell("epoch", epoch=_line(metrics))
-            last_metrics = metrics
-            if not _is_finite(last_metrics):
-                return self._finish(training, Outcome.DIVERGED, _why_diverged(last_metrics))
+            yield metrics
         for metrics in training:
             training.save(self.cell.checkpoint)
             self.tell("epoch", epoch=_line(metrics))
             report({"trial_key": self.head.trial_key, **_line(metrics).model_dump()})
-            if not _is_finite(metrics):
-                return self._finish(training, Outcome.DIVERGED, _why_diverged(metrics))
-        return self._finish(training, Outcome.FINISHED)
+            yield metrics
 
     def tell(self, kind: str, **fields: Any) -> None:
         line = {"type": kind, "time": now_milliseconds(), "fence": self.fence, **fields}
@@ -179,9 +186,11 @@ def _one_line(error: Exception) -> str:
 
 
 @contextmanager
-def _log_of(cell: CellFolder) -> Iterator[None]:
+def _log_of(cell: CellFolder) -> Generator[None]:
     """Send what the trial prints and logs to its own file."""
     with cell.log.open("a", encoding="utf-8", buffering=1) as file:
+        if not file.tell():
+            file.write("# log of a capsweep trial, schema_version 1\n")
         handler = logging.StreamHandler(file)
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logging.getLogger().addHandler(handler)

@@ -21,7 +21,7 @@ class CellSearcher(Searcher):
         self._queue = queue
         self._live: dict[str, str] = {}
 
-    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
+    def suggest(self, trial_id: str) -> Any:
         """Return a cell's order, None to be asked again, or Tune's word for the end."""
         order = self._queue.next()
         if order is Next.DONE:
