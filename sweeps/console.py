@@ -150,6 +150,11 @@ def print_best(name: str, configs: "Sequence[BestConfig]") -> None:
         )
     out.print(table)
     out.print("Ranked by mean last-epoch validation error; the test split plays no part.")
+    means = [config.validation_error.mean for config in configs]
+    if len(set(means)) < len(means):
+        out.print(
+            "Arms with equal means stand in the sweep's order: validation does not tell them apart."
+        )
 
 
 def print_trial(view: "TrialView") -> None:

@@ -9,6 +9,8 @@ from sweeps.execution.journal import Journal
 from sweeps.execution.planner import PlannedCell
 from sweeps.records import Outcome
 
+_FEWEST_EPOCHS = 5  # before a remaining time is worth saying
+
 
 @dataclass
 class RunningTrial:
@@ -47,7 +49,7 @@ class Board:
         self._places = {cell.cell.trial_key: cell for cell in self.cells}
         self.num_filled = sum(cell.is_filled for cell in self.cells)
         self._started_at = self.clock()
-        self._first_epoch_at: float | None = None
+        self._first_epoch_at = 0.0
         self._epochs_seen = 0
         self._epochs_left = sum(
             max(0, self.epochs[cell.cell.arm] - cell.epochs)
@@ -63,13 +65,14 @@ class Board:
             self.running[trial_key] = RunningTrial(
                 planned.cell.arm, planned.cell.seed, planned.epochs, num_epochs
             )
-            self._first_epoch_at = self._first_epoch_at or self.clock()
         self.journal.note(trial_key, "started")
 
     def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
         """A trial finished an epoch."""
         with self._lock:
             self._epochs_seen += 1
+            if self._epochs_seen == 1:
+                self._first_epoch_at = self.clock()
             if trial := self.running.get(trial_key):
                 trial.epoch, trial.validation_error = epoch, validation_error
 
@@ -111,10 +114,13 @@ class Board:
         return self.clock() - self._started_at
 
     def remaining_seconds(self) -> float | None:
-        """Estimate the rest from the epochs seen so far, None before there are some."""
-        if not self._epochs_seen or self._first_epoch_at is None:
+        """Estimate the rest from the pace since the first epoch, None before there is one.
+
+        The first epoch itself does not count: it waited for processes to start.
+        """
+        if self._epochs_seen < _FEWEST_EPOCHS:
             return None
-        per_epoch = (self.clock() - self._first_epoch_at) / self._epochs_seen
+        per_epoch = (self.clock() - self._first_epoch_at) / (self._epochs_seen - 1)
         return max(0.0, (self._epochs_left - self._epochs_seen) * per_epoch)
 
 
