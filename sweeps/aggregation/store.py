@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 _PAGE = 1000
+_FEW = 100
 _ARTIFACTS = frozenset(
     {
         names.ARTIFACT_CONFIG,
@@ -106,16 +107,25 @@ class RecordStore:
         return self.manifest(sweep) if sweep in self.sweeps() else None
 
     def records(self, keys: Iterable[str]) -> dict[str, TrialRecord]:
-        """Return the record of each trial key that has one, found by one paged search.
+        """Return the record of each trial key that has one.
 
         Replaced runs do not count. Of two runs of one key, a final one counts before others, and
-        then the one that started first.
+        then the one that started first. The runs are searched page by page, so a call costs about
+        2 ms for each run of the store; where only few keys are still open after the first page,
+        these are asked for one by one instead.
         """
-        wanted = set(keys)
+        wanted = frozenset(keys)
+        found: dict[str, TrialRecord] = {}
         if not wanted:
-            return {}
-        runs = self._runs(_TRIALS)
-        return _by_key(run for run in runs if run.data.tags.get(names.TAG_TRIAL_KEY) in wanted)
+            return found
+        for count, run in enumerate(self._runs(_TRIALS), start=1):
+            if run.data.tags.get(names.TAG_TRIAL_KEY) in wanted:
+                _keep(found, _record(run))
+            if count == _PAGE:
+                open_keys = {key for key in wanted if not _is_final(found.get(key))}
+                if len(open_keys) <= _FEW:
+                    return found | self._records_one_by_one(open_keys)
+        return found
 
     def find(self, prefix: str) -> TrialRecord:
         """Return the record whose trial key begins with `prefix`, or whose run id it is.
@@ -214,6 +224,14 @@ class RecordStore:
         with answering(self.tracking_uri):
             return self._client.get_run(run_id)
 
+    def _records_one_by_one(self, keys: Iterable[str]) -> dict[str, TrialRecord]:
+        found: dict[str, TrialRecord] = {}
+        for key in keys:
+            if names.TRIAL_KEY.fullmatch(key):  # so that it cannot end the quotes of the search
+                search = f"{_TRIALS} AND tags.`{names.TAG_TRIAL_KEY}` = '{key}'"
+                found |= _by_key(self._runs(search))
+        return found
+
     def _parent(self, sweep: str) -> "Run":
         if names.SLUG.fullmatch(sweep):  # so that it cannot end the quotes of the search
             search = f"{_SWEEPS} AND tags.`{names.TAG_SWEEP}` = '{sweep}'"
@@ -229,16 +247,23 @@ class RecordStore:
 
 
 def _by_key(runs: Iterable["Run"]) -> dict[str, TrialRecord]:
-    """Return one record a trial key: a final one before others, then the earliest started."""
     found: dict[str, TrialRecord] = {}
     for run in runs:
-        record = _record(run)
-        if record is None:
-            continue
-        other = found.get(record.trial_key)
-        if other is None or (record.outcome.is_final and not other.outcome.is_final):
-            found[record.trial_key] = record
+        _keep(found, _record(run))
     return found
+
+
+def _keep(found: dict[str, TrialRecord], record: TrialRecord | None) -> None:
+    """Note a record, unless its trial has one that started earlier and is as good."""
+    if record is None:
+        return
+    other = found.get(record.trial_key)
+    if other is None or (record.outcome.is_final and not other.outcome.is_final):
+        found[record.trial_key] = record
+
+
+def _is_final(record: TrialRecord | None) -> bool:
+    return record is not None and record.outcome.is_final
 
 
 def _record(run: "Run") -> TrialRecord | None:
