@@ -56,7 +56,8 @@ class Trained:
 
         Args:
             images: Values from 0 to 1 as [batch channels height width], [channels height width],
-                or [height width] where there is one channel; a tensor or an array.
+                or, where there is one channel, [batch height width] or [height width]; a tensor or
+                an array.
 
         Raises:
             ValueError: If the images have another size or other values.
@@ -97,9 +98,9 @@ class Trained:
         batch = torch.as_tensor(images)
         shape = self.config.data.image_shape
         given = list(batch.shape)
-        if batch.ndim == 2 and shape[0] == 1:
-            batch = batch.unsqueeze(0)
-        if batch.ndim == 3:
+        if shape[0] == 1 and tuple(batch.shape[-2:]) == shape[1:] and batch.ndim in {2, 3}:
+            batch = batch.reshape(-1, *shape)
+        elif batch.ndim == 3:
             batch = batch.unsqueeze(0)
         if batch.ndim != 4 or tuple(batch.shape[1:]) != shape or len(batch) == 0:
             raise ValueError(

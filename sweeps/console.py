@@ -58,9 +58,8 @@ def print_plan(plan: "Plan") -> None:
     out.print(table)
     for line in _why(plan):
         out.print(line)
-    out.print(
-        f"Each trial: 1 process, {plan.gpus_per_trial:g} GPUs; {plan.num_concurrent} at once."
-    )
+    capacity = plan.capacity
+    out.print(f"{capacity.gpus_per_trial:g} GPUs a trial, {capacity.num_concurrent} at once.")
     seconds = plan.estimate_seconds
     estimate = (
         "no estimate, as nothing like it was trained yet"

@@ -104,6 +104,11 @@ class Board:
             return [RunningTrial(**vars(trial)) for trial in self.running.values()]
 
     @property
+    def has_started(self) -> bool:
+        """Whether any trial was handed out."""
+        return bool(self.running or self.num_done or self.failures or self.num_restarts)
+
+    @property
     def num_cells(self) -> int:
         """All cells of the sweep."""
         return len(self.cells)

@@ -1,7 +1,7 @@
 """A launch: fill in the empty cells of a sweep, record them, rebuild its table."""
 
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from sweeps.execution.provenance import git_revision, package_versions
 from sweeps.execution.ray_session import ray_session
 from sweeps.execution.recorder_client import RecorderClient
 from sweeps.execution.recorder_queue import RecorderQueue
-from sweeps.execution.scheduling import gpus_per_trial, run_cells
+from sweeps.execution.scheduling import gpus_per_trial, num_concurrent, run_cells
 from sweeps.execution.survey import Plan, survey
 from sweeps.execution.tracking import Tracking
 from sweeps.execution.trial import TrialOrder
@@ -82,13 +82,8 @@ class _Launch:
     failures: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
 
     def run(self) -> SweepResult:
-        tracking = open_tracking(self.plan.tracking_uri, self.plan.storage)
-        if self.options.fresh:
-            self._set_cells_aside(tracking)
-        parent_id = publish_manifest(tracking, self.plan.definition.manifest)
         num_before = sum(cell.is_filled for cell in self.plan.cells)
-        if any(cell.state is not CellState.RECORDED for cell in self.plan.cells):
-            self._fill(parent_id)
+        tracking, parent_id = self._fill() if self._is_work_left() else self._open_records()
         num_filled = self._num_filled()
         if self.exit_code == 0 and (num_filled < len(self.plan.cells) or not self.is_recorded):
             self.exit_code = 3
@@ -104,35 +99,57 @@ class _Launch:
             report=report,
         )
 
-    def _fill(self, parent_id: str) -> None:
+    def _is_work_left(self) -> bool:
+        return any(cell.state is not CellState.RECORDED for cell in self.plan.cells)
+
+    def _open_records(self) -> tuple[Tracking, str]:
+        """Make the manifest current. The first thing that is written to the tracking store."""
+        tracking = open_tracking(self.plan.tracking_uri, self.plan.storage)
+        if self.options.fresh:
+            self._set_cells_aside(tracking)
+        return tracking, publish_manifest(tracking, self.plan.definition.manifest)
+
+    def _fill(self) -> tuple[Tracking, str]:
         """Train the empty cells while the recorder carries what they tell."""
         journal = Journal(self.plan.storage.journals, self.plan.name)
-        journal.open_launch(len(empty_cells(self.plan.cells)))
-        self._queue_for_recorder(parent_id)
-        recorder = RecorderClient(self.plan.storage, self.plan.tracking_uri, self.plan.name)
-        try:
-            if empty_cells(self.plan.cells):
-                self._train(Board(self.plan.cells, self.plan.definition.epochs, journal))
-        except KeyboardInterrupt:
-            self.exit_code = 130
-        finally:
-            wait = INTERRUPTED_FINISH_SECONDS if self.exit_code == 130 else FINISH_SECONDS
-            self.is_recorded = recorder.finish(wait)
-            journal.close_launch(self.exit_code)
-            journal.close()
-
-    def _train(self, board: Board) -> None:
-        log = self.plan.storage.logs / f"{self.plan.name}.log"
-        with (
-            own_terminal(log) as terminal,
-            showing(board, self.plan.name, terminal),
-            ray_session(self.options.address) as scratch,
-            interruptible(self.options.time_limit_seconds),
-        ):
+        board = Board(self.plan.cells, self.plan.definition.epochs, journal)
+        with ExitStack() as session:
+            session.callback(journal.close)
+            engine = ExitStack()
+            session.push(engine)
+            scratch = self._start_engine(engine, board) if empty_cells(self.plan.cells) else None
+            tracking, parent_id = self._open_records()
+            self._queue_for_recorder(parent_id)
+            recorder = RecorderClient(self.plan.storage, self.plan.tracking_uri, self.plan.name)
+            session.callback(recorder.stop)
+            journal.open_launch(len(empty_cells(self.plan.cells)))
             try:
+                if scratch:
+                    self._train(board, scratch)
+                engine.close()
+                self.is_recorded = recorder.finish(FINISH_SECONDS)
+            except KeyboardInterrupt:
+                self.exit_code = 130
+                engine.close()
+                self.is_recorded = recorder.finish(INTERRUPTED_FINISH_SECONDS)
+            journal.close_launch(self.exit_code)
+        return tracking, parent_id
+
+    def _start_engine(self, engine: ExitStack, board: Board) -> Path:
+        """Start Ray before anything is written, so that a cluster that is away costs nothing."""
+        log = self.plan.storage.logs / f"{self.plan.name}.log"
+        terminal = engine.enter_context(own_terminal(log))
+        engine.enter_context(showing(board, self.plan.name, terminal))
+        scratch = engine.enter_context(ray_session(self.options.address))
+        num_concurrent(self.options.resources)  # refuses trials that fit nowhere
+        return scratch
+
+    def _train(self, board: Board, scratch: Path) -> None:
+        try:
+            with interruptible(self.options.time_limit_seconds):
                 run_cells(CellQueue(self._orders(), board), board, self.options.resources, scratch)
-            finally:
-                self.failures = board.failures
+        finally:
+            self.failures = board.failures
 
     def _orders(self) -> Iterator[TrialOrder]:
         definition = self.plan.definition

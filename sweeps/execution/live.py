@@ -66,7 +66,8 @@ def showing(board: Board, title: str, terminal: TextIO) -> Generator[None]:
     finally:
         over.set()
         thread.join()
-        terminal.write(summary(board, title) + "\n")
+        if board.has_started:
+            terminal.write(summary(board, title) + "\n")
 
 
 def render(board: Board, title: str) -> Group:

@@ -90,8 +90,8 @@ def _connect(ray: Any, address: str | None, scratch: Path) -> None:
         ray.init(**options)
     except AuthenticationError as error:
         raise BadInput(
-            f"The Ray cluster at {address} refused the token: give the cluster's own in "
-            f"RAY_AUTH_TOKEN or ~/.ray/auth_token."
+            f"The Ray cluster at {address} was not joined: its token is missing or wrong. Give the "
+            f"cluster's own in RAY_AUTH_TOKEN or ~/.ray/auth_token."
         ) from error
     except (ConnectionError, RuntimeError, ValueError) as error:
         where = f"at {address} answers" if address else "could be started here"

@@ -39,7 +39,7 @@ class RecorderClient:
         try:
             self._process.stdin.write(f"{wait_seconds}\n".encode())
             self._process.stdin.flush()
-            return self._process.wait(wait_seconds + 20) == 0
+            return self._process.wait(1.25 * wait_seconds) == 0
         except (BrokenPipeError, subprocess.TimeoutExpired):
             return False
         finally:

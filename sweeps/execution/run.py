@@ -6,6 +6,7 @@ from typing import Unpack
 from search_spaces.sweep import Sweep
 from sweeps.execution.launch import SweepResult, launch
 from sweeps.execution.options import LaunchArguments, options_of
+from sweeps.execution.scheduling import capacity_of
 from sweeps.execution.survey import Plan, survey
 
 
@@ -20,7 +21,8 @@ def plan(sweep: str | Path | Sweep, **options: Unpack[LaunchArguments]) -> Plan:
         sweeps.BadInput: In one sentence, if it cannot be launched.
         sweeps.StoreUnreachable: If the tracking store does not answer.
     """
-    return survey(sweep, options_of(options))
+    checked = options_of(options)
+    return survey(sweep, checked, capacity_of(checked.resources))
 
 
 def run(sweep: str | Path | Sweep, **options: Unpack[LaunchArguments]) -> SweepResult:

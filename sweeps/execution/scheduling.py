@@ -12,7 +12,7 @@ from typing import Any
 from sweeps.errors import BadInput
 from sweeps.execution.cell_queue import CellQueue, Events
 from sweeps.execution.process import die_with_parent, keep_freed_memory, prepare_environment
-from sweeps.execution.ray_session import load_ray
+from sweeps.execution.ray_session import load_ray, ray_session
 from sweeps.execution.trial import TrialOrder, run_trial
 
 
@@ -31,6 +31,34 @@ class Resources:
     gpus: float | None = None
     max_concurrent: int | None = None
     address: str | None = None
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a machine or cluster gives.
+
+    Attributes:
+        gpus_per_trial: GPUs that each trial gets.
+        num_concurrent: Trials at once.
+    """
+
+    gpus_per_trial: float
+    num_concurrent: int
+
+
+ONE_AT_A_TIME = Capacity(gpus_per_trial=0.0, num_concurrent=1)
+
+
+def capacity_of(resources: Resources) -> Capacity:
+    """Ask this machine, or the cluster at the address, how many trials it takes at once.
+
+    Raises:
+        BadInput: If no trial fits, or the cluster does not answer.
+    """
+    if resources.address is None:
+        return Capacity(gpus_per_trial(resources), num_concurrent(resources))
+    with ray_session(resources.address):
+        return Capacity(gpus_per_trial(resources), num_concurrent(resources))
 
 
 def run_cells(queue: CellQueue, events: Events, resources: Resources, scratch: Path) -> None:

@@ -12,7 +12,7 @@ from sweeps.execution.cells import CellFolder
 from sweeps.execution.definition import Definition, define, sweep_of
 from sweeps.execution.options import LaunchOptions
 from sweeps.execution.planner import FolderState, PlannedCell, estimate_seconds, plan_cells
-from sweeps.execution.scheduling import gpus_per_trial, num_concurrent
+from sweeps.execution.scheduling import ONE_AT_A_TIME, Capacity
 from sweeps.locations import Storage, resolve_storage, resolve_tracking_uri
 from sweeps.records import Manifest, TrialRecord
 
@@ -24,16 +24,14 @@ class Plan:
     Attributes:
         current: The manifest that is there, None for a new sweep.
         cells: Every cell and where it stands.
-        num_concurrent: Trials at once.
-        gpus_per_trial: GPUs each trial would get.
+        capacity: What each trial would get, and how many run at once.
         estimate_seconds: Of the empty cells, None where nothing like them was trained.
     """
 
     definition: Definition
     current: Manifest | None
     cells: tuple[PlannedCell, ...]
-    num_concurrent: int
-    gpus_per_trial: float
+    capacity: Capacity
     estimate_seconds: float | None
     storage: Storage
     tracking_uri: str
@@ -44,7 +42,9 @@ class Plan:
         return self.definition.manifest.sweep
 
 
-def survey(which: str | Path | Sweep, options: LaunchOptions) -> Plan:
+def survey(
+    which: str | Path | Sweep, options: LaunchOptions, capacity: Capacity = ONE_AT_A_TIME
+) -> Plan:
     """Look at what is there and say what a launch would do. Writes nothing.
 
     Raises:
@@ -63,15 +63,13 @@ def survey(which: str | Path | Sweep, options: LaunchOptions) -> Plan:
     folders = {} if options.fresh else folder_states(storage, keys)
     records = {} if options.fresh or not is_there else store.records(keys)
     cells = plan_cells(definition.manifest, folders, records)
-    concurrent = num_concurrent(options.resources)
     speed = _seconds_per_epoch(definition.manifest, folders, records)
     return Plan(
         definition=definition,
         current=current,
         cells=cells,
-        num_concurrent=concurrent,
-        gpus_per_trial=gpus_per_trial(options.resources),
-        estimate_seconds=estimate_seconds(cells, definition.epochs, speed, concurrent),
+        capacity=capacity,
+        estimate_seconds=estimate_seconds(cells, definition.epochs, speed, capacity.num_concurrent),
         storage=storage,
         tracking_uri=tracking_uri,
     )
