@@ -1,21 +1,46 @@
 """Sentences about settings that cannot be: what is wrong, what was given, what is allowed."""
 
 import difflib
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from capsmodel.parts import OneOf, Part, Settings, kind_of
 
+_NO_WORDS = "a valid value"
 
-def explain(error: ValidationError) -> str:
-    """Turn pydantic's account of bad settings into one sentence a user can act on."""
+
+class _Place(NamedTuple):
+    """Where an error is: the class that owns the setting, the setting, and the item in it."""
+
+    owner: type[BaseModel] | None
+    field: FieldInfo | None
+    name: str
+    path: str
+    items: tuple[int, ...]
+    is_part: bool
+
+
+def explain(
+    error: ValidationError, owner: type[BaseModel] | None = None, above: Sequence[str] = ()
+) -> str:
+    """Turn pydantic's account of bad settings into one sentence a user can act on.
+
+    Args:
+        error: What pydantic raised.
+        owner: The settings that were validated; by default those of the error's title.
+        above: Where they lie in the whole.
+    """
+    owner = owner or _class_named(error.title)
     details = error.errors(include_url=False)
-    sentence = _sentence(error.title, details[0])
-    return sentence if len(details) == 1 else f"{sentence} (And {len(details) - 1} more.)"
+    places = [_locate(owner, detail["loc"], above) for detail in details]
+    sentence = _sentence(places[0], details[0])
+    others = {place.path for place in places} - {places[0].path}
+    return sentence if not others else f"{sentence} (And {len(others)} more.)"
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
@@ -37,21 +62,24 @@ def allowed(field: FieldInfo) -> str:
 
 
 def _in_words(schema: Mapping[str, Any]) -> str:
-    if "enum" in schema:
-        return "one of " + ", ".join(map(str, schema["enum"]))
+    if choices := [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]:
+        return " or ".join(map(_in_words, choices))
+    if "enum" in schema or "const" in schema:
+        return "one of " + ", ".join(map(str, schema.get("enum", [schema.get("const")])))
+    if schema.get("type") == "array":
+        return _list_in_words(schema)
     noun = {
         "integer": "an integer",
         "number": "a number",
         "boolean": "true or false",
         "string": "a text",
-        "array": "a list",
-    }.get(str(schema.get("type")), "a valid value")
-    if schema.get("type") == "array" and "items" in schema:
-        noun = f"a list, each {_in_words(schema['items'])}"
+    }.get(str(schema.get("type")), _NO_WORDS)
+    if "pattern" in schema:
+        noun += f" of the form {schema['pattern']}"
     lowest = "from" if "maximum" in schema else "at least"
     highest = "to" if "minimum" in schema else "at most"
     bounds = [
-        f"{word} {schema[key]:g}"
+        f"{word} {schema[key]:,}".replace(",", "")
         for key, word in (
             ("minimum", lowest),
             ("exclusiveMinimum", "above"),
@@ -63,25 +91,40 @@ def _in_words(schema: Mapping[str, Any]) -> str:
     return " ".join([noun, *bounds])
 
 
+def _list_in_words(schema: Mapping[str, Any]) -> str:
+    least = f" of at least {schema['minItems']}" if "minItems" in schema else ""
+    each = f", each {_in_words(schema['items'])}" if "items" in schema else ""
+    return f"a list{least}{each}"
+
+
 def _one_of(field: FieldInfo) -> OneOf | None:
     return next((extra for extra in field.metadata if isinstance(extra, OneOf)), None)
 
 
-def _sentence(title: str, detail: ErrorDetails) -> str:
-    owner, path = _locate(title, detail["loc"])
-    name = path[-1] if path else title
-    dotted = ".".join(path)
-    field = owner.model_fields.get(name) if owner else None
+def _sentence(place: _Place, detail: ErrorDetails) -> str:
+    owner, field, given = place.owner, place.field, detail["input"]
+    message = detail["msg"].removeprefix("Value error, ")
     if detail["type"] == "extra_forbidden" and owner is not None:
-        return unknown(f"setting of {_label(owner)}", name, settings_of(owner))
+        return unknown(f"setting of {_label(owner)}", place.name, settings_of(owner))
     if detail["type"] == "union_tag_invalid" and field is not None:
         return _unknown_kind(field, detail.get("ctx", {}).get("tag", ""))
-    if detail["type"] == "literal_error" and owner is not None and issubclass(owner, Part):
-        return unknown(owner.family, str(detail["input"]), [kind_of(owner)])
-    if field is not None and not detail["type"].startswith(("value_error", "assertion")):
-        return f"{dotted} must be {allowed(field)}, got {detail['input']!r}."
-    message = detail["msg"].removeprefix("Value error, ")
-    return message if detail["type"] == "value_error" else f"{dotted}: {message}."
+    if place.name == "kind" and owner is not None and issubclass(owner, Part):
+        return unknown(owner.family, str(given), [kind_of(owner)])
+    if detail["type"] == "value_error":
+        return f"{place.path}: {message}" if place.is_part and place.path else message
+    if field is None or (words := _allowed_words(field)) is None:
+        return f"{place.path}: {message}."
+    where = f" at place {place.items[0] + 1}" if place.items else ""
+    return f"{place.path} must be {words}, got {given!r}{where}."
+
+
+def _allowed_words(field: FieldInfo) -> str | None:
+    """Return None for a class or another object that is no plain value."""
+    try:
+        words = allowed(field)
+    except PydanticInvalidForJsonSchema:
+        return None
+    return None if _NO_WORDS in words else words
 
 
 def _unknown_kind(field: FieldInfo, tag: str) -> str:
@@ -99,23 +142,27 @@ def _label(owner: type[BaseModel]) -> str:
     return f"{owner.family} '{kind_of(owner)}'" if issubclass(owner, Part) else "the training"
 
 
-def _locate(title: str, loc: tuple[int | str, ...]) -> tuple[type[BaseModel] | None, list[str]]:
-    """Follow an error's location through the parts: the class that owns its last name, the path."""
-    owner = _class_named(title)
-    path: list[str] = []
-    following: OneOf | None = None
-    for step in map(str, loc):
+def _locate(
+    owner: type[BaseModel] | None, loc: tuple[int | str, ...], above: Sequence[str]
+) -> _Place:
+    """Follow an error's location through the parts."""
+    path, following, field = list(above), None, None
+    is_part = owner is not None and issubclass(owner, Part)
+    for index, step in enumerate(loc):
         if following is not None:
             chosen = [part for part in following.members if kind_of(part) == step]
-            following, before = None, following
+            owner = chosen[0] if chosen else following.members[0]
+            following = None
             if chosen:
-                owner = chosen[0]
                 continue
-            owner = before.members[0] if len(before.members) == 1 else None
-        path.append(step)
-        field = owner.model_fields.get(step) if owner else None
+        field = owner.model_fields.get(str(step)) if owner else None
+        path.append(str(step))
         following = _one_of(field) if field else None
-    return owner, path
+        is_part = following is not None
+        if field is not None and following is None:
+            items = tuple(item for item in loc[index + 1 :] if isinstance(item, int))
+            return _Place(owner, field, str(step), ".".join(path), items, is_part)
+    return _Place(owner, field, path[-1] if path else "", ".".join(path), (), is_part)
 
 
 def _class_named(title: str) -> type[BaseModel] | None:

@@ -61,8 +61,10 @@ class OneOf:
         ) -> Part:
             if isinstance(value, source):
                 return value
+            kind = cast(Any, value).get("kind") if isinstance(value, Mapping) else None
+            built_in = {kind_of(member) for member in self.members}
             for part in family_parts(source, info.context):
-                if isinstance(value, Mapping) and cast(Any, value).get("kind") == kind_of(part):
+                if kind == kind_of(part) and kind not in built_in:
                     return part.model_validate(value, context=info.context)
             return among_members(value)
 

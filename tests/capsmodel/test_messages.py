@@ -1,0 +1,125 @@
+"""One sentence says what is wrong, what was given and what is allowed."""
+
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field, ValidationError
+
+from capsmodel import TrainingConfig
+from capsmodel.messages import allowed, explain, unknown
+from capsmodel.models import CapsNet
+from capsmodel.parts import Settings
+
+
+class Example(Settings):
+    """Settings of every shape."""
+
+    count: Annotated[int, Field(ge=1, le=5)] = 1
+    share: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    many: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    at_most: Annotated[int, Field(le=1_000_000)] = 0
+    perhaps: Annotated[int, Field(ge=1)] | None = None
+    slug: Annotated[str, Field(pattern="^[a-z]+$")] = "a"
+    flag: bool = False
+    mode: Literal["a", "b"] = "a"
+    only: Literal["x"] = "x"
+    sizes: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)] = (1,)
+    kinds: tuple[type[Settings], ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("count", "an integer from 1 to 5"),
+        ("share", "a number above 0 below 1"),
+        ("many", "an integer at least 0 below 9223372036854775808"),
+        ("at_most", "an integer at most 1000000"),
+        ("perhaps", "an integer at least 1"),
+        ("slug", "a text of the form ^[a-z]+$"),
+        ("flag", "true or false"),
+        ("mode", "one of a, b"),
+        ("only", "one of x"),
+        ("sizes", "a list of at least 1, each an integer at least 1"),
+    ],
+)
+def test_what_a_setting_takes_is_told_in_words(name: str, words: str) -> None:
+    assert allowed(Example.model_fields[name]) == words
+
+
+def test_a_part_takes_its_familys_kinds() -> None:
+    assert allowed(CapsNet.model_fields["routing"]) == "one of dynamic, uniform, random"
+
+
+def sentence(of: type[Settings], value: Any) -> str:
+    with pytest.raises(ValidationError) as caught:
+        of.model_validate(value)
+    return explain(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ({"count": 9}, "count must be an integer from 1 to 5, got 9."),
+        ({"count": "x"}, "count must be an integer from 1 to 5, got 'x'."),
+        ({"sizes": [1, 0]}, "got 0 at place 2."),
+        ({"perhaps": 0}, "perhaps must be an integer at least 1, got 0."),
+        ({"mode": "c"}, "mode must be one of a, b, got 'c'."),
+        ({"slug": "A"}, "slug must be a text of the form ^[a-z]+$, got 'A'."),
+        ({"contr": 1}, "Unknown setting of the training 'contr'."),
+        ({"count": 9, "flag": 7}, "got 9. (And 1 more.)"),
+    ],
+)
+def test_what_cannot_be_is_told_with_what_can(value: Any, told: str) -> None:
+    assert told in sentence(Example, value)
+
+
+def test_a_setting_that_is_no_plain_value_gets_a_sentence_too() -> None:
+    assert sentence(Example, {"kinds": [3]}).startswith("kinds: ")
+
+
+def test_one_list_with_two_faults_is_one_complaint() -> None:
+    assert "more" not in sentence(Example, {"sizes": [0]})
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (
+            {"model": {"kind": "capsnet", "routing": {"kind": "uniform", "iterations": 1}}},
+            "Unknown setting of routing 'uniform' 'iterations'. Known: none.",
+        ),
+        (
+            {"model": {"kind": "capsnet", "routing": {"kind": "unform"}}},
+            "Unknown routing 'unform'. Did you mean 'uniform'? Known: dynamic, uniform, random.",
+        ),
+        (
+            {"model": {"kind": "kapsnet"}},
+            "Unknown model 'kapsnet'. Did you mean 'capsnet'? Known: capsnet.",
+        ),
+        (
+            {"model": {"kind": "capsnet", "routing": {"kind": "dynamic", "iterations": 0}}},
+            "model.routing.iterations must be an integer from 1 to 100, got 0.",
+        ),
+        (
+            {"stopping": {"kind": "fixed_epochs", "epochs": 0}},
+            "stopping.epochs must be an integer from 1 to 100000, got 0.",
+        ),
+        (
+            {"model": {"routing": 3}},
+            "model.routing must be one of dynamic, uniform, random, got 3.",
+        ),
+    ],
+)
+def test_the_place_in_the_tree_is_told_without_the_kinds_on_its_way(value: Any, told: str) -> None:
+    assert sentence(TrainingConfig, value) == told
+
+
+def test_an_unknown_name_gets_the_nearest() -> None:
+    assert unknown("loss", "margn", ["margin", "spread"]) == (
+        "Unknown loss 'margn'. Did you mean 'margin'? Known: margin, spread."
+    )
+
+
+def test_where_nothing_is_near_nothing_is_guessed() -> None:
+    assert unknown("loss", "xyz", ["margin"]) == "Unknown loss 'xyz'. Known: margin."
+    assert unknown("loss", "xyz", []) == "Unknown loss 'xyz'. Known: none."
