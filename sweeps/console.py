@@ -149,7 +149,7 @@ def print_best(name: str, configs: "Sequence[BestConfig]") -> None:
         )
     out.print(table)
     out.print("Ranked by mean last-epoch validation error; the test split plays no part.")
-    means = [config.validation_error.mean for config in configs]
+    means = [round(config.validation_error.mean or 0, 12) for config in configs]
     if len(set(means)) < len(means):
         out.print(
             "Arms with equal means stand in the sweep's order: validation does not tell them apart."

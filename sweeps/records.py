@@ -49,6 +49,12 @@ ARTIFACT_LOG = "log.txt"
 ARTIFACT_SOURCE = "parts.py"  # the text of a user's own parts, for reading only
 ARTIFACT_MANIFEST = "manifest.json"
 
+
+def manifest_artifact(digest: str) -> str:
+    """Return the name of the artifact that holds the manifest of a SHA-256 digest."""
+    return f"manifest-{digest[:16]}.json"
+
+
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 TRIAL_KEY = re.compile(r"[0-9a-f]{20}")
 

@@ -8,14 +8,13 @@ from urllib.parse import unquote, urlsplit
 
 from sweeps.aggregation.connection import answering
 from sweeps.errors import BadInput
-from sweeps.records import ARTIFACT_CONFIG, ARTIFACT_MANIFEST
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
     from mlflow.tracking import MlflowClient
 
 _MEBIBYTE = 2**20
-_LARGEST = {ARTIFACT_MANIFEST: 64 * _MEBIBYTE, ARTIFACT_CONFIG: _MEBIBYTE}
+_LARGEST = {"manifest": 64 * _MEBIBYTE, "config": _MEBIBYTE}  # by what their names begin with
 
 
 class ArtifactReader:
@@ -78,7 +77,7 @@ def _local_folder(uri: str) -> Path | None:
 
 
 def _check_size(name: str, size: int) -> None:
-    largest = _LARGEST.get(name, size)
+    largest = next((most for start, most in _LARGEST.items() if name.startswith(start)), size)
     if size > largest:
         raise BadInput(
             f"{name} is too large to be read: {size} bytes, where {largest} are allowed."

@@ -149,7 +149,7 @@ def best_configs(
     arms = arm_results(manifest, store.records(manifest.cell_keys().values()))
     ranked = sorted(
         ((mean, arm) for arm in arms if (mean := _mean_validation_error(arm)) is not None),
-        key=lambda pair: pair[0],
+        key=lambda pair: round(pair[0], 12),  # means of the same counts may differ in the last bit
     )
     return [_best_config(rank, arm, store) for rank, (_, arm) in enumerate(ranked[:count], start=1)]
 

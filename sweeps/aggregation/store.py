@@ -78,16 +78,14 @@ class RecordStore:
         return self._parent(sweep).info.run_id
 
     def manifest(self, sweep: str) -> Manifest:
-        """Return the sweep's current manifest.
+        """Return the sweep's current manifest: the one that a tag of its run names by its hash.
 
         Raises:
             BadInput: If there is no such sweep, or its manifest is missing or not valid.
         """
         run = self._parent(sweep)
         try:
-            manifest = Manifest.model_validate_json(
-                self._artifacts.read(run, names.ARTIFACT_MANIFEST)
-            )
+            manifest = Manifest.model_validate_json(self._artifacts.read(run, _manifest_name(run)))
         except ValidationError as error:
             raise BadInput(
                 f"The manifest of sweep '{sweep}' is not valid: {_first(error)}"
@@ -282,3 +280,9 @@ def _first(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     return " ".join(f"{place}: {first['msg']}".removeprefix(": ").split())[:300]
+
+
+def _manifest_name(run: "Run") -> str:
+    digest = run.data.tags.get(names.TAG_MANIFEST_HASH, "")
+    is_named = len(digest) == 64 and digest.isalnum()
+    return names.manifest_artifact(digest) if is_named else names.ARTIFACT_MANIFEST

@@ -8,7 +8,14 @@ from sweeps.errors import StoreUnreachable
 from sweeps.execution.recorder import without_credentials
 from sweeps.execution.tracking import Tracking
 from sweeps.locations import Storage
-from sweeps.records import ARTIFACT_MANIFEST, TAG_MANIFEST_HASH, TAG_REPLACED, Manifest, Outcome
+from sweeps.records import (
+    ARTIFACT_MANIFEST,
+    TAG_MANIFEST_HASH,
+    TAG_REPLACED,
+    Manifest,
+    Outcome,
+    manifest_artifact,
+)
 
 
 def publish_manifest(tracking: Tracking, manifest: Manifest) -> str:
@@ -23,15 +30,10 @@ def publish_manifest(tracking: Tracking, manifest: Manifest) -> str:
     run = tracking.client.get_run(parent_id)
     if run.data.tags.get(TAG_MANIFEST_HASH) != digest:
         tracking.upload_text(parent_id, text, manifest_artifact(digest))
-        tracking.upload_text(parent_id, text, ARTIFACT_MANIFEST)
         tracking.client.set_tag(parent_id, TAG_MANIFEST_HASH, digest)
+        tracking.upload_text(parent_id, text, ARTIFACT_MANIFEST)  # for people
     tracking.client.update_run(parent_id, status=Outcome.RUNNING.run_status)
     return parent_id
-
-
-def manifest_artifact(digest: str) -> str:
-    """Return where the manifest of a hash lies among the parent run's artifacts."""
-    return f"manifests/{digest}.json"
 
 
 def settle_parent(tracking: Tracking, parent_id: str, exit_code: int) -> None:

@@ -139,7 +139,7 @@ def test_a_manifest_that_is_not_valid_is_refused_in_one_sentence(
 
 
 def test_a_manifest_that_is_too_large_is_not_read(client, store, tmp_path, monkeypatch):
-    monkeypatch.setitem(vars_of_artifacts()["_LARGEST"], names.ARTIFACT_MANIFEST, 100)
+    monkeypatch.setitem(vars_of_artifacts()["_LARGEST"], "manifest", 100)
     put_sweep(client, manifest_of(["a"]), [], tmp_path)
 
     with pytest.raises(BadInput, match="too large"):

@@ -1,0 +1,81 @@
+"""The README's snippets do what the README says."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+COMMANDS = [
+    shlex.split(line, comments=True)[1:]
+    for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    for line in block.splitlines()
+    if line.startswith("capsweep ") and not line.startswith("capsweep ui")
+]
+FROM_PYTHON, OWN_SWEEP, CONTRACT = PYTHON
+
+
+def run(folder: Path, *words: str) -> str:
+    """Run a program of the tests' environment in a folder and return what it printed."""
+    environment = {name: text for name, text in os.environ.items() if "CAPSWEEP" not in name}
+    done = subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=280, check=False
+    )
+    assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def capsweep(folder: Path, *words: str) -> str:
+    return run(folder, str(Path(sys.executable).with_name("capsweep")), *words)
+
+
+def test_the_script_has_fewer_than_ten_lines() -> None:
+    assert len(FROM_PYTHON.strip().splitlines()) < 10
+
+
+def test_ones_own_sweep_is_planned_from_its_file(tmp_path: Path) -> None:
+    (tmp_path / "sharpness.py").write_text(OWN_SWEEP)
+    assert "9 are new and will be trained" in capsweep(tmp_path, "plan", "sharpness.py")
+
+
+def test_ones_own_routing_keeps_the_laws_of_a_routing(tmp_path: Path) -> None:
+    (tmp_path / "sharpness.py").write_text(OWN_SWEEP)
+    (tmp_path / "test_sharpness.py").write_text(CONTRACT)
+    printed = run(tmp_path, sys.executable, "-m", "pytest", "-q", "test_sharpness.py")
+    assert re.search(r"\d+ passed", printed)
+
+
+def test_the_glossary_says_what_records_are_called() -> None:
+    for word in ("sweep", "arm", "trial", "trial key", "cell", "record", "manifest", "table"):
+        assert f"| *{word}* |" in README
+
+
+@pytest.mark.slow
+def test_the_tour_runs_in_its_order(tmp_path: Path) -> None:
+    (tmp_path / "sharpness.py").write_text(OWN_SWEEP)
+    script = tmp_path / "script.py"
+    script.write_text(FROM_PYTHON)
+    assert re.search(r"sees a \d with length 0\.\d", run(tmp_path, sys.executable, str(script)))
+
+    printed = {" ".join(words): capsweep(tmp_path, *words) for words in COMMANDS}
+
+    assert "quickstart: 0 trained now, 21 of 21 cells filled." in printed["run quickstart"]
+    assert "7 trained now, 28 of 28" in printed["run quickstart --add-seeds 3"]
+    assert "sharpness: 9 trained now" in printed["run sharpness.py --epochs 3"]
+
+
+@pytest.mark.slow
+def test_the_readme_shows_the_table_that_quickstart_makes(tmp_path: Path) -> None:
+    capsweep(tmp_path, "run", "quickstart", "--epochs", "1", "--seeds", "0")
+    made = (tmp_path / "reports" / "quickstart" / "ablation.md").read_text(encoding="utf-8")
+    shown = README.partition("<!-- table: quickstart -->")[2].partition("<!-- end of table -->")[0]
+    assert _first_cells(shown) == _first_cells(made)
+
+
+def _first_cells(table: str) -> list[str]:
+    return [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("|")]
