@@ -6,13 +6,11 @@ if TYPE_CHECKING:
     from search_spaces.design import Arm as Arm
     from search_spaces.design import ListedArms as ListedArms
     from search_spaces.sweep import Sweep as Sweep
-    from search_spaces.trial_key import trial_key as trial_key
 
 _HOMES = {
     "Arm": "search_spaces.design",
     "ListedArms": "search_spaces.design",
     "Sweep": "search_spaces.sweep",
-    "trial_key": "search_spaces.trial_key",
 }
 
 

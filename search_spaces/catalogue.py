@@ -49,6 +49,8 @@ def named_sweep(name: str) -> "Sweep":
 
 
 def _defines_sweep(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Assign) and any(
-        isinstance(target, ast.Name) and target.id == "SWEEP" for target in statement.targets
-    )
+    if isinstance(statement, ast.AnnAssign):
+        targets = [statement.target]
+    else:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return any(isinstance(target, ast.Name) and target.id == "SWEEP" for target in targets)

@@ -1,11 +1,11 @@
 """Plans of arms that are declared in full before anything runs."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, model_validator
+from pydantic_core import to_jsonable_python
 
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
@@ -84,9 +84,4 @@ def _arm_config(
 
 
 def _plain(changes: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        path: value.model_dump(mode="json")
-        if isinstance(value, Part)
-        else json.loads(json.dumps(value))
-        for path, value in changes.items()
-    }
+    return {path: to_jsonable_python(value) for path, value in changes.items()}

@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import json
+import symtable
 from typing import Any
 
 
@@ -31,18 +32,37 @@ def _definitions(module: ast.Module) -> dict[str, list[ast.stmt]]:
 
 
 def _names_bound(statement: ast.stmt) -> set[str]:
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {statement.name}
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        return {alias.asname or alias.name.partition(".")[0] for alias in statement.names}
-    return {
-        node.id
+    """Return the module-level names that a statement gives a value, or changes in place."""
+    symbols = _scope(statement).get_symbols()
+    bound = {symbol.get_name() for symbol in symbols if symbol.is_assigned()}
+    bound |= {symbol.get_name() for symbol in symbols if symbol.is_imported()}
+    return bound | {
+        base.id
         for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store)
+        if isinstance(base := node.value, ast.Name)
     }
 
 
+def _names_read(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement takes from its module; locals of functions are none."""
+    module = _scope(statement)
+    names = {symbol.get_name() for symbol in module.get_symbols() if symbol.is_referenced()}
+    waiting = list(module.get_children())
+    while waiting:
+        scope = waiting.pop()
+        names |= {symbol.get_name() for symbol in scope.get_symbols() if symbol.is_global()}
+        waiting += scope.get_children()
+    return names
+
+
+def _scope(statement: ast.stmt) -> symtable.SymbolTable:
+    return symtable.symtable(ast.unparse(statement), "<statement>", "exec")
+
+
 def _reached(start: str, definitions: dict[str, list[ast.stmt]]) -> set[str]:
+    if start not in definitions:  # a class that a function made: all of the file may matter
+        return set(definitions)
     reached: set[str] = set()
     waiting = [start]
     while waiting:
@@ -51,7 +71,7 @@ def _reached(start: str, definitions: dict[str, list[ast.stmt]]) -> set[str]:
             continue
         reached.add(name)
         for statement in definitions[name]:
-            waiting.extend(node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
+            waiting.extend(_names_read(statement))
     return reached
 
 

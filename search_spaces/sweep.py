@@ -45,8 +45,14 @@ class Sweep(Settings):
     @field_validator("parts")
     @classmethod
     def _kinds_are_new(cls, parts: tuple[type[Part], ...]) -> tuple[type[Part], ...]:
-        for part in parts:
+        for index, part in enumerate(parts):
             siblings = family_class(part).__subclasses__()
+            if part.model_fields["kind"].is_required():
+                raise ValueError(
+                    f"{part.__name__} has no kind: give it one, kind: Literal['mine'] = 'mine'."
+                )
+            if any(_is_same_kind(part, other) for other in parts[:index]):
+                raise ValueError(f"Two parts are called '{kind_of(part)}': choose another kind.")
             if kind_of(part) in {kind_of(other) for other in siblings if is_built_in(other)}:
                 raise ValueError(
                     f"The kind '{kind_of(part)}' of {part.__name__} is built in and cannot be "
@@ -83,23 +89,34 @@ class Sweep(Settings):
             ValueError: If a path leads nowhere, or an arm changes it itself, so that the new value
                 would not be seen there.
         """
-        base = self.base
-        for path, value in (settings or {}).items():
+        for path in settings or {}:
             _refuse_path_of_an_arm(path, self.plan)
-            base = with_settings(base, {path: value}, self.parts)
+        base = with_settings(self.base, settings or {}, self.parts)
         fields = {field: getattr(self, field) for field in type(self).model_fields}
         changes = {"base": base, "name": name or self.name, "seeds": seeds or self.seeds}
         return type(self).model_validate({**fields, **changes})
 
 
+def _is_same_kind(part: type[Part], other: type[Part]) -> bool:
+    return kind_of(part) == kind_of(other) and family_class(part) is family_class(other)
+
+
 def _refuse_path_of_an_arm(path: str, plan: ListedArms) -> None:
     for arm, changes in plan.arms.items():
         for own in changes:
-            if own == path or own.startswith(path + "."):
+            if own == path or _is_below(own, path):
                 raise ValueError(
                     f"'{path}' is varied by the sweep itself (arm '{arm}' changes '{own}'): "
                     f"set something that no arm changes, or write the arm in a sweep of your own."
                 )
+    if all(any(_is_below(path, own) for own in changes) for changes in plan.arms.values()):
+        raise ValueError(
+            f"'{path}' has no effect: every arm of the sweep chooses that part itself."
+        )
+
+
+def _is_below(path: str, part: str) -> bool:
+    return path.startswith(part + ".")
 
 
 def _refuse_undeclared_parts(settings: Settings, parts: tuple[type[Part], ...]) -> None:

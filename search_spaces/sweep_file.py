@@ -7,6 +7,7 @@ import ast
 import hashlib
 import importlib.util
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import ModuleType
 
@@ -25,9 +26,7 @@ def sweep_from_file(path: Path) -> tuple[Sweep, str]:
         ValueError: In one sentence, if the file cannot be read or run, imports a neighbouring
             file, or defines no sweep.
     """
-    if not path.is_file():
-        raise ValueError(f"There is no sweep file '{path}'.")
-    text = path.read_text(encoding="utf-8")
+    text = _read(path)
     _refuse_neighbours(text, path)
     module = module_from_text(text, str(path))
     sweep = getattr(module, "SWEEP", None)
@@ -52,27 +51,40 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
         exec(compile(text, filename, "exec"), module.__dict__)  # the user's own file, on their word
     except BaseException as error:
         del sys.modules[name]
-        if not isinstance(error, Exception):
+        if isinstance(error, KeyboardInterrupt):
             raise
         raise ValueError(f"{filename} cannot be run: {_one_line(error)}") from error
     for part in own_parts(module):
-        part.protocol_version = part_version(text, part.__name__)
+        if part.__module__ == module.__name__:
+            part.protocol_version = part_version(text, part.__name__)
     return module
 
 
 def own_parts(module: ModuleType) -> tuple[type[Part], ...]:
-    """Return the parts that a module itself defines and that have a kind."""
-    return tuple(
+    """Return the parts with a kind that a module defines, or that its sweep declares."""
+    sweep = vars(module).get("SWEEP")
+    declared = sweep.parts if isinstance(sweep, Sweep) else ()
+    defined = (
         value
         for value in vars(module).values()
         if isinstance(value, type)
         and issubclass(value, Part)
         and value.__module__ == module.__name__
-        and value.model_fields["kind"].default is not None
+        and not value.model_fields["kind"].is_required()
     )
+    return tuple(dict.fromkeys((*declared, *defined)))
 
 
-def _one_line(error: Exception) -> str:
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8, so no Python file.") from error
+    except OSError as error:
+        raise ValueError(f"There is no sweep file '{path}' ({error.strerror}).") from error
+
+
+def _one_line(error: BaseException) -> str:
     if isinstance(error, ValidationError):
         return explain(error)
     return f"{type(error).__name__}: {error}".replace("\n", " ")
@@ -86,7 +98,7 @@ def _refuse_neighbours(text: str, path: Path) -> None:
             f"{path} is not valid Python: line {error.lineno}: {error.msg}."
         ) from error
     for name in _imported(tree):
-        beside = (path.parent / f"{name}.py", path.parent / name / "__init__.py")
+        beside = (path.parent / f"{name}.py", path.parent / name)
         if name == "" or (any(file.exists() for file in beside) and not _installed(name, path)):
             raise ValueError(
                 f"{path} imports a neighbouring file ('{name or '.'}'), which the workers do not "
@@ -106,7 +118,16 @@ def _imported(tree: ast.Module) -> set[str]:
 
 
 def _installed(name: str, path: Path) -> bool:
-    """Return whether an import would find it elsewhere than beside the file."""
+    """Return whether an import would find it elsewhere than beside the file, or as a package.
+
+    A package that is installed for development may well lie beside the file.
+    """
+    if name in packages_distributions():
+        return True
     spec = importlib.util.find_spec(name)
-    origin = Path(spec.origin).resolve() if spec and spec.origin and spec.has_location else None
-    return spec is not None and (origin is None or path.parent.resolve() not in origin.parents)
+    if spec is None:
+        return False
+    places = list(spec.submodule_search_locations or ())
+    places += [spec.origin] if spec.origin and spec.has_location else []
+    beside = path.parent.resolve()
+    return not any(beside in Path(place).resolve().parents for place in places)

@@ -38,13 +38,19 @@ def differences(settings: Settings) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
-        if name == "kind" or (not field.is_required() and value == field.get_default()):
+        default = field.get_default(call_default_factory=True, validated_data={})
+        if name == "kind" or (not field.is_required() and value == default):
             continue
         if isinstance(value, Part):
             found[name] = {"kind": value.kind, **differences(value)}
         else:
-            found[name] = settings.model_dump(mode="json", include={name})[name]
+            found[name] = _unsigned(settings.model_dump(mode="json", include={name})[name])
     return found
+
+
+def _unsigned(value: Any) -> Any:
+    """Write zero in one way, as both are one setting."""
+    return 0.0 if isinstance(value, float) and value == 0.0 else value
 
 
 def protocol_versions(config: TrainingConfig) -> dict[str, int | str]:

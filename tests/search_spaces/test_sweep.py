@@ -1,0 +1,212 @@
+"""A sweep says which arms there are, and refuses in one sentence what cannot be."""
+
+from typing import Any, ClassVar, Literal
+
+import pytest
+from pydantic import ValidationError
+
+from capsmodel import TrainingConfig
+from capsmodel.messages import explain
+from capsmodel.routing import RandomRouting, Routing, UniformRouting
+from search_spaces import ListedArms, Sweep
+
+
+class Mine(Routing):
+    """A user's own routing, never run here."""
+
+    kind: Literal["mine"] = "mine"
+    is_symmetric: ClassVar[bool] = True
+
+    def route(self, votes: Any, *, generator: Any) -> Any:
+        raise NotImplementedError
+
+
+class AlsoMine(Mine):
+    """Another of the same kind."""
+
+
+class Impostor(Mine):
+    """Of a built-in kind."""
+
+    kind: Literal["random"] = "random"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+class Nameless(Routing):
+    """Without a kind."""
+
+    def route(self, votes: Any, *, generator: Any) -> Any:
+        raise NotImplementedError
+
+
+ARMS: dict[str, dict[str, Any]] = {
+    "base": {},
+    "one": {"model.routing.iterations": 1},
+    "uniform": {"model.routing": "uniform"},
+    "small": {"model.reconstruction.hidden": (4, 5), "batch_size": 8},
+}
+
+
+def sweep(arms: dict[str, dict[str, Any]] = ARMS, **changes: Any) -> Sweep:
+    settings: dict[str, Any] = {
+        "name": "example",
+        "base": TrainingConfig(),
+        "plan": ListedArms(baseline=next(iter(arms)), arms=arms),
+        "seeds": (0, 1),
+    }
+    return Sweep(**(settings | changes))
+
+
+def refusal(**changes: Any) -> str:
+    with pytest.raises(ValidationError) as caught:
+        sweep(**changes)
+    return explain(caught.value)
+
+
+def test_arms_are_built_in_the_order_they_are_listed() -> None:
+    arms = sweep().arms()
+    assert [arm.name for arm in arms] == list(ARMS)
+    assert arms[2].config.model.routing == UniformRouting()
+    assert arms[0].config == TrainingConfig()
+
+
+def test_what_an_arm_changes_is_told_in_plain_json() -> None:
+    arms = sweep({"base": {}, "x": {"model.routing": RandomRouting(), "batch_size": 3}}).arms()
+    assert arms[1].changes == {
+        "model.routing": {"kind": "random", "low": 0.8, "high": 1.2},
+        "batch_size": 3,
+    }
+    assert sweep().arms()[3].changes["model.reconstruction.hidden"] == [4, 5]
+
+
+def test_an_object_inside_plain_values_is_told_in_plain_json_too() -> None:
+    value = {"kind": "capsnet", "routing": UniformRouting()}
+    arm = sweep({"base": {}, "x": {"model": value}}).arms()[1]
+    assert arm.changes == {"model": {"kind": "capsnet", "routing": {"kind": "uniform"}}}
+
+
+def test_an_arm_that_cannot_be_is_named() -> None:
+    with pytest.raises(ValueError, match=r"^Arm 'x': Unknown setting 'batch'"):
+        sweep({"base": {}, "x": {"batch": 1}}).arms()
+
+
+def test_two_arms_of_one_configuration_are_refused() -> None:
+    arms = {"base": {}, "again": {"model.routing": {"kind": "dynamic", "iterations": 3}}}
+    with pytest.raises(ValueError, match="'base' and 'again' are the same configuration"):
+        sweep(arms).arms()
+
+
+def test_the_baseline_is_one_of_the_arms() -> None:
+    with pytest.raises(ValidationError, match="'bass' is none of the arms: base, one"):
+        ListedArms(baseline="bass", arms={"base": {}, "one": {}})
+
+
+@pytest.mark.parametrize("name", ["", "A", "-a", "../x", "a b", "a\n", "a/b", "a" * 65, "é", "a;b"])
+def test_a_name_that_is_no_name_of_a_file_is_refused(name: str) -> None:
+    assert refusal(name=name) == (
+        f"name must be a text of the form ^[a-z0-9][a-z0-9_-]{{0,63}}$, got {name!r}."
+    )
+
+
+def test_a_seed_is_listed_once_and_is_no_negative_number() -> None:
+    assert refusal(seeds=(1, 2, 1)) == "A seed is listed twice: 1, 2, 1."
+    assert refusal(seeds=(0, -1)).endswith("got -1 at place 2.")
+    assert "seeds must be a list of at least 1" in refusal(seeds=())
+    assert refusal(seeds=(2**63,)).endswith(f"below {2**63}, got {2**63} at place 1.")
+
+
+def test_built_in_kinds_cannot_be_overridden() -> None:
+    assert refusal(parts=(Impostor,)) == (
+        "The kind 'random' of Impostor is built in and cannot be overridden: choose another kind."
+    )
+
+
+def test_two_own_parts_have_kinds_of_their_own() -> None:
+    assert refusal(parts=(Mine, AlsoMine)) == "Two parts are called 'mine': choose another kind."
+
+
+def test_an_own_part_has_a_kind() -> None:
+    assert refusal(parts=(Nameless,)).startswith("Nameless has no kind: give it one")
+
+
+def test_what_is_no_part_is_refused() -> None:
+    assert refusal(parts=(int,)).startswith("parts")
+    assert refusal(base=3)
+    assert refusal(plan=3)
+
+
+def test_an_own_part_is_declared() -> None:
+    arms = {"base": {}, "mine": {"model.routing": Mine()}}
+    with pytest.raises(ValueError, match=r"declare it, Sweep\(parts=\[Mine\], \.\.\.\)\."):
+        sweep(arms).arms()
+    assert sweep(arms, parts=(Mine,)).arms()[1].config.model.routing == Mine()
+
+
+def test_an_own_part_may_be_given_by_its_kind() -> None:
+    arms = {"base": {}, "mine": {"model.routing": "mine"}}
+    assert sweep(arms, parts=(Mine,)).arms()[1].config.model.routing == Mine()
+    with pytest.raises(ValueError, match="Arm 'mine': Unknown routing 'mine'"):
+        sweep(arms).arms()
+
+
+def test_a_change_reaches_every_arm() -> None:
+    changed = sweep().changed({"stopping.epochs": 2})
+    assert [arm.config.stopping.num_epochs for arm in changed.arms()] == [2] * len(ARMS)
+    assert sweep().base == TrainingConfig()
+
+
+def test_name_and_seeds_can_be_changed() -> None:
+    changed = sweep().changed(name="other", seeds=(7,))
+    assert (changed.name, changed.seeds) == ("other", (7,))
+    assert (sweep().changed().name, sweep().changed().seeds) == ("example", (0, 1))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"name": "Other"}, {"seeds": (3, 3)}, {"settings": {"batch_size": 0}}]
+)
+def test_what_is_changed_is_held_against_the_same_rules(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the sentences are tested above
+        sweep().changed(**changes)
+
+
+@pytest.mark.parametrize("path", ["batch_size", "model.routing.iterations", "model.routing"])
+def test_a_path_that_an_arm_changes_is_refused(path: str) -> None:
+    with pytest.raises(ValueError, match=f"'{path}' is varied by the sweep itself"):
+        sweep().changed({path: 1})
+
+
+def test_a_path_above_one_that_an_arm_changes_is_refused() -> None:
+    with pytest.raises(ValueError, match="'model' is varied by the sweep itself"):
+        sweep().changed({"model": "capsnet"})
+
+
+def test_a_path_that_only_begins_like_one_of_an_arm_is_free() -> None:
+    arms = {"base": {}, "x": {"model.primary_dim": 4}}
+    assert sweep(arms).changed({"model.primary_stride": 1})
+
+
+def test_a_setting_that_some_arm_still_has_can_be_changed() -> None:
+    arms = {"base": {}, "uniform": {"model.routing": "uniform"}}
+    changed = sweep(arms).changed({"model.routing.iterations": 5})
+    assert changed.arms()[0].config.model_dump()["model"]["routing"]["iterations"] == 5
+
+
+def test_a_setting_of_a_part_that_every_arm_chooses_itself_has_no_effect() -> None:
+    arms = {"uniform": {"model.routing": "uniform"}, "random": {"model.routing": "random"}}
+    with pytest.raises(ValueError, match=r"'model\.routing\.iterations' has no effect: every arm"):
+        sweep(arms).changed({"model.routing.iterations": 5})
+
+
+def test_changes_that_belong_together_may_be_given_in_any_order() -> None:
+    base = TrainingConfig().model_copy(
+        update={"model": TrainingConfig().model.model_copy(update={"routing": RandomRouting()})}
+    )
+    for changes in (("low", "high"), ("high", "low")):
+        values = {"low": 2.0, "high": 3.0}
+        settings = {f"model.routing.{name}": values[name] for name in changes}
+        changed = sweep({"base": {}}, base=base).changed(settings)
+        assert changed.base.model.routing == RandomRouting(low=2.0, high=3.0)
+
+
+def test_an_unknown_setting_is_refused_with_the_nearest() -> None:
+    with pytest.raises(ValueError, match="Did you mean 'batch_size'"):
+        sweep({"base": {}}).changed({"batch_sizes": 1})
