@@ -5,8 +5,13 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import IO
 
 import typer
 
@@ -14,13 +19,14 @@ from sweeps.errors import BadInput
 from sweeps.locations import resolve_tracking_uri
 
 _LOOPBACK = "127.0.0.1"
+_START_SECONDS = 90.0
 
 
 def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> None:
     """Serve the UI until Ctrl-C. Of a tracking store that is a server, show the address instead.
 
     Raises:
-        BadInput: If the store is not there or the port is taken.
+        BadInput: If the store is not there, the port is taken, or MLflow does not start.
     """
     uri = resolve_tracking_uri(tracking_uri, storage)
     if uri.startswith(("http://", "https://")):
@@ -28,7 +34,16 @@ def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> No
         return
     _refuse_missing(uri)
     port = _free_port(port)
-    typer.echo(f"MLflow's UI: http://{_LOOPBACK}:{port} (Ctrl-C ends it)")
+    with tempfile.TemporaryFile() as log, _server(uri, port, log) as process:
+        typer.echo("Starting MLflow's UI ...")
+        _await(process, port, log)
+        typer.echo(f"MLflow's UI: http://{_LOOPBACK}:{port} (Ctrl-C ends it)")
+        process.wait()
+
+
+@contextmanager
+def _server(uri: str, port: int, log: IO[bytes]) -> Generator["subprocess.Popen[bytes]"]:
+    """Run MLflow's server. Ctrl-C and a termination signal end it, and the block."""
     command = [sys.executable, "-P", "-m", "mlflow", "server"]
     command += ["--host", _LOOPBACK, "--port", str(port), "--workers", "1"]
     environment = {
@@ -36,21 +51,38 @@ def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> No
         "MLFLOW_BACKEND_STORE_URI": uri,  # not an argument: those are seen by everybody
         "MLFLOW_DISABLE_TELEMETRY": "true",
     }
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
-
-    def end(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        process.terminate()
-
-    signal.signal(signal.SIGTERM, end)
+    process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        code = process.wait()
+        yield process
     except KeyboardInterrupt:
+        typer.echo("The UI has ended; the records are as they were.")
+    finally:
+        signal.signal(signal.SIGTERM, before)
         process.terminate()
         process.wait()
-        return
-    if code not in {0, -signal.SIGTERM}:
-        raise BadInput(f"MLflow's UI ended with code {code}: see its messages above.")
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise KeyboardInterrupt
+
+
+def _await(process: "subprocess.Popen[bytes]", port: int, log: IO[bytes]) -> None:
+    """Return when the server answers.
+
+    Raises:
+        BadInput: With its last words, if it ended, or does not answer in time.
+    """
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        with socket.socket() as client:
+            if client.connect_ex((_LOOPBACK, port)) == 0:
+                return
+        time.sleep(0.2)
+    log.seek(0)
+    words = log.read().decode(errors="replace").strip().splitlines()
+    raise BadInput(f"MLflow's UI did not start: {words[-1] if words else 'it said nothing'}")
 
 
 def _refuse_missing(uri: str) -> None:
