@@ -5,6 +5,7 @@ import hashlib
 from mlflow.exceptions import MlflowException
 
 from sweeps.errors import StoreUnreachable
+from sweeps.execution.database import create_database
 from sweeps.execution.recorder import without_credentials
 from sweeps.execution.tracking import Tracking
 from sweeps.locations import Storage
@@ -56,8 +57,9 @@ def open_tracking(tracking_uri: str, storage: Storage) -> Tracking:
         StoreUnreachable: If it does not answer.
     """
     try:
+        create_database(tracking_uri, storage.artifacts)
         return Tracking(tracking_uri, storage.artifacts)
-    except MlflowException as error:
+    except (MlflowException, OSError) as error:
         raise StoreUnreachable(
             f"The tracking store {without_credentials(tracking_uri)} does not answer: "
             f"{without_credentials(str(error))[:200]}"
