@@ -6,7 +6,7 @@ from typing import Any
 
 from sweeps.errors import BadInput
 
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
+_DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?|(\d{1,6})")
 _MOST_SEEDS = 10_000
 
 
@@ -63,8 +63,8 @@ def read_duration(option: str, text: str | None) -> float | None:
     if text is None:
         return None
     match = _DURATION.fullmatch(text.strip())
-    hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0)
-    total = 3600 * hours + 60 * minutes + seconds
+    words = match.groups() if match else ("0",) * 4
+    total = sum(unit * int(word or 0) for unit, word in zip((3600, 60, 1, 1), words, strict=True))
     if not total:
         raise BadInput(f"{option} takes a time such as 90s, 30m, 2h or 1h30m, got '{text}'.")
     return float(total)

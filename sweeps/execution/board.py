@@ -51,11 +51,10 @@ class Board:
         self._started_at = self.clock()
         self._first_epoch_at = 0.0
         self._epochs_seen = 0
-        self._epochs_left = sum(
-            max(0, self.epochs[cell.cell.arm] - cell.epochs)
-            for cell in self.cells
-            if not cell.is_filled
-        )
+        self._untrained = {
+            cell.cell.trial_key: max(0, self.epochs[cell.cell.arm] - cell.epochs)
+            for cell in empty_cells(self.cells)
+        }
 
     def started(self, trial_key: str) -> None:
         """A trial was handed out."""
@@ -75,6 +74,7 @@ class Board:
                 self._first_epoch_at = self.clock()
             if trial := self.running.get(trial_key):
                 trial.epoch, trial.validation_error = epoch, validation_error
+                self._untrained[trial_key] = trial.num_epochs - epoch
 
     def restarted(self, trial_key: str, times: int) -> None:
         """A trial's process was killed; it goes on from its checkpoint."""
@@ -88,6 +88,7 @@ class Board:
         cell = self._places[trial_key].cell
         with self._lock:
             trial = self.running.pop(trial_key, None)
+            self._untrained.pop(trial_key, None)
             if outcome is Outcome.FAILED:
                 self.failures.append((cell.arm, cell.seed, reason))
             else:
@@ -126,7 +127,7 @@ class Board:
         if self._epochs_seen < _FEWEST_EPOCHS:
             return None
         per_epoch = (self.clock() - self._first_epoch_at) / (self._epochs_seen - 1)
-        return max(0.0, (self._epochs_left - self._epochs_seen) * per_epoch)
+        return sum(self._untrained.values()) * per_epoch
 
 
 def empty_cells(cells: Iterable[PlannedCell]) -> list[PlannedCell]:

@@ -91,7 +91,8 @@ class CellQueue:
         reason = f"its process was killed {self._kills[key]} times"
         with folder.lease() as fence:
             line = OutboxLine(type="failed", time=now_milliseconds(), fence=fence, reason=reason)
-            folder.append(line)
+            # the head too: it may have been killed before it could tell of its start
+            folder.append(line.model_copy(update={"head": order.head}))
         self._events.ended(key, Outcome.FAILED, reason)
 
     def _tell_filled(self, folder: CellFolder) -> None:

@@ -112,8 +112,12 @@ def define(which: str | Path | Sweep, changes: Changes, current_seeds: Sequence[
 
 
 def _settings(changes: Changes) -> dict[str, Any]:
-    epochs = {} if changes.epochs is None else {"stopping.epochs": changes.epochs}
-    return {**(changes.settings or {}), **epochs}
+    settings = dict(changes.settings or {})
+    if changes.epochs is not None:
+        if "stopping.epochs" in settings:
+            raise ValueError("The epochs are given twice: --epochs is short for stopping.epochs.")
+        settings["stopping.epochs"] = changes.epochs
+    return settings
 
 
 def _seeds(sweep: Sweep, changes: Changes, current: Sequence[int]) -> tuple[int, ...]:

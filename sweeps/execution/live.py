@@ -77,13 +77,16 @@ def render(board: Board, title: str) -> Group:
         table.add_column(heading, justify="left" if heading == "arm" else "right")
     for trial in board.snapshot()[:20]:
         table.add_row(
-            escape(trial.arm),
+            escape(_one_line(trial.arm)),
             str(trial.seed),
             f"{trial.epoch}/{trial.num_epochs}",
             "" if trial.validation_error is None else f"{100 * trial.validation_error:.2f} %",
         )
     lines = [Text(summary(board, title), style="bold")]
-    lines += [Text(f"failed: {arm}, seed {seed}: {why}") for arm, seed, why in board.failures[-3:]]
+    lines += [
+        Text(_one_line(f"failed: {arm}, seed {seed}: {why}"))
+        for arm, seed, why in board.failures[-3:]
+    ]
     return Group(*lines, table) if table.row_count else Group(*lines)
 
 
@@ -104,7 +107,7 @@ def summary(board: Board, title: str) -> str:
     remaining = board.remaining_seconds()
     if remaining is not None and (board.running or remaining > 1):
         parts.append(f"about {clock(remaining)} left")
-    return ", ".join(parts)
+    return _one_line(", ".join(parts))
 
 
 def clock(seconds: float) -> str:
@@ -112,6 +115,11 @@ def clock(seconds: float) -> str:
     minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def _one_line(text: str) -> str:
+    """Blank out line ends and what would command the terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _tell(board: Board, title: str, terminal: TextIO, over: threading.Event) -> None:

@@ -10,6 +10,8 @@ from sweeps.errors import BadInput
 from sweeps.execution.definition import Changes
 from sweeps.execution.scheduling import Resources
 
+_LONGEST_SECONDS = 10_000_000_000  # about as long as a timer of the system may run
+
 
 class LaunchArguments(TypedDict, total=False):
     """The keyword arguments of `plan` and `run`.
@@ -60,9 +62,9 @@ class LaunchOptions(BaseModel):
     epochs: int | None = None
     settings: dict[str, Any] | None = None
     cpus_per_trial: Annotated[int, Field(ge=1)] = 1
-    gpus_per_trial: Annotated[float, Field(ge=0)] | None = None
+    gpus_per_trial: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     max_concurrent: Annotated[int, Field(ge=1)] | None = None
-    time_limit_seconds: Annotated[float, Field(gt=0)] | None = None
+    time_limit_seconds: Annotated[float, Field(gt=0, le=_LONGEST_SECONDS)] | None = None
     address: str | None = None
     fresh: bool = False
     replace: bool = False

@@ -91,7 +91,8 @@ def refuse_to_drop(current: Manifest | None, new: Manifest) -> None:
     """
     if current is None:
         return
-    dropped = [cell for cell in current.cells if cell not in set(new.cells)]
+    kept = set(new.cells)
+    dropped = [cell for cell in current.cells if cell not in kept]
     if not dropped:
         return
     raise BadInput(

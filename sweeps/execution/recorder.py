@@ -22,7 +22,14 @@ from pathlib import Path
 
 from mlflow.exceptions import MlflowException
 
-from sweeps.execution.cells import CellFolder, EpochLine, FinalRecord, OutboxLine, now_milliseconds
+from sweeps.execution.cells import (
+    CellFolder,
+    EpochLine,
+    FinalRecord,
+    OutboxLine,
+    TrialHead,
+    now_milliseconds,
+)
 from sweeps.execution.files import FileLock, is_locked
 from sweeps.execution.recorder_queue import QueuedCell, RecorderQueue
 from sweeps.execution.tracking import Tracking
@@ -32,6 +39,7 @@ from sweeps.records import (
     METRIC_TEST_ERROR,
     TAG_DURATION,
     TAG_EPOCHS,
+    TAG_OUTCOME,
     TAG_PEAK_MEMORY,
     TAG_REASON,
     Outcome,
@@ -57,7 +65,7 @@ class Recorder:
         Raises:
             MlflowException: If the store does not answer. What was carried is noted.
         """
-        return sum(self._carry(queued) for queued in self._queue.open_cells())
+        return sum(self._carry_or_begin_anew(queued) for queued in self._queue.open_cells())
 
     def settle_interrupted(self, is_over: Callable[[str], bool]) -> None:
         """Mark trials as interrupted that nobody trains any more.
@@ -75,13 +83,29 @@ class Recorder:
             ):
                 self._note(queued, queued.run_id, Outcome.INTERRUPTED, now_milliseconds())
 
+    def _carry_or_begin_anew(self, queued: QueuedCell) -> bool:
+        """Carry a cell; one whose run somebody has deleted is carried anew from its beginning."""
+        try:
+            return self._carry(queued)
+        except MlflowException:
+            if not queued.run_id or not self._tracking.is_gone(queued.run_id):
+                raise
+        nothing = {"run_id": None, "carried_bytes": 0, "last_epoch": 0, "outcome": None}
+        self._queue.update(queued.trial_key, **nothing)
+        return self._carry(self._queue.cell(queued.trial_key) or queued)
+
     def _carry(self, queued: QueuedCell) -> bool:
         folder = CellFolder(self._cells, queued.trial_key)
         final = folder.read_final()  # before the outbox, so that all it tells of is read below
         lines, carried_bytes = folder.read_outbox(queued.carried_bytes)
         if not lines and not final:
             return False
-        run_id = queued.run_id or self._run_of(queued, folder, lines, final)
+        run_id = queued.run_id
+        if run_id is None:
+            head = next((line.head for line in lines if line.head), final and final.head)
+            if head is None:  # a crash tore the start: the next attempt tells of its own
+                return False
+            run_id = self._run_of(queued, head, lines[0].time if lines else now_milliseconds())
         queued = self._queue.cell(queued.trial_key) or queued
         self._carry_epochs(queued, run_id, lines, final)
         self._carry_states(queued, run_id, folder, lines, final)
@@ -92,29 +116,19 @@ class Recorder:
         )
         return True
 
-    def _run_of(
-        self,
-        queued: QueuedCell,
-        folder: CellFolder,
-        lines: list[OutboxLine],
-        final: FinalRecord | None,
-    ) -> str:
+    def _run_of(self, queued: QueuedCell, head: TrialHead, started: int) -> str:
         """Find the trial's run by its key, or create it."""
-        head = next((line.head for line in lines if line.head), None) or (final and final.head)
-        assert head is not None, f"the outbox of {queued.trial_key} does not begin with a start"
-        last_epoch = 0
+        last_epoch, outcome = 0, Outcome.RUNNING.value
         if found := self._tracking.find_trial(queued.trial_key):
             run_id = found.info.run_id
             last_epoch = self._tracking.last_epoch(run_id)
+            outcome = found.data.tags[TAG_OUTCOME]
         else:
-            started = lines[0].time if lines else now_milliseconds()
             run_id = self._tracking.create_trial(head, queued.parent_id, started)
         self._tracking.describe_trial(run_id, head)
         if head.source:
             self._tracking.upload_text(run_id, head.source, ARTIFACT_SOURCE)
-        self._queue.update(
-            queued.trial_key, run_id=run_id, last_epoch=last_epoch, outcome=Outcome.RUNNING.value
-        )
+        self._queue.update(queued.trial_key, run_id=run_id, last_epoch=last_epoch, outcome=outcome)
         return run_id
 
     def _carry_epochs(
@@ -223,7 +237,8 @@ class RecorderProcess:
     def _is_behind(self, queued: QueuedCell) -> bool:
         folder = CellFolder(self._storage.cells, queued.trial_key)
         is_mine = queued.sweep == self._sweep
-        return is_mine and (folder.is_filled() or folder.outbox_size() > queued.carried_bytes)
+        _, told_bytes = folder.read_outbox(queued.carried_bytes)  # without a torn last line
+        return is_mine and (folder.is_filled() or told_bytes > queued.carried_bytes)
 
     def _connected(self) -> Recorder:
         if self._recorder is None:

@@ -102,7 +102,13 @@ def refuse_unwritable(storage: Storage) -> None:
     Raises:
         BadInput: Naming the folder.
     """
-    existing = next(path for path in (storage.root, *storage.root.parents) if path.exists())
+    try:
+        existing = next(path for path in (storage.root, *storage.root.parents) if path.exists())
+    except OSError as error:  # a name too long, or a folder that may not be looked into
+        raise BadInput(
+            f"The storage folder {storage.root} cannot be written to ({error.strerror}): choose "
+            f"another, --storage."
+        ) from error
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
         raise BadInput(
             f"The storage folder {storage.root} cannot be written to ({existing} is "

@@ -19,7 +19,7 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_ENABLE_ASYNC_LOGGING", "false")
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Param, Run, RunTag, ViewType
+from mlflow.entities import LifecycleStage, Metric, Param, Run, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 
@@ -47,6 +47,7 @@ from sweeps.records import (
     Outcome,
 )
 
+_LONGEST_PARAMETER = 6000  # the store refuses more; config.json holds all of it
 _BATCH = 900  # metrics a call; the store takes at most 1,000
 
 
@@ -79,6 +80,15 @@ class Tracking:
             order_by=["attributes.start_time ASC"],
         )
         return next((run for run in found if TAG_REPLACED not in run.data.tags), None)
+
+    def is_gone(self, run_id: str) -> bool:
+        """Return whether somebody has deleted a run."""
+        try:
+            return self.client.get_run(run_id).info.lifecycle_stage != LifecycleStage.ACTIVE
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+                raise
+            return True
 
     def create_trial(self, head: TrialHead, parent_id: str, time: int) -> str:
         """Create the run of a trial and return its id."""
@@ -194,7 +204,8 @@ def flat_parameters(config: Mapping[str, Any], prefix: str = "") -> dict[str, st
             flat[prefix + name] = str(value.get("kind", ""))
             flat |= flat_parameters(value, f"{prefix}{name}.")
         elif name != "kind":
-            flat[prefix + name] = value if isinstance(value, str) else json.dumps(value)
+            text = value if isinstance(value, str) else json.dumps(value)
+            flat[prefix + name] = text[:_LONGEST_PARAMETER]
     return flat
 
 
