@@ -10,7 +10,7 @@ from mlflow.exceptions import MlflowException
 from search_spaces.sweep import Sweep
 from sweeps.aggregation.report import Report, publish_report, write_report
 from sweeps.aggregation.store import RecordStore
-from sweeps.errors import BadInput, SweepError
+from sweeps.errors import BadInput, StoreUnreachable
 from sweeps.execution.board import Board, empty_cells
 from sweeps.execution.cell_queue import CellQueue
 from sweeps.execution.cells import CellFolder
@@ -26,7 +26,7 @@ from sweeps.execution.ray_session import ray_session
 from sweeps.execution.recorder_client import RecorderClient
 from sweeps.execution.recorder_queue import RecorderQueue
 from sweeps.execution.scheduling import gpus_per_trial, num_concurrent, run_cells
-from sweeps.execution.survey import Plan, survey
+from sweeps.execution.survey import Plan, refuse_unwritable, survey
 from sweeps.execution.tracking import Tracking
 from sweeps.execution.trial import TrialOrder
 from sweeps.locations import Storage
@@ -64,6 +64,7 @@ def launch(which: str | Path | Sweep, options: LaunchOptions) -> SweepResult:
     Raises:
         SweepError: Before anything is written, if it cannot be launched.
     """
+    refuse_unwritable(Path(options.reports), "report")
     plan = survey(which, options)
     if not options.replace:
         refuse_to_drop(plan.current, plan.definition.manifest)
@@ -84,15 +85,12 @@ class _Launch:
     def run(self) -> SweepResult:
         num_before = sum(cell.is_filled for cell in self.plan.cells)
         tracking, parent_id = self._fill() if self._is_work_left() else self._open_records()
-        num_filled = self._num_filled()
-        if self.exit_code == 0 and (num_filled < len(self.plan.cells) or not self.is_recorded):
-            self.exit_code = 3
         report = self._finish(tracking, parent_id)
         return SweepResult(
             sweep=self.plan.name,
             num_cells=len(self.plan.cells),
-            num_filled=num_filled,
-            num_trained=num_filled - num_before,
+            num_filled=self._num_filled(),
+            num_trained=self._num_filled() - num_before,
             exit_code=self.exit_code,
             is_recorded=self.is_recorded,
             failures=tuple(self.failures),
@@ -132,6 +130,8 @@ class _Launch:
                 self.exit_code = 130
                 engine.close()
                 self.is_recorded = recorder.finish(INTERRUPTED_FINISH_SECONDS)
+            if self._num_filled() < len(self.plan.cells) or not self.is_recorded:
+                self.exit_code = self.exit_code or 3
             journal.close_launch(self.exit_code)
         return tracking, parent_id
 
@@ -187,9 +187,9 @@ class _Launch:
             store = RecordStore(self.plan.tracking_uri)
             report = write_report(store, self.plan.name, Path(self.options.reports))
             publish_report(self.plan.tracking_uri, parent_id, report)
-        except (MlflowException, OSError, SweepError):
-            if self.is_recorded:
-                raise
+        except (MlflowException, StoreUnreachable):
+            self.is_recorded = False
+            self.exit_code = self.exit_code or 3
             return None
         return report
 

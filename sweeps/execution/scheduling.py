@@ -93,7 +93,7 @@ def train_cell(config: dict[str, Any]) -> None:
     """Train one cell: the function that Tune runs in its reused worker processes."""
     from ray import tune
 
-    order = TrialOrder.model_validate(config["order"])
+    order = TrialOrder.model_validate_json(config["order"])
     threads = order.head.threads
     prepare_environment(threads)
     die_with_parent()

@@ -52,7 +52,7 @@ def survey(
         StoreUnreachable: If the tracking store does not answer.
     """
     storage = resolve_storage(options.storage)
-    refuse_unwritable(storage)
+    refuse_unwritable(storage.root, "storage")
     tracking_uri = resolve_tracking_uri(options.tracking_uri, storage.root)
     sweep, _, _ = sweep_of(which)
     store = RecordStore(tracking_uri)
@@ -96,23 +96,18 @@ def _folder_state(folder: CellFolder) -> FolderState:
     )
 
 
-def refuse_unwritable(storage: Storage) -> None:
-    """Refuse a storage folder that cannot be made or written to.
+def refuse_unwritable(folder: Path, what: str) -> None:
+    """Refuse a folder that cannot be made or written to.
 
     Raises:
         BadInput: Naming the folder.
     """
-    try:
-        existing = next(path for path in (storage.root, *storage.root.parents) if path.exists())
-    except OSError as error:  # a name too long, or a folder that may not be looked into
-        raise BadInput(
-            f"The storage folder {storage.root} cannot be written to ({error.strerror}): choose "
-            f"another, --storage."
-        ) from error
+    folder = folder.absolute()
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        why = "is read-only" if existing.is_dir() else "is no folder"
         raise BadInput(
-            f"The storage folder {storage.root} cannot be written to ({existing} is "
-            f"{'read-only' if existing.is_dir() else 'no folder'}): choose another, --storage."
+            f"The {what} folder {folder} cannot be written to ({existing} {why}): choose another."
         )
 
 

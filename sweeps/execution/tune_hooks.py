@@ -29,7 +29,7 @@ class CellSearcher(Searcher):
         if order is Next.WAIT:
             return None
         self._live[trial_id] = order.head.trial_key
-        return {"trial_key": order.head.trial_key, "order": order.model_dump(mode="json")}
+        return {"trial_key": order.head.trial_key, "order": order.model_dump_json()}
 
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
