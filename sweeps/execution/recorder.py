@@ -258,7 +258,7 @@ class RecorderProcess:
 
 def without_credentials(text: str) -> str:
     """Return a text in one line, with names and passwords taken out of its addresses."""
-    return re.sub(r"//[^/@\s]*@", "//", text).replace("\n", " ")
+    return re.sub(r"://[^/\s]*@", "://", text).replace("\n", " ")
 
 
 def _word_of_driver(wait_seconds: float) -> str | None:
