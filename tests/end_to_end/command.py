@@ -1,0 +1,152 @@
+"""The console script in a process of its own, as a person starts it in a folder."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_SCRIPT = Path(sys.executable).with_name("capsweep")
+_PATIENCE_SECONDS = 150.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended: its exit code, what it printed, and how long it took."""
+
+    code: int
+    output: str
+    errors: str
+    seconds: float
+
+    def explained(self) -> str:
+        """Return all of it, for the message of a failed assertion."""
+        return f"exit code {self.code} after {self.seconds:.1f} s\n{self.output}\n{self.errors}"
+
+
+class Command:
+    """A capsweep command that is running.
+
+    Its output goes to files, so that processes that outlive it hold no pipe open.
+    """
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self._started = time.monotonic()
+        number = len(list(folder.glob("command-*.out")))
+        self._out = folder / f"command-{number}.out"
+        self._err = folder / f"command-{number}.err"
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self._process = subprocess.Popen(
+                [str(_SCRIPT), *words],
+                cwd=folder,
+                env=clean_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,  # a process group of its own, as a terminal gives it
+            )
+
+    @property
+    def pid(self) -> int:
+        """The driver's process id, and that of its group."""
+        return self._process.pid
+
+    def is_running(self) -> bool:
+        """Return whether the driver is alive."""
+        return self._process.poll() is None
+
+    def wait(self, seconds: float = _PATIENCE_SECONDS) -> Ended:
+        """Wait for its end."""
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill_all()
+            raise
+        took = time.monotonic() - self._started
+        return Ended(code, self._out.read_text(), self._err.read_text(), took)
+
+    def wait_until(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
+        """Wait until something holds while the driver runs."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert self.is_running(), f"it ended too soon: {self.wait().explained()}"
+            if time.monotonic() > deadline:
+                self.kill_all()
+                raise AssertionError(f"waited too long: {self.wait().explained()}")
+            time.sleep(0.01)
+
+    def interrupt(self, *, group: bool = False) -> Ended:
+        """Send SIGINT to the driver, or to its whole group as a terminal does, and wait."""
+        (os.killpg if group else os.kill)(self.pid, signal.SIGINT)
+        sent = time.monotonic()
+        ended = self.wait(60)
+        return Ended(ended.code, ended.output, ended.errors, time.monotonic() - sent)
+
+    def family(self) -> list[psutil.Process]:
+        """Return the driver and everything it started, the recorder in its own session too."""
+        driver = psutil.Process(self.pid)
+        return [driver, *driver.children(recursive=True)]
+
+    def kill_all(self) -> list[str]:
+        """SIGKILL the driver and everything it started; return their names once all are gone.
+
+        All are stopped first, so that none starts another or cleans up after one that died.
+        """
+        family: dict[int, psutil.Process] = {}
+        names: list[str] = []
+        while new := [one for one in self.family() if one.pid not in family]:
+            for one in new:
+                family[one.pid] = one
+                names.append(one.name())
+                _signal(one, signal.SIGSTOP)
+        for one in family.values():
+            _signal(one, signal.SIGKILL)
+        self._process.wait(10)
+        _, alive = psutil.wait_procs(list(family.values()), timeout=10)
+        assert not alive, alive
+        return names
+
+
+class Terminal:
+    """A folder in which commands are given. None of them outlives it."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
+        self.folder = folder
+        self.storage = folder / "capsweep-store"
+        self.database = self.storage / "mlflow.db"
+        self._commands: list[Command] = []
+
+    def start(self, *words: str) -> Command:
+        """Start a capsweep command."""
+        self._commands.append(Command(self.folder, *words))
+        return self._commands[-1]
+
+    def run(self, *words: str) -> Ended:
+        """Run a capsweep command to its end."""
+        return self.start(*words).wait()
+
+    def close(self) -> None:
+        """Kill what is left of the commands."""
+        for command in self._commands:
+            if command.is_running():
+                command.kill_all()
+
+
+def clean_environment() -> dict[str, str]:
+    """Return the environment without what would reach capsweep, Ray or MLflow from outside."""
+    foreign = re.compile(r"(CAPSWEEP|RAY|MLFLOW|PYTEST)_.*")
+    kept = {name: value for name, value in os.environ.items() if not foreign.fullmatch(name)}
+    return kept | {"OMP_NUM_THREADS": "1"}
+
+
+def _signal(process: psutil.Process, number: int) -> None:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process.send_signal(number)

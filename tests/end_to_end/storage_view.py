@@ -1,0 +1,137 @@
+"""What a storage folder and its MLflow database hold, read without capsweep and without MLflow."""
+
+import json
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+
+@dataclass(frozen=True)
+class OutboxFacts:
+    """What one outbox tells.
+
+    Attributes:
+        starts: Fence number of each start.
+        epochs: (epoch, fence) in the order told.
+    """
+
+    starts: list[int]
+    epochs: list[tuple[int, int]]
+
+    def went_on(self) -> bool:
+        """Return whether an attempt after the first went on where an earlier one had stopped."""
+        later = [(epoch, fence) for epoch, fence in self.epochs if fence > self.starts[0]]
+        return bool(later) and later[0][0] > 1
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """One live MLflow run.
+
+    Attributes:
+        steps: Steps of each metric's history, in the order of writing.
+        artifacts: Folder of its artifacts.
+    """
+
+    status: str
+    tags: dict[str, str]
+    steps: dict[str, list[int]]
+    artifacts: Path
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Arm and seed."""
+        return self.tags["capsweep.arm"], int(self.tags["capsweep.seed"])
+
+    @property
+    def outcome(self) -> str:
+        """The outcome as it is tagged."""
+        return self.tags["capsweep.outcome"]
+
+
+def outboxes(storage: Path) -> dict[str, OutboxFacts]:
+    """Return what every cell's outbox tells, by trial key."""
+    found: dict[str, OutboxFacts] = {}
+    for path in storage.glob("cells/*/outbox.jsonl"):
+        lines = _whole_lines(path)
+        found[path.parent.name] = OutboxFacts(
+            starts=[line["fence"] for line in lines if line["type"] == "start"],
+            epochs=[
+                (line["epoch"]["epoch"], line["fence"]) for line in lines if line["type"] == "epoch"
+            ],
+        )
+    return found
+
+
+def num_epochs_told(storage: Path) -> int:
+    """Return how many epochs all outboxes tell of."""
+    return sum(len(facts.epochs) for facts in outboxes(storage).values())
+
+
+def num_starts(storage: Path) -> int:
+    """Return how many attempts at trials all outboxes tell of."""
+    return sum(len(facts.starts) for facts in outboxes(storage).values())
+
+
+def trial_runs(database: Path, artifacts: Path | None = None) -> list[RunFacts]:
+    """Return the live runs of trials that were not replaced.
+
+    Args:
+        database: MLflow's SQLite file.
+        artifacts: Of a server that keeps them itself.
+    """
+    return [
+        run
+        for run in _runs(database, artifacts)
+        if run.tags.get("capsweep.type") == "trial" and "capsweep.replaced" not in run.tags
+    ]
+
+
+def parent_runs(database: Path) -> dict[str, RunFacts]:
+    """Return the live runs of sweeps, by name; each name may have one."""
+    runs = [run for run in _runs(database) if run.tags.get("capsweep.type") == "sweep"]
+    names = Counter(run.tags["capsweep.sweep"] for run in runs)
+    assert set(names.values()) <= {1}, names
+    return {run.tags["capsweep.sweep"]: run for run in runs}
+
+
+def _whole_lines(path: Path) -> list[dict[str, Any]]:
+    raw = path.read_bytes()
+    return [json.loads(line) for line in raw[: raw.rfind(b"\n") + 1].splitlines() if line.strip()]
+
+
+def _runs(database: Path, artifacts: Path | None = None) -> list[RunFacts]:
+    if not database.exists():
+        return []
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=30)) as connection:
+        rows = connection.execute(
+            "select run_uuid, status, artifact_uri from runs where lifecycle_stage = 'active'"
+        ).fetchall()
+        return [
+            RunFacts(
+                status=status,
+                tags=dict(
+                    connection.execute("select key, value from tags where run_uuid = ?", (run,))
+                ),
+                steps=_steps(connection, run),
+                artifacts=_folder(uri, artifacts),
+            )
+            for run, status, uri in rows
+        ]
+
+
+def _steps(connection: sqlite3.Connection, run: str) -> dict[str, list[int]]:
+    steps: dict[str, list[int]] = {}
+    rows = connection.execute("select key, step from metrics where run_uuid = ?", (run,))
+    for key, step in rows:
+        steps.setdefault(key, []).append(step)
+    return {key: sorted(found) for key, found in steps.items()}
+
+
+def _folder(uri: str, artifacts: Path | None) -> Path:
+    path = urlsplit(uri).path
+    return artifacts / path.lstrip("/") if artifacts else Path(path)

@@ -1,0 +1,112 @@
+"""The sweep file of a user who has trouble: a loss of their own that raises, dies or takes long."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+_TEXT = '''\
+"""A tiny sweep with a loss of its own."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Literal
+
+from capsmodel.config import TrainingConfig
+from capsmodel.losses import Loss, MarginLoss
+from capsmodel.models import CapsNet
+from capsmodel.reconstruction import NoReconstruction
+from capsmodel.stopping import FixedEpochs
+from search_spaces.design import ListedArms
+from search_spaces.sweep import Sweep
+
+
+class TroubledLoss(Loss):
+    """The margin loss, and in the second half of the training what its trouble asks for."""
+
+    kind: Literal["troubled"] = "troubled"
+    trouble: Literal["none", "raise", "nan", "kill once", "kill always"] = "none"
+    marker: str = ""
+    seconds: float = 0.0
+
+    def loss(self, lengths, labels, progress):
+        value = MarginLoss().loss(lengths, labels, progress)
+        if not lengths.requires_grad:
+            return value
+        time.sleep(self.seconds)
+        if progress < 0.5 or self.trouble == "none":
+            return value
+        return self._in_trouble(value)
+
+    def _in_trouble(self, value):
+        is_marked = Path(self.marker).exists()
+        if self.trouble == "nan":
+            return value * float("nan")
+        if self.trouble == "raise" and not is_marked:
+            raise RuntimeError("the <b>routing</b> of 5 & 6 | broke")
+        if self.trouble == "kill once" and not is_marked:
+            Path(self.marker).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.trouble == "kill always" and not is_marked:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return value
+
+
+SWEEP = Sweep(
+    name={name!r},
+    description="A sweep of an end-to-end test.",
+    base=TrainingConfig(
+        model=CapsNet(
+            conv_channels=8,
+            conv_kernel=3,
+            primary_types=2,
+            primary_dim=4,
+            primary_kernel=3,
+            primary_stride=2,
+            class_dim=4,
+            reconstruction=NoReconstruction(),
+        ),
+        loss=TroubledLoss(seconds={seconds!r}),
+        stopping=FixedEpochs(epochs={epochs!r}),
+        batch_size=2048,
+    ),
+    plan=ListedArms(baseline={baseline!r}, arms={arms!r}),
+    seeds={seeds!r},
+    parts=(TroubledLoss,),
+)
+'''
+
+ROUTINGS: Mapping[str, Mapping[str, object]] = {
+    "routing": {},
+    "one iteration": {"model.routing.iterations": 1},
+    "uniform": {"model.routing": "uniform"},
+}
+
+
+def write_sweep(
+    path: Path,
+    *,
+    arms: Mapping[str, Mapping[str, object]] = ROUTINGS,
+    seeds: tuple[int, ...] = (0, 1),
+    epochs: int = 4,
+    seconds: float = 0.0,
+) -> Path:
+    """Write a sweep file, named as the sweep is to be, and return its path.
+
+    Args:
+        path: The file to write.
+        arms: Name -> changes; the first is the baseline.
+        seeds: Of every arm.
+        epochs: Of every trial, one batch each.
+        seconds: That each epoch takes at least.
+    """
+    text = _TEXT.format(
+        name=path.stem,
+        baseline=next(iter(arms)),
+        arms=arms,
+        seeds=seeds,
+        epochs=epochs,
+        seconds=seconds,
+    )
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -1,0 +1,78 @@
+"""Ctrl-C and the time limit end a sweep soon, and the same command goes on."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.command import Command, Ended, Terminal
+from tests.end_to_end.expectations import (
+    expect_each_cell_finished_once,
+    expect_no_run_left_running,
+)
+from tests.end_to_end.storage_view import num_epochs_told, parent_runs, trial_runs
+from tests.end_to_end.sweep_file import write_sweep
+
+pytestmark = pytest.mark.slow
+
+NUM_EPOCHS = 5
+SOON_SECONDS = 6.0
+
+
+def test_an_interrupted_sweep_ends_soon_says_what_is_kept_and_goes_on(
+    tmp_path: Path, terminal: Terminal
+) -> None:
+    file = write_sweep(tmp_path / "interrupted.py", seeds=(0, 1), epochs=NUM_EPOCHS, seconds=0.4)
+    storage = terminal.storage
+    words = ("run", str(file))
+
+    ended = interrupted_after(5, terminal.start(*words), storage, group=False)
+    expect_interrupted(ended, storage, file)
+    assert ended.seconds < SOON_SECONDS
+    ended = interrupted_after(5, terminal.start(*words), storage, group=True)
+    expect_interrupted(ended, storage, file)
+    assert ended.seconds < SOON_SECONDS
+
+    limited = terminal.run(*words, "--time-limit", "2s")
+    expect_interrupted(limited, storage, file)
+
+    last = terminal.run(*words)
+    assert last.code == 0, last.explained()
+    expect_each_cell_finished_once(storage, num_cells=6, num_epochs=NUM_EPOCHS)
+
+
+def test_an_interruption_while_ray_starts_leaves_no_process_behind(
+    tmp_path: Path, terminal: Terminal
+) -> None:
+    file = write_sweep(tmp_path / "early.py")
+    command = terminal.start("run", str(file))
+    command.wait_until(lambda: any("gcs_server" in one.name() for one in command.family()))
+    family = command.family()
+    ended = command.interrupt()
+    assert ended.code == 130, ended.explained()
+    assert "Traceback" not in ended.errors
+    assert not [one for one in family if one.is_running() and one.status() != "zombie"]
+    expect_no_run_left_running(terminal.storage)
+
+
+def interrupted_after(num: int, command: Command, storage: Path, *, group: bool) -> Ended:
+    """Interrupt a command when it has recorded some more epochs."""
+    before = num_epochs_told(storage)
+    command.wait_until(lambda: num_epochs_told(storage) >= before + num)
+    family = command.family()
+    ended = command.interrupt(group=group)
+    assert not [one for one in family if one.is_running() and one.status() != "zombie"]
+    return ended
+
+
+def expect_interrupted(ended: Ended, storage: Path, file: Path) -> None:
+    """Check the exit code, the words, and that MLflow knows of the interruption."""
+    assert ended.code == 130, ended.explained()
+    assert "kept" in ended.output
+    assert f"capsweep run {file}" in ended.output
+    assert "Traceback" not in ended.output + ended.errors
+    runs = trial_runs(storage / "mlflow.db")
+    states = {(run.status, run.outcome) for run in runs}
+    assert states <= {("FINISHED", "finished"), ("KILLED", "interrupted")}
+    assert ("KILLED", "interrupted") in states
+    assert parent_runs(storage / "mlflow.db")["interrupted"].status == "KILLED"
+    expect_no_run_left_running(storage)

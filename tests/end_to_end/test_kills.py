@@ -1,0 +1,59 @@
+"""A sweep that is killed and run again ends as if nothing had happened."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.command import Terminal
+from tests.end_to_end.expectations import expect_each_cell_finished_once, expect_same_results
+from tests.end_to_end.storage_view import num_epochs_told, outboxes
+from tests.end_to_end.sweep_file import write_sweep
+
+pytestmark = pytest.mark.slow
+
+NUM_EPOCHS = 6
+NUM_CELLS = 9
+KILL_AT = sorted(random.Random(7).uniform(0.05, 0.95) for _ in range(3))
+
+
+def test_a_sweep_killed_three_times_gives_the_results_of_an_unbroken_one(
+    tmp_path: Path, terminal: Terminal, second_terminal: Terminal
+) -> None:
+    storage = terminal.storage
+    file = write_sweep(tmp_path / "killed.py", seeds=(0, 1, 2), epochs=NUM_EPOCHS, seconds=0.2)
+    words = ("run", str(file))
+    reference = second_terminal.run(*words)
+    assert reference.code == 0, reference.explained()
+
+    finished: dict[str, list[int]] = {}
+    for fraction in KILL_AT:
+        enough = max(fraction * NUM_CELLS * NUM_EPOCHS, num_epochs_told(storage) + 1)
+        command = terminal.start(*words)
+        command.wait_until(lambda enough=enough: num_epochs_told(storage) >= enough)
+        killed_processes = command.kill_all()
+        assert {"gcs_server", "raylet"} <= set(killed_processes)
+        expect_started_no_more(storage, finished)
+        finished = finished_cells(storage)
+    last = terminal.run(*words)
+    assert last.code == 0, last.explained()
+
+    expect_started_no_more(storage, finished)
+    expect_each_cell_finished_once(storage, num_cells=NUM_CELLS, num_epochs=NUM_EPOCHS)
+    expect_same_results(terminal.folder, second_terminal.folder, "killed")
+    assert any(facts.went_on() for facts in outboxes(storage).values())
+
+
+def finished_cells(storage: Path) -> dict[str, list[int]]:
+    """Return the starts of each cell that has its final record, by trial key."""
+    return {
+        key: facts.starts
+        for key, facts in outboxes(storage).items()
+        if (storage / "cells" / key / "final.json").exists()
+    }
+
+
+def expect_started_no_more(storage: Path, finished: dict[str, list[int]]) -> None:
+    """Check that cells that were finished have not been started again."""
+    now = outboxes(storage)
+    assert {key: now[key].starts for key in finished} == finished

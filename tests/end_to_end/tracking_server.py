@@ -1,0 +1,64 @@
+"""A real MLflow server on this machine, which can be killed and started again."""
+
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import psutil
+
+from tests.end_to_end.command import clean_environment
+
+
+class TrackingServer:
+    """An MLflow server with a database and artifacts of its own. It starts when it is told to."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self._folder = folder
+        self._port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.address = f"http://127.0.0.1:{self._port}"
+        self.database = folder / "server.db"
+        self.artifacts = folder / "artifacts"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1"]
+        command += ["--port", str(self._port), "--workers", "1"]
+        command += ["--backend-store-uri", f"sqlite:///{self.database}"]
+        command += ["--artifacts-destination", str(self.artifacts)]
+        with (self._folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command, env=clean_environment(), stdout=log, stderr=log, cwd=self._folder
+            )
+        deadline = time.monotonic() + 60
+        while not self._answers():
+            assert time.monotonic() < deadline, (self._folder / "server.log").read_text()
+            time.sleep(0.1)
+
+    def kill(self) -> None:
+        """SIGKILL it and its workers."""
+        if self._process is None:
+            return
+        server = psutil.Process(self._process.pid)
+        for process in [server, *server.children(recursive=True)]:
+            process.kill()
+        self._process.wait(10)
+        self._process = None
+
+    def _answers(self) -> bool:
+        try:
+            urllib.request.urlopen(f"{self.address}/health", timeout=2).close()
+        except (OSError, urllib.error.URLError):
+            return False
+        return True
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
