@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
@@ -61,6 +62,10 @@ def test_the_tour_runs_in_its_order(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(FROM_PYTHON)
     assert re.search(r"sees a \d with length 0\.\d", run(tmp_path, sys.executable, str(script)))
+    trials = pd.read_csv(tmp_path / "reports" / "quickstart" / "trials.csv")
+    baseline = trials[trials["arm"] == "routing, 3 iterations"]
+    assert len(trials) >= 18
+    assert 1 - baseline["test_error"].mean() >= 0.97
 
     printed = {" ".join(words): capsweep(tmp_path, *words) for words in COMMANDS}
 

@@ -25,7 +25,7 @@ LINE_SECONDS = 10.0
 
 @contextmanager
 def own_terminal(log: Path) -> Generator[TextIO]:
-    """Point descriptors 1 and 2 at a log file. Yields a stream to where 1 led before."""
+    """Point descriptors 1 and 2 at a log file. Yields a stream to where `print` wrote before."""
     log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -34,6 +34,9 @@ def own_terminal(log: Path) -> Generator[TextIO]:
     try:
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)
+        if not _prints_to_descriptor():
+            yield sys.stdout
+            return
         with os.fdopen(os.dup(saved[0]), "w", buffering=1, encoding="utf-8") as terminal:
             yield terminal
     finally:
@@ -120,6 +123,14 @@ def clock(seconds: float) -> str:
 def _one_line(text: str) -> str:
     """Blank out line ends and what would command the terminal."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def _prints_to_descriptor() -> bool:
+    """Return False in a notebook, whose output does not go through descriptor 1."""
+    try:
+        return sys.stdout.fileno() == 1
+    except (AttributeError, OSError, ValueError):
+        return False
 
 
 def _tell(board: Board, title: str, terminal: TextIO, over: threading.Event) -> None:

@@ -120,11 +120,10 @@ def gpus_per_trial(resources: Resources) -> float:
 
 
 def local_gpus() -> int:
-    """Return how many GPUs Ray would see on this machine."""
-    load_ray()
-    from ray._private.accelerators import NvidiaGPUAcceleratorManager
+    """Return how many GPUs this machine has, before Ray is there to tell."""
+    import torch
 
-    return NvidiaGPUAcceleratorManager.get_current_node_num_accelerators()
+    return torch.cuda.device_count()
 
 
 def num_concurrent(resources: Resources) -> int:
