@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from sweeps.errors import BadInput
 from sweeps.execution.definition import Changes
@@ -72,6 +72,13 @@ class LaunchOptions(BaseModel):
     tracking_uri: str | None = None
     reports: str | Path = "reports"
 
+    @field_validator("gpus_per_trial")
+    @classmethod
+    def _whole_above_one(cls, gpus: float | None) -> float | None:
+        if gpus is not None and gpus > 1 and not gpus.is_integer():
+            raise ValueError("above 1 it is a whole number")
+        return gpus
+
     @property
     def changes(self) -> Changes:
         """What changes of the sweep."""
@@ -101,4 +108,7 @@ def options_of(arguments: LaunchArguments) -> LaunchOptions:
         if name not in LaunchOptions.model_fields:
             raise BadInput(unknown("option", name, LaunchOptions.model_fields)) from error
         what = allowed(LaunchOptions.model_fields[name])
+        if detail["type"] == "value_error":
+            what = str(detail["msg"]).removeprefix("Value error, ")
+            raise BadInput(f"{name} is {detail['input']!r}, but {what}.") from error
         raise BadInput(f"{name} must be {what}, got {detail['input']!r}.") from error

@@ -127,24 +127,33 @@ def local_gpus() -> int:
 
 
 def num_concurrent(resources: Resources) -> int:
-    """Return how many trials run at once.
+    """Return how many trials run at once: as many as fit on each machine by itself.
 
     Raises:
         BadInput: If not even one fits.
     """
-    ray = load_ray()
-    if ray.is_initialized():
-        available = ray.cluster_resources()
-        cpus, gpus = available.get("CPU", 0), available.get("GPU", 0)
-    else:
-        cpus, gpus = os.cpu_count() or 1, local_gpus()
+    machines = _machines()
     per_trial = gpus_per_trial(resources)
-    fitting = int(cpus // resources.cpus)
-    if per_trial:
-        fitting = min(fitting, int(gpus / per_trial + 1e-9))
+    fitting = sum(_fitting(cpus, gpus, resources.cpus, per_trial) for cpus, gpus in machines)
     if fitting < 1:
+        largest = max(machines)
         raise BadInput(
-            f"No trial fits: each asks for {resources.cpus} CPUs and {per_trial:g} GPUs, and Ray "
-            f"has {cpus:g} CPUs and {gpus:g} GPUs. Lower --cpus-per-trial or --gpus-per-trial."
+            f"No trial fits: each asks for {resources.cpus} CPUs and {per_trial:g} GPUs, and the "
+            f"largest machine has {largest[0]:g} CPUs and {largest[1]:g} GPUs. Lower "
+            f"--cpus-per-trial or --gpus-per-trial."
         )
     return min(fitting, resources.max_concurrent or fitting)
+
+
+def _machines() -> list[tuple[float, float]]:
+    """Return the CPUs and GPUs of each machine that Ray has, or will have when it starts here."""
+    ray = load_ray()
+    if not ray.is_initialized():
+        return [(os.cpu_count() or 1, local_gpus())]
+    alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    return [(one.get("CPU", 0.0), one.get("GPU", 0.0)) for one in alive]
+
+
+def _fitting(cpus: float, gpus: float, cpus_per_trial: int, per_trial: float) -> int:
+    by_cpus = int(cpus // cpus_per_trial)
+    return min(by_cpus, int(gpus / per_trial + 1e-9)) if per_trial else by_cpus

@@ -103,12 +103,15 @@ def refuse_unwritable(folder: Path, what: str) -> None:
         BadInput: Naming the folder.
     """
     folder = folder.absolute()
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        why = "is read-only" if existing.is_dir() else "is no folder"
-        raise BadInput(
-            f"The {what} folder {folder} cannot be written to ({existing} {why}): choose another."
-        )
+    try:
+        existing = next(path for path in (folder, *folder.parents) if path.exists())
+        is_folder = existing.is_dir()
+        why = f"{existing} is {'read-only' if is_folder else 'no folder'}"
+        is_writable = is_folder and os.access(existing, os.W_OK | os.X_OK)
+    except OSError as error:  # a name too long, or a folder that may not be looked into
+        is_writable, why = False, str(error.strerror)
+    if not is_writable:
+        raise BadInput(f"The {what} folder {folder} cannot be written to ({why}): choose another.")
 
 
 def _seconds_per_epoch(
