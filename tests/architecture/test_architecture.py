@@ -1,0 +1,244 @@
+"""The house's rules that no other tool holds: who imports whom, and how large a piece may be."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("capsmodel", "search_spaces", "sweeps")
+FILES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+COMMAND_LINE = ROOT / "sweeps" / "cli.py"
+
+MOST_LINES_OF_A_FILE = 300
+MOST_LINES_OF_A_FUNCTION = 40
+MOST_ARGUMENTS = 6
+EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Documented = Function | ast.ClassDef
+
+
+class Named(NamedTuple):
+    """A definition, and where it stands."""
+
+    place: str
+    node: Documented
+
+
+def definitions(tree: ast.AST, place: str) -> Iterator[Named]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, Documented):
+            inner = f"{place}.{node.name}"
+            yield Named(inner, node)
+            yield from definitions(node, inner)
+        elif not isinstance(node, ast.expr):
+            yield from definitions(node, place)
+
+
+DEFINITIONS = [
+    named
+    for path, tree in TREES.items()
+    for named in definitions(tree, str(path.relative_to(ROOT).with_suffix("")).replace("/", "."))
+]
+FUNCTIONS = [named for named in DEFINITIONS if isinstance(named.node, Function)]
+
+
+def own_lines(function: Function) -> int:
+    """Return the lines of a function without decorators and docstring."""
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    if not body:
+        return 0
+    head = function.body[0].lineno - function.lineno
+    return head + (body[-1].end_lineno or 0) - body[0].lineno + 1
+
+
+def num_arguments(function: Function) -> int:
+    arguments = function.args
+    names = [
+        argument.arg
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    ]
+    return len([name for name in names if name not in {"self", "cls"}])
+
+
+def is_public(place: str) -> bool:
+    return not any(step.startswith("_") for step in place.split("."))
+
+
+def is_inside_a_function(place: str) -> bool:
+    names = {named.place for named in FUNCTIONS}
+    steps = place.split(".")
+    return any(".".join(steps[:end]) in names for end in range(1, len(steps)))
+
+
+def test_there_is_something_to_look_at() -> None:
+    assert len(FILES) > 60
+    assert len(FUNCTIONS) > 300
+
+
+def test_the_contracts_between_packages_hold() -> None:
+    done = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " kept, 0 broken" in done.stdout
+
+
+def test_files_keep_to_their_length() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert {
+        str(path): length for path, length in lengths.items() if length > MOST_LINES_OF_A_FILE
+    } == {}
+
+
+def test_functions_keep_to_their_length() -> None:
+    long = {
+        named.place: own_lines(named.node)
+        for named in FUNCTIONS
+        if isinstance(named.node, Function)
+        if own_lines(named.node) > MOST_LINES_OF_A_FUNCTION
+    }
+    assert long == {}
+
+
+def test_functions_take_few_arguments() -> None:
+    many = {
+        named.place: num_arguments(named.node)
+        for named in FUNCTIONS
+        if isinstance(named.node, Function)
+        if num_arguments(named.node) > MOST_ARGUMENTS
+        and not named.place.startswith("sweeps.cli.")  # one an option is how typer declares them
+    }
+    assert many == {}
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    names = {part for path in FILES for part in path.relative_to(ROOT).with_suffix("").parts}
+    assert not names & EMPTY_NAMES
+
+
+def test_every_module_and_every_public_name_says_what_it_is() -> None:
+    silent = [str(path) for path, tree in TREES.items() if not ast.get_docstring(tree)]
+    silent += [
+        named.place
+        for named in DEFINITIONS
+        if is_public(named.place)
+        and not is_inside_a_function(named.place)
+        and not ast.get_docstring(named.node)
+    ]
+    assert silent == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FILES if path.name == "__init__.py"],
+    ids=lambda path: path.parent.name,
+)
+def test_a_packages_file_re_exports_and_does_nothing_else(path: Path) -> None:
+    tree = TREES[path]
+    is_lazy = any(isinstance(node, Function) and node.name == "__getattr__" for node in tree.body)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module not in {"typing", "importlib"}:
+            for alias in node.names:
+                assert alias.asname == alias.name, f"import {alias.name} as {alias.name}"
+    allowed = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign)
+    lazy = (*allowed, ast.If, ast.FunctionDef) if is_lazy else allowed
+    assert all(isinstance(node, lazy) for node in tree.body)
+
+
+def test_a_lazy_package_gives_every_name_it_promises() -> None:
+    import search_spaces
+    import sweeps
+
+    for package in (search_spaces, sweeps):
+        path = Path(str(package.__file__))
+        promised = {
+            alias.name
+            for node in ast.walk(TREES[path])
+            if isinstance(node, ast.ImportFrom)
+            and str(node.module).startswith(package.__name__ + ".")
+            for alias in node.names
+        }
+        assert promised == set(package._HOMES)
+        for name in promised:
+            found = getattr(package, name)
+            assert found.__name__ == name, f"{package.__name__}.{name} is {found!r}"
+            assert callable(found), f"{package.__name__}.{name} is a module of the same name"
+        with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+            package.nothing  # noqa: B018 - asking is the point
+
+
+def statements_at_import(tree: ast.Module) -> Iterator[ast.stmt]:
+    for node in tree.body:
+        if isinstance(node, ast.If):
+            yield from node.body
+        else:
+            yield node
+
+
+def test_modules_do_no_work_when_they_are_imported() -> None:
+    working = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, tree in TREES.items()
+        for node in statements_at_import(tree)
+        if isinstance(node, ast.For | ast.While | ast.With | ast.Try)
+        or (isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant))
+    ]
+    allowed = "sweeps/execution/tracking.py"  # MLflow reads its environment when it is imported
+    assert [place for place in working if not place.startswith(allowed)] == []
+
+
+def test_nothing_is_postponed_where_shapes_are_checked() -> None:
+    postponed = [
+        str(path)
+        for path, tree in TREES.items()
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    ]
+    assert postponed == []
+
+
+def test_broad_excepts_stand_at_the_boundaries_alone() -> None:
+    broad = {
+        str(path.relative_to(ROOT))
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler)
+        and (
+            node.type is None
+            or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"})
+        )
+    }
+    # the trial records and re-raises; a user's file is run on their word
+    assert broad <= {"sweeps/execution/trial.py", "search_spaces/sweep_file.py"}
+
+
+@pytest.mark.parametrize("package", ["sweeps", "search_spaces", "sweeps.cli"])
+def test_a_package_is_imported_without_torch_ray_and_mlflow(package: str) -> None:
+    program = f"import sys, {package}; print({{'torch', 'ray', 'mlflow'}} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.strip() == "set()"
+
+
+def test_nothing_prints_past_the_console() -> None:
+    printing = {
+        str(path.relative_to(ROOT))
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
+    }
+    assert printing == set()
