@@ -79,6 +79,7 @@ class Recorder:
                 queued.run_id
                 and queued.outcome is Outcome.RUNNING
                 and not folder.is_busy()
+                and not folder.is_filled()  # in this order: another recorder may just carry it
                 and is_over(queued.sweep)
             ):
                 self._note(queued, queued.run_id, Outcome.INTERRUPTED, now_milliseconds())
@@ -122,7 +123,8 @@ class Recorder:
         if found := self._tracking.find_trial(queued.trial_key):
             run_id = found.info.run_id
             last_epoch = self._tracking.last_epoch(run_id)
-            outcome = found.data.tags[TAG_OUTCOME]
+            told = found.data.tags.get(TAG_OUTCOME)
+            outcome = told if told in set(Outcome) else outcome
         else:
             run_id = self._tracking.create_trial(head, queued.parent_id, started)
         self._tracking.describe_trial(run_id, head)
@@ -226,7 +228,7 @@ class RecorderProcess:
         if self._serve():
             self._connected().settle_interrupted(self._is_over)
             return True
-        if any(self._is_behind(queued) for queued in self._queue.open_cells()):
+        if any(self._is_behind(queued) for queued in self._queue.open_cells(self._sweep)):
             return False
         self._connected().settle_interrupted(lambda sweep: sweep == self._sweep)
         return True
@@ -236,9 +238,8 @@ class RecorderProcess:
 
     def _is_behind(self, queued: QueuedCell) -> bool:
         folder = CellFolder(self._storage.cells, queued.trial_key)
-        is_mine = queued.sweep == self._sweep
         _, told_bytes = folder.read_outbox(queued.carried_bytes)  # without a torn last line
-        return is_mine and (folder.is_filled() or told_bytes > queued.carried_bytes)
+        return folder.is_filled() or told_bytes > queued.carried_bytes
 
     def _connected(self) -> Recorder:
         if self._recorder is None:
