@@ -2,7 +2,7 @@
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,13 +52,21 @@ class RecorderQueue:
             " last_epoch integer not null default 0, outcome text, is_closed integer not null"
             " default 0)"
         )
+        self._database.execute(
+            "create table if not exists wanted (trial_key text not null, sweep text not null,"
+            " primary key (trial_key, sweep))"
+        )
 
-    def add(self, trial_keys: Iterable[str], sweep: str, parent_id: str) -> None:
+    def add(self, trial_keys: Collection[str], sweep: str, parent_id: str) -> None:
         """Ask for cells to be served. One that is there already keeps its first sweep."""
         self._database.executemany(
             "insert into cells (trial_key, sweep, parent_id) values (?, ?, ?)"
             " on conflict do nothing",
             [(key, sweep, parent_id) for key in trial_keys],
+        )
+        self._database.executemany(
+            "insert into wanted values (?, ?) on conflict do nothing",
+            [(key, sweep) for key in trial_keys],
         )
 
     def forget(self, trial_keys: Iterable[str]) -> None:
@@ -67,10 +75,16 @@ class RecorderQueue:
             "delete from cells where trial_key = ?", [(key,) for key in trial_keys]
         )
 
-    def open_cells(self) -> list[QueuedCell]:
-        """Return the cells whose final record is not carried yet, in the order they were added."""
+    def open_cells(self, wanted_by: str | None = None) -> list[QueuedCell]:
+        """Return the cells whose final record is not carried yet, in the order they were added.
+
+        Args:
+            wanted_by: Only those that this sweep has asked for, whichever asked first.
+        """
         rows = self._database.execute(
-            f"select {_COLUMNS} from cells where is_closed = 0 order by rowid"
+            f"select {_COLUMNS} from cells where is_closed = 0 and (? is null or trial_key in"
+            " (select trial_key from wanted where wanted.sweep = ?)) order by rowid",
+            (wanted_by, wanted_by),
         )
         return [_cell(row) for row in rows]
 
