@@ -1,9 +1,10 @@
 """The recorder carries each thing to MLflow once, wherever it is killed on the way."""
 
+import itertools
 import math
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -194,21 +195,20 @@ def test_killed_at_every_call_and_run_again_each_thing_is_there_once(
     (tmp_path / "whole").mkdir()
     num_calls = num_calls_of_a_whole_carry(tmp_path / "whole", empty_store)
     assert num_calls > 8
-    for at_call in range(1, num_calls + 1):
-        folder = tmp_path / str(at_call)
+    for at_call, after in itertools.product(range(1, num_calls + 1), (False, True)):
+        folder = tmp_path / f"{at_call}-{after}"
         folder.mkdir()
         scene = Scene(folder, empty_store)
         client = scene.tracking.client
         # NaN too, which a store may find different from itself
         scene.tell(START, told(1), told(2, math.nan))
         scene.finish(curve=(epoch(1), epoch(2, math.nan)))
-        for after in (False, True):
-            scene.tracking.client = Breaking(client, at_call, after)  # pyright: ignore
-            try:
+        for again in (at_call, 1):  # the second attempt is killed as well, at its first call
+            scene.tracking.client = Breaking(client, again, after)  # pyright: ignore
+            with suppress(Killed):
                 scene.recorder().drain()
-            except Killed:
-                scene.queue.close()
-                scene.queue = scene.open_queue()
+            scene.queue.close()
+            scene.queue = scene.open_queue()
         scene.tracking.client = client
         scene.recorder().drain()
         scene.check_finished()
