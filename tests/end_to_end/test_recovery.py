@@ -7,7 +7,7 @@ import pytest
 
 from tests.end_to_end.command import Terminal
 from tests.end_to_end.expectations import expect_each_cell_finished_once, expect_same_results
-from tests.end_to_end.storage_view import num_epochs_told, num_starts, trial_runs
+from tests.end_to_end.storage_view import num_starts, trial_runs
 from tests.end_to_end.sweep_file import write_sweep
 
 pytestmark = pytest.mark.slow
@@ -42,20 +42,3 @@ def test_a_lost_store_is_filled_from_the_folders_and_lost_folders_are_not_missed
     assert "0 trained now, 6 of 6 cells filled" in ended.output
     assert num_starts(storage) == 0
     expect_same_results(terminal.folder, tmp_path / "before", "lost")
-
-
-def test_a_store_lost_in_the_middle_of_a_sweep_is_filled_again(
-    tmp_path: Path, terminal: Terminal
-) -> None:
-    file = write_sweep(tmp_path / "halfway.py", seeds=(0,), epochs=NUM_EPOCHS, seconds=0.5)
-    storage = terminal.storage
-    command = terminal.start("run", str(file))
-    command.wait_until(lambda: num_epochs_told(storage) >= 2)
-    assert command.interrupt().code == 130
-    assert trial_runs(terminal.database)
-
-    (terminal.database).unlink()
-    shutil.rmtree(storage / "artifacts")
-    ended = terminal.run("run", str(file))
-    assert ended.code == 0, ended.explained()
-    expect_each_cell_finished_once(storage, num_cells=3, num_epochs=NUM_EPOCHS)

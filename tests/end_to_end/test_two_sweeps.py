@@ -1,10 +1,12 @@
 """Two different sweeps at once over one storage, and the same one twice."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.command import Terminal
+from tests.end_to_end.command import Terminal, clean_environment
 from tests.end_to_end.expectations import expect_each_cell_finished_once
 from tests.end_to_end.storage_view import num_epochs_told, outboxes
 from tests.end_to_end.sweep_file import ROUTINGS, write_sweep
@@ -12,6 +14,14 @@ from tests.end_to_end.sweep_file import ROUTINGS, write_sweep
 pytestmark = pytest.mark.slow
 
 NUM_EPOCHS = 5
+_OPEN = """\
+import sys
+from pathlib import Path
+from sweeps.execution.parent import open_tracking
+from sweeps.locations import Storage
+storage = Storage(Path(sys.argv[1]))
+print(open_tracking(storage.default_tracking_uri, storage).experiment_id)
+"""
 
 
 def test_two_sweeps_share_a_storage_and_their_trials_and_a_third_start_is_refused(
@@ -38,3 +48,19 @@ def test_two_sweeps_share_a_storage_and_their_trials_and_a_third_start_is_refuse
         rows = (terminal.folder / "reports" / name / "trials.csv").read_text().splitlines()[1:]
         assert len(rows) == num_rows
         assert all("finished" in row for row in rows), rows
+
+
+def test_processes_that_open_a_new_store_at_once_all_find_it_whole(tmp_path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", _OPEN, str(tmp_path)],
+            env=clean_environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    ended = [process.communicate(timeout=90) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], ended
+    assert len({output for output, _ in ended}) == 1
