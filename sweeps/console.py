@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from sweeps.aggregation.plain_text import one_line
+
 if TYPE_CHECKING:
     from sweeps.aggregation.query import BestConfig, TrialView
     from sweeps.aggregation.report import Report
@@ -29,7 +31,7 @@ def print_names(entries: Sequence[tuple[str, str]]) -> None:
     """Print the named sweeps."""
     table = _table("sweep", "what it asks")
     for name, summary in entries:
-        table.add_row(name, escape(summary))
+        table.add_row(name, _text(summary))
     out = console()
     out.print(table)
     out.print("\nRun one: capsweep run NAME. See what it would do first: capsweep plan NAME.")
@@ -49,7 +51,7 @@ def print_plan(plan: "Plan") -> None:
     for arm in manifest.arms:
         own = [cell for cell in plan.cells if cell.cell.arm == arm.name]
         table.add_row(
-            escape(arm.name) + (" (baseline)" if arm.name == manifest.baseline else ""),
+            _text(arm.name) + (" (baseline)" if arm.name == manifest.baseline else ""),
             f"{arm.num_parameters:,}",
             str(plan.definition.epochs[arm.name]),
             _seeds(cell.cell.seed for cell in own if cell.is_filled),
@@ -79,13 +81,13 @@ def print_result(result: "SweepResult", command: str) -> None:
         f"{result.num_filled} of {result.num_cells} cells filled."
     )
     for arm, seed, reason in result.failures:
-        out.print(f"failed: {escape(arm)}, seed {seed}: {escape(reason)}")
+        out.print(f"failed: {_text(arm)}, seed {seed}: {_text(reason)}")
     if result.exit_code == 130:
         out.print("Interrupted. Finished trials and the last checkpoint of each other are kept.")
     if not result.is_recorded:
         out.print("Some records are not yet in MLflow: the tracking store did not answer.")
     if result.exit_code:
-        out.print(f"Go on with: {escape(command)}", soft_wrap=True)
+        out.print(f"Go on with: {_text(command)}", soft_wrap=True)
         return
     out.print(f"Next: capsweep best {result.sweep} | capsweep show TRIAL | capsweep ui")
 
@@ -98,7 +100,7 @@ def print_report(report: "Report") -> None:
     out.print(to_rich(report.table))
     out.print("\nFiles:")
     for path in report.paths:
-        out.print(f"  {escape(str(path))}", soft_wrap=True)
+        out.print(f"  {_text(str(path))}", soft_wrap=True)
 
 
 def print_status(status: "SweepStatus") -> None:
@@ -111,14 +113,14 @@ def print_status(status: "SweepStatus") -> None:
     table = _table("arm", *shown, numbers=len(shown))
     for arm in status.arms:
         counts = status.counts(arm)
-        table.add_row(escape(arm), *(str(counts[state] or "") for state in shown))
+        table.add_row(_text(arm), *(str(counts[state] or "") for state in shown))
     out.print(table)
     for one in status.cells:
         if one.state == "running":
-            out.print(f"running: {escape(one.cell.arm)}, seed {one.cell.seed}, epoch {one.epoch}")
+            out.print(f"running: {_text(one.cell.arm)}, seed {one.cell.seed}, epoch {one.epoch}")
         elif one.reason:
-            place = f"{escape(one.cell.arm)}, seed {one.cell.seed}"
-            out.print(f"{one.state}: {place}: {escape(one.reason)}")
+            place = f"{_text(one.cell.arm)}, seed {one.cell.seed}"
+            out.print(f"{one.state}: {place}: {_text(one.reason)}")
     if not status.is_recorded:
         out.print("Some finished trials are not yet in MLflow: run the sweep again to carry them.")
     if launch := status.last_launch:
@@ -141,7 +143,7 @@ def print_best(name: str, configs: "Sequence[BestConfig]") -> None:
         interval = config.validation_error
         table.add_row(
             str(config.rank),
-            escape(config.arm),
+            _text(config.arm),
             f"{100 * (interval.mean or 0):.2f}",
             _percent_interval(interval),
             f"{config.num_trials} of {config.num_planned}",
@@ -160,12 +162,12 @@ def print_trial(view: "TrialView") -> None:
     """Print one trial."""
     out = console()
     record = view.record
-    out.print(f"trial {record.trial_key}: {escape(record.arm)}, seed {record.seed}")
+    out.print(f"trial {record.trial_key}: {_text(record.arm)}, seed {record.seed}")
     reason = f": {record.reason}" if record.reason else ""
-    out.print(f"outcome: {record.outcome.value}{escape(reason)}")
+    out.print(f"outcome: {record.outcome.value}{_text(reason)}")
     if record.test_error is not None:
         out.print(f"test error: {100 * record.test_error:.2f} %")
-    out.print(f"weights: {escape(str(view.weights or 'none are kept'))}", soft_wrap=True)
+    out.print(f"weights: {_text(str(view.weights or 'none are kept'))}", soft_wrap=True)
     out.print(f"MLflow run: {record.record_id}")
     table = _table("epoch", "train loss", "validation loss", "validation error %", numbers=4)
     for point in view.curve:
@@ -204,6 +206,11 @@ def _percent_interval(interval: "Interval") -> str:
     if interval.low is None or interval.high is None:
         return "-"
     return f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
+
+
+def _text(text: str) -> str:
+    """Return a text on one line, without control characters, that rich takes as it is."""
+    return escape(one_line(text))
 
 
 def _table(*headings: str, numbers: int = 0) -> Table:

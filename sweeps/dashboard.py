@@ -15,6 +15,7 @@ from typing import IO
 
 import typer
 
+from sweeps.aggregation.connection import public
 from sweeps.errors import BadInput
 from sweeps.locations import resolve_tracking_uri
 
@@ -30,7 +31,7 @@ def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> No
     """
     uri = resolve_tracking_uri(tracking_uri, storage)
     if uri.startswith(("http://", "https://")):
-        typer.echo(f"The tracking store is a server with a UI of its own: {_public(uri)}")
+        typer.echo(f"The tracking store is a server with a UI of its own: {public(uri)}")
         return
     _refuse_missing(uri)
     port = _free_port(port)
@@ -101,8 +102,3 @@ def _free_port(port: int) -> int:
                 f"Port {port} cannot be used ({error}): give another, --port, or 0 for a free one."
             ) from error
         return int(listener.getsockname()[1])
-
-
-def _public(uri: str) -> str:
-    scheme, _, rest = uri.partition("//")
-    return f"{scheme}//{rest.rpartition('@')[2]}"

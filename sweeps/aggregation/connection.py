@@ -59,7 +59,7 @@ def sqlite_path(tracking_uri: str) -> Path | None:
 
 def public(tracking_uri: str) -> str:
     """Return the address without user name and password, fit for a message."""
-    return re.sub(r"//[^/@]*@", "//", tracking_uri)
+    return re.sub(r"://[^/\s]*@", "://", tracking_uri)
 
 
 @contextmanager

@@ -160,7 +160,12 @@ class CellFolder:
     def write_final(self, record: FinalRecord) -> None:
         """Fill the cell: the final record, then without the checkpoint."""
         write_atomically(self._final, record.model_dump_json().encode())
-        self.checkpoint.unlink(missing_ok=True)
+        self.remove_scratch()
+
+    def remove_scratch(self) -> None:
+        """Remove what a filled cell needs no more: the checkpoint, and files of killed writes."""
+        for path in (self.checkpoint, *self.path.glob("*.tmp"), *self.path.glob("*.unfinished")):
+            path.unlink(missing_ok=True)
 
     def failure_since(self, offset: int = 0) -> str | None:
         """Return why the last attempt told of after an offset failed, None if none did."""

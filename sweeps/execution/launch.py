@@ -25,7 +25,12 @@ from sweeps.execution.provenance import git_revision, package_versions
 from sweeps.execution.ray_session import ray_session
 from sweeps.execution.recorder_client import RecorderClient
 from sweeps.execution.recorder_queue import RecorderQueue
-from sweeps.execution.scheduling import gpus_per_trial, num_concurrent, run_cells
+from sweeps.execution.scheduling import (
+    capacity_of,
+    gpus_per_trial,
+    num_concurrent,
+    run_cells,
+)
 from sweeps.execution.survey import Plan, refuse_unwritable, survey
 from sweeps.execution.tracking import Tracking
 from sweeps.execution.trial import TrialOrder
@@ -65,6 +70,8 @@ def launch(which: str | Path | Sweep, options: LaunchOptions) -> SweepResult:
         SweepError: Before anything is written, if it cannot be launched.
     """
     refuse_unwritable(Path(options.reports), "report")
+    if options.address is None:
+        capacity_of(options.resources)  # refuses trials that do not fit this machine
     plan = survey(which, options)
     if not options.replace:
         refuse_to_drop(plan.current, plan.definition.manifest)

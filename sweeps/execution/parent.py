@@ -4,9 +4,10 @@ import hashlib
 
 from mlflow.exceptions import MlflowException
 
+from sweeps.aggregation.connection import public
+from sweeps.aggregation.plain_text import one_line
 from sweeps.errors import StoreUnreachable
 from sweeps.execution.database import create_database
-from sweeps.execution.recorder import without_credentials
 from sweeps.execution.tracking import Tracking
 from sweeps.locations import Storage
 from sweeps.records import (
@@ -61,6 +62,6 @@ def open_tracking(tracking_uri: str, storage: Storage) -> Tracking:
         return Tracking(tracking_uri, storage.artifacts)
     except (MlflowException, OSError) as error:
         raise StoreUnreachable(
-            f"The tracking store {without_credentials(tracking_uri)} does not answer: "
-            f"{without_credentials(str(error))[:200]}"
+            f"The tracking store {public(tracking_uri)} does not answer: "
+            f"{one_line(public(str(error)))[:200]}"
         ) from error

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sweeps.execution.recorder import TRACKING_URI_VARIABLE
+from sweeps.execution.recorder_process import TRACKING_URI_VARIABLE
 from sweeps.locations import Storage
 
 _MAX_STARTS = 5
@@ -16,7 +16,7 @@ class RecorderClient:
 
     def __init__(self, storage: Storage, tracking_uri: str, sweep: str) -> None:
         self._log: Path = storage.logs / f"recorder-{sweep}.log"
-        self._command = [sys.executable, "-P", "-m", "sweeps.execution.recorder"]
+        self._command = [sys.executable, "-P", "-m", "sweeps.execution.recorder_process"]
         self._command += ["--storage", str(storage.root), "--sweep", sweep]
         self._environment = {**os.environ, TRACKING_URI_VARIABLE: tracking_uri}
         self._starts = 0

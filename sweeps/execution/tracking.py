@@ -71,6 +71,14 @@ class Tracking:
                 return found.experiment_id
             raise
 
+    def refuse_absence(self) -> None:
+        """Return if the store answers.
+
+        Raises:
+            MlflowException: If it does not.
+        """
+        self.client.get_experiment(self.experiment_id)
+
     def find_trial(self, trial_key: str) -> Run | None:
         """Return the live run of a trial key, the earliest if there are several."""
         found = self.client.search_runs(

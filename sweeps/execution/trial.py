@@ -61,6 +61,7 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
     cell = CellFolder(Path(order.cells), order.head.trial_key)
     with cell.lease() as fence:
         if final := cell.read_final():
+            cell.remove_scratch()
             return final.outcome
         with _log_of(cell):
             attempt = _Attempt(cell, order.head, fence)
@@ -82,8 +83,8 @@ class _Attempt:
         self.memory = PeakMemory(head.device)
 
     def run(self, report: Report) -> Outcome:
+        self.tell("start", head=self.head)  # first, as it closes off a line that a crash tore
         last_told = self.cell.epochs_done()
-        self.tell("start", head=self.head)
         training = self._training()
         place = f"{self.head.arm}, seed {self.head.seed}, on {self.head.device}"
         sys.stdout.write(f"{place}: going on after epoch {training.epoch}\n")
@@ -182,13 +183,14 @@ def _why_diverged(metrics: "EpochMetrics") -> str:
 
 
 def _one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".replace("\n", " ")[:500]
+    text = f"{type(error).__name__}: {error}".replace("\n", " ")[:500]
+    return text.encode(errors="backslashreplace").decode()  # file names may hold lone surrogates
 
 
 @contextmanager
 def _log_of(cell: CellFolder) -> Generator[None]:
     """Send what the trial prints and logs to its own file."""
-    with cell.log.open("a", encoding="utf-8", buffering=1) as file:
+    with cell.log.open("a", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
         if not file.tell():
             file.write("# log of a capsweep trial, schema_version 1\n")
         handler = logging.StreamHandler(file)

