@@ -15,11 +15,14 @@ pytestmark = pytest.mark.slow
 
 NUM_EPOCHS = 5
 _OPEN = """\
-import sys
+import sys, time
 from pathlib import Path
 from sweeps.execution.parent import open_tracking
 from sweeps.locations import Storage
 storage = Storage(Path(sys.argv[1]))
+Path(sys.argv[1], sys.argv[2]).touch()
+while len(list(storage.root.glob("ready-*"))) < 3:  # so that all begin at once
+    time.sleep(0.01)
 print(open_tracking(storage.default_tracking_uri, storage).experiment_id)
 """
 
@@ -53,13 +56,13 @@ def test_two_sweeps_share_a_storage_and_their_trials_and_a_third_start_is_refuse
 def test_processes_that_open_a_new_store_at_once_all_find_it_whole(tmp_path: Path) -> None:
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", _OPEN, str(tmp_path)],
+            [sys.executable, "-c", _OPEN, str(tmp_path), f"ready-{number}"],
             env=clean_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for _ in range(3)
+        for number in range(3)
     ]
     ended = [process.communicate(timeout=90) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0], ended
