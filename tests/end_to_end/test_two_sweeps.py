@@ -57,6 +57,7 @@ def test_processes_that_open_a_new_store_at_once_all_find_it_whole(tmp_path: Pat
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", _OPEN, str(tmp_path), f"ready-{number}"],
+            cwd=tmp_path,
             env=clean_environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
