@@ -93,7 +93,11 @@ class Sweep(Settings):
             _refuse_path_of_an_arm(path, self.plan)
         base = with_settings(self.base, settings or {}, self.parts)
         fields = {field: getattr(self, field) for field in type(self).model_fields}
-        changes = {"base": base, "name": name or self.name, "seeds": seeds or self.seeds}
+        changes = {
+            "base": base,
+            "name": self.name if name is None else name,
+            "seeds": seeds or self.seeds,
+        }
         return type(self).model_validate({**fields, **changes})
 
 

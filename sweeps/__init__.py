@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sweeps.errors import BadInput as BadInput
     from sweeps.errors import StoreUnreachable as StoreUnreachable
     from sweeps.errors import SweepError as SweepError
-    from sweeps.execution.launch import SweepResult as SweepResult
+    from sweeps.execution.result import SweepResult as SweepResult
     from sweeps.execution.run import plan as plan
     from sweeps.execution.run import run as run
     from sweeps.execution.survey import Plan as Plan
@@ -30,7 +30,7 @@ _HOMES = {
     "Plan": "sweeps.execution.survey",
     "StoreUnreachable": "sweeps.errors",
     "SweepError": "sweeps.errors",
-    "SweepResult": "sweeps.execution.launch",
+    "SweepResult": "sweeps.execution.result",
     "TrialView": "sweeps.aggregation.query",
     "best_configs": "sweeps.aggregation.query",
     "plan": "sweeps.execution.run",

@@ -73,5 +73,5 @@ def read_duration(option: str, text: str | None) -> float | None:
 def _value(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text

@@ -3,11 +3,15 @@
 Nothing heavy is imported before a command needs it: `--help` loads neither torch, ray nor mlflow.
 """
 
+import os
+import shlex
+import shutil
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sweeps.aggregation.connection import public
 from sweeps.errors import SweepError
 
 if TYPE_CHECKING:
@@ -95,16 +99,11 @@ def plan(  # noqa: PLR0913 - one parameter an option is how typer declares them
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Say what `run` would do: cells there, cells to train and why, and an estimate."""
-    from sweeps.arguments import read_seeds, read_settings
     from sweeps.console import print_plan
     from sweeps.execution.run import plan as plan_launch
 
     options: LaunchArguments = {
-        "name": name,
-        "seeds": read_seeds("--seeds", seeds),
-        "add_seeds": read_seeds("--add-seeds", add_seeds),
-        "epochs": epochs,
-        "settings": read_settings(settings),
+        **_changes(name, seeds, add_seeds, epochs, settings),
         "cpus_per_trial": cpus_per_trial,
         "gpus_per_trial": gpus_per_trial,
         "max_concurrent": max_concurrent,
@@ -135,16 +134,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how typer declares them
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Train the cells that are empty, record them in MLflow, rebuild the table."""
-    from sweeps.arguments import read_duration, read_seeds, read_settings
+    from sweeps.arguments import read_duration
     from sweeps.console import print_result
     from sweeps.execution.run import run as run_launch
 
     options: LaunchArguments = {
-        "name": name,
-        "seeds": read_seeds("--seeds", seeds),
-        "add_seeds": read_seeds("--add-seeds", add_seeds),
-        "epochs": epochs,
-        "settings": read_settings(settings),
+        **_changes(name, seeds, add_seeds, epochs, settings),
         "cpus_per_trial": cpus_per_trial,
         "gpus_per_trial": gpus_per_trial,
         "max_concurrent": max_concurrent,
@@ -155,8 +150,12 @@ def run(  # noqa: PLR0913 - one parameter an option is how typer declares them
         "storage": storage,
         "tracking_uri": tracking_uri,
     }
-    result = run_launch(sweep, **options)
-    print_result(result, command=_again())
+    try:
+        result = run_launch(sweep, **options)
+    except KeyboardInterrupt:
+        typer.echo("capsweep: interrupted before anything was started.", err=True)
+        raise typer.Exit(130) from None
+    print_result(result, _again(), _program(), _where(storage, tracking_uri))
     raise typer.Exit(result.exit_code)
 
 
@@ -232,14 +231,51 @@ def main() -> None:
     except SweepError as error:
         typer.echo(f"capsweep: {error}", err=True)
         raise SystemExit(error.exit_code) from None
-    except KeyboardInterrupt:
-        typer.echo("capsweep: interrupted before anything was started.", err=True)
-        raise SystemExit(130) from None
+
+
+def _changes(
+    name: str | None,
+    seeds: str | None,
+    add_seeds: str | None,
+    epochs: int | None,
+    settings: list[str] | None,
+) -> "LaunchArguments":
+    """Return the options that change a sweep, read from their words."""
+    from sweeps.arguments import read_seeds, read_settings
+
+    return {
+        "name": name,
+        "seeds": read_seeds("--seeds", seeds),
+        "add_seeds": read_seeds("--add-seeds", add_seeds),
+        "epochs": epochs,
+        "settings": read_settings(settings),
+    }
+
+
+def _program() -> str:
+    """Return how the user called capsweep."""
+    if shutil.which("capsweep"):
+        return "capsweep"
+    beside = os.path.relpath(sys.argv[0])
+    return sys.argv[0] if beside.startswith("..") else beside
 
 
 def _again() -> str:
-    """Return the command that goes on with this one."""
-    import shlex
-
+    """Return the command that goes on with this one, without passwords."""
     once = {"--fresh", "--replace"}
-    return shlex.join(["capsweep", *(word for word in sys.argv[1:] if word not in once)])
+    words = [public(word) for word in sys.argv[1:] if word not in once]
+    return shlex.join([_program(), *words])
+
+
+def _where(storage: str | None, tracking_uri: str | None) -> str:
+    """Return the options that lead to this command's records, "" where the environment does."""
+    given = {
+        "--storage": (storage, "CAPSWEEP_STORAGE"),
+        "--tracking-uri": (tracking_uri and public(tracking_uri), "CAPSWEEP_TRACKING_URI"),
+    }
+    options = [
+        f" {option} {shlex.quote(value)}"
+        for option, (value, variable) in given.items()
+        if value and variable not in os.environ
+    ]
+    return "".join(options)

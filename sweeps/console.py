@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sweeps.aggregation.query import BestConfig, TrialView
     from sweeps.aggregation.report import Report
     from sweeps.aggregation.statistics import Interval
-    from sweeps.execution.launch import SweepResult
+    from sweeps.execution.result import SweepResult
     from sweeps.execution.status import SweepStatus
     from sweeps.execution.survey import Plan
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def console() -> Console:
     """Return the console for results: as wide as the terminal, wide where there is none."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 140
-    return Console(width=width, highlight=False)
+    return Console(width=width, highlight=False, emoji=False)
 
 
 def print_names(entries: Sequence[tuple[str, str]]) -> None:
@@ -60,6 +60,7 @@ def print_plan(plan: "Plan") -> None:
     out.print(table)
     for line in _why(plan):
         out.print(line)
+    _print_refusal(plan, out)
     capacity = plan.capacity
     out.print(f"{capacity.gpus_per_trial:g} GPUs a trial, {capacity.num_concurrent} at once.")
     seconds = plan.estimate_seconds
@@ -71,8 +72,26 @@ def print_plan(plan: "Plan") -> None:
     out.print(f"Estimate: {estimate}.")
 
 
-def print_result(result: "SweepResult", command: str) -> None:
-    """Print how a launch ended, its table, its files, and what to do next."""
+def _print_refusal(plan: "Plan", out: Console) -> None:
+    """Say if `run` would refuse, as the launch would drop cells."""
+    from sweeps.errors import BadInput
+    from sweeps.execution.planner import refuse_to_drop
+
+    try:
+        refuse_to_drop(plan.current, plan.definition.manifest)
+    except BadInput as refusal:
+        out.print(f"run would refuse: {_text(str(refusal))}", soft_wrap=True)
+
+
+def print_result(result: "SweepResult", again: str, program: str, where: str) -> None:
+    """Print how a launch ended, its table, its files, and what to do next.
+
+    Args:
+        result: How it ended.
+        again: The command that goes on with it.
+        program: How the user calls capsweep.
+        where: The options that lead to its records, "" for the default places.
+    """
     out = console()
     if result.report:
         print_report(result.report)
@@ -80,16 +99,20 @@ def print_result(result: "SweepResult", command: str) -> None:
         f"\n{result.sweep}: {result.num_trained} trained now, "
         f"{result.num_filled} of {result.num_cells} cells filled."
     )
-    for arm, seed, reason in result.failures:
-        out.print(f"failed: {_text(arm)}, seed {seed}: {_text(reason)}")
+    for failed in result.failures:
+        out.print(f"failed: {_text(failed.arm)}, seed {failed.seed}: {_text(failed.reason)}")
+        out.print(f"        its log: {_text(str(failed.log))}", soft_wrap=True)
     if result.exit_code == 130:
         out.print("Interrupted. Finished trials and the last checkpoint of each other are kept.")
     if not result.is_recorded:
-        out.print("Some records are not yet in MLflow: the tracking store did not answer.")
+        why = result.complaint or "the tracking store did not answer in time"
+        out.print(f"Some records are not yet in MLflow: {_text(why)}")
     if result.exit_code:
-        out.print(f"Go on with: {_text(command)}", soft_wrap=True)
+        out.print(f"Go on with: {_text(again)}", soft_wrap=True)
         return
-    out.print(f"Next: capsweep best {result.sweep} | capsweep show TRIAL | capsweep ui")
+    nexts = (f"best {result.sweep}", "show TRIAL", "ui")
+    commands = " | ".join(f"{program} {one}{where}" for one in nexts)
+    out.print(f"Next: {_text(commands)}", soft_wrap=True)
 
 
 def print_report(report: "Report") -> None:
@@ -195,7 +218,13 @@ def _why(plan: "Plan") -> list[str]:
     counts = [
         (sum(cell.state is state for cell in plan.cells), text) for state, text in lines.items()
     ]
-    return [f"{count} {text}." for count, text in counts if count]
+    why = [f"{count} {text}." for count, text in counts if count]
+    why += [
+        f"failed before: {_text(cell.cell.arm)}, seed {cell.cell.seed}: {_text(cell.reason)}"
+        for cell in plan.cells
+        if cell.state is CellState.FAILED
+    ]
+    return why
 
 
 def _seeds(seeds: Iterable[int]) -> str:

@@ -29,6 +29,7 @@ class Board:
 
     Attributes:
         num_filled: Cells that were there before.
+        num_trained: Cells that a trial of this launch filled.
         failures: (arm, seed, reason) of cells that stayed empty.
         best: (validation error, arm, seed) of the best trial that finished in this launch.
     """
@@ -38,6 +39,7 @@ class Board:
     journal: Journal
     clock: Callable[[], float] = time.monotonic
     num_done: int = 0
+    num_trained: int = 0
     num_diverged: int = 0
     num_restarts: int = 0
     running: dict[str, RunningTrial] = field(default_factory=dict[str, RunningTrial])
@@ -93,6 +95,7 @@ class Board:
                 self.failures.append((cell.arm, cell.seed, reason))
             else:
                 self.num_done += 1
+                self.num_trained += trial is not None
                 self.num_diverged += outcome is Outcome.DIVERGED
             if outcome is Outcome.FINISHED and trial and trial.validation_error is not None:
                 found = (trial.validation_error, cell.arm, cell.seed)

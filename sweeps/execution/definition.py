@@ -123,6 +123,8 @@ def _settings(changes: Changes) -> dict[str, Any]:
 def _seeds(sweep: Sweep, changes: Changes, current: Sequence[int]) -> tuple[int, ...]:
     if changes.seeds is not None and not changes.seeds:
         raise ValueError("No seed is given: give a list or ranges, such as 0,1,2 or 0-4.")
+    if changes.seeds is not None and changes.add_seeds is not None:
+        raise ValueError("--seeds replaces the list of seeds and --add-seeds extends it: give one.")
     seeds = tuple(changes.seeds or sweep.seeds)
     if changes.add_seeds is None:
         return seeds

@@ -6,6 +6,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+# The kernel counts these locks by process: it would grant a second one of a file to the process
+# that holds the first, and drop both when either is closed. So the process has to remember.
+_HELD: set[Path] = set()
+
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that a reader, or a crash, sees the old one or the new one whole."""
@@ -18,7 +22,9 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether another process holds the lock on a file. Never takes it, not for a moment."""
+    """Return whether the lock on a file is held. Never takes it, not for a moment."""
+    if path in _HELD:
+        return True
     if not path.exists():
         return False
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -50,6 +56,8 @@ class FileLock:
 
     def acquire(self) -> bool:
         """Take the lock if it is free. Never waits."""
+        if self.path in _HELD:
+            return False
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -57,6 +65,7 @@ class FileLock:
             os.close(descriptor)
             return False
         self._descriptor = descriptor
+        _HELD.add(self.path)
         return True
 
     def release(self) -> None:
@@ -64,6 +73,7 @@ class FileLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+            _HELD.discard(self.path)
 
     def __enter__(self) -> Self:
         return self

@@ -7,42 +7,62 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+
 
 class Interrupted(KeyboardInterrupt):
     """The launch is to end now; everything that is kept, is kept already."""
 
 
 @contextmanager
-def interruptible(time_limit_seconds: float | None = None) -> Generator[None]:
-    """Raise `Interrupted` in the block on SIGINT, SIGTERM or at the time limit.
+def interruptible() -> Generator[None]:
+    """Raise `Interrupted` in the block, once, on SIGINT, SIGTERM or at the time limit.
 
     A second signal ends the process at once: checkpoints are atomic, so nothing is lost by it.
-    Enter it after Ray has started, as Ray sets a handler of its own. Outside the main thread,
-    where Python allows no handlers, it does nothing.
+    Outside the main thread, where Python allows no handlers, it does nothing.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if not in_main_thread():
         yield
         return
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
-    before = {number: signal.getsignal(number) for number in signals}
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        for one in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(one, _end_at_once)
-        raise Interrupted
-
-    for number in signals:
-        signal.signal(number, interrupt)
-    if time_limit_seconds:
-        signal.setitimer(signal.ITIMER_REAL, time_limit_seconds)
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    listen()
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def listen() -> None:
+    """Set the handlers, also once more after Ray has set its own."""
+    if in_main_thread():
+        for number in _SIGNALS:
+            signal.signal(number, _interrupt)
+
+
+def end_after(seconds: float) -> None:
+    """Interrupt the block after a time."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def end_never() -> None:
+    """Take the time limit back."""
+    if in_main_thread():
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def in_main_thread() -> bool:
+    """Return whether signals can be handled here."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, _end_at_once)
+    raise Interrupted
 
 
 def _end_at_once(number: int, frame: FrameType | None) -> None:

@@ -1,13 +1,15 @@
 """A launch: fill in the empty cells of a sweep, record them, rebuild its table."""
 
+import threading
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from mlflow.exceptions import MlflowException
 
 from search_spaces.sweep import Sweep
+from sweeps.aggregation.connection import answering
 from sweeps.aggregation.report import Report, publish_report, write_report
 from sweeps.aggregation.store import RecordStore
 from sweeps.errors import BadInput, StoreUnreachable
@@ -15,16 +17,24 @@ from sweeps.execution.board import Board, empty_cells
 from sweeps.execution.cell_queue import CellQueue
 from sweeps.execution.cells import CellFolder
 from sweeps.execution.files import FileLock
-from sweeps.execution.interruption import interruptible
+from sweeps.execution.fresh import put_aside
+from sweeps.execution.interruption import (
+    end_after,
+    end_never,
+    in_main_thread,
+    interruptible,
+    listen,
+)
 from sweeps.execution.journal import Journal
 from sweeps.execution.live import own_terminal, showing
 from sweeps.execution.options import LaunchOptions
-from sweeps.execution.parent import open_tracking, publish_manifest, set_aside, settle_parent
+from sweeps.execution.parent import open_tracking, publish_manifest, settle_parent
 from sweeps.execution.planner import CellState, refuse_to_drop
 from sweeps.execution.provenance import git_revision, package_versions
 from sweeps.execution.ray_session import ray_session
 from sweeps.execution.recorder_client import RecorderClient
 from sweeps.execution.recorder_queue import RecorderQueue
+from sweeps.execution.result import FailedTrial, SweepResult
 from sweeps.execution.scheduling import (
     capacity_of,
     gpus_per_trial,
@@ -38,29 +48,7 @@ from sweeps.locations import Storage
 
 FINISH_SECONDS = 60.0
 INTERRUPTED_FINISH_SECONDS = 3.0
-
-
-@dataclass(frozen=True)
-class SweepResult:
-    """How a launch ended.
-
-    Attributes:
-        num_trained: Cells that this launch filled.
-        num_filled: Cells with a final record now, of `num_cells`.
-        failures: (arm, seed, reason) of cells that stayed empty because their trial failed.
-        is_recorded: Whether MLflow has everything.
-        report: Tables and files; None where the launch was interrupted or the store is away.
-        exit_code: 0 every cell is filled and recorded; 3 not; 130 interrupted.
-    """
-
-    sweep: str
-    num_cells: int
-    num_filled: int
-    num_trained: int
-    exit_code: int
-    is_recorded: bool = True
-    failures: tuple[tuple[str, int, str], ...] = ()
-    report: Report | None = None
+_WATCH_SECONDS = 5.0
 
 
 def launch(which: str | Path | Sweep, options: LaunchOptions) -> SweepResult:
@@ -69,78 +57,103 @@ def launch(which: str | Path | Sweep, options: LaunchOptions) -> SweepResult:
     Raises:
         SweepError: Before anything is written, if it cannot be launched.
     """
+    if options.time_limit_seconds and not in_main_thread():
+        raise BadInput("A time limit needs Python's main thread: leave time_limit_seconds out.")
     refuse_unwritable(Path(options.reports), "report")
-    if options.address is None:
+    plan = _survey(which, options)
+    if empty_cells(plan.cells) and options.address is None:
         capacity_of(options.resources)  # refuses trials that do not fit this machine
+    _make_folders(plan.storage)
+    with _only_driver(plan), interruptible():
+        plan = _survey(which, options)  # again, now that no other driver changes it
+        return _Launch(plan, options).run()
+
+
+def _survey(which: str | Path | Sweep, options: LaunchOptions) -> Plan:
     plan = survey(which, options)
     if not options.replace:
         refuse_to_drop(plan.current, plan.definition.manifest)
-    _make_folders(plan.storage)
-    with _only_driver(plan):
-        plan = survey(which, options)  # again, now that no other driver changes it
-        return _Launch(plan, options).run()
+    return plan
 
 
 @dataclass
 class _Launch:
     plan: Plan
     options: LaunchOptions
-    exit_code: int = 0
+    exit_code: int = 1  # until it is known how it ends
     is_recorded: bool = True
-    failures: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
+    complaint: str = ""
+    num_trained: int = 0
+    failures: tuple[FailedTrial, ...] = ()
+    journal: Journal | None = None
+    records: tuple[Tracking, str] | None = None
+    report: Report | None = None
 
     def run(self) -> SweepResult:
-        num_before = sum(cell.is_filled for cell in self.plan.cells)
-        tracking, parent_id = self._fill() if self._is_work_left() else self._open_records()
-        report = self._finish(tracking, parent_id)
+        try:
+            if any(cell.state is not CellState.RECORDED for cell in self.plan.cells):
+                self._fill()
+            else:
+                self._open_records()
+            is_complete = self.is_recorded and self._num_filled() == len(self.plan.cells)
+            self.exit_code = 0 if is_complete else 3
+            self._write_report()
+        except KeyboardInterrupt:
+            self.exit_code = 130
+        finally:
+            self._settle()
         return SweepResult(
             sweep=self.plan.name,
             num_cells=len(self.plan.cells),
             num_filled=self._num_filled(),
-            num_trained=self._num_filled() - num_before,
+            num_trained=self.num_trained,
             exit_code=self.exit_code,
             is_recorded=self.is_recorded,
-            failures=tuple(self.failures),
-            report=report,
+            complaint=self.complaint,
+            failures=self.failures,
+            report=self.report,
         )
 
-    def _is_work_left(self) -> bool:
-        return any(cell.state is not CellState.RECORDED for cell in self.plan.cells)
+    def _open_records(self) -> str:
+        """Make the manifest current: the first thing that is written to the tracking store."""
+        plan = self.plan
+        try:
+            with answering(plan.tracking_uri):
+                tracking = open_tracking(plan.tracking_uri, plan.storage)
+                if self.options.fresh:
+                    keys = [cell.cell.trial_key for cell in plan.cells]
+                    put_aside(keys, plan.storage, tracking, plan.tracking_uri)
+                parent_id = publish_manifest(tracking, plan.definition.manifest)
+        except PermissionError as error:
+            raise BadInput(
+                f"The tracking store's artifacts cannot be written to ({error}): have its server "
+                f"serve them, or make their folder writable."
+            ) from error
+        self.records = tracking, parent_id
+        return parent_id
 
-    def _open_records(self) -> tuple[Tracking, str]:
-        """Make the manifest current. The first thing that is written to the tracking store."""
-        tracking = open_tracking(self.plan.tracking_uri, self.plan.storage)
-        if self.options.fresh:
-            self._set_cells_aside(tracking)
-        return tracking, publish_manifest(tracking, self.plan.definition.manifest)
-
-    def _fill(self) -> tuple[Tracking, str]:
+    def _fill(self) -> None:
         """Train the empty cells while the recorder carries what they tell."""
-        journal = Journal(self.plan.storage.journals, self.plan.name)
-        board = Board(self.plan.cells, self.plan.definition.epochs, journal)
+        self.journal = Journal(self.plan.storage.journals, self.plan.name)
+        board = Board(self.plan.cells, self.plan.definition.epochs, self.journal)
         with ExitStack() as session:
-            session.callback(journal.close)
-            engine = ExitStack()
-            session.push(engine)
+            engine = session.enter_context(ExitStack())
             scratch = self._start_engine(engine, board) if empty_cells(self.plan.cells) else None
-            tracking, parent_id = self._open_records()
-            self._queue_for_recorder(parent_id)
+            self._queue_for_recorder(self._open_records())
             recorder = RecorderClient(self.plan.storage, self.plan.tracking_uri, self.plan.name)
             session.callback(recorder.stop)
-            journal.open_launch(len(empty_cells(self.plan.cells)))
+            self.journal.open_launch(len(empty_cells(self.plan.cells)))
+            wait = INTERRUPTED_FINISH_SECONDS
             try:
                 if scratch:
-                    self._train(board, scratch)
+                    self._train(board, recorder, scratch)
+                wait = FINISH_SECONDS
+            finally:
                 engine.close()
-                self.is_recorded = recorder.finish(FINISH_SECONDS)
-            except KeyboardInterrupt:
-                self.exit_code = 130
-                engine.close()
-                self.is_recorded = recorder.finish(INTERRUPTED_FINISH_SECONDS)
-            if self._num_filled() < len(self.plan.cells) or not self.is_recorded:
-                self.exit_code = self.exit_code or 3
-            journal.close_launch(self.exit_code)
-        return tracking, parent_id
+                self.num_trained = board.num_trained
+                self.failures = tuple(self._failed(*failure) for failure in board.failures)
+                self.is_recorded = False  # should this be interrupted too
+                self.is_recorded = recorder.finish(wait)
 
     def _start_engine(self, engine: ExitStack, board: Board) -> Path:
         """Start Ray before anything is written, so that a cluster that is away costs nothing."""
@@ -148,15 +161,43 @@ class _Launch:
         terminal = engine.enter_context(own_terminal(log))
         engine.enter_context(showing(board, self.plan.name, terminal))
         scratch = engine.enter_context(ray_session(self.options.address))
+        listen()
         num_concurrent(self.options.resources)  # refuses trials that fit nowhere
         return scratch
 
-    def _train(self, board: Board, scratch: Path) -> None:
+    def _train(self, board: Board, recorder: RecorderClient, scratch: Path) -> None:
+        if self.options.time_limit_seconds:
+            end_after(self.options.time_limit_seconds)
+        with _kept_alive(recorder):
+            run_cells(CellQueue(self._orders(), board), board, self.options.resources, scratch)
+        end_never()
+
+    def _write_report(self) -> None:
+        """Write the report and publish it, unless the store has gone away."""
+        assert self.records is not None
         try:
-            with interruptible(self.options.time_limit_seconds):
-                run_cells(CellQueue(self._orders(), board), board, self.options.resources, scratch)
-        finally:
-            self.failures = board.failures
+            store = RecordStore(self.plan.tracking_uri)
+            report = write_report(store, self.plan.name, Path(self.options.reports))
+            publish_report(self.plan.tracking_uri, self.records[1], report)
+        except StoreUnreachable as error:
+            self.is_recorded = False
+            self.complaint = self.complaint or str(error)
+            self.exit_code = 3
+        else:
+            self.report = report
+
+    def _settle(self) -> None:
+        """Note how the launch ended, in the journal and in the tracking store if it answers."""
+        if self.journal:
+            self.journal.close_launch(self.exit_code)
+            self.journal.close()
+        if self.records and self.is_recorded:
+            with suppress(MlflowException):
+                settle_parent(*self.records, self.exit_code)
+
+    def _failed(self, arm: str, seed: int, reason: str) -> FailedTrial:
+        key = self.plan.definition.manifest.cell_keys()[arm, seed]
+        return FailedTrial(arm, seed, reason, CellFolder(self.plan.storage.cells, key).log)
 
     def _orders(self) -> Iterator[TrialOrder]:
         definition = self.plan.definition
@@ -185,40 +226,6 @@ class _Launch:
         cells = self.plan.storage.cells
         return recorded + sum(CellFolder(cells, one.cell.trial_key).is_filled() for one in others)
 
-    def _finish(self, tracking: Tracking, parent_id: str) -> Report | None:
-        """Settle the parent run and write the report, unless the store or the user is away."""
-        try:
-            settle_parent(tracking, parent_id, self.exit_code)
-            if self.exit_code == 130:
-                return None
-            store = RecordStore(self.plan.tracking_uri)
-            report = write_report(store, self.plan.name, Path(self.options.reports))
-            publish_report(self.plan.tracking_uri, parent_id, report)
-        except (MlflowException, StoreUnreachable):
-            self.is_recorded = False
-            self.exit_code = self.exit_code or 3
-            return None
-        return report
-
-    def _set_cells_aside(self, tracking: Tracking) -> None:
-        """Put folders and records of the sweep's cells where no reader counts them."""
-        storage = self.plan.storage
-        keys = [cell.cell.trial_key for cell in self.plan.cells]
-        busy = [key for key in keys if CellFolder(storage.cells, key).is_busy()]
-        if busy:
-            raise BadInput(
-                f"--fresh cannot put aside {len(busy)} cells that another sweep is training now: "
-                f"wait for it to end."
-            )
-        storage.replaced.mkdir(exist_ok=True)
-        set_aside(tracking, keys)
-        for key in keys:
-            if (storage.cells / key).is_dir():
-                (storage.cells / key).rename(_free_name(storage.replaced / key))
-        queue = RecorderQueue(storage.journals, self.plan.tracking_uri)
-        queue.forget(keys)
-        queue.close()
-
 
 @contextmanager
 def _only_driver(plan: Plan) -> Generator[None]:
@@ -242,8 +249,19 @@ def _make_folders(storage: Storage) -> None:
         ) from error
 
 
-def _free_name(path: Path) -> Path:
-    number = 1
-    while (candidate := path.with_name(f"{path.name}-{number}")).exists():
-        number += 1
-    return candidate
+@contextmanager
+def _kept_alive(recorder: RecorderClient) -> Generator[None]:
+    """Start the recorder again whenever it dies."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(_WATCH_SECONDS):
+            recorder.keep_alive()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -21,6 +21,7 @@ from rich.text import Text
 from sweeps.execution.board import Board
 
 LINE_SECONDS = 10.0
+_GONE = (OSError, ValueError, SystemExit)  # what rich raises for a closed pipe is the last
 
 
 @contextmanager
@@ -37,8 +38,12 @@ def own_terminal(log: Path) -> Generator[TextIO]:
         if not _prints_to_descriptor():
             yield sys.stdout
             return
-        with os.fdopen(os.dup(saved[0]), "w", buffering=1, encoding="utf-8") as terminal:
+        terminal = os.fdopen(os.dup(saved[0]), "w", buffering=1, encoding="utf-8")
+        try:
             yield terminal
+        finally:
+            with suppress(*_GONE):
+                terminal.close()
     finally:
         for target, copy in zip((1, 2), saved, strict=True):
             os.dup2(copy, target)
@@ -48,19 +53,33 @@ def own_terminal(log: Path) -> Generator[TextIO]:
 
 @contextmanager
 def showing(board: Board, title: str, terminal: TextIO) -> Generator[None]:
-    """Show a board while the block runs: a live table on a terminal, else lines now and then."""
-    console = Console(file=terminal, soft_wrap=not terminal.isatty())
-    if console.is_terminal:
-        view = Live(
-            get_renderable=lambda: render(board, title),
-            console=console,
-            refresh_per_second=4,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        with view:
+    """Show a board while the block runs: a live table on a terminal, else lines now and then.
+
+    A terminal that is gone, or a pipe that is closed, only ends the show.
+    """
+    console = Console(file=terminal, soft_wrap=not terminal.isatty(), emoji=False)
+    if not console.is_terminal:
+        with _telling(board, title, terminal):
             yield
         return
+    view = Live(
+        get_renderable=lambda: render(board, title),
+        console=console,
+        refresh_per_second=4,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    with suppress(*_GONE):
+        view.start()
+    try:
+        yield
+    finally:
+        with suppress(*_GONE):
+            view.stop()
+
+
+@contextmanager
+def _telling(board: Board, title: str, terminal: TextIO) -> Generator[None]:
     over = threading.Event()
     thread = threading.Thread(target=_tell, args=(board, title, terminal, over), daemon=True)
     thread.start()
@@ -70,7 +89,7 @@ def showing(board: Board, title: str, terminal: TextIO) -> Generator[None]:
         over.set()
         thread.join()
         if board.has_started:
-            terminal.write(summary(board, title) + "\n")
+            _write(terminal, summary(board, title))
 
 
 def render(board: Board, title: str) -> Group:
@@ -138,5 +157,11 @@ def _tell(board: Board, title: str, terminal: TextIO, over: threading.Event) -> 
     while not over.wait(LINE_SECONDS):
         line = summary(board, title)
         if line != last:
-            terminal.write(line + "\n")
+            _write(terminal, line)
         last = line
+
+
+def _write(terminal: TextIO, line: str) -> None:
+    with suppress(*_GONE):
+        terminal.write(line + "\n")
+        terminal.flush()

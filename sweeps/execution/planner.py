@@ -97,8 +97,9 @@ def refuse_to_drop(current: Manifest | None, new: Manifest) -> None:
         return
     raise BadInput(
         f"The sweep '{new.sweep}' is there already, and this launch would drop {len(dropped)} of "
-        f"its {len(current.cells)} cells: {_difference(current, new)}. Give it another name "
-        f"(--name NEW), or replace the sweep's definition (--replace; its records stay)."
+        f"its {len(current.cells)} cells: {_difference(current, new)}. Repeat the options it was "
+        f"launched with, give it another name (--name NEW), or replace the sweep's definition "
+        f"(--replace; its records stay)."
     )
 
 

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Unpack
 
 from search_spaces.sweep import Sweep
-from sweeps.execution.launch import SweepResult, launch
+from sweeps.execution.launch import launch
 from sweeps.execution.options import LaunchArguments, options_of
+from sweeps.execution.result import SweepResult
 from sweeps.execution.scheduling import capacity_of
 from sweeps.execution.survey import Plan, survey
 

@@ -57,7 +57,7 @@ def survey(
     sweep, _, _ = sweep_of(which)
     store = RecordStore(tracking_uri)
     is_there = store.is_there()
-    current = store.current_manifest(options.name or sweep.name) if is_there else None
+    current = store.current_manifest(_name(options, sweep)) if is_there else None
     definition = define(which, options.changes, current.seeds if current else ())
     keys = [cell.trial_key for cell in definition.manifest.cells]
     folders = {} if options.fresh else folder_states(storage, keys)
@@ -112,6 +112,10 @@ def refuse_unwritable(folder: Path, what: str) -> None:
         is_writable, why = False, str(error.strerror)
     if not is_writable:
         raise BadInput(f"The {what} folder {folder} cannot be written to ({why}): choose another.")
+
+
+def _name(options: LaunchOptions, sweep: Sweep) -> str:
+    return sweep.name if options.name is None else options.name
 
 
 def _seconds_per_epoch(

@@ -71,7 +71,9 @@ def test_images_come_in_several_forms(trained: Trained, form: object) -> None:
     assert torch.equal(prediction.lengths, trained.predict(IMAGES[:1]).lengths)
 
 
-@pytest.mark.parametrize("shape", [(7, 8), (2, 8, 7), (1, 3, 8, 8), (0, 8, 8), (0, 1, 8, 8), (8,), ()])
+@pytest.mark.parametrize(
+    "shape", [(7, 8), (2, 8, 7), (1, 3, 8, 8), (0, 8, 8), (0, 1, 8, 8), (8,), ()]
+)
 def test_an_image_of_the_wrong_size_is_refused(trained: Trained, shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"do not fit this network: hand in \[batch, 1, 8, 8\]"):
         trained.predict(torch.zeros(shape))

@@ -112,7 +112,8 @@ def test_a_new_sweep_and_the_same_and_a_larger_one_are_let_through() -> None:
 def test_fewer_seeds_are_refused_by_name() -> None:
     assert refusal(manifest(seeds=(0, 1, 2)), manifest(seeds=(1, 3))) == (
         "The sweep 'example' is there already, and this launch would drop 4 of its 6 cells: "
-        "the seeds 0, 2 are not in it. Give it another name (--name NEW), or replace the sweep's "
+        "the seeds 0, 2 are not in it. Repeat the options it was launched with, give it another "
+        "name (--name NEW), or replace the sweep's "
         "definition (--replace; its records stay)."
     )
 
