@@ -11,6 +11,8 @@ from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
 from capsmodel.parts import Part, Settings
 
+_LONGEST_NAME = 200  # of an arm, as records hold it
+
 
 @dataclass(frozen=True)
 class Arm:
@@ -44,6 +46,11 @@ class ListedArms(Settings):
 
     @model_validator(mode="after")
     def _baseline_is_an_arm(self) -> Self:
+        for name in self.arms:
+            if not 0 < len(name) <= _LONGEST_NAME:
+                raise ValueError(
+                    f"An arm's name has 1 to {_LONGEST_NAME} characters, got {len(name)}: '{name}'."
+                )
         if self.baseline not in self.arms:
             raise ValueError(
                 f"The baseline '{self.baseline}' is none of the arms: {', '.join(self.arms)}."

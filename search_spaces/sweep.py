@@ -29,7 +29,7 @@ class Sweep(Settings):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     name: Name
-    description: str = ""
+    description: Annotated[str, StringConstraints(max_length=2000)] = ""
     base: TrainingConfig
     plan: ListedArms
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]

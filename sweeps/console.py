@@ -121,6 +121,8 @@ def print_report(report: "Report") -> None:
 
     out = console()
     out.print(to_rich(report.table))
+    for mixture in report.mixtures:
+        out.print(_text(mixture))
     out.print("\nFiles:")
     for path in report.paths:
         out.print(f"  {_text(str(path))}", soft_wrap=True)

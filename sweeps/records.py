@@ -7,6 +7,7 @@ validated by these models before use.
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
@@ -148,7 +149,9 @@ class TrialRecord(_Frozen):
         """
         given = {field: tags[tag] for field, tag in _RECORD_TAGS.items() if tags.get(tag)}
         numbers = {
-            name: metrics[name] for name in (*EPOCH_METRICS, METRIC_TEST_ERROR) if name in metrics
+            name: as_recorded(metrics[name])
+            for name in (*EPOCH_METRICS, METRIC_TEST_ERROR)
+            if name in metrics
         }
         return cls.model_validate({"record_id": run_id, "settings": params, **given, **numbers})
 
@@ -160,6 +163,11 @@ class TrialRecord(_Frozen):
             and self.test_error is not None
             and math.isfinite(self.test_error)
         )
+
+
+def as_recorded(value: float) -> float:
+    """Return a metric as it was before MLflow stored it: its stores hold no infinity."""
+    return math.copysign(math.inf, value) if abs(value) >= sys.float_info.max else value
 
 
 _RECORD_TAGS = {

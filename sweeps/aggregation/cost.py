@@ -42,6 +42,12 @@ def cost_table(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Table:
     )
 
 
+def mixtures(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[str, ...]:
+    """Return a sentence for each kind of machine that a sweep mixes, none where it mixes none."""
+    arms = arm_results(manifest, records)
+    return tuple(_mixtures([trial for arm in arms for trial in _finished(arm)]))
+
+
 def _row(arm: ArmResults) -> tuple[Cell, ...]:
     trials = _finished(arm)
     seconds = [t.duration_seconds for t in trials if t.duration_seconds is not None]
@@ -75,6 +81,10 @@ def _notes(trials: Sequence[TrialRecord]) -> Iterator[str]:
     if silent:
         of_all = f"{silent} of {len(trials)} trials"
         yield f"Peak memory is empty for {of_all}: their machine cannot tell it."
+    yield from _mixtures(trials)
+
+
+def _mixtures(trials: Sequence[TrialRecord]) -> Iterator[str]:
     for what, of in (("devices", _device), ("numbers of threads", _threads)):
         counts = Counter(of(trial) for trial in trials)
         if len(counts) > 1:

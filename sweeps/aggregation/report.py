@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sweeps.aggregation.ablation import ablation_table
 from sweeps.aggregation.connection import answering, connect
-from sweeps.aggregation.cost import cost_table
+from sweeps.aggregation.cost import cost_table, mixtures
 from sweeps.aggregation.csv_text import to_csv
 from sweeps.aggregation.figures import ablation_figure
 from sweeps.aggregation.latex import to_latex
@@ -31,11 +31,13 @@ class Report:
         paths: All files, in the order in which they were written.
         table: The first table that the sweep declares.
         cost: What its trials took.
+        mixtures: What the sweep mixes that costs hang on, such as devices; usually nothing.
     """
 
     paths: tuple[Path, ...]
     table: Table
     cost: Table
+    mixtures: tuple[str, ...] = ()
 
 
 def write_report(store: RecordStore, sweep: str, folder: Path = Path("reports")) -> Report:
@@ -58,7 +60,7 @@ def write_report(store: RecordStore, sweep: str, folder: Path = Path("reports"))
     for name, content in _files(manifest, records, tables, cost):
         _write(target / name, content)
         paths.append(target / name)
-    return Report(tuple(paths), tables[0], cost)
+    return Report(tuple(paths), tables[0], cost, mixtures(manifest, records))
 
 
 def publish_report(tracking_uri: str, parent_id: str, report: Report) -> None:

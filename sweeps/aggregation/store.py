@@ -154,7 +154,7 @@ class RecordStore:
             for name in names.EPOCH_METRICS:
                 points = self._client.get_metric_history(record.record_id, name)
                 points = sorted(points, key=lambda point: point.timestamp)
-                histories.append({point.step: point.value for point in points})
+                histories.append({point.step: names.as_recorded(point.value) for point in points})
         epochs = sorted(set().union(*histories))
         nan = float("nan")
         return [CurvePoint(e, *(history.get(e, nan) for history in histories)) for e in epochs]

@@ -7,14 +7,13 @@ our own makes a token that is gone with it; a cluster's token comes from `RAY_AU
 
 import os
 import secrets
-import shutil
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sweeps.errors import BadInput
+from sweeps.execution.scratch import scratch_folder
 
 _QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
@@ -39,17 +38,13 @@ def ray_session(address: str | None) -> Generator[Path]:
     ray = load_ray()
     if ray.is_initialized():
         raise BadInput("Ray is already running in this process: call ray.shutdown() first.")
-    scratch = Path(tempfile.mkdtemp(prefix="capsweep-", dir=_short_temporary_folder()))
     token = {} if address else {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    try:
-        with _environment(_QUIET | token):
-            _connect(ray, address, scratch)
-            try:
-                yield scratch
-            finally:
-                ray.shutdown()
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    with scratch_folder() as scratch, _environment(_QUIET | token):
+        _connect(ray, address, scratch)
+        try:
+            yield scratch
+        finally:
+            ray.shutdown()
 
 
 def load_ray() -> Any:
@@ -112,8 +107,3 @@ def _environment(variables: dict[str, str]) -> Generator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-def _short_temporary_folder() -> str | None:
-    """Ray's sockets lie below it, and their paths may have about 100 characters at most."""
-    return "/tmp" if Path("/tmp").is_dir() else None
