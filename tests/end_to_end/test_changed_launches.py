@@ -53,7 +53,7 @@ def expect_trained(terminal: Terminal, *words: str, trained: int, cells: int) ->
 
 
 def expect_refused(terminal: Terminal, *words: str) -> None:
-    """Check that a launch with fewer seeds and other epochs is refused in one sentence that says what differs and what to do."""
+    """Check that fewer seeds and other epochs are refused in one sentence, with a way out."""
     ended = terminal.run(*words)
     assert ended.code == 2, ended.explained()
     assert "the seeds 1 are not in it" in ended.errors
