@@ -156,6 +156,8 @@ def run(  # noqa: PLR0913 - one parameter an option is how typer declares them
         typer.echo("capsweep: interrupted before anything was started.", err=True)
         raise typer.Exit(130) from None
     print_result(result, _again(), _program(), _where(storage, tracking_uri))
+    if result.exit_code == 130:
+        _leave_at_once(130)
     raise typer.Exit(result.exit_code)
 
 
@@ -250,6 +252,13 @@ def _changes(
         "epochs": epochs,
         "settings": read_settings(settings),
     }
+
+
+def _leave_at_once(code: int) -> None:
+    """Leave without the second that Python takes to unload torch and ray: who interrupts, waits."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _program() -> str:
