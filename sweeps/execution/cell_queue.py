@@ -6,11 +6,13 @@ is there, failed when its outbox says so, and anything else means that its proce
 
 from collections import Counter, deque
 from collections.abc import Iterable
+from contextlib import suppress
 from enum import Enum, auto
 from pathlib import Path
 from typing import Protocol
 
-from sweeps.execution.cells import CellFolder, OutboxLine, now_milliseconds
+from sweeps.errors import BadInput
+from sweeps.execution.cells import CellFolder
 from sweeps.execution.trial import TrialOrder
 from sweeps.records import Outcome
 
@@ -89,14 +91,17 @@ class CellQueue:
             self._waiting.appendleft(order)
             return
         reason = f"its process was killed {self._kills[key]} times"
-        with folder.lease() as fence:
-            line = OutboxLine(type="failed", time=now_milliseconds(), fence=fence, reason=reason)
-            # the head too: it may have been killed before it could tell of its start
-            folder.append(line.model_copy(update={"head": order.head}))
+        # a cell that somebody holds, or that cannot be written to, is no reason to end the others
+        with suppress(OSError), folder.lease(wait_seconds=1.0) as fence:
+            folder.tell_failure(order.head, fence, reason)
         self._events.ended(key, Outcome.FAILED, reason)
 
     def _tell_filled(self, folder: CellFolder) -> None:
-        final = folder.read_final()
+        try:
+            final = folder.read_final()
+        except BadInput as error:
+            self._events.ended(folder.trial_key, Outcome.FAILED, str(error))
+            return
         assert final is not None
         self._events.ended(folder.trial_key, final.outcome, final.reason)
 

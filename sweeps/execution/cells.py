@@ -5,6 +5,7 @@ its layout, so that object storage can stand in for a shared disk later.
 
     lock                        one writer at a time, and its fence number
     checkpoint.safetensors      the last one: weights, optimiser, generators, the whole curve so far
+    checkpoint.damaged          one that could not be read, set aside
     outbox.jsonl                what the trial has told, append-only: start, epoch, failed
     log.txt                     what the trial printed, and the traceback if it raised
     predictions.safetensors     of a finished trial, as are the weights
@@ -22,6 +23,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from sweeps.errors import BadInput
 from sweeps.execution.files import FileLock, is_locked, write_atomically
 from sweeps.records import SCHEMA_VERSION, Json, Outcome
 
@@ -31,7 +33,13 @@ class _Frozen(BaseModel):
 
 
 class TrialHead(_Frozen):
-    """What is known of a trial when it starts."""
+    """What is known of a trial when it starts.
+
+    Attributes:
+        device: What torch is told: "cpu" or "cuda".
+        hardware: The device by its name, as the worker found it.
+        versions: Of packages, Python and platform, as the worker found them.
+    """
 
     schema_version: Literal[1] = SCHEMA_VERSION
     trial_key: str
@@ -43,6 +51,7 @@ class TrialHead(_Frozen):
     data_fingerprint: str = ""
     num_parameters: int = 0
     device: str = "cpu"
+    hardware: str = ""
     threads: int = 1
     git_revision: str = ""
     versions: dict[str, str] = {}
@@ -64,6 +73,7 @@ class OutboxLine(_Frozen):
     Attributes:
         time: Milliseconds since 1970; a re-sent metric keeps it, so that MLflow drops the copy.
         fence: Number of the lease it was written under.
+        peak_memory_bytes: Of an epoch's attempt so far.
     """
 
     type: Literal["start", "epoch", "failed"]
@@ -71,11 +81,18 @@ class OutboxLine(_Frozen):
     fence: int
     head: TrialHead | None = None
     epoch: EpochLine | None = None
+    peak_memory_bytes: int | None = None
     reason: str = ""
 
 
 class FinalRecord(_Frozen):
-    """What fills a cell."""
+    """What fills a cell.
+
+    Attributes:
+        head: Of the last attempt.
+        duration_seconds: Of the last attempt, and of the epochs it took over.
+        peak_memory_bytes: The largest of all attempts; None where the machine cannot tell.
+    """
 
     head: TrialHead
     outcome: Outcome
@@ -116,9 +133,18 @@ class CellFolder:
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"cell {self.trial_key} is held by another process")
                 time.sleep(0.05)
-            fence = int(os.pread(lock.descriptor, 40, 0) or 0) + 1
-            os.pwrite(lock.descriptor, b"%d" % fence, 0)
+            fence = self._last_fence(lock.descriptor) + 1
+            os.pwrite(lock.descriptor, b"%d\n" % fence, 0)
+            os.fsync(lock.descriptor)
             yield fence
+
+    def _last_fence(self, descriptor: int) -> int:
+        """Return the number in the lock file; the outbox tells where a crash tore that."""
+        try:
+            return int(os.pread(descriptor, 40, 0))
+        except ValueError:
+            lines, _ = self.read_outbox()
+            return max((line.fence for line in lines), default=0)
 
     def is_busy(self) -> bool:
         """Return whether another process is training it now."""
@@ -133,25 +159,43 @@ class CellFolder:
             file.write(data)
 
     def read_outbox(self, offset: int = 0) -> tuple[list[OutboxLine], int]:
-        """Return the lines after an offset, and the offset after them. Torn ones are left out."""
-        if not self._outbox.exists():
+        """Return the lines after an offset, and the offset after them.
+
+        Left out are torn lines, and those of a lower fence than one before them: their writer had
+        lost its lease and did not know.
+        """
+        if self.outbox_size() <= offset:
             return [], offset
-        with self._outbox.open("rb") as file:
-            file.seek(offset)
-            data = file.read()
-        whole = data[: data.rfind(b"\n") + 1]
-        lines = [line for raw in whole.splitlines() if (line := _outbox_line(raw))]
-        return lines, offset + len(whole)
+        data = self._outbox.read_bytes()
+        end = data.rfind(b"\n") + 1
+        fence, lines = 0, list[OutboxLine]()
+        for start, raw in _pieces(data[:end]):
+            line = _outbox_line(raw)
+            if line and line.fence >= fence:
+                fence = line.fence
+                if start >= offset:
+                    lines.append(line)
+        return lines, max(offset, end)
 
     def outbox_size(self) -> int:
         """Return the length of the outbox in bytes, 0 where there is none."""
         return self._outbox.stat().st_size if self._outbox.exists() else 0
 
     def read_final(self) -> FinalRecord | None:
-        """Return the final record, None while the cell is empty."""
+        """Return the final record, None while the cell is empty.
+
+        Raises:
+            BadInput: If it is damaged, or of a later version.
+        """
         if not self._final.exists():
             return None
-        return FinalRecord.model_validate_json(self._final.read_bytes())
+        try:
+            return FinalRecord.model_validate_json(self._final.read_bytes())
+        except ValidationError as error:
+            raise BadInput(
+                f"The final record {self._final} cannot be read: it is damaged, or of a later "
+                f"version. Move the folder {self.path} away to train its cell anew."
+            ) from error
 
     def is_filled(self) -> bool:
         """Return whether the final record is there."""
@@ -164,8 +208,21 @@ class CellFolder:
 
     def remove_scratch(self) -> None:
         """Remove what a filled cell needs no more: the checkpoint, and files of killed writes."""
-        for path in (self.checkpoint, *self.path.glob("*.tmp"), *self.path.glob("*.unfinished")):
+        leftovers = [
+            path for end in ("tmp", "unfinished", "damaged") for path in self.path.glob(f"*.{end}")
+        ]
+        for path in (self.checkpoint, *leftovers):
             path.unlink(missing_ok=True)
+
+    def set_checkpoint_aside(self) -> None:
+        """Put a damaged checkpoint where no attempt goes on from it."""
+        self.checkpoint.replace(self.checkpoint.with_suffix(".damaged"))
+
+    def tell_failure(self, head: TrialHead, fence: int, reason: str) -> None:
+        """Tell that an attempt failed, and whose it was: it may have ended before its start."""
+        time = now_milliseconds()
+        line = OutboxLine(type="failed", time=time, fence=fence, head=head, reason=reason)
+        self.append(line)
 
     def failure_since(self, offset: int = 0) -> str | None:
         """Return why the last attempt told of after an offset failed, None if none did."""
@@ -178,11 +235,25 @@ class CellFolder:
         return max((line.epoch.epoch for line in lines if line.epoch), default=0)
 
 
+def _pieces(data: bytes) -> Generator[tuple[int, bytes]]:
+    """Yield lines and where each starts."""
+    start = 0
+    for raw in data.splitlines(keepends=True):
+        yield start, raw
+        start += len(raw)
+
+
 def _outbox_line(raw: bytes) -> OutboxLine | None:
     try:
         return OutboxLine.model_validate(json.loads(raw))
     except (ValueError, ValidationError):
         return None
+
+
+def reason_of(error: BaseException) -> str:
+    """Return an exception as one line of a record."""
+    text = f"{type(error).__name__}: {error}".replace("\n", " ")[:500]
+    return text.encode(errors="backslashreplace").decode()  # file names may hold lone surrogates
 
 
 def now_milliseconds() -> int:

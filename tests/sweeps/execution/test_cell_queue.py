@@ -173,3 +173,25 @@ def test_a_killed_cell_that_filled_itself_is_filled(scene: Scene) -> None:
     scene.folder("a").write_final(final())
     scene.ended("a")
     assert scene.heard.events[-1] == ("ended", "a", "finished", "")
+
+
+def test_a_cell_that_cannot_be_told_of_fails_alone(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def held(*_: object, **__: object) -> None:
+        raise TimeoutError("held by another process")
+
+    monkeypatch.setattr(CellFolder, "lease", held)
+    for _ in range(MAX_RESTARTS + 1):
+        assert scene.next() == "a"
+        scene.ended("a")
+    reason = f"its process was killed {MAX_RESTARTS + 1} times"
+    assert scene.heard.events[-1] == ("ended", "a", "failed", reason)
+    assert scene.next() == "b"
+
+
+def test_a_cell_whose_final_record_is_damaged_fails_alone(scene: Scene) -> None:
+    (scene.folder("a").path / "final.json").write_text("{")
+    assert scene.next() == "b"
+    assert scene.heard.events[0][:3] == ("ended", "a", "failed")
+    assert "Move the folder" in str(scene.heard.events[0][3])

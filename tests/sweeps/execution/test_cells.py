@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sweeps.errors import BadInput
 from sweeps.execution.cells import CellFolder, EpochLine, FinalRecord, OutboxLine
 from sweeps.records import Outcome
 from tests.sweeps.execution.examples import KEY, epoch, failed, final, head, start, told
@@ -171,3 +172,48 @@ def test_a_head_travels_through_json_with_any_text() -> None:
     line = OutboxLine(type="start", time=1, fence=1, head=given_head)
     assert OutboxLine.model_validate_json(line.model_dump_json()).head == given_head
     assert FinalRecord.model_validate_json(final().model_dump_json()) == final()
+
+
+@pytest.mark.parametrize("torn", [b"", b"\x00\x00", b"x", b"1\x00"])
+def test_a_torn_lock_loses_no_fence(cell: CellFolder, torn: bytes) -> None:
+    (cell.path / "lock").write_bytes(torn)
+    with cell.lease() as fence:
+        assert fence == 1
+    cell.append(told(1).model_copy(update={"fence": 7}))
+    (cell.path / "lock").write_bytes(torn)
+    with cell.lease() as fence:
+        assert fence == 8, "else readers would drop what is told under it"
+
+
+def test_what_a_writer_told_after_it_lost_its_lease_is_left_out(cell: CellFolder) -> None:
+    def under(fence: int, line: OutboxLine) -> OutboxLine:
+        return line.model_copy(update={"fence": fence})
+
+    cell.append(under(1, start()))
+    cell.append(under(1, told(1)))
+    cell.append(under(2, start()))
+    middle = cell.outbox_size()
+    cell.append(under(1, told(9)))
+    cell.append(under(1, failed()))
+    cell.append(under(2, told(2)))
+    lines, end = cell.read_outbox()
+    assert [(line.fence, line.type) for line in lines] == [
+        (1, "start"),
+        (1, "epoch"),
+        (2, "start"),
+        (2, "epoch"),
+    ]
+    assert cell.read_outbox(middle) == ([lines[-1]], end), "from a later line on too"
+    assert cell.epochs_done() == 2
+    cell.append(under(1, failed()))
+    assert cell.failure_since() is None
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"schema_version": 2}', "null", "\x00"])
+def test_a_final_record_that_cannot_be_read_says_which_and_what_to_do(
+    cell: CellFolder, text: str
+) -> None:
+    (cell.path / "final.json").write_text(text)
+    with pytest.raises(BadInput, match=r"final\.json cannot be read.*Move the folder") as error:
+        cell.read_final()
+    assert "\n" not in str(error.value)
