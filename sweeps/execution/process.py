@@ -5,14 +5,19 @@ has is guarded: elsewhere it is left out, and the peak memory is None.
 """
 
 import ctypes
-import importlib
+import json
 import os
 import signal
 import sys
+from functools import cache
 from pathlib import Path
+
+from sweeps.execution.cells import TrialHead
+from sweeps.execution.training_config import training_config
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of mallopt's parameters in glibc's malloc.h
 _KEEP_BYTES = 1 << 30
+_WARM_UP_IMAGES = 8
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux's prctl
 
 
@@ -31,6 +36,8 @@ def die_with_parent() -> None:
     """Have the kernel kill this process when the one that started it ends. Linux only."""
     if sys.platform == "linux":
         _libc().prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() == 1:  # it ended before the kernel knew
+            os._exit(1)
 
 
 def keep_freed_memory() -> None:
@@ -40,16 +47,36 @@ def keep_freed_memory() -> None:
         _libc().mallopt(_MMAP_THRESHOLD, _KEEP_BYTES)
 
 
-def warm_up() -> None:
-    """Load, once a process, what every trial shares, so that no trial's peak memory counts it."""
-    for name in ("capsmodel.training", "safetensors.torch", "sklearn.datasets"):
-        importlib.import_module(name)
-    import torch
+def warm_up(head: TrialHead) -> None:
+    """Load and touch what every trial of a config shares, so that no peak memory counts it.
 
-    layer = torch.nn.Linear(2, 2)
-    optimiser = torch.optim.Adam(layer.parameters())
-    layer(torch.zeros(1, 2)).sum().backward()
-    optimiser.step()
+    Done once a process and config: libraries, data, device, and one step of the config's network
+    on a few images. All its chance is its own; the global generators are left as they were.
+    """
+    _take_first_step(json.dumps(head.config, sort_keys=True), head.source, head.device)
+
+
+@cache
+def _take_first_step(config_text: str, source: str | None, device: str) -> None:
+    import torch
+    from safetensors.torch import save
+
+    from capsmodel.chance import stream
+    from capsmodel.config import build_model
+
+    config = training_config(json.loads(config_text), source)
+    with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
+        network = build_model(config)
+        network.to_empty(device="cpu").initialise(0)
+        network.to(device)
+        train = config.data.load(device).train
+        images, labels = train.images[:_WARM_UP_IMAGES], train.labels[:_WARM_UP_IMAGES]
+        optimiser = config.optimiser.build(tuple(network.parameters()))
+        outputs = network(images, labels, stream(0, "warm-up"))
+        loss = config.loss.loss(outputs.lengths, labels, 0.0) + network.penalty(outputs, images)
+        loss.backward()
+        optimiser.step()
+        save({"loss": loss.detach()})
 
 
 class PeakMemory:

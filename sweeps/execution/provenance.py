@@ -1,5 +1,7 @@
-"""Where a record came from: package versions and the revision of the code."""
+"""Where a record came from: versions, the device by its name, the revision of the code."""
 
+import platform
+import re
 import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -19,14 +21,31 @@ PACKAGES = (
 
 @cache
 def package_versions() -> dict[str, str]:
-    """Return the installed versions of the packages a result may depend on."""
-    found: dict[str, str] = {}
+    """Return the versions of the packages, Python and platform that a result may depend on."""
+    found = {"python": platform.python_version(), "platform": platform.platform()}
     for package in PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
     return found
+
+
+@cache
+def hardware(device: str) -> str:
+    """Return a torch device with the name of what is behind it, such as "cuda: NVIDIA H200"."""
+    if device.startswith("cuda"):
+        import torch
+
+        return f"{device}: {torch.cuda.get_device_name(device)}"
+    return f"{device}: {_processor()}"
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    text = cpuinfo.read_text(errors="replace") if cpuinfo.exists() else ""
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else platform.processor() or platform.machine()
 
 
 def git_revision(folder: Path) -> str:

@@ -8,6 +8,7 @@ A trial never talks to MLflow.
 import logging
 import math
 import sys
+import time
 import traceback
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -23,12 +24,14 @@ from sweeps.execution.cells import (
     OutboxLine,
     TrialHead,
     now_milliseconds,
+    reason_of,
 )
 from sweeps.execution.process import PeakMemory, warm_up
+from sweeps.execution.provenance import hardware, package_versions
+from sweeps.execution.training_config import training_config
 from sweeps.records import Outcome
 
 if TYPE_CHECKING:
-    from capsmodel.config import TrainingConfig
     from capsmodel.training import EpochMetrics, Training
 
 Report = Callable[[dict[str, Any]], None]
@@ -57,20 +60,24 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
         Exception: Whatever the training raised, after it has been written to the outbox and log.
         TimeoutError: If another process holds the cell.
     """
-    warm_up()
     cell = CellFolder(Path(order.cells), order.head.trial_key)
-    with cell.lease() as fence:
-        if final := cell.read_final():
-            cell.remove_scratch()
-            return final.outcome
-        with _log_of(cell):
-            attempt = _Attempt(cell, order.head, fence)
-            try:
-                return attempt.run(report)
-            except Exception as error:
-                traceback.print_exc()
-                attempt.tell("failed", reason=_one_line(error))
-                raise
+    with cell.lease() as fence, _log_of(cell):
+        try:
+            if final := cell.read_final():
+                cell.remove_scratch()
+                return final.outcome
+            warm_up(order.head)
+            return _Attempt(cell, _as_found_here(order.head), fence).run(report)
+        except Exception as error:
+            traceback.print_exc()
+            cell.tell_failure(order.head, fence, reason_of(error))
+            raise
+
+
+def _as_found_here(head: TrialHead) -> TrialHead:
+    """Return a head with what only the worker knows: the driver may be another machine."""
+    found = {"hardware": hardware(head.device), "versions": package_versions()}
+    return head.model_copy(update=found)
 
 
 class _Attempt:
@@ -80,46 +87,56 @@ class _Attempt:
         self.cell = cell
         self.head = head
         self.fence = fence
+        self.started_at = time.perf_counter()
         self.memory = PeakMemory(head.device)
+        self.told, _ = cell.read_outbox()
 
     def run(self, report: Report) -> Outcome:
         self.tell("start", head=self.head)  # first, as it closes off a line that a crash tore
-        last_told = self.cell.epochs_done()
         training = self._training()
-        place = f"{self.head.arm}, seed {self.head.seed}, on {self.head.device}"
+        self.started_at -= sum(metrics.duration_seconds for metrics in training.history)
+        place = f"{self.head.arm}, seed {self.head.seed}, on {self.head.hardware}"
         sys.stdout.write(f"{place}: going on after epoch {training.epoch}\n")
-        for metrics in self._epochs(training, last_told, report):
+        for metrics in self._epochs(training, report):
             if not _is_finite(metrics):
                 return self._finish(training, Outcome.DIVERGED, _why_diverged(metrics))
         return self._finish(training, Outcome.FINISHED)
 
-    def _epochs(
-        self, training: "Training", last_told: int, report: Report
-    ) -> "Iterator[EpochMetrics]":
+    def _epochs(self, training: "Training", report: Report) -> "Iterator[EpochMetrics]":
         """Yield every epoch, those of the checkpoint too, after it has been told once."""
+        last_told = max((line.epoch.epoch for line in self.told if line.epoch), default=0)
         for metrics in training.history:
-            if metrics.epoch > last_told:
-                self.tell("epoch", epoch=_line(metrics))
+            self._tell_epoch(metrics, last_told)
             yield metrics
         for metrics in training:
             training.save(self.cell.checkpoint)
-            self.tell("epoch", epoch=_line(metrics))
+            self._tell_epoch(metrics, last_told)
             report({"trial_key": self.head.trial_key, **_line(metrics).model_dump()})
             yield metrics
+
+    def _tell_epoch(self, metrics: "EpochMetrics", last_told: int) -> None:
+        if metrics.epoch > last_told:
+            self.tell("epoch", epoch=_line(metrics), peak_memory_bytes=self.memory.bytes())
 
     def tell(self, kind: str, **fields: Any) -> None:
         line = {"type": kind, "time": now_milliseconds(), "fence": self.fence, **fields}
         self.cell.append(OutboxLine.model_validate(line))
 
     def _training(self) -> "Training":
+        """Return the training of the checkpoint, a new one where there is none or it is damaged."""
         from capsmodel.training import Training
 
-        config = config_of(self.head)
-        if self.cell.checkpoint.exists():
-            return Training.restore(
-                self.cell.checkpoint, config, seed=self.head.seed, device=self.head.device
-            )
-        return Training(config, seed=self.head.seed, device=self.head.device)
+        config = training_config(self.head.config, self.head.source)
+        seed, device = self.head.seed, self.head.device
+        if not self.cell.checkpoint.exists():
+            return Training(config, seed, device)
+        try:
+            return Training.restore(self.cell.checkpoint, config, seed, device)
+        except ValueError as error:
+            training = Training(config, seed, device)  # first, as the fault may be the config's
+            self.cell.set_checkpoint_aside()
+            sys.stdout.write(f"starting over, as the checkpoint is damaged: {error}\n")
+            return training
 
     def _finish(self, training: "Training", outcome: Outcome, reason: str = "") -> Outcome:
         test_error = None
@@ -132,13 +149,18 @@ class _Attempt:
             reason=reason,
             curve=curve,
             test_error=test_error,
-            duration_seconds=sum(line.duration_seconds for line in curve),
-            peak_memory_bytes=self.memory.bytes(),
+            duration_seconds=time.perf_counter() - self.started_at,
+            peak_memory_bytes=self._peak_memory(),
             time=now_milliseconds(),
             fence=self.fence,
         )
         self.cell.write_final(record)
         return outcome
+
+    def _peak_memory(self) -> int | None:
+        """Return the largest of all attempts."""
+        peaks = [line.peak_memory_bytes for line in self.told] + [self.memory.bytes()]
+        return max((peak for peak in peaks if peak is not None), default=None)
 
     def _test(self, training: "Training") -> float:
         from safetensors.torch import save_file
@@ -151,15 +173,6 @@ class _Attempt:
         )
         training.trained().save(self.cell.weights)
         return result.error
-
-
-def config_of(head: TrialHead) -> "TrainingConfig":
-    """Return a trial's training config, with a user's own parts from the source beside it."""
-    from capsmodel.config import TrainingConfig
-    from search_spaces.sweep_file import module_from_text, own_parts
-
-    parts = own_parts(module_from_text(head.source)) if head.source else ()
-    return TrainingConfig.model_validate(head.config, context={"parts": parts})
 
 
 def _line(metrics: "EpochMetrics") -> EpochLine:
@@ -180,11 +193,6 @@ def _why_diverged(metrics: "EpochMetrics") -> str:
     name = "training" if not math.isfinite(metrics.train_loss) else "validation"
     value = metrics.train_loss if name == "training" else metrics.validation_loss
     return f"the {name} loss became {value} in epoch {metrics.epoch}"
-
-
-def _one_line(error: Exception) -> str:
-    text = f"{type(error).__name__}: {error}".replace("\n", " ")[:500]
-    return text.encode(errors="backslashreplace").decode()  # file names may hold lone surrogates
 
 
 @contextmanager

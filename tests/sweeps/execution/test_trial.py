@@ -10,7 +10,10 @@ from safetensors.numpy import load_file
 
 from capsmodel.training import Training
 from search_spaces.trial_key import trial_key
+from sweeps.errors import BadInput
+from sweeps.execution import trial
 from sweeps.execution.cells import CellFolder, FinalRecord, TrialHead
+from sweeps.execution.process import PeakMemory
 from sweeps.execution.trial import TrialOrder, run_trial
 from sweeps.records import Outcome
 from tests.capsmodel.small_config import small_config, small_model
@@ -346,3 +349,110 @@ def test_the_peak_memory_is_that_of_the_trial_alone(unbroken: CellFolder) -> Non
     assert peak is not None
     assert 0 <= peak < 500 * 2**20
     assert os.access("/proc/self/clear_refs", os.W_OK)
+
+
+def stopped_after(order: TrialOrder, epoch: int) -> None:
+    """Train a trial until it is killed after an epoch."""
+
+    def report(told: dict[str, Any]) -> None:
+        if told["epoch"] == epoch:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_trial(order, report)
+
+
+def test_what_fails_before_the_training_is_recorded_with_the_trial_it_is_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = order_of(tmp_path)
+
+    def no_driver(_: TrialHead) -> None:
+        raise RuntimeError("the CUDA driver is too old")
+
+    monkeypatch.setattr(trial, "warm_up", no_driver)
+    with pytest.raises(RuntimeError, match="too old"):
+        run_trial(order, silent)
+    lines, _ = folder_of(order).read_outbox()
+    assert [(line.type, line.head) for line in lines] == [("failed", order.head)]
+    assert folder_of(order).failure_since() == "RuntimeError: the CUDA driver is too old"
+    assert "Traceback" in folder_of(order).log.read_text()
+
+
+def test_a_damaged_final_record_is_a_failure_and_not_trained_over(tmp_path: Path) -> None:
+    order = order_of(tmp_path)
+    folder = folder_of(order)
+    folder.path.mkdir()
+    (folder.path / "final.json").write_text("{")
+    with pytest.raises(BadInput, match="Move the folder"):
+        run_trial(order, silent)
+    assert "BadInput" in (folder.failure_since() or "")
+    assert (folder.path / "final.json").read_text() == "{"
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 9, 3000])
+def test_a_damaged_checkpoint_is_set_aside_and_the_trial_starts_over(
+    tmp_path: Path, unbroken: CellFolder, kept_bytes: int
+) -> None:
+    order = order_of(tmp_path)
+    folder = folder_of(order)
+    stopped_after(order, 2)
+    folder.checkpoint.write_bytes(folder.checkpoint.read_bytes()[:kept_bytes])
+    stopped_after(order, 1)
+    assert (folder.path / "checkpoint.damaged").stat().st_size == kept_bytes
+    assert "starting over, as the checkpoint is damaged" in folder.log.read_text()
+    assert run_trial(order, silent) is Outcome.FINISHED
+    check_like_unbroken(folder, unbroken)
+    assert not (folder.path / "checkpoint.damaged").exists()
+
+
+def test_a_checkpoint_is_kept_where_the_fault_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = order_of(tmp_path)
+    stopped_after(order, 2)
+    before = folder_of(order).checkpoint.read_bytes()
+
+    def other_digits(*_: Any) -> None:
+        raise ValueError("other digits than expected")
+
+    monkeypatch.setattr(Training, "__init__", other_digits)
+    with pytest.raises(ValueError, match="other digits"):
+        run_trial(order, silent)
+    assert folder_of(order).checkpoint.read_bytes() == before
+
+
+def test_the_worker_tells_its_own_device_and_versions(unbroken: CellFolder) -> None:
+    found = final_of(unbroken).head
+    assert found.device == "cpu"
+    assert found.hardware.startswith("cpu: ")
+    assert len(found.hardware) > len("cpu: ")
+    assert {"python", "platform", "torch"} <= set(found.versions)
+    start = unbroken.read_outbox()[0][0]
+    assert start.head == found
+
+
+def test_the_duration_is_that_of_the_whole_trial(tmp_path: Path, unbroken: CellFolder) -> None:
+    record = final_of(unbroken)
+    assert record.duration_seconds > sum(line.duration_seconds for line in record.curve)
+    order = order_of(tmp_path)
+    stopped_after(order, 3)
+    run_trial(order, silent)
+    record = final_of(folder_of(order))
+    assert record.duration_seconds > sum(line.duration_seconds for line in record.curve)
+
+
+def test_the_largest_peak_of_all_attempts_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = order_of(tmp_path)
+    peaks = iter([70, 90, 50, 50])  # after epochs 1, 2, 3 and at the end
+
+    def peak(_: PeakMemory) -> int:
+        return next(peaks)
+
+    monkeypatch.setattr(PeakMemory, "bytes", peak)
+    for epoch in (1, 2):
+        stopped_after(order, epoch)
+    run_trial(order, silent)
+    assert final_of(folder_of(order)).peak_memory_bytes == 90
