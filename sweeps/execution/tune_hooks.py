@@ -1,16 +1,20 @@
-"""The two objects that Ray Tune calls: one asks for cells, one hears of epochs.
+"""The two objects that Ray Tune calls: one asks for cells, one hears of epochs and errors.
 
 They hold live objects of the driver, which Tune would pickle into its snapshots; so they leave all
 of it out of their state.
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ray import tune
+from ray import cloudpickle, tune
+from ray.exceptions import RayActorError, RayTaskError
 from ray.tune.search import Searcher
 
 from sweeps.execution.cell_queue import CellQueue, Events, Next
+from sweeps.execution.cells import CellFolder, reason_of
+from sweeps.execution.trial import TrialOrder
 
 
 class CellSearcher(Searcher):
@@ -20,24 +24,37 @@ class CellSearcher(Searcher):
         super().__init__(metric="epoch", mode="max")
         self._queue = queue
         self._live: dict[str, str] = {}
+        self._errored: list[str] = []
 
     def suggest(self, trial_id: str) -> Any:
         """Return a cell's order, None to be asked again, or Tune's word for the end."""
+        while self._errored:
+            self._queue.ended(self._errored.pop())
         order = self._queue.next()
         if order is Next.DONE:
             return Searcher.FINISHED
         if order is Next.WAIT:
             return None
         self._live[trial_id] = order.head.trial_key
-        return {"trial_key": order.head.trial_key, "order": order.model_dump_json()}
+        return {
+            "trial_key": order.head.trial_key,
+            "order": order.model_dump_json(),
+            "outbox_bytes": CellFolder(Path(order.cells), order.head.trial_key).outbox_size(),
+        }
 
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        """Give a cell back, however its trial ended; its folder tells."""
-        del result, error
+        """Give a cell back, however its trial ended; its folder tells.
+
+        After an error only when Tune asks again, as the callback hears of it later than this.
+        """
+        del result
         if key := self._live.pop(trial_id, None):
-            self._queue.ended(key)
+            if error:
+                self._errored.append(key)
+            else:
+                self._queue.ended(key)
 
     def save(self, checkpoint_path: str) -> None:
         """Save nothing, though Tune wants a file: folders and journal are the truth."""
@@ -54,7 +71,7 @@ class CellSearcher(Searcher):
 
 
 class EventCallback(tune.Callback):
-    """Tells the launch's events of each epoch."""
+    """Tells the launch's events of each epoch, and folders of errors that only Tune knows."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -68,5 +85,31 @@ class EventCallback(tune.Callback):
                 result["trial_key"], result["epoch"], result["validation_error"]
             )
 
+    def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        """Write into a cell's folder why its trial failed, where the trial itself could not.
+
+        It could not where it raised before it held the cell: a package is missing, say. Of a
+        killed process nothing is written.
+        """
+        order = TrialOrder.model_validate_json(trial.config["order"])
+        folder = CellFolder(Path(order.cells), order.head.trial_key)
+        is_told = folder.failure_since(trial.config["outbox_bytes"]) is not None
+        if is_told or folder.is_filled() or not (reason := _reason(trial)):
+            return
+        with suppress(OSError), folder.lease(wait_seconds=1.0) as fence:
+            folder.tell_failure(order.head, fence, reason)
+
     def __getstate__(self) -> dict[str, Any]:
         return {}
+
+
+def _reason(trial: Any) -> str:
+    """Return what a trial raised, "" if it was killed or another process held its cell."""
+    if trial.pickled_error_file is None:
+        return ""
+    error = cloudpickle.loads(Path(trial.pickled_error_file).read_bytes())
+    if isinstance(error, RayTaskError) and not isinstance(error.cause, TimeoutError):
+        return reason_of(error.cause)
+    if isinstance(error, RayActorError) and error._actor_init_failed:  # pyright: ignore[reportPrivateUsage] - said nowhere else
+        return str(error).strip().splitlines()[-1]
+    return ""
