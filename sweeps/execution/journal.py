@@ -1,9 +1,10 @@
 """The driver's durable account of a sweep's launches: what was started, restarted and ended."""
 
-import sqlite3
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from sweeps.execution.sqlite_file import open_sqlite
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,7 @@ class Journal:
 
     def __init__(self, journals: Path, sweep: str) -> None:
         journals.mkdir(parents=True, exist_ok=True)
-        self._database = sqlite3.connect(
-            journals / f"{sweep}.db", isolation_level=None, timeout=30, check_same_thread=False
-        )
-        self._database.execute("pragma journal_mode=wal")
+        self._database = open_sqlite(journals / f"{sweep}.db")
         self._database.execute(
             "create table if not exists launches (number integer primary key, started real not"
             " null, ended real, exit_code integer, num_cells integer not null)"

@@ -31,9 +31,9 @@ def publish_manifest(tracking: Tracking, manifest: Manifest) -> str:
     digest = hashlib.sha256(text.encode()).hexdigest()
     run = tracking.client.get_run(parent_id)
     if run.data.tags.get(TAG_MANIFEST_HASH) != digest:
-        tracking.upload_text(parent_id, text, manifest_artifact(digest))
+        tracking.client.log_text(parent_id, text, manifest_artifact(digest))
         tracking.client.set_tag(parent_id, TAG_MANIFEST_HASH, digest)
-        tracking.upload_text(parent_id, text, ARTIFACT_MANIFEST)  # for people
+        tracking.client.log_text(parent_id, text, ARTIFACT_MANIFEST)  # for people
     tracking.client.update_run(parent_id, status=Outcome.RUNNING.run_status)
     return parent_id
 

@@ -7,11 +7,12 @@ not noted is sent with the same time, so that MLflow drops the copy.
 The process around it is in `recorder_process`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from mlflow.exceptions import MlflowException
 
+from sweeps.errors import BadInput
 from sweeps.execution.cells import (
     CellFolder,
     EpochLine,
@@ -21,9 +22,8 @@ from sweeps.execution.cells import (
     now_milliseconds,
 )
 from sweeps.execution.recorder_queue import QueuedCell, RecorderQueue
-from sweeps.execution.tracking import Tracking
+from sweeps.execution.tracking import Tracking, provenance_tags
 from sweeps.records import (
-    ARTIFACT_SOURCE,
     METRIC_TEST_ERROR,
     TAG_DURATION,
     TAG_EPOCHS,
@@ -35,50 +35,79 @@ from sweeps.records import (
 
 
 class Recorder:
-    """Serves the queue of one tracking store from the cells of one storage."""
+    """Serves the queue of one tracking store from the cells of one storage.
+
+    Attributes:
+        complaint: What the store has refused, or which final record cannot be read, in the words
+            of the first cell of the last round; "" where all went well.
+    """
+
+    complaint = ""
 
     def __init__(self, tracking: Tracking, queue: RecorderQueue, cells: Path) -> None:
         self._tracking = tracking
         self._queue = queue
         self._cells = cells
 
-    def drain(self) -> int:
-        """Carry what is new in every open cell. Returns how many cells had something new.
+    def drain(self, cells: Iterable[QueuedCell] | None = None) -> int:
+        """Carry what is new in cells, all open ones by default.
 
         A cell whose record the store refuses does not keep the others back.
 
+        Returns:
+            How many cells had something new.
+
         Raises:
-            MlflowException: If the store does not answer, or has refused something. What was
-                carried is noted.
+            MlflowException: If the store does not answer. What was carried is noted.
         """
-        num_carried = 0
-        refusal: MlflowException | None = None
-        for queued in self._queue.open_cells():
-            try:
-                num_carried += self._carry_or_begin_anew(queued)
-            except MlflowException as error:
-                self._tracking.refuse_absence()
-                refusal = refusal or error
-        if refusal:
-            raise refusal
-        return num_carried
+        cells = self._queue.open_cells() if cells is None else cells
+        return self._each(cells, self._carry_or_begin_anew)
 
     def settle_interrupted(self, is_over: Callable[[str], bool]) -> None:
-        """Mark trials as interrupted that nobody trains any more.
+        """Mark trials as interrupted that nobody trains any more; forget those nobody wants.
 
         Args:
             is_over: Whether nobody launches a sweep, given its name.
+
+        Raises:
+            MlflowException: If the store does not answer.
         """
-        for queued in self._queue.open_cells():
-            folder = CellFolder(self._cells, queued.trial_key)
-            if (
-                queued.run_id
-                and queued.outcome is Outcome.RUNNING
-                and not folder.is_busy()
-                and not folder.is_filled()  # in this order: another recorder may just carry it
-                and is_over(queued.sweep)
-            ):
-                self._note(queued, queued.run_id, Outcome.INTERRUPTED, now_milliseconds())
+
+        def settle(queued: QueuedCell) -> bool:
+            if is_over(queued.sweep):
+                self._settle(queued)
+            return True
+
+        self._each(self._queue.open_cells(), settle)
+
+    def is_behind(self, queued: QueuedCell) -> bool:
+        """Return whether a cell has told what is not carried yet."""
+        folder = CellFolder(self._cells, queued.trial_key)
+        lines, _ = folder.read_outbox(_carried(queued, folder))
+        return folder.is_filled() or bool(lines)
+
+    def _each(self, cells: Iterable[QueuedCell], step: Callable[[QueuedCell], bool]) -> int:
+        """Do a step with each cell and count those where it did something."""
+        self.complaint = ""
+        num_done = 0
+        for queued in cells:
+            try:
+                num_done += step(queued)
+            except (MlflowException, BadInput) as error:
+                self._tracking.refuse_absence()
+                self.complaint = self.complaint or str(error)
+        return num_done
+
+    def _settle(self, queued: QueuedCell) -> None:
+        folder = CellFolder(self._cells, queued.trial_key)
+        # in this order: what a trial tells last, it tells before it lets go of its cell
+        if folder.is_busy() or self.is_behind(queued):
+            return
+        if queued.run_id and queued.outcome is Outcome.RUNNING:
+            epochs = {TAG_EPOCHS: str(queued.last_epoch)}
+            self._note(queued, queued.run_id, Outcome.INTERRUPTED, now_milliseconds(), epochs)
+        if not queued.is_wanted:
+            self._queue.forget([queued.trial_key])
 
     def _carry_or_begin_anew(self, queued: QueuedCell) -> bool:
         """Carry a cell; one whose run somebody has deleted is carried anew from its beginning."""
@@ -94,15 +123,19 @@ class Recorder:
     def _carry(self, queued: QueuedCell) -> bool:
         folder = CellFolder(self._cells, queued.trial_key)
         final = folder.read_final()  # before the outbox, so that all it tells of is read below
-        lines, carried_bytes = folder.read_outbox(queued.carried_bytes)
+        lines, carried_bytes = folder.read_outbox(_carried(queued, folder))
         if not lines and not final:
             return False
+        starts = [line.head for line in lines if line.type == "start" and line.head]
         run_id = queued.run_id
         if run_id is None:
-            head = next((line.head for line in lines if line.head), final and final.head)
+            others = [line.head for line in lines if line.head] + [final.head if final else None]
+            head = starts[-1] if starts else others[0]
             if head is None:  # a crash tore the start: the next attempt tells of its own
                 return False
             run_id = self._run_of(queued, head, lines[0].time if lines else now_milliseconds())
+        elif starts:
+            self._tracking.set_tags(run_id, provenance_tags(starts[-1]))
         queued = self._queue.cell(queued.trial_key) or queued
         self._carry_epochs(queued, run_id, lines, final)
         self._carry_states(queued, run_id, folder, lines, final)
@@ -124,8 +157,6 @@ class Recorder:
         else:
             run_id = self._tracking.create_trial(head, queued.parent_id, started)
         self._tracking.describe_trial(run_id, head)
-        if head.source:
-            self._tracking.upload_text(run_id, head.source, ARTIFACT_SOURCE)
         self._queue.update(queued.trial_key, run_id=run_id, last_epoch=last_epoch, outcome=outcome)
         return run_id
 
@@ -167,7 +198,7 @@ class Recorder:
             )
         for path in (folder.predictions, folder.weights, folder.log):
             self._tracking.upload(run_id, path)
-        tags = {
+        tags = provenance_tags(final.head) | {
             TAG_REASON: final.reason,
             TAG_EPOCHS: str(len(final.curve)),
             TAG_DURATION: f"{final.duration_seconds:.3f}",
@@ -187,3 +218,8 @@ class Recorder:
     ) -> None:
         self._tracking.set_outcome(run_id, outcome, tags or {}, moment)
         self._queue.update(queued.trial_key, outcome=outcome.value)
+
+
+def _carried(queued: QueuedCell, folder: CellFolder) -> int:
+    """Return how much of an outbox is carried: nothing of one that was begun anew by hand."""
+    return queued.carried_bytes if queued.carried_bytes <= folder.outbox_size() else 0

@@ -1,15 +1,18 @@
 """What the recorder has to carry and how far it is: one SQLite file a tracking store."""
 
 import hashlib
-import sqlite3
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sweeps.execution.sqlite_file import open_sqlite, whole
 from sweeps.records import Outcome
 
-_COLUMNS = "trial_key, sweep, parent_id, run_id, carried_bytes, last_epoch, outcome, is_closed"
+_COLUMNS = (
+    "trial_key, sweep, parent_id, run_id, carried_bytes, last_epoch, outcome, is_closed,"
+    " exists (select 1 from wanted where wanted.trial_key = cells.trial_key)"
+)
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class QueuedCell:
         last_epoch: The last epoch that MLflow has.
         outcome: As MLflow has it.
         is_closed: Whether the final record has been carried.
+        is_wanted: Whether any sweep has it among its cells.
     """
 
     trial_key: str
@@ -33,6 +37,7 @@ class QueuedCell:
     last_epoch: int
     outcome: Outcome | None
     is_closed: bool
+    is_wanted: bool
 
 
 class RecorderQueue:
@@ -41,11 +46,7 @@ class RecorderQueue:
     def __init__(self, journals: Path, tracking_uri: str) -> None:
         self.stem = "recorder-" + hashlib.sha256(tracking_uri.encode()).hexdigest()[:12]
         self.lock_path = journals / f"{self.stem}.lock"
-        self._database = sqlite3.connect(
-            journals / f"{self.stem}.db", isolation_level=None, timeout=30
-        )
-        self._database.execute("pragma journal_mode=wal")
-        self._database.execute("pragma synchronous=normal")
+        self._database = open_sqlite(journals / f"{self.stem}.db")
         self._database.execute(
             "create table if not exists cells (trial_key text primary key, sweep text not null,"
             " parent_id text not null, run_id text, carried_bytes integer not null default 0,"
@@ -58,22 +59,29 @@ class RecorderQueue:
         )
 
     def add(self, trial_keys: Collection[str], sweep: str, parent_id: str) -> None:
-        """Ask for cells to be served. One that is there already keeps its first sweep."""
-        self._database.executemany(
-            "insert into cells (trial_key, sweep, parent_id) values (?, ?, ?)"
-            " on conflict do nothing",
-            [(key, sweep, parent_id) for key in trial_keys],
-        )
-        self._database.executemany(
-            "insert into wanted values (?, ?) on conflict do nothing",
-            [(key, sweep) for key in trial_keys],
-        )
+        """Ask for a sweep's cells to be served, and for no others of it.
+
+        One that is there already keeps its first sweep, but hangs under that sweep's parent run
+        of now: the earlier one may be gone.
+        """
+        with whole(self._database):
+            self._database.executemany(
+                "insert into cells (trial_key, sweep, parent_id) values (?, ?, ?)"
+                " on conflict do update set parent_id = excluded.parent_id"
+                " where sweep = excluded.sweep",
+                [(key, sweep, parent_id) for key in trial_keys],
+            )
+            self._database.execute("delete from wanted where sweep = ?", (sweep,))
+            self._database.executemany(
+                "insert into wanted values (?, ?)", [(key, sweep) for key in trial_keys]
+            )
 
     def forget(self, trial_keys: Iterable[str]) -> None:
         """Drop what is known of cells, so that they are carried anew from the beginning."""
-        self._database.executemany(
-            "delete from cells where trial_key = ?", [(key,) for key in trial_keys]
-        )
+        with whole(self._database):
+            self._database.executemany(
+                "delete from cells where trial_key = ?", [(key,) for key in trial_keys]
+            )
 
     def open_cells(self, wanted_by: str | None = None) -> list[QueuedCell]:
         """Return the cells whose final record is not carried yet, in the order they were added.
@@ -108,7 +116,6 @@ class RecorderQueue:
 
 
 def _cell(row: tuple[Any, ...]) -> QueuedCell:
-    key, sweep, parent, run, carried, epoch, outcome, closed = row
-    return QueuedCell(
-        key, sweep, parent, run, carried, epoch, Outcome(outcome) if outcome else None, bool(closed)
-    )
+    key, sweep, parent, run, carried, epoch, outcome, closed, wanted = row
+    outcome = Outcome(outcome) if outcome else None
+    return QueuedCell(key, sweep, parent, run, carried, epoch, outcome, bool(closed), bool(wanted))

@@ -7,16 +7,10 @@ lost, and so create a run twice.
 import json
 import logging
 import os
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
-os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
-os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-os.environ.setdefault("MLFLOW_ENABLE_ASYNC_LOGGING", "false")
+from urllib.parse import urlsplit
 
 from mlflow import MlflowClient
 from mlflow.entities import LifecycleStage, Metric, Param, Run, RunTag, ViewType
@@ -26,12 +20,14 @@ from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 from sweeps.execution.cells import EpochLine, TrialHead
 from sweeps.records import (
     ARTIFACT_CONFIG,
+    ARTIFACT_SOURCE,
     EPOCH_METRICS,
     EXPERIMENT,
     SCHEMA_VERSION,
     TAG_ARM,
     TAG_DATA_FINGERPRINT,
     TAG_DEVICE,
+    TAG_EPOCHS,
     TAG_GIT_REVISION,
     TAG_NUM_PARAMETERS,
     TAG_OUTCOME,
@@ -49,27 +45,42 @@ from sweeps.records import (
 
 _LONGEST_PARAMETER = 6000  # the store refuses more; config.json holds all of it
 _BATCH = 900  # metrics a call; the store takes at most 1,000
+_SOURCE_HEAD = "# a sweep's own parts, for reading only, schema_version 1\n"
+NO_RETRIES = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
+_DEFAULTS = {
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_ENABLE_ASYNC_LOGGING": "false",
+}
 
 
 class Tracking:
     """One tracking store, for writing."""
 
     def __init__(self, tracking_uri: str, artifacts: Path) -> None:
-        logging.getLogger("mlflow.store.db.utils").setLevel(logging.WARNING)  # tells of new files
-        self.client = MlflowClient(tracking_uri=tracking_uri)
+        self.client = _client(tracking_uri)
         self.experiment_id = self._experiment(tracking_uri, artifacts)
 
     def _experiment(self, tracking_uri: str, artifacts: Path) -> str:
-        if found := self.client.get_experiment_by_name(EXPERIMENT):
-            return found.experiment_id
+        if found := self._found_experiment():
+            return found
         # a server knows where its artifacts lie; a bare database would put them below the caller
-        location = artifacts.as_uri() if tracking_uri.startswith("sqlite:") else None
+        has_server = urlsplit(tracking_uri).scheme in {"http", "https"}
+        location = None if has_server else artifacts.as_uri()
         try:
             return self.client.create_experiment(EXPERIMENT, artifact_location=location)
         except MlflowException:
-            if found := self.client.get_experiment_by_name(EXPERIMENT):  # another was faster
-                return found.experiment_id
+            if found := self._found_experiment():  # another was faster
+                return found
             raise
+
+    def _found_experiment(self) -> str | None:
+        """Return the experiment's id, restored if somebody has deleted it."""
+        found = self.client.get_experiment_by_name(EXPERIMENT)
+        if found and found.lifecycle_stage != LifecycleStage.ACTIVE:
+            self.client.restore_experiment(found.experiment_id)
+        return found.experiment_id if found else None
 
     def refuse_absence(self) -> None:
         """Return if the store answers.
@@ -119,23 +130,25 @@ class Tracking:
         return run.info.run_id
 
     def describe_trial(self, run_id: str, head: TrialHead) -> None:
-        """Write a trial's parameters, provenance and config. Repeating it changes nothing."""
+        """Write what no attempt changes: parameters, config, source. Repeating it does nothing."""
         tags = {
             TAG_DATA_FINGERPRINT: head.data_fingerprint,
-            TAG_VERSIONS: json.dumps(head.versions, sort_keys=True),
-            TAG_GIT_REVISION: head.git_revision,
-            TAG_DEVICE: head.device,
-            TAG_THREADS: str(head.threads),
             TAG_NUM_PARAMETERS: str(head.num_parameters),
         }
         self.client.log_batch(
             run_id,
             params=[Param(path, text) for path, text in flat_parameters(head.config).items()],
-            tags=_tags(tags),
+            tags=_tags(tags | provenance_tags(head)),
             synchronous=True,
         )
         document = ConfigDocument(config=head.config).model_dump(mode="json")
         self.client.log_dict(run_id, document, ARTIFACT_CONFIG)
+        if head.source:
+            self.client.log_text(run_id, _SOURCE_HEAD + head.source, ARTIFACT_SOURCE)
+
+    def set_tags(self, run_id: str, tags: Mapping[str, str]) -> None:
+        """Write tags over those that are there."""
+        self.client.log_batch(run_id, tags=_tags(tags), synchronous=True)
 
     def last_epoch(self, run_id: str) -> int:
         """Return the last epoch whose metrics a run has, 0 for none."""
@@ -144,8 +157,9 @@ class Tracking:
             for name in EPOCH_METRICS
         )
 
-    def log_epochs(self, run_id: str, epochs: Iterable[tuple[EpochLine, int]]) -> None:
+    def log_epochs(self, run_id: str, epochs: Sequence[tuple[EpochLine, int]]) -> None:
         """Write epochs with the times they were told at: a copy sent again is dropped."""
+        tags = _tags({TAG_EPOCHS: str(epochs[-1][0].epoch)})
         metrics = [
             Metric(name, getattr(line, name), time, line.epoch)
             for line, time in epochs
@@ -153,7 +167,7 @@ class Tracking:
         ]
         for start in range(0, len(metrics), _BATCH):
             batch = metrics[start : start + _BATCH]
-            self.client.log_batch(run_id, metrics=batch, synchronous=True)
+            self.client.log_batch(run_id, metrics=batch, tags=tags, synchronous=True)
 
     def log_metric(self, run_id: str, name: str, value: float, time: int, step: int) -> None:
         """Write one number."""
@@ -163,37 +177,31 @@ class Tracking:
         self, run_id: str, outcome: Outcome, tags: Mapping[str, str], time: int | None = None
     ) -> None:
         """Write a run's outcome as tags and as MLflow's status."""
-        self.client.log_batch(
-            run_id, tags=_tags({**tags, TAG_OUTCOME: outcome.value}), synchronous=True
-        )
+        self.set_tags(run_id, {**tags, TAG_OUTCOME: outcome.value})
         if outcome is Outcome.RUNNING:
             self.client.update_run(run_id, status=outcome.run_status)
         else:
             self.client.set_terminated(run_id, outcome.run_status, end_time=time)
 
-    def upload(self, run_id: str, path: Path, folder: str | None = None) -> None:
+    def upload(self, run_id: str, path: Path) -> None:
         """Add a file to a run's artifacts, if it is there."""
         if path.exists():
-            self.client.log_artifact(run_id, str(path), artifact_path=folder)
+            self.client.log_artifact(run_id, str(path))
 
-    def upload_text(self, run_id: str, text: str, name: str) -> None:
-        """Add a text to a run's artifacts under a name that may hold folders."""
-        with tempfile.TemporaryDirectory() as scratch:
-            path = Path(scratch) / Path(name).name
-            path.write_text(text, encoding="utf-8")
-            folder = str(Path(name).parent)
-            self.upload(run_id, path, None if folder == "." else folder)
-
-    def sweep_run(self, sweep: str, description: str) -> str:
-        """Find or create a sweep's parent run and return its id."""
+    def find_sweep(self, sweep: str) -> Run | None:
+        """Return a sweep's live parent run."""
         found = self.client.search_runs(
             [self.experiment_id],
             filter_string=f"tags.`{TAG_TYPE}` = 'sweep' and tags.`{TAG_SWEEP}` = '{sweep}'",
             order_by=["attributes.start_time ASC"],
             max_results=1,
         )
-        if found:
-            return found[0].info.run_id
+        return found[0] if found else None
+
+    def sweep_run(self, sweep: str, description: str) -> str:
+        """Find or create a sweep's parent run and return its id."""
+        if found := self.find_sweep(sweep):
+            return found.info.run_id
         tags = {
             TAG_TYPE: "sweep",
             TAG_SCHEMA: str(SCHEMA_VERSION),
@@ -202,6 +210,16 @@ class Tracking:
             "mlflow.note.content": description,
         }
         return self.client.create_run(self.experiment_id, tags=tags).info.run_id
+
+
+def provenance_tags(head: TrialHead) -> dict[str, str]:
+    """Return what another attempt at the same trial may change."""
+    return {
+        TAG_VERSIONS: json.dumps(head.versions, sort_keys=True),
+        TAG_GIT_REVISION: head.git_revision,
+        TAG_DEVICE: head.hardware or head.device,
+        TAG_THREADS: str(head.threads),
+    }
 
 
 def flat_parameters(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -215,6 +233,15 @@ def flat_parameters(config: Mapping[str, Any], prefix: str = "") -> dict[str, st
             text = value if isinstance(value, str) else json.dumps(value)
             flat[prefix + name] = text[:_LONGEST_PARAMETER]
     return flat
+
+
+def _client(tracking_uri: str) -> MlflowClient:
+    """Return a client of which every write is sent once, whatever the user's environment says."""
+    os.environ.update(NO_RETRIES)
+    for name, value in _DEFAULTS.items():
+        os.environ.setdefault(name, value)
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.WARNING)  # tells of new files
+    return MlflowClient(tracking_uri=tracking_uri)
 
 
 def _tags(tags: Mapping[str, str]) -> list[RunTag]:

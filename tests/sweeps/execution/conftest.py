@@ -1,11 +1,14 @@
 """Folders of cells."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from sweeps.execution.cells import CellFolder
 from tests.sweeps.execution.examples import KEY
+
+os.environ.setdefault("RAY_AUTH_MODE", "token")  # which ray reads when a test first imports it
 
 
 @pytest.fixture

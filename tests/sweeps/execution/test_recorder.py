@@ -4,7 +4,7 @@ import itertools
 import math
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from mlflow.exceptions import MlflowException
 from sweeps.aggregation.connection import public
 from sweeps.execution.cells import CellFolder
 from sweeps.execution.recorder import Recorder
-from sweeps.execution.recorder_queue import RecorderQueue
+from sweeps.execution.recorder_queue import QueuedCell, RecorderQueue
 from sweeps.execution.tracking import Tracking, flat_parameters
 from sweeps.records import EPOCH_METRICS, TAG_OUTCOME, TAG_REASON, Outcome
 from tests.sweeps.execution.examples import KEY, epoch, failed, final, head, start, told
@@ -401,27 +401,10 @@ def test_the_users_own_source_is_an_artifact(scene: Scene) -> None:
     scene.tell(start().model_copy(update={"head": own}))
     scene.recorder().drain()
     path = scene.tracking.client.download_artifacts(scene.run().info.run_id, "parts.py")
-    assert Path(path).read_text(encoding="utf-8") == "x = 'é'\n"
-
-
-def test_the_queue_keeps_the_first_sweep_that_asked(tmp_path: Path) -> None:
-    with closing(RecorderQueue(tmp_path, "sqlite:///x")) as queue:
-        queue.add(["a" * 20, "b" * 20], "first", "p1")
-        queue.add(["b" * 20, "c" * 20], "second", "p2")
-        assert [(cell.trial_key[0], cell.sweep) for cell in queue.open_cells()] == [
-            ("a", "first"),
-            ("b", "first"),
-            ("c", "second"),
-        ]
-        queue.update("b" * 20, is_closed=1, run_id="r", outcome="finished", carried_bytes=9)
-        assert [cell.trial_key[0] for cell in queue.open_cells()] == ["a", "c"]
-    with closing(RecorderQueue(tmp_path, "sqlite:///x")) as again:
-        cell = again.cell("b" * 20)
-        assert cell is not None
-        assert (cell.run_id, cell.outcome, cell.is_closed) == ("r", Outcome.FINISHED, True)
-        assert again.cell("d" * 20) is None
-    with closing(RecorderQueue(tmp_path, "sqlite:///y")) as other:
-        assert other.open_cells() == [], "each tracking store has a queue of its own"
+    first, rest = Path(path).read_text(encoding="utf-8").split("\n", 1)
+    assert first.startswith("# ")
+    assert first.endswith("schema_version 1")
+    assert rest == "x = 'é'\n"
 
 
 @pytest.mark.parametrize(
@@ -448,3 +431,139 @@ def test_a_config_is_flattened_for_browsing() -> None:
         "a.c.d": "true",
         "e": "text",
     }
+
+
+def attempt(number: int, **changes: Any) -> Any:
+    """Return the start of an attempt by another machine."""
+    known: dict[str, Any] = {"device": "cuda", "hardware": f"cuda: GPU {number}"}
+    known |= {"threads": number, "git_revision": f"r{number}", "versions": {"torch": str(number)}}
+    return START.model_copy(update={"head": HEAD.model_copy(update=known | changes)})
+
+
+def provenance(run: Run) -> tuple[str, ...]:
+    names = ("device", "threads", "git_revision", "versions")
+    return tuple(run.data.tags[f"capsweep.{name}"] for name in names)
+
+
+def test_each_attempt_tells_what_it_ran_on_and_the_final_record_has_the_last_word(
+    scene: Scene,
+) -> None:
+    recorder = scene.recorder()
+    scene.tell(attempt(1), told(1))
+    recorder.drain()
+    assert provenance(scene.run()) == ("cuda: GPU 1", "1", "r1", '{"torch": "1"}')
+    scene.tell(attempt(2), told(2))
+    recorder.drain()
+    assert provenance(scene.run()) == ("cuda: GPU 2", "2", "r2", '{"torch": "2"}')
+    scene.tell(failed("its process was killed").model_copy(update={"head": HEAD}))
+    recorder.drain()
+    assert provenance(scene.run())[0] == "cuda: GPU 2", "a failure told by the driver is no attempt"
+    last = attempt(3).head
+    scene.cell.write_final(final(2, head=last))
+    recorder.drain()
+    assert provenance(scene.run()) == ("cuda: GPU 3", "3", "r3", '{"torch": "3"}')
+    assert scene.run().data.tags["capsweep.arm"] == "base"
+
+
+def test_of_two_attempts_carried_at_once_the_last_is_described(scene: Scene) -> None:
+    scene.tell(attempt(1), told(1), attempt(2), told(2))
+    scene.recorder().drain()
+    assert provenance(scene.run())[0] == "cuda: GPU 2"
+
+
+def test_the_epochs_done_are_told_with_each_batch_and_when_interrupted(scene: Scene) -> None:
+    recorder = scene.recorder()
+    scene.tell(START, told(1), told(2))
+    recorder.drain()
+    assert scene.run().data.tags["capsweep.epochs"] == "2"
+    scene.tracking.set_tags(scene.run().info.run_id, {"capsweep.epochs": "0"})
+    recorder.settle_interrupted(lambda sweep: True)
+    assert scene.run().data.tags["capsweep.epochs"] == "2"
+
+
+def test_an_outbox_begun_anew_is_read_from_its_beginning(scene: Scene) -> None:
+    scene.tell(START, told(1), told(2))
+    scene.recorder().drain()
+    shutil.rmtree(scene.cell.path)
+    scene.cell.path.mkdir()
+    scene.tell(failed("ValueError: anew"))
+    scene.recorder().drain()
+    assert scene.run().data.tags[TAG_REASON] == "ValueError: anew"
+    assert scene.points()["train_loss"] == [1, 2]
+
+
+def test_lines_that_nobody_may_read_leave_no_cell_behind(scene: Scene) -> None:
+    recorder = scene.recorder()
+    scene.tell(START, START.model_copy(update={"fence": 2}))
+    recorder.drain()
+    scene.tell(told(1))  # of a writer that had lost its lease
+    recorder.drain()
+    (queued,) = scene.queue.open_cells()
+    assert not recorder.is_behind(queued)
+
+
+OTHER = "f" * 20
+
+
+def other_cell(scene: Scene) -> CellFolder:
+    """Return the folder of a second cell of the same sweep."""
+    scene.queue.add([KEY, OTHER], "example", "parent")
+    folder = CellFolder(scene.cells, OTHER)
+    folder.path.mkdir()
+    return folder
+
+
+def test_a_damaged_final_record_is_complained_of_and_keeps_no_other_back(scene: Scene) -> None:
+    other = other_cell(scene)
+    (scene.cell.path / "final.json").write_text("{")
+    other.write_final(final(2, head=HEAD.model_copy(update={"trial_key": OTHER})))
+    recorder = scene.recorder()
+    recorder.drain()
+    assert scene.run().info.status == "FINISHED"
+    assert str(scene.cell.path) in recorder.complaint
+    (queued,) = scene.queue.open_cells()
+    assert recorder.is_behind(queued)
+    (scene.cell.path / "final.json").unlink()
+    recorder.drain()
+    assert recorder.complaint == ""
+
+
+def test_a_refused_record_is_complained_of_and_others_are_carried_and_settled(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = other_cell(scene)
+    scene.tell(START, told(1))
+    other.append(start(key=OTHER))
+    recorder = scene.recorder()
+    recorder.drain()
+    own = scene.tracking.find_trial(KEY)
+    assert own is not None
+    real = scene.tracking.log_epochs
+
+    def refuse(run_id: str, epochs: Any) -> None:
+        if run_id == own.info.run_id:
+            raise MlflowException("metric too strange")
+        real(run_id, epochs)
+
+    monkeypatch.setattr(scene.tracking, "log_epochs", refuse)
+    scene.tell(told(2))
+    other.append(told(1))
+    recorder.drain()
+    assert recorder.complaint == "metric too strange"
+    recorder.settle_interrupted(lambda sweep: True)
+    found = scene.tracking.find_trial(OTHER)
+    assert found is not None
+    assert found.data.tags[TAG_OUTCOME] == "interrupted"
+
+
+def test_a_cell_that_no_sweep_wants_is_settled_once_and_forgotten(scene: Scene) -> None:
+    recorder = scene.recorder()
+    scene.tell(START, told(1))
+    recorder.drain()
+    scene.queue.add([OTHER], "example", "parent")  # as --replace does
+    recorder.settle_interrupted(lambda sweep: True)
+    assert scene.run().data.tags[TAG_OUTCOME] == "interrupted"
+    assert [queued.trial_key for queued in scene.queue.open_cells()] == [OTHER]
+    kept: QueuedCell | None = scene.queue.cell(OTHER)
+    assert kept is not None
+    assert kept.is_wanted
