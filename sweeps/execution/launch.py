@@ -154,6 +154,7 @@ class _Launch:
                 self.failures = tuple(self._failed(*failure) for failure in board.failures)
                 self.is_recorded = False  # should this be interrupted too
                 self.is_recorded = recorder.finish(wait)
+                self.complaint = recorder.complaint
 
     def _start_engine(self, engine: ExitStack, board: Board) -> Path:
         """Start Ray before anything is written, so that a cluster that is away costs nothing."""
