@@ -90,8 +90,8 @@ class RecorderProcess:
         if self._is_first():
             recorder.drain(self._queue.open_cells(self._sweep))
         complaint = recorder.complaint
-        recorder.settle_interrupted(self._is_over)
-        _refuse(complaint or recorder.complaint)
+        recorder.settle_interrupted(self._is_over)  # of other sweeps too, so no word on this one
+        _refuse(complaint)
         return not any(map(recorder.is_behind, self._queue.open_cells(self._sweep)))
 
     def _settle_parent(self) -> bool:

@@ -175,6 +175,19 @@ def test_at_the_end_another_sweeps_backlog_decides_nothing(
     assert session.process.complaint == ""
 
 
+def test_another_sweeps_record_that_cannot_be_settled_decides_nothing(session: Session) -> None:
+    foreign = session.foreign_cell()
+    foreign.append(start(key=FOREIGN))
+    threading.Timer(1.0, lambda: os.write(session.driver, b"1\n")).start()
+    assert session.process.run() == 0
+    run = session.scene.tracking.find_trial(FOREIGN)
+    assert run is not None
+    session.scene.queue.update(FOREIGN, outcome="running")
+    session.scene.tracking.client.delete_run(run.info.run_id)
+    session.scene.finish()
+    assert session.grant(1) == 0
+
+
 def test_another_sweeps_cells_are_carried_while_the_driver_goes_on(session: Session) -> None:
     foreign = HEAD.model_copy(update={"trial_key": FOREIGN, "sweep": "foreign"})
     session.foreign_cell().write_final(final(1, head=foreign))
