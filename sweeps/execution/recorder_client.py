@@ -56,7 +56,7 @@ class RecorderClient:
             self._process = self._start()
         word = f"{wait_seconds}\n".encode()
         try:
-            told, _ = self._process.communicate(word, 1.25 * wait_seconds + 1.0)
+            told, _ = self._process.communicate(word, 1.25 * wait_seconds + _STOP_SECONDS)
         except subprocess.TimeoutExpired:
             return False
         else:
