@@ -156,9 +156,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how typer declares them
         typer.echo("capsweep: interrupted before anything was started.", err=True)
         raise typer.Exit(130) from None
     print_result(result, _again(), _program(), _where(storage, tracking_uri))
-    if result.exit_code == 130:
-        _leave_at_once(130)
-    raise typer.Exit(result.exit_code)
+    _leave(result.exit_code)
 
 
 @app.command()
@@ -254,11 +252,16 @@ def _changes(
     }
 
 
-def _leave_at_once(code: int) -> None:
-    """Leave without the second that Python takes to unload torch and ray: who interrupts, waits."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+def _leave(code: int) -> None:
+    """Leave with a launch's exit code.
+
+    An interrupted one leaves without the second that Python takes to unload torch and ray.
+    """
+    if code == 130:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    raise typer.Exit(code)
 
 
 def _program() -> str:
