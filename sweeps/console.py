@@ -101,7 +101,8 @@ def print_result(result: "SweepResult", again: str, program: str, where: str) ->
     )
     for failed in result.failures:
         out.print(f"failed: {_text(failed.arm)}, seed {failed.seed}: {_text(failed.reason)}")
-        out.print(f"        its log: {_text(str(failed.log))}", soft_wrap=True)
+        if failed.log.exists():
+            out.print(f"        its log: {_text(str(failed.log))}", soft_wrap=True)
     if result.exit_code == 130:
         out.print("Interrupted. Finished trials and the last checkpoint of each other are kept.")
     if not result.is_recorded:
