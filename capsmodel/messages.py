@@ -108,6 +108,9 @@ def _sentence(place: _Place, detail: ErrorDetails) -> str:
         return unknown(f"setting of {_label(owner)}", place.name, settings_of(owner))
     if detail["type"] == "union_tag_invalid" and field is not None:
         return _unknown_kind(field, detail.get("ctx", {}).get("tag", ""))
+    if detail["type"] == "missing" and place.name == "kind":
+        what = owner.__name__ if owner else "A part"
+        return f"{what} has no kind: give it one, kind: Literal['mine'] = 'mine'."
     if place.name == "kind" and owner is not None and issubclass(owner, Part):
         return unknown(owner.family, str(given), [kind_of(owner)])
     if detail["type"] == "value_error":

@@ -6,6 +6,7 @@ The file's text travels to the workers and runs there under a module name made f
 import ast
 import hashlib
 import importlib.util
+import linecache
 import sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -44,6 +45,8 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
     name = "capsweep_sweep_" + hashlib.sha256(text.encode()).hexdigest()[:16]
     if name in sys.modules:
         return sys.modules[name]
+    # so that a traceback shows the lines of a file that the worker does not have
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     module = ModuleType(name)
     module.__file__ = filename
     sys.modules[name] = module

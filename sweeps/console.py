@@ -78,7 +78,7 @@ def _print_refusal(plan: "Plan", out: Console) -> None:
     from sweeps.execution.planner import refuse_to_drop
 
     try:
-        refuse_to_drop(plan.current, plan.definition.manifest)
+        refuse_to_drop(plan.current, plan.definition.manifest, plan.lost)
     except BadInput as refusal:
         out.print(f"run would refuse: {_text(str(refusal))}", soft_wrap=True)
 

@@ -29,6 +29,7 @@ class Board:
 
     Attributes:
         num_filled: Cells that were there before.
+        is_stopping: Whether somebody has interrupted the launch.
         num_trained: Cells that a trial of this launch filled.
         failures: (arm, seed, reason) of cells that stayed empty.
         best: (validation error, arm, seed) of the best trial that finished in this launch.
@@ -38,6 +39,7 @@ class Board:
     epochs: dict[str, int]
     journal: Journal
     clock: Callable[[], float] = time.monotonic
+    is_stopping: bool = False
     num_done: int = 0
     num_trained: int = 0
     num_diverged: int = 0

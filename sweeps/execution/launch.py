@@ -72,7 +72,7 @@ def launch(which: str | Path | Sweep, options: LaunchOptions) -> SweepResult:
 def _survey(which: str | Path | Sweep, options: LaunchOptions) -> Plan:
     plan = survey(which, options)
     if not options.replace:
-        refuse_to_drop(plan.current, plan.definition.manifest)
+        refuse_to_drop(plan.current, plan.definition.manifest, plan.lost)
     return plan
 
 
@@ -169,8 +169,13 @@ class _Launch:
     def _train(self, board: Board, recorder: RecorderClient, scratch: Path) -> None:
         if self.options.time_limit_seconds:
             end_after(self.options.time_limit_seconds)
-        with _kept_alive(recorder):
-            run_cells(CellQueue(self._orders(), board), board, self.options.resources, scratch)
+        try:
+            with _kept_alive(recorder):
+                queue = CellQueue(self._orders(), board)
+                run_cells(queue, board, self.options.resources, scratch)
+        except KeyboardInterrupt:
+            board.is_stopping = True
+            raise
         end_never()
 
     def _write_report(self) -> None:

@@ -115,7 +115,7 @@ def render(board: Board, title: str) -> Group:
 def summary(board: Board, title: str) -> str:
     """Return how it goes, in one line."""
     parts = [f"{title}: {board.num_filled + board.num_done} of {board.num_cells} cells done"]
-    parts.append(f"{len(board.running)} running")
+    parts.append("stopping" if board.is_stopping else f"{len(board.running)} running")
     if board.failures:
         parts.append(f"{len(board.failures)} failed")
     if board.num_diverged:

@@ -1,6 +1,6 @@
 """What a launch has to do, as a pure function of the manifest, the folders and the records."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -60,9 +60,17 @@ def plan_cells(
         folders: By trial key; a key without a folder is left out.
         records: By trial key, likewise.
     """
+    return planned(manifest.cells, folders, records)
+
+
+def planned(
+    cells: Iterable[ManifestCell],
+    folders: Mapping[str, FolderState],
+    records: Mapping[str, TrialRecord],
+) -> tuple[PlannedCell, ...]:
+    """Say of some cells where they stand; as `plan_cells`."""
     return tuple(
-        _planned(cell, folders.get(cell.trial_key), records.get(cell.trial_key))
-        for cell in manifest.cells
+        _planned(cell, folders.get(cell.trial_key), records.get(cell.trial_key)) for cell in cells
     )
 
 
@@ -83,16 +91,30 @@ def _planned(
     return PlannedCell(cell, CellState.NEW)
 
 
-def refuse_to_drop(current: Manifest | None, new: Manifest) -> None:
-    """Refuse a launch that would drop cells of the current manifest.
+def dropped_cells(current: Manifest | None, new: Manifest) -> list[ManifestCell]:
+    """Return the cells of the current manifest that are not in a new one."""
+    kept = set(new.cells)
+    return [cell for cell in current.cells if cell not in kept] if current else []
+
+
+def refuse_to_drop(current: Manifest | None, new: Manifest, filled: Set[str] | None = None) -> None:
+    """Refuse a launch that would drop filled cells of the current manifest.
+
+    Empty ones go without a word: a routing whose trials failed is mended, and nothing is lost.
+
+    Args:
+        current: What is there, None for a new sweep.
+        new: What is to be.
+        filled: Trial keys of dropped cells that hold a result; None takes all for filled.
 
     Raises:
         BadInput: Naming what differs, and what to do.
     """
     if current is None:
         return
-    kept = set(new.cells)
-    dropped = [cell for cell in current.cells if cell not in kept]
+    dropped = dropped_cells(current, new)
+    if filled is not None:
+        dropped = [cell for cell in dropped if cell.trial_key in filled]
     if not dropped:
         return
     raise BadInput(

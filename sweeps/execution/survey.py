@@ -11,10 +11,17 @@ from sweeps.errors import BadInput
 from sweeps.execution.cells import CellFolder
 from sweeps.execution.definition import Definition, define, sweep_of
 from sweeps.execution.options import LaunchOptions
-from sweeps.execution.planner import FolderState, PlannedCell, estimate_seconds, plan_cells
+from sweeps.execution.planner import (
+    FolderState,
+    PlannedCell,
+    dropped_cells,
+    estimate_seconds,
+    plan_cells,
+    planned,
+)
 from sweeps.execution.scheduling import ONE_AT_A_TIME, Capacity
 from sweeps.locations import Storage, resolve_storage, resolve_tracking_uri
-from sweeps.records import Manifest, TrialRecord
+from sweeps.records import Manifest, ManifestCell, TrialRecord
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,7 @@ class Plan:
 
     Attributes:
         current: The manifest that is there, None for a new sweep.
+        lost: Trial keys of its filled cells that the launch would drop.
         cells: Every cell and where it stands.
         capacity: What each trial would get, and how many run at once.
         estimate_seconds: Of the empty cells, None where nothing like them was trained.
@@ -30,6 +38,7 @@ class Plan:
 
     definition: Definition
     current: Manifest | None
+    lost: frozenset[str]
     cells: tuple[PlannedCell, ...]
     capacity: Capacity
     estimate_seconds: float | None
@@ -63,16 +72,27 @@ def survey(
     folders = {} if options.fresh else folder_states(storage, keys)
     records = {} if options.fresh or not is_there else store.records(keys)
     cells = plan_cells(definition.manifest, folders, records)
+    dropped = dropped_cells(current, definition.manifest)
+    gone = _standing_of(dropped, storage, store) if dropped else ()
     speed = _seconds_per_epoch(definition.manifest, folders, records)
     return Plan(
         definition=definition,
         current=current,
+        lost=frozenset(cell.cell.trial_key for cell in gone if cell.is_filled),
         cells=cells,
         capacity=capacity,
         estimate_seconds=estimate_seconds(cells, definition.epochs, speed, capacity.num_concurrent),
         storage=storage,
         tracking_uri=tracking_uri,
     )
+
+
+def _standing_of(
+    dropped: list[ManifestCell], storage: Storage, store: RecordStore
+) -> tuple[PlannedCell, ...]:
+    """Say where cells stand that a launch would drop."""
+    keys = [cell.trial_key for cell in dropped]
+    return planned(dropped, folder_states(storage, keys), store.records(keys))
 
 
 def folder_states(storage: Storage, trial_keys: Iterable[str]) -> dict[str, FolderState]:

@@ -109,6 +109,14 @@ def test_a_new_sweep_and_the_same_and_a_larger_one_are_let_through() -> None:
     refuse_to_drop(None, one)
 
 
+def test_empty_cells_may_go() -> None:
+    old, new = manifest(seeds=(0, 1)), manifest(seeds=(0,))
+    gone = {cell.trial_key for cell in old.cells if cell.seed == 1}
+    refuse_to_drop(old, new, filled=set())
+    with pytest.raises(BadInput, match=f"drop 1 of its {len(old.cells)} cells"):
+        refuse_to_drop(old, new, filled={min(gone)})
+
+
 def test_fewer_seeds_are_refused_by_name() -> None:
     assert refusal(manifest(seeds=(0, 1, 2)), manifest(seeds=(1, 3))) == (
         "The sweep 'example' is there already, and this launch would drop 4 of its 6 cells: "
