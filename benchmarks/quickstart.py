@@ -65,7 +65,7 @@ def report(seconds: dict[str, list[float]], accuracies: list[float]) -> str:
         f"- commit {git_revision(Path(__file__).parent)}",
         f"- {REPETITIONS} repetitions after one not counted; load of the machine at the end: "
         f"{os.getloadavg()[0]:.1f}",
-        "- mean test accuracy of the baseline over its seeds, one figure where all repetitions agree: "
+        "- mean test accuracy of the baseline, one figure where all repetitions agree: "
         + ", ".join(f"{100 * accuracy:.2f} %" for accuracy in sorted(set(accuracies))),
         "",
         "| capsweep ... | | median s | least s | most s |",

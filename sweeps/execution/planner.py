@@ -98,9 +98,10 @@ def dropped_cells(current: Manifest | None, new: Manifest) -> list[ManifestCell]
 
 
 def refuse_to_drop(current: Manifest | None, new: Manifest, filled: Set[str] | None = None) -> None:
-    """Refuse a launch that would drop filled cells of the current manifest.
+    """Refuse a launch that would drop cells of the current manifest.
 
-    Empty ones go without a word: a routing whose trials failed is mended, and nothing is lost.
+    One place changes without a word: an empty cell of an arm whose settings are the same, so that
+    only code has changed. A routing whose trials failed is mended, and nothing is lost.
 
     Args:
         current: What is there, None for a new sweep.
@@ -113,8 +114,13 @@ def refuse_to_drop(current: Manifest | None, new: Manifest, filled: Set[str] | N
     if current is None:
         return
     dropped = dropped_cells(current, new)
-    if filled is not None:
-        dropped = [cell for cell in dropped if cell.trial_key in filled]
+    if current and filled is not None:
+        mended = _same_places(current, new)
+        dropped = [
+            cell
+            for cell in dropped
+            if cell.trial_key in filled or (cell.arm, cell.seed) not in mended
+        ]
     if not dropped:
         return
     raise BadInput(
@@ -123,6 +129,13 @@ def refuse_to_drop(current: Manifest | None, new: Manifest, filled: Set[str] | N
         f"launched with, give it another name (--name NEW), or replace the sweep's definition "
         f"(--replace; its records stay)."
     )
+
+
+def _same_places(current: Manifest, new: Manifest) -> set[tuple[str, int]]:
+    """Return the places (arm, seed) whose settings are the same in both."""
+    old = {arm.name: arm.config for arm in current.arms}
+    same = {arm.name for arm in new.arms if old.get(arm.name) == arm.config}
+    return {(cell.arm, cell.seed) for cell in new.cells if cell.arm in same}
 
 
 def _difference(current: Manifest, new: Manifest) -> str:

@@ -109,12 +109,16 @@ def test_a_new_sweep_and_the_same_and_a_larger_one_are_let_through() -> None:
     refuse_to_drop(None, one)
 
 
-def test_empty_cells_may_go() -> None:
-    old, new = manifest(seeds=(0, 1)), manifest(seeds=(0,))
-    gone = {cell.trial_key for cell in old.cells if cell.seed == 1}
+def test_empty_cells_whose_code_was_mended_may_go() -> None:
+    old = manifest(seeds=(0, 1))
+    first = old.cells[0]
+    mended = first.model_copy(update={"trial_key": "f" * 20})
+    new = old.model_copy(update={"cells": (mended, *old.cells[1:])})
     refuse_to_drop(old, new, filled=set())
-    with pytest.raises(BadInput, match=f"drop 1 of its {len(old.cells)} cells"):
-        refuse_to_drop(old, new, filled={min(gone)})
+    with pytest.raises(BadInput, match="the code of its parts has changed"):
+        refuse_to_drop(old, new, filled={first.trial_key})
+    with pytest.raises(BadInput, match="seeds 1 are not in it"):
+        refuse_to_drop(old, manifest(seeds=(0,)), filled=set())
 
 
 def test_fewer_seeds_are_refused_by_name() -> None:
