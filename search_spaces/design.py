@@ -76,10 +76,6 @@ class ListedArms(Settings):
                     )
         return arms
 
-    def changed_paths(self) -> frozenset[str]:
-        """Return every path that some arm changes."""
-        return frozenset(path for changes in self.arms.values() for path in changes)
-
 
 def _arm_config(
     name: str, base: TrainingConfig, changes: Mapping[str, Any], parts: tuple[type[Part], ...]
