@@ -11,6 +11,7 @@ from capsmodel.losses import LOSSES, Loss, MarginLoss
 from capsmodel.models import MODELS, CapsNet, Model, Network
 from capsmodel.optimisers import OPTIMISERS, Adam, Optimiser
 from capsmodel.parts import OneOf, Settings
+from capsmodel.search_range import Choices
 from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping
 
 
@@ -34,7 +35,7 @@ class TrainingConfig(Settings):
     loss: Annotated[Loss, OneOf(LOSSES)] = MarginLoss()
     optimiser: Annotated[Optimiser, OneOf(OPTIMISERS)] = Adam()
     stopping: Annotated[Stopping, OneOf(STOPPINGS)] = FixedEpochs()
-    batch_size: Annotated[int, Field(ge=1)] = 128
+    batch_size: Annotated[int, Field(ge=1), Choices(32, 64, 128, 256)] = 128
 
 
 def build_model(config: TrainingConfig) -> Network:

@@ -8,6 +8,7 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.losses.base import Loss
+from capsmodel.search_range import Floats
 
 
 class CrossEntropy(Loss):
@@ -22,7 +23,7 @@ class CrossEntropy(Loss):
     """
 
     kind: Literal["cross_entropy"] = "cross_entropy"
-    scale: Annotated[float, Field(gt=0)] = 10.0
+    scale: Annotated[float, Field(gt=0), Floats(1, 20, log=True)] = 10.0
 
     def loss(
         self,

@@ -10,6 +10,7 @@ from capsmodel.functional import one_hot
 from capsmodel.losses.base import Loss
 from capsmodel.losses.margin_schedule import MARGIN_SCHEDULES, ConstantMargins, MarginSchedule
 from capsmodel.parts import OneOf
+from capsmodel.search_range import Floats
 
 
 class MarginLoss(Loss):
@@ -31,9 +32,9 @@ class MarginLoss(Loss):
     """
 
     kind: Literal["margin"] = "margin"
-    positive_margin: Annotated[float, Field(gt=0, le=1)] = 0.9
-    negative_margin: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    down_weight: Annotated[float, Field(gt=0)] = 0.5
+    positive_margin: Annotated[float, Field(gt=0, le=1), Floats(0.7, 0.95)] = 0.9
+    negative_margin: Annotated[float, Field(ge=0, lt=1), Floats(0.05, 0.3)] = 0.1
+    down_weight: Annotated[float, Field(gt=0), Floats(0.25, 1.0)] = 0.5
     schedule: Annotated[MarginSchedule, OneOf(MARGIN_SCHEDULES)] = ConstantMargins()
 
     @model_validator(mode="after")

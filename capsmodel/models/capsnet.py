@@ -14,6 +14,7 @@ from capsmodel.models.base import Model, Network, Outputs
 from capsmodel.parts import OneOf
 from capsmodel.reconstruction import RECONSTRUCTIONS, FullyConnectedDecoder, Reconstruction
 from capsmodel.routing import ROUTINGS, DynamicRouting, Routing
+from capsmodel.search_range import Choices
 
 Size = Annotated[int, Field(ge=1)]
 
@@ -44,16 +45,16 @@ class CapsNet(Model):
     """
 
     kind: Literal["capsnet"] = "capsnet"
-    conv_channels: Size = 256
+    conv_channels: Annotated[Size, Choices(32, 64, 128, 256)] = 256
     conv_kernel: Size = 9
     conv_stride: Size = 1
     conv_padding: Annotated[int, Field(ge=0)] = 0
-    primary_types: Size = 32
-    primary_dim: Size = 8
+    primary_types: Annotated[Size, Choices(4, 8, 16, 32)] = 32
+    primary_dim: Annotated[Size, Choices(4, 8, 16)] = 8
     primary_kernel: Size = 9
     primary_stride: Size = 2
     primary_padding: Annotated[int, Field(ge=0)] = 0
-    class_dim: Size = 16
+    class_dim: Annotated[Size, Choices(8, 16, 32)] = 16
     routing: Annotated[Routing, OneOf(ROUTINGS)] = DynamicRouting()
     reconstruction: Annotated[Reconstruction, OneOf(RECONSTRUCTIONS)] = FullyConnectedDecoder()
 

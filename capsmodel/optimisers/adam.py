@@ -14,6 +14,7 @@ from capsmodel.optimisers.rate_schedule import (
     LearningRateSchedule,
 )
 from capsmodel.parts import OneOf
+from capsmodel.search_range import Floats
 
 
 class Adam(Optimiser):
@@ -31,7 +32,7 @@ class Adam(Optimiser):
     """
 
     kind: Literal["adam"] = "adam"
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    learning_rate: Annotated[float, Field(gt=0), Floats(1e-4, 1e-2, log=True)] = 1e-3
     beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
     beta2: Annotated[float, Field(ge=0, lt=1)] = 0.999
     epsilon: Annotated[float, Field(gt=0)] = 1e-8

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from capsmodel.layers.decoder import Decoder
 from capsmodel.reconstruction.base import Reconstruction
+from capsmodel.search_range import Floats
 
 
 class FullyConnectedDecoder(Reconstruction):
@@ -23,7 +24,7 @@ class FullyConnectedDecoder(Reconstruction):
 
     kind: Literal["fully_connected"] = "fully_connected"
     hidden: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)] = (512, 1024)
-    weight: Annotated[float, Field(gt=0)] = 0.0005
+    weight: Annotated[float, Field(gt=0), Floats(1e-5, 1e-2, log=True)] = 0.0005
 
     def build(self, num_values: int, image_shape: tuple[int, int, int]) -> Decoder:
         """Return the decoder."""

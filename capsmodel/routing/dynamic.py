@@ -9,6 +9,7 @@ from torch import Tensor
 
 from capsmodel.functional import squash
 from capsmodel.routing.base import Routing, output_first, share_out
+from capsmodel.search_range import Ints
 
 
 class DynamicRouting(Routing):
@@ -19,7 +20,7 @@ class DynamicRouting(Routing):
     """
 
     kind: Literal["dynamic"] = "dynamic"
-    iterations: Annotated[int, Field(ge=1, le=100)] = 3
+    iterations: Annotated[int, Field(ge=1, le=100), Ints(1, 5)] = 3
 
     def route(
         self,

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from capsmodel.parts import Part, kind_of
+from capsmodel.search_range import Choices, search_range
 
 
 class PartContract:
@@ -37,3 +38,14 @@ class PartContract:
         """A misspelt setting is an error."""
         with pytest.raises(ValidationError):
             type(part).model_validate({"kind": part.kind, "no_such_setting": 1})
+
+    def test_it_takes_the_ends_of_its_search_ranges(self, part: Part) -> None:
+        """What a search may propose is never refused beside defaults."""
+        for field in type(part).model_fields:
+            found = search_range(type(part), field)
+            if found is None:
+                continue
+            ends = found.values if isinstance(found, Choices) else (found.low, found.high)
+            for value in ends:
+                settings = type(part).model_validate({"kind": part.kind, field: value})
+                assert getattr(settings, field) == value
