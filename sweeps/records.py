@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 SCHEMA_VERSION = 1
 EXPERIMENT = "capsweep"
@@ -194,62 +194,3 @@ class ConfigDocument(_Frozen):
 
     schema_version: Literal[1] = SCHEMA_VERSION
     config: Json
-
-
-class ManifestArm(_Frozen):
-    """One arm of a sweep.
-
-    Attributes:
-        config: The full resolved training config, as plain JSON.
-        changes: What sets it apart from the sweep's base: path -> value.
-    """
-
-    name: Text
-    config: Json
-    changes: Json = {}
-    num_parameters: Annotated[int, Field(ge=0)]
-
-
-class ManifestCell(_Frozen):
-    """A place that a trial fills."""
-
-    arm: Text
-    seed: int
-    trial_key: TrialKey
-
-
-class ManifestTable(_Frozen):
-    """A table that the sweep is for. Its name becomes a file name."""
-
-    kind: Literal["ablation"] = "ablation"
-    name: Slug = "ablation"
-
-
-class Manifest(_Frozen):
-    """A sweep's definition and its cells, as launched; all that aggregation needs to know of it."""
-
-    schema_version: Literal[1] = SCHEMA_VERSION
-    sweep: Slug
-    description: Annotated[str, StringConstraints(max_length=2000)] = ""
-    baseline: Text
-    arms: Annotated[tuple[ManifestArm, ...], Field(min_length=1)]
-    seeds: Annotated[tuple[int, ...], Field(min_length=1)]
-    cells: tuple[ManifestCell, ...]
-    tables: tuple[ManifestTable, ...] = (ManifestTable(),)
-
-    @model_validator(mode="after")
-    def _cells_are_arms_times_seeds(self) -> Self:
-        names = [arm.name for arm in self.arms]
-        if len(set(names)) != len(names):
-            raise ValueError("two arms have the same name")
-        if self.baseline not in names:
-            raise ValueError(f"the baseline {self.baseline!r} is none of the arms")
-        places = {(cell.arm, cell.seed) for cell in self.cells}
-        wanted = {(name, seed) for name in names for seed in self.seeds}
-        if places != wanted or len(self.cells) != len(wanted):
-            raise ValueError("the cells are not each arm with each seed, once")
-        return self
-
-    def cell_keys(self) -> dict[tuple[str, int], str]:
-        """Return the trial key of each place, (arm, seed) -> key."""
-        return {(cell.arm, cell.seed): cell.trial_key for cell in self.cells}

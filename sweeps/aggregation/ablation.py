@@ -18,7 +18,8 @@ from sweeps.aggregation.table import (
     mean_cell,
     no_difference_cell,
 )
-from sweeps.records import EPOCH_METRICS, METRIC_TEST_ERROR, Manifest, TrialRecord
+from sweeps.manifest import Manifest
+from sweeps.records import EPOCH_METRICS, METRIC_TEST_ERROR, TrialRecord
 
 _MOST_REASONS = 50
 _NO_WIDTH = 1e-9  # of percentage points: rounding in the last place, not spread

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sweeps.records import Manifest, ManifestArm, Outcome, TrialRecord
+from sweeps.manifest import Manifest, ManifestArm
+from sweeps.records import Outcome, TrialRecord
 
 CellState = Literal["counted", "failed", "diverged", "missing", "unfinished"]
 
@@ -15,7 +16,7 @@ class ArmResults:
     """One arm and the record of each of its seeds, None where there is none.
 
     Attributes:
-        trials: In the order of the manifest's seeds.
+        trials: By seed, in the order of the manifest's cells.
     """
 
     arm: ManifestArm
@@ -63,12 +64,14 @@ def arm_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple
         manifest: Says which trial key stands at which place.
         records: By trial key, in any order; others than the manifest's are ignored.
     """
-    keys = manifest.cell_keys()
+    trials: dict[str, dict[int, TrialRecord | None]] = {arm.name: {} for arm in manifest.arms}
+    for cell in manifest.cells:
+        trials[cell.arm][cell.seed] = records.get(cell.trial_key)
     return tuple(
         ArmResults(
             arm=arm,
             is_baseline=arm.name == manifest.baseline,
-            trials={seed: records.get(keys[arm.name, seed]) for seed in manifest.seeds},
+            trials=trials[arm.name],
         )
         for arm in manifest.arms
     )

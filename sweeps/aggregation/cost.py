@@ -13,7 +13,8 @@ from sweeps.aggregation.table import (
     range_cell,
     text_cell,
 )
-from sweeps.records import Manifest, Outcome, TrialRecord
+from sweeps.manifest import Manifest
+from sweeps.records import Outcome, TrialRecord
 
 _MEBIBYTE = 2**20
 _COLUMNS = (

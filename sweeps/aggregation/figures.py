@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from sweeps.aggregation.arms import ArmResults, arm_results
 from sweeps.aggregation.plain_text import one_line, shortened
 from sweeps.aggregation.statistics import Interval, mean_interval
-from sweeps.records import Manifest, TrialRecord
+from sweeps.manifest import Manifest
+from sweeps.records import TrialRecord
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,8 @@ from sweeps.aggregation.store import RecordStore
 from sweeps.aggregation.table import Table
 from sweeps.aggregation.trials import trials_csv
 from sweeps.errors import BadInput
-from sweeps.records import SLUG, Manifest, TrialRecord
+from sweeps.manifest import Manifest
+from sweeps.records import SLUG, TrialRecord
 
 _RESERVED = ("cost", "trials")
 _ARTIFACT_FOLDER = "report"
@@ -53,7 +54,11 @@ def write_report(store: RecordStore, sweep: str, folder: Path = Path("reports"))
     manifest = store.manifest(sweep)
     records = store.records(manifest.cell_keys().values())
     _check_names(manifest)
-    tables = [ablation_table(manifest, records, table.name) for table in manifest.tables]
+    tables = [
+        ablation_table(manifest, records, table.name)
+        for table in manifest.tables
+        if table.kind == "ablation"
+    ]
     cost = cost_table(manifest, records)
     target = _make_folder(folder, manifest.sweep)
     paths: list[Path] = []

@@ -13,7 +13,8 @@ from sweeps import records as names
 from sweeps.aggregation.artifacts import ArtifactReader
 from sweeps.aggregation.connection import answering, connect, public, sqlite_path
 from sweeps.errors import BadInput
-from sweeps.records import ConfigDocument, Json, Manifest, TrialRecord
+from sweeps.manifest import Manifest
+from sweeps.records import ConfigDocument, Json, TrialRecord
 
 if TYPE_CHECKING:
     from mlflow.entities import Run

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from sweeps.aggregation.arms import ArmResults, arm_results, cell_reason
 from sweeps.aggregation.csv_text import csv_text
 from sweeps.aggregation.table import Value
-from sweeps.records import Manifest, TrialRecord
+from sweeps.manifest import Manifest
+from sweeps.records import TrialRecord
 
 RESULT_COLUMNS = (
     "arm",

@@ -15,7 +15,7 @@ from search_spaces.sweep_file import sweep_from_file
 from search_spaces.trial_key import trial_key
 from sweeps.errors import BadInput
 from sweeps.execution.cells import TrialHead
-from sweeps.records import Manifest, ManifestArm, ManifestCell
+from sweeps.manifest import Manifest, ManifestArm, ManifestCell
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from sweeps.errors import StoreUnreachable
 from sweeps.execution.database import create_database
 from sweeps.execution.tracking import Tracking
 from sweeps.locations import Storage
+from sweeps.manifest import Manifest
 from sweeps.records import (
     ARTIFACT_MANIFEST,
     TAG_MANIFEST_HASH,
     TAG_REPLACED,
-    Manifest,
     Outcome,
     manifest_artifact,
 )

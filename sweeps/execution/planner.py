@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sweeps.errors import BadInput
-from sweeps.records import Manifest, ManifestCell, Outcome, TrialRecord
+from sweeps.manifest import Manifest, ManifestCell
+from sweeps.records import Outcome, TrialRecord
 
 
 class CellState(StrEnum):

@@ -8,7 +8,8 @@ from sweeps.aggregation.query import open_store
 from sweeps.execution.cells import CellFolder
 from sweeps.execution.journal import Journal, Launch
 from sweeps.locations import resolve_storage
-from sweeps.records import ManifestCell, Outcome, TrialRecord
+from sweeps.manifest import ManifestCell
+from sweeps.records import Outcome, TrialRecord
 
 
 @dataclass(frozen=True)

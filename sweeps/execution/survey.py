@@ -21,7 +21,8 @@ from sweeps.execution.planner import (
 )
 from sweeps.execution.scheduling import ONE_AT_A_TIME, Capacity
 from sweeps.locations import Storage, resolve_storage, resolve_tracking_uri
-from sweeps.records import Manifest, ManifestCell, TrialRecord
+from sweeps.manifest import Manifest, ManifestCell
+from sweeps.records import TrialRecord
 
 
 @dataclass(frozen=True)

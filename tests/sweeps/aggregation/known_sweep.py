@@ -10,7 +10,8 @@ from mlflow.entities import Metric, Param
 from mlflow.tracking import MlflowClient
 
 from sweeps import records as names
-from sweeps.records import Manifest, Outcome, TrialRecord
+from sweeps.manifest import Manifest
+from sweeps.records import Outcome, TrialRecord
 
 IMAGES = 360
 

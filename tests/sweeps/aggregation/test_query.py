@@ -11,7 +11,8 @@ from capsmodel.training import Training
 from sweeps import records as names
 from sweeps.aggregation.query import best_configs, show, trials
 from sweeps.errors import BadInput
-from sweeps.records import Manifest, Outcome
+from sweeps.manifest import Manifest
+from sweeps.records import Outcome
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.aggregation.known_sweep import (
     finished,

@@ -4,7 +4,7 @@ import pytest
 
 from sweeps.aggregation.report import publish_report, write_report
 from sweeps.errors import BadInput
-from sweeps.records import Manifest
+from sweeps.manifest import Manifest
 from tests.sweeps.aggregation.known_sweep import known_sweep, manifest_of, put_sweep
 
 FILES = {"trials.csv", "cost.md", "cost.csv"} | {
@@ -61,7 +61,7 @@ def test_a_table_named_like_a_path_is_never_written(store, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("tables", [["cost"], ["trials"], ["a", "a"]])
 def test_tables_that_would_overwrite_each_other_are_refused(tables, store, tmp_path, monkeypatch):
-    content = manifest_of(["a"], tables=[{"name": name} for name in tables])
+    content = manifest_of(["a"], tables=[{"kind": "ablation", "name": name} for name in tables])
     assert isinstance(content, Manifest)
     monkeypatch.setattr(store, "manifest", lambda _: content)
 

@@ -119,7 +119,7 @@ def test_a_sweep_name_cannot_end_the_quotes_of_a_search(client, store, tmp_path)
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (lambda m: m.replace('"name":"ablation"', '"name":"../../x"'), "tables.0.name"),
+        (lambda m: m.replace('"name":"ablation"', '"name":"../../x"'), "tables.0.ablation.name"),
         (lambda m: m.replace('"seeds":[0,1,2]', '"seeds":[0]'), "cells are not each arm"),
         (lambda m: m.replace('"sweep":"known"', '"sweep":"other"'), "that of 'other'"),
         (lambda m: m[:-5], "JSON"),

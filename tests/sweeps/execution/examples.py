@@ -4,7 +4,8 @@ import hashlib
 from typing import Any
 
 from sweeps.execution.cells import EpochLine, FinalRecord, OutboxLine, TrialHead
-from sweeps.records import Manifest, ManifestArm, ManifestCell, Outcome
+from sweeps.manifest import Manifest, ManifestArm, ManifestCell
+from sweeps.records import Outcome
 
 KEY = "0123456789abcdef0123"
 

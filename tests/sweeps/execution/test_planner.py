@@ -13,7 +13,8 @@ from sweeps.execution.planner import (
     plan_cells,
     refuse_to_drop,
 )
-from sweeps.records import ManifestCell, Outcome, TrialRecord
+from sweeps.manifest import ManifestCell
+from sweeps.records import Outcome, TrialRecord
 from tests.sweeps.execution.examples import KEY, manifest
 
 
