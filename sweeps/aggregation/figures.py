@@ -1,11 +1,21 @@
 """The ablation figure: each arm's mean test error with its interval, the baseline as a line."""
 
-import io
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
 from sweeps.aggregation.arms import ArmResults, arm_results
+from sweeps.aggregation.figure_style import (
+    BLUE,
+    GREY,
+    GRID,
+    ORANGE,
+    WIDTH_INCHES,
+    ImageFormat,
+    drawable,
+    figure_style,
+    image_bytes,
+)
 from sweeps.aggregation.plain_text import one_line, shortened
 from sweeps.aggregation.statistics import Interval, mean_interval
 from sweeps.manifest import Manifest
@@ -15,22 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ImageFormat = Literal["png", "svg"]
-
-_ARM_COLOUR = "#0072B2"  # of the palette of Okabe and Ito, told apart by the colour-blind
-_BASELINE_COLOUR = "#D55E00"
-_QUIET_COLOUR = "#5A5A5A"
-_WIDTH_INCHES = 6.8
 _LINE_CHARACTERS = 30
-_STYLE: dict[str, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-    "svg.hashsalt": "capsweep",  # fixed ids, so that equal results give equal files
-    "svg.fonttype": "path",
-}
 
 
 def ablation_figure(
@@ -41,31 +36,24 @@ def ablation_figure(
     A dot is an arm's mean, the bar its 95 % t interval, faint points are the seeds. The line is
     the baseline's mean, the band its interval. Arms stand in the manifest's order.
     """
-    import matplotlib  # here, as it takes half a second to import
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # here, as it takes half a second to import
 
     arms = arm_results(manifest, records)
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # no settings of the user's own enter
-        for setting, value in _STYLE.items():
-            matplotlib.rcParams[cast(Any, setting)] = value
+    with figure_style():
         labels = [_label(arm) for arm in arms]
         height = 1.35 + sum(0.2 + 0.13 * label.count("\n") + 0.1 for label in labels)
-        figure = Figure(figsize=(_WIDTH_INCHES, height), layout="constrained")
+        figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
         axes = figure.add_subplot()
         _draw_arms(axes, arms)
         _dress(axes, labels, manifest)
         _draw_legend(figure, arms)
-        buffer = io.BytesIO()
-        nothing = {"Software": None} if image_format == "png" else {"Date": None, "Creator": None}
-        figure.savefig(buffer, format=image_format, dpi=200, metadata=nothing)
-    return buffer.getvalue()
+        return image_bytes(figure, image_format)
 
 
 def _draw_arms(axes: "Axes", arms: Sequence[ArmResults]) -> None:
     for place, arm in enumerate(arms):
         interval = mean_interval(arm.test_errors.values())
-        colour = _BASELINE_COLOUR if arm.is_baseline else _ARM_COLOUR
+        colour = ORANGE if arm.is_baseline else BLUE
         if arm.is_baseline:
             _draw_baseline(axes, interval)
         if interval.mean is None:
@@ -76,7 +64,7 @@ def _draw_arms(axes: "Axes", arms: Sequence[ArmResults]) -> None:
                 transform=axes.get_yaxis_transform(),
                 va="center",
                 style="italic",
-                color=_QUIET_COLOUR,
+                color=GREY,
                 fontsize=8,
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
                 parse_math=False,
@@ -109,9 +97,9 @@ def _draw_seeds(axes: "Axes", place: int, seeds: Sequence[float], colour: str) -
 def _draw_baseline(axes: "Axes", interval: Interval) -> None:
     if interval.mean is None:
         return
-    axes.axvline(interval.mean, color=_BASELINE_COLOUR, lw=1, ls=(0, (4, 3)), zorder=2)
+    axes.axvline(interval.mean, color=ORANGE, lw=1, ls=(0, (4, 3)), zorder=2)
     if interval.low is not None and interval.high is not None:
-        axes.axvspan(interval.low, interval.high, color=_BASELINE_COLOUR, alpha=0.1, lw=0, zorder=1)
+        axes.axvspan(interval.low, interval.high, color=ORANGE, alpha=0.1, lw=0, zorder=1)
 
 
 def _dress(axes: "Axes", labels: Sequence[str], manifest: Manifest) -> None:
@@ -120,7 +108,7 @@ def _dress(axes: "Axes", labels: Sequence[str], manifest: Manifest) -> None:
         label.set_parse_math(False)  # a dollar in a name is a dollar
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x", color="#DDDDDD", lw=0.6)
+    axes.grid(axis="x", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
     left, right = axes.get_xlim()
     axes.set_xlim(max(left, -0.02 * right), right)  # no error is below 0
@@ -134,18 +122,18 @@ def _draw_legend(figure: "Figure", arms: Sequence[ArmResults]) -> None:
     from matplotlib.lines import Line2D
 
     seeds = len(arms[0].trials)
-    mean: dict[str, Any] = {"color": _ARM_COLOUR, "marker": "o", "markersize": 5.5}
+    mean: dict[str, Any] = {"color": BLUE, "marker": "o", "markersize": 5.5}
     has_interval = any(len(arm.counted) > 1 for arm in arms)
     entries = [
         Line2D([], [], lw=1.5 if has_interval else 0, **mean),
-        Line2D([], [], color=_BASELINE_COLOUR, marker="s", markersize=5.5, lw=1, ls=(0, (4, 3))),
+        Line2D([], [], color=ORANGE, marker="s", markersize=5.5, lw=1, ls=(0, (4, 3))),
     ]
     texts = [
         "mean, 95 % t interval" if has_interval else "one seed, no interval",
         "baseline, interval as a band" if has_interval else "baseline",
     ]
     if seeds > 1:
-        entries.insert(1, Line2D([], [], color=_ARM_COLOUR, marker="o", ms=4, lw=0, alpha=0.35))
+        entries.insert(1, Line2D([], [], color=BLUE, marker="o", ms=4, lw=0, alpha=0.35))
         texts.insert(1, f"single seeds (n = {seeds} unless noted)")
     figure.legend(
         entries,
@@ -161,7 +149,7 @@ def _draw_legend(figure: "Figure", arms: Sequence[ArmResults]) -> None:
 
 def _label(arm: ArmResults) -> str:
     """Return the arm's name in at most two lines, with n where cells are not counted."""
-    name = _drawable(one_line(arm.arm.name))
+    name = drawable(one_line(arm.arm.name))
     lines = textwrap.wrap(name, _LINE_CHARACTERS, break_long_words=True) or [name]
     if len(lines) > 2:
         lines = [lines[0], shortened(" ".join(lines[1:]), _LINE_CHARACTERS)]
@@ -175,11 +163,3 @@ def _gap_text(arm: ArmResults) -> str:
     states = ("failed", "diverged", "missing", "unfinished")
     counts = [(arm.count(state), state) for state in states]
     return "no result: " + ", ".join(f"{count} {state}" for count, state in counts if count)
-
-
-def _drawable(text: str) -> str:
-    """Return the text with a question mark for each character that the font does not hold."""
-    from matplotlib.font_manager import FontProperties, findfont, get_font
-
-    glyphs = get_font(findfont(FontProperties(family="DejaVu Sans"))).get_charmap()
-    return "".join(character if ord(character) in glyphs else "?" for character in text)
