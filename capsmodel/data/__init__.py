@@ -1,8 +1,12 @@
 """Data sets, each with a test split that never changes and a validation split of its own seed."""
 
+from capsmodel.data.archive import data_root as data_root
 from capsmodel.data.base import DataSet as DataSet
 from capsmodel.data.base import DataSplits as DataSplits
 from capsmodel.data.base import Images as Images
+from capsmodel.data.base import SplitIndices as SplitIndices
 from capsmodel.data.digits import Digits as Digits
+from capsmodel.data.fashion_mnist import FashionMnist as FashionMnist
+from capsmodel.data.mnist import Mnist as Mnist
 
-DATA_SETS = (Digits,)
+DATA_SETS = (Digits, Mnist, FashionMnist)

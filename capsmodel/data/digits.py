@@ -31,7 +31,8 @@ class Digits(DataSet):
         """Return the splits as tensors on a device.
 
         Raises:
-            ValueError: If scikit-learn brings other digits than those this class was written for.
+            ValueError: If scikit-learn brings other digits than those this class was written for,
+                or the fraction leaves a class without an image.
         """
         pixels, labels = _raw()
         found = hashlib.sha256(pixels.tobytes() + labels.tobytes()).hexdigest()
@@ -41,17 +42,14 @@ class Digits(DataSet):
                 f"{self.fingerprint}: install the version that constraints.txt names."
             )
         remaining, test = hold_out(labels.tolist(), _NUM_TEST, _TEST_SEED)
-        num_validation = round(self.validation_fraction * len(remaining))
-        train, validation = hold_out(
-            labels[remaining].tolist(), num_validation, f"digits/validation/{self.split_seed}"
-        )
+        indices = self.split(labels[remaining].tolist(), labels[test].tolist())
         images = torch.from_numpy(pixels).view(-1, *self.image_shape).float() / 16
         whole = Images(images, torch.from_numpy(labels).long())
-        pool = torch.tensor(remaining)
+        pool, tests = torch.tensor(remaining), torch.tensor(test)
         return DataSplits(
-            train=_take(whole, pool[train], device),
-            validation=_take(whole, pool[validation], device),
-            test=_take(whole, torch.tensor(test), device),
+            train=_take(whole, pool[indices.train], device),
+            validation=_take(whole, pool[indices.validation], device),
+            test=_take(whole, tests[indices.test], device),
         )
 
 

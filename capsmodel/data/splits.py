@@ -26,6 +26,29 @@ def hold_out(labels: Sequence[int], num_held_out: int, seed: str) -> tuple[list[
     return [index for index in range(len(labels)) if index not in held_out], sorted(held_out)
 
 
+def fraction_of(
+    indices: Sequence[int], labels: Sequence[int], fraction: float, seed: str
+) -> list[int]:
+    """Return that share of some examples, ascending, rounded class by class.
+
+    With the same seed a smaller fraction is a part of a larger one.
+
+    Args:
+        indices: The examples to choose among.
+        labels: The class of each example, also of those not among them.
+        fraction: The share, in (0, 1].
+        seed: Which share this is.
+    """
+    members: dict[int, list[int]] = {}
+    for index in indices:
+        members.setdefault(labels[index], []).append(index)
+    chosen: list[int] = []
+    for own in members.values():
+        by_rank = sorted(own, key=lambda index: _rank(seed, index))
+        chosen += by_rank[: round(fraction * len(own))]
+    return sorted(chosen)
+
+
 def _proportional(sizes: Sequence[int], total: int) -> list[int]:
     """Return whole counts with the given total, by largest remainder."""
     shares = [size * total for size in sizes]
