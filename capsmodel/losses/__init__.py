@@ -5,6 +5,15 @@ from capsmodel.losses.cross_entropy import CrossEntropy as CrossEntropy
 from capsmodel.losses.margin import MarginLoss as MarginLoss
 from capsmodel.losses.margin_schedule import MARGIN_SCHEDULES as MARGIN_SCHEDULES
 from capsmodel.losses.margin_schedule import ConstantMargins as ConstantMargins
+from capsmodel.losses.margin_schedule import LinearMargins as LinearMargins
+from capsmodel.losses.margin_schedule import Margins as Margins
 from capsmodel.losses.margin_schedule import MarginSchedule as MarginSchedule
+from capsmodel.losses.margin_schedule import SigmoidMargins as SigmoidMargins
+from capsmodel.losses.spread import SpreadLoss as SpreadLoss
+from capsmodel.losses.spread_schedule import SPREAD_SCHEDULES as SPREAD_SCHEDULES
+from capsmodel.losses.spread_schedule import ConstantSpread as ConstantSpread
+from capsmodel.losses.spread_schedule import LinearSpread as LinearSpread
+from capsmodel.losses.spread_schedule import SigmoidSpread as SigmoidSpread
+from capsmodel.losses.spread_schedule import SpreadSchedule as SpreadSchedule
 
-LOSSES = (MarginLoss, CrossEntropy)
+LOSSES = (MarginLoss, SpreadLoss, CrossEntropy)

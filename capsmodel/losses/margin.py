@@ -8,7 +8,12 @@ from torch import Tensor
 
 from capsmodel.functional import one_hot
 from capsmodel.losses.base import Loss
-from capsmodel.losses.margin_schedule import MARGIN_SCHEDULES, ConstantMargins, MarginSchedule
+from capsmodel.losses.margin_schedule import (
+    MARGIN_SCHEDULES,
+    ConstantMargins,
+    Margins,
+    MarginSchedule,
+)
 from capsmodel.parts import OneOf
 from capsmodel.search_range import Floats
 
@@ -28,7 +33,7 @@ class MarginLoss(Loss):
         negative_margin: Length that the other classes should stay under, below
             `positive_margin`.
         down_weight: Weight of the other classes.
-        schedule: How the two margins move.
+        schedule: How margins and weight move to those above.
     """
 
     kind: Literal["margin"] = "margin"
@@ -53,10 +58,9 @@ class MarginLoss(Loss):
         progress: float,
     ) -> Float[Tensor, ""]:
         """Return the sum over the classes of squared shortfalls, mean over the images."""
-        positive, negative = self.schedule.margins(
-            self.positive_margin, self.negative_margin, progress
-        )
-        too_short = (positive - lengths).clamp(min=0).square()
-        too_long = (lengths - negative).clamp(min=0).square() * self.down_weight
+        final = Margins(self.positive_margin, self.negative_margin, self.down_weight)
+        margins = self.schedule.margins(final, progress)
+        too_short = (margins.positive - lengths).clamp(min=0).square()
+        too_long = (lengths - margins.negative).clamp(min=0).square() * margins.down_weight
         is_true = one_hot(labels, lengths.shape[1])
         return too_short.where(is_true, too_long).sum(dim=1).mean()

@@ -4,7 +4,7 @@ import pytest
 
 from capsmodel.augmentation import AUGMENTATIONS
 from capsmodel.data import DATA_SETS
-from capsmodel.losses import LOSSES, MARGIN_SCHEDULES, Loss
+from capsmodel.losses import LOSSES, MARGIN_SCHEDULES, SPREAD_SCHEDULES, Loss
 from capsmodel.models import MODELS
 from capsmodel.optimisers import LEARNING_RATE_SCHEDULES, OPTIMISERS
 from capsmodel.parts import Part, kind_of
@@ -24,6 +24,7 @@ FAMILIES: tuple[tuple[type[Part], ...], ...] = (
     OPTIMISERS,
     RECONSTRUCTIONS,
     ROUTINGS,
+    SPREAD_SCHEDULES,
     STOPPINGS,
 )
 OTHER_PARTS = [part for family in FAMILIES for part in family if family not in (LOSSES, ROUTINGS)]
