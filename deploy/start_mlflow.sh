@@ -1,0 +1,22 @@
+#!/bin/bash
+# Starts MLflow's server on the head, unless it answers already: every `ray up` calls this. Only the
+# head itself reaches it; from elsewhere it takes an ssh tunnel.
+set -euo pipefail
+[ ! -f ~/capsweep-settings.sh ] || . ~/capsweep-settings.sh
+PORT=${MLFLOW_PORT:-5000}
+LOG=${MLFLOW_LOG:-$HOME/mlflow.log}
+answers() { curl --silent --fail --max-time 5 "http://127.0.0.1:$PORT/health" >/dev/null; }
+
+answers && exit 0
+case $MLFLOW_DATABASE in sqlite:////*) mkdir -p "$(dirname "/${MLFLOW_DATABASE#sqlite:////}")" ;; esac
+# nohup and setsid: it has to outlive the ssh session that starts it
+nohup setsid mlflow server --host 127.0.0.1 --port "$PORT" --workers 2 \
+  --backend-store-uri "$MLFLOW_DATABASE" --artifacts-destination "$MLFLOW_ARTIFACTS" \
+  </dev/null >"$LOG" 2>&1 &
+for _ in $(seq 120); do
+  answers && exit 0
+  sleep 1
+done
+echo "MLflow did not start:"
+tail -n 20 "$LOG"
+exit 1
