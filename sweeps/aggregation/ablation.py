@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from sweeps.aggregation.arms import ArmResults, CellState, arm_results, cell_reason, cell_state
-from sweeps.aggregation.plain_text import one_line, shortened
+from sweeps.aggregation.arms import ArmResults, arm_results
+from sweeps.aggregation.departures import with_departures
+from sweeps.aggregation.gaps import GAP_COLUMN, gap_cell, gap_notes, reason_notes
+from sweeps.aggregation.plain_text import one_line
 from sweeps.aggregation.statistics import mean_interval, paired_difference
 from sweeps.aggregation.table import (
     PLUS_MINUS,
@@ -21,9 +23,7 @@ from sweeps.aggregation.table import (
 from sweeps.manifest import Manifest
 from sweeps.records import EPOCH_METRICS, METRIC_TEST_ERROR, TrialRecord
 
-_MOST_REASONS = 50
 _NO_WIDTH = 1e-9  # of percentage points: rounding in the last place, not spread
-_GAPS: tuple[CellState, ...] = ("failed", "diverged", "missing", "unfinished")
 _COLUMNS = (
     Column("Arm", ("arm", "is_baseline"), align="left"),
     Column("n", ("n", "num_planned")),
@@ -33,9 +33,6 @@ _COLUMNS = (
         (*(f"difference_points{end}" for end in ("", "_low", "_high")), "difference_n"),
     ),
     Column("Parameters", ("num_parameters",)),
-)
-_GAP_COLUMN = Column(
-    "Not counted", tuple(f"num_{state}" for state in _GAPS), align="left", hide_if_empty=True
 )
 
 
@@ -54,14 +51,15 @@ def ablation_table(
     arms = arm_results(manifest, records)
     baseline = next(arm for arm in arms if arm.is_baseline)
     rows = tuple(_row(arm, baseline) for arm in arms)
-    return Table(
+    table = Table(
         name=name,
         title=f"Ablation {manifest.sweep}: test error by arm",
         description=one_line(manifest.description),
-        columns=(*_COLUMNS, _GAP_COLUMN),
+        columns=(*_COLUMNS, GAP_COLUMN),
         rows=rows,
-        notes=(*_reading_notes(manifest, arms), *_identity_notes(arms), *_reason_notes(arms)),
+        notes=(*_reading_notes(manifest, arms), *_identity_notes(arms), *reason_notes(arms)),
     )
+    return with_departures(manifest, table)
 
 
 def _row(arm: ArmResults, baseline: ArmResults) -> tuple[Cell, ...]:
@@ -74,14 +72,8 @@ def _row(arm: ArmResults, baseline: ArmResults) -> tuple[Cell, ...]:
         if arm.is_baseline
         else difference_cell(paired_difference(errors, baseline.test_errors), len(errors)),
         integer_cell(arm.arm.num_parameters),
-        _gap_cell(arm),
+        gap_cell(arm),
     )
-
-
-def _gap_cell(arm: ArmResults) -> Cell:
-    counts = [(arm.count(state), state) for state in _GAPS]
-    text = ", ".join(f"{count} {state}" for count, state in counts if count)
-    return Cell(text, tuple(count for count, _ in counts))
 
 
 def _reading_notes(manifest: Manifest, arms: Sequence[ArmResults]) -> Iterator[str]:
@@ -103,8 +95,7 @@ def _reading_notes(manifest: Manifest, arms: Sequence[ArmResults]) -> Iterator[s
     )
     if any(_is_without_spread(arm, arms) for arm in arms):
         yield "An interval of width 0 says that its values are equal, not that the mean is certain."
-    if any(len(arm.counted) < len(arm.trials) for arm in arms):
-        yield "Trials that failed, diverged, are missing or unfinished enter no mean."
+    yield from gap_notes(arms)
 
 
 def _is_without_spread(arm: ArmResults, arms: Sequence[ArmResults]) -> bool:
@@ -130,22 +121,3 @@ def _fingerprint(arm: ArmResults) -> tuple[tuple[float | None, ...], ...]:
         return ()
     figures = (*EPOCH_METRICS, METRIC_TEST_ERROR)
     return tuple(tuple(getattr(trial, name) for name in figures) for trial in arm.counted.values())
-
-
-def _reason_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Say what became of each cell that does not count, seeds of the same fate together."""
-    seeds: dict[tuple[str, str], list[int]] = {}
-    for arm in arms:
-        for seed, trial in arm.trials.items():
-            if cell_state(trial) != "counted":
-                seeds.setdefault((arm.arm.name, _fate(trial)), []).append(seed)
-    for (name, fate), of in list(seeds.items())[:_MOST_REASONS]:
-        numbers = ", ".join(str(seed) for seed in of)
-        yield f"Arm {name}, seed{'s' if len(of) > 1 else ''} {numbers}: {fate}"
-    if len(seeds) > _MOST_REASONS:
-        yield f"And {len(seeds) - _MOST_REASONS} more such lines: see trials.csv."
-
-
-def _fate(trial: TrialRecord | None) -> str:
-    reason = shortened(cell_reason(trial), 300)
-    return f"{cell_state(trial)}: {reason}" if reason else cell_state(trial)
