@@ -16,6 +16,7 @@ from capsmodel import tensor_file
 from capsmodel.chance import stream
 from capsmodel.config import TrainingConfig, build_model
 from capsmodel.data import Images
+from capsmodel.optimisers import Moment
 from capsmodel.tensor_file import TensorSpec
 from capsmodel.trained import EVALUATION_BATCH_SIZE, Trained, evaluation_chance
 
@@ -183,16 +184,16 @@ class Training:
         self._network.train()
         total = torch.zeros((), device=self.device)
         for step, (indices, draw) in enumerate(zip(batches, drawn, strict=True)):
-            progress = (self.epoch + step / len(batches)) / self.num_epochs
+            moment = Moment(self.epoch * len(batches) + step, len(batches), self.num_epochs)
             images = augmentation.apply(train.images[indices], draw)
-            total += len(indices) * self._step(Images(images, train.labels[indices]), progress)
+            total += len(indices) * self._step(Images(images, train.labels[indices]), moment)
         return total / len(train)
 
-    def _step(self, batch: Images, progress: float) -> Float[Tensor, ""]:
+    def _step(self, batch: Images, moment: Moment) -> Float[Tensor, ""]:
         for group in self._optimiser.param_groups:
-            group["lr"] = self.config.optimiser.learning_rate_at(progress)
+            group["lr"] = self.config.optimiser.learning_rate_at(moment)
         self._optimiser.zero_grad(set_to_none=True)
-        loss, _ = self._judge(batch, self._chance["routing"], progress)
+        loss, _ = self._judge(batch, self._chance["routing"], moment.progress)
         loss.backward()
         self._optimiser.step()
         return loss.detach()

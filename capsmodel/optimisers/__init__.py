@@ -2,8 +2,12 @@
 
 from capsmodel.optimisers.adam import Adam as Adam
 from capsmodel.optimisers.base import Optimiser as Optimiser
+from capsmodel.optimisers.moment import Moment as Moment
 from capsmodel.optimisers.rate_schedule import LEARNING_RATE_SCHEDULES as LEARNING_RATE_SCHEDULES
 from capsmodel.optimisers.rate_schedule import ConstantRate as ConstantRate
+from capsmodel.optimisers.rate_schedule import CosineRate as CosineRate
+from capsmodel.optimisers.rate_schedule import ExponentialRate as ExponentialRate
 from capsmodel.optimisers.rate_schedule import LearningRateSchedule as LearningRateSchedule
+from capsmodel.optimisers.rate_schedule import PerEpochRate as PerEpochRate
 
 OPTIMISERS = (Adam,)

@@ -8,6 +8,7 @@ from pydantic import Field
 from torch import nn
 
 from capsmodel.optimisers.base import Optimiser
+from capsmodel.optimisers.moment import Moment
 from capsmodel.optimisers.rate_schedule import (
     LEARNING_RATE_SCHEDULES,
     ConstantRate,
@@ -48,9 +49,9 @@ class Adam(Optimiser):
             fused=all(parameter.device.type in {"cpu", "cuda"} for parameter in parameters),
         )
 
-    def learning_rate_at(self, progress: float) -> float:
+    def learning_rate_at(self, moment: Moment) -> float:
         """Return the schedule's rate."""
-        return self.schedule.rate(self.learning_rate, progress)
+        return self.schedule.rate(self.learning_rate, moment)
 
     def state_shapes(self, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         """Return the two moments, shaped as the parameter, and the count of steps."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
+from capsmodel.optimisers.moment import Moment
 from capsmodel.parts import Part
 
 
@@ -24,8 +25,8 @@ class Optimiser(Part, ABC):
         """Return a fresh optimiser of the parameters."""
 
     @abstractmethod
-    def learning_rate_at(self, progress: float) -> float:
-        """Return the rate in force once a share of the training, in [0, 1], is done."""
+    def learning_rate_at(self, moment: Moment) -> float:
+        """Return the rate of the step that comes next at a moment of the training."""
 
     @abstractmethod
     def state_shapes(self, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
