@@ -79,8 +79,8 @@ class _Download:
         for archive in lacking:
             self._set_aside(self._folder / archive.name)
         self._console.print(
-            f"Downloading {self._archives.title}: {len(lacking)} files, "
-            f"{_megabytes(lacking)}, to {self._folder}."
+            f"Downloading {self._archives.title}: {len(lacking)} of "
+            f"{len(self._archives.files)} files, {_megabytes(lacking)}, to {self._folder}."
         )
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
         with Progress(
@@ -150,7 +150,7 @@ def _receive(address: str, path: Path, archive: Archive, advance: Advance) -> st
 
 
 def _advice(archives: Archives) -> str:
-    names = ", ".join(file.name for file in archives.files)
+    names = ", ".join(file.name for file in archives.lacking())
     return (
         f"put {names} into {archives.folder} by hand, or let {ROOT_VARIABLE} name a folder "
         f"with {archives.title}/raw in it"

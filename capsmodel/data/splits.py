@@ -22,7 +22,7 @@ def hold_out(labels: Sequence[int], num_held_out: int, seed: str) -> tuple[list[
     counts = _proportional([len(indices) for indices in members.values()], num_held_out)
     held_out: set[int] = set()
     for indices, count in zip(members.values(), counts, strict=True):
-        held_out.update(sorted(indices, key=lambda index: _rank(seed, index))[:count])
+        held_out.update(_shuffled(indices, seed)[:count])
     return [index for index in range(len(labels)) if index not in held_out], sorted(held_out)
 
 
@@ -44,8 +44,7 @@ def fraction_of(
         members.setdefault(labels[index], []).append(index)
     chosen: list[int] = []
     for own in members.values():
-        by_rank = sorted(own, key=lambda index: _rank(seed, index))
-        chosen += by_rank[: round(fraction * len(own))]
+        chosen += _shuffled(own, seed)[: round(fraction * len(own))]
     return sorted(chosen)
 
 
@@ -60,5 +59,5 @@ def _proportional(sizes: Sequence[int], total: int) -> list[int]:
     return counts
 
 
-def _rank(seed: str, index: int) -> bytes:
-    return hashlib.sha256(f"{seed}/{index}".encode()).digest()
+def _shuffled(indices: Sequence[int], seed: str) -> list[int]:
+    return sorted(indices, key=lambda index: hashlib.sha256(f"{seed}/{index}".encode()).digest())

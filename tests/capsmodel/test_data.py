@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from capsmodel.data import DataSplits, Digits, Images
-from capsmodel.data.splits import hold_out
+from capsmodel.data.splits import fraction_of, hold_out
 
 DIGEST_OF_TEST_IMAGES = "ef046fa2de412fcb2734e136d495b7bf72e085bfed7a6fe1a8383c270690f44b"
 LABELS = st.lists(st.integers(0, 4), min_size=2, max_size=60)
@@ -85,6 +85,57 @@ def test_other_digits_than_those_expected_are_refused() -> None:
 def test_a_validation_fraction_leaves_images_on_both_sides(fraction: float) -> None:
     with pytest.raises(ValidationError):
         Digits(validation_fraction=fraction)
+
+
+def test_a_fraction_takes_its_share_of_every_split(splits: DataSplits) -> None:
+    part = Digits(fraction=0.5).load("cpu")
+    for name in ("train", "validation", "test"):
+        whole = torch.bincount(getattr(splits, name).labels)
+        taken = torch.bincount(getattr(part, name).labels)
+        assert (taken - whole / 2).abs().max() <= 0.5
+        assert images_of(getattr(part, name)) < images_of(getattr(splits, name))
+
+
+def test_a_fraction_without_an_image_of_a_class_is_refused() -> None:
+    with pytest.raises(
+        ValueError,
+        match=r"^A fraction of 0\.01 leaves no image of class 0 in the validation split of "
+        r"digits, which has 18 of it: choose at least 0\.056\.$",
+    ):
+        Digits(fraction=0.01).load("cpu")
+
+
+def test_the_fraction_that_a_refusal_names_is_enough() -> None:
+    assert torch.bincount(Digits(fraction=0.056).load("cpu").validation.labels).min() == 1
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1.5])
+def test_a_fraction_is_a_share(fraction: float) -> None:
+    with pytest.raises(ValidationError):
+        Digits(fraction=fraction)
+
+
+@given(LABELS, st.floats(0.01, 1), st.floats(0.01, 1))
+def test_a_smaller_fraction_is_a_part_of_a_larger_one(
+    labels: list[int], one: float, other: float
+) -> None:
+    small, large = sorted((one, other))
+    indices = range(0, len(labels), 2)
+    part = fraction_of(indices, labels, small, "seed")
+    assert set(part) <= set(fraction_of(indices, labels, large, "seed")) <= set(indices)
+
+
+@given(LABELS, st.floats(0.01, 1))
+def test_a_fraction_keeps_the_share_of_each_class(labels: list[int], fraction: float) -> None:
+    part = fraction_of(range(len(labels)), labels, fraction, "seed")
+    assert part == sorted(part)
+    for label in set(labels):
+        taken = sum(labels[index] == label for index in part)
+        assert abs(taken - fraction * labels.count(label)) <= 0.5
+
+
+def test_a_fraction_is_the_same_with_every_version_of_every_library() -> None:
+    assert fraction_of(range(20), [0] * 20, 0.2, "seed") == [4, 6, 7, 17]
 
 
 @given(LABELS, st.data())
