@@ -22,7 +22,7 @@ class TrainingConfig(Settings):
         data: Where images come from and how they are split.
         augmentation: How training images are varied.
         model: The network.
-        loss: What the lengths of its class capsules should be.
+        loss: What its beliefs in the classes should be.
         optimiser: How gradients move its weights.
         stopping: When the training is done.
         batch_size: Images a step; the last batch of an epoch may be smaller and is kept.

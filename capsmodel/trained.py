@@ -23,7 +23,7 @@ class Prediction(NamedTuple):
     """What a trained network says of images.
 
     Attributes:
-        classes: The class of the longest capsule.
+        classes: The class that is believed in most: that of the longest capsule.
         lengths: Belief in each class, in [0, 1].
         reconstructions: Images drawn from the winner's pose, or None without a decoder.
     """
@@ -52,7 +52,7 @@ class Trained:
         self._network = network.eval()
 
     def predict(self, images: Tensor | np.ndarray) -> Prediction:
-        """Return classes, capsule lengths and reconstructions of images.
+        """Return classes, beliefs in each class and reconstructions of images.
 
         Args:
             images: Values from 0 to 1 as [batch channels height width], [channels height width],

@@ -202,7 +202,7 @@ class Training:
         self, batch: Images, generator: torch.Generator, progress: float
     ) -> tuple[Float[Tensor, ""], Float[Tensor, "batch classes"]]:
         outputs = self._network(batch.images, batch.labels, generator)
-        loss = self.config.loss.loss(outputs.lengths, batch.labels, progress)
+        loss = self.config.loss.judge(outputs, batch.labels, progress)
         return loss + self._network.penalty(outputs, batch.images), outputs.lengths
 
     @torch.inference_mode()

@@ -1,7 +1,9 @@
-"""Layers of capsule networks."""
+"""Layers of capsule networks, and of the plain ones that they are compared with."""
 
 from capsmodel.layers.capsules import Capsules as Capsules
+from capsmodel.layers.classifier import Classifier as Classifier
 from capsmodel.layers.convolution import Convolution as Convolution
+from capsmodel.layers.convolution_stack import ConvolutionStack as ConvolutionStack
 from capsmodel.layers.decoder import Decoder as Decoder
 from capsmodel.layers.initialised import InitialisedModule as InitialisedModule
 from capsmodel.layers.primary_capsules import PrimaryCapsules as PrimaryCapsules

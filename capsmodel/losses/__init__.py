@@ -1,4 +1,4 @@
-"""Losses: what the lengths of the class capsules should be, and their schedules."""
+"""Losses: what the beliefs in the classes should be, and their schedules."""
 
 from capsmodel.losses.base import Loss as Loss
 from capsmodel.losses.cross_entropy import CrossEntropy as CrossEntropy

@@ -6,11 +6,12 @@ from typing import ClassVar
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from capsmodel.models.base import Outputs
 from capsmodel.parts import Part
 
 
 class Loss(Part, ABC):
-    """What the lengths of the class capsules should be.
+    """What the beliefs in the classes, lengths of capsules or probabilities, should be.
 
     `capsmodel.testing.LossContract` checks all that is promised here.
     """
@@ -31,3 +32,9 @@ class Loss(Part, ABC):
             labels: The true class of each image.
             progress: Share of the training that is done, in [0, 1]: what schedules go by.
         """
+
+    def judge(
+        self, outputs: Outputs, labels: Int[Tensor, " batch"], progress: float
+    ) -> Float[Tensor, ""]:
+        """Return the loss of a network's outputs: that of the lengths, or of what says more."""
+        return self.loss(outputs.lengths, labels, progress)

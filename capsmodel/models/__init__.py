@@ -1,8 +1,9 @@
-"""Models: whole networks from images to lengths of class capsules."""
+"""Models: whole networks from images to beliefs in classes."""
 
 from capsmodel.models.base import Model as Model
 from capsmodel.models.base import Network as Network
 from capsmodel.models.base import Outputs as Outputs
 from capsmodel.models.capsnet import CapsNet as CapsNet
+from capsmodel.models.cnn import ConvNet as ConvNet
 
-MODELS = (CapsNet,)
+MODELS = (CapsNet, ConvNet)

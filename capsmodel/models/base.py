@@ -18,10 +18,12 @@ class Outputs(NamedTuple):
     Attributes:
         lengths: Belief in each class, in [0, 1].
         reconstructions: Images with values in [0, 1], or None where the model draws none.
+        logits: Those whose softmax the beliefs are, or None where they are no probabilities.
     """
 
     lengths: Float[Tensor, "batch classes"]
     reconstructions: Float[Tensor, "batch channels height width"] | None
+    logits: Float[Tensor, "batch classes"] | None = None
 
 
 class Network(nn.Module, ABC):
@@ -60,7 +62,7 @@ class Network(nn.Module, ABC):
 
 
 class Model(Part, ABC):
-    """A whole network from images to lengths of class capsules."""
+    """A whole network from images to beliefs in classes."""
 
     family: ClassVar[str] = "model"
 
@@ -70,7 +72,7 @@ class Model(Part, ABC):
 
         Args:
             image_shape: Channels, height, width.
-            num_classes: Number of class capsules.
+            num_classes: Number of classes.
 
         Raises:
             ValueError: If images of this shape are too small for the model.

@@ -6,6 +6,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from capsmodel.losses import Loss
+from capsmodel.models import Outputs
 from capsmodel.testing.part_contract import PartContract
 
 _BATCH, _CLASSES = 6, 4
@@ -72,6 +73,11 @@ class LossContract(PartContract):
     def test_the_number_type_of_the_lengths_is_kept(self, loss: Loss) -> None:
         """Single precision stays single."""
         assert loss.loss(_lengths().float(), _LABELS, 0.5).dtype == torch.float32
+
+    def test_outputs_without_logits_are_judged_by_their_lengths(self, loss: Loss) -> None:
+        """Lengths are all that capsules say of the classes."""
+        judged = loss.judge(Outputs(_lengths(), None), _LABELS, 0.5)
+        assert torch.equal(judged, loss.loss(_lengths(), _LABELS, 0.5))
 
 
 def _lengths() -> Tensor:

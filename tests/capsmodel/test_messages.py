@@ -94,7 +94,7 @@ def test_one_list_with_two_faults_is_one_complaint() -> None:
         ),
         (
             {"model": {"kind": "kapsnet"}},
-            "Unknown model 'kapsnet'. Did you mean 'capsnet'? Known: capsnet.",
+            "Unknown model 'kapsnet'. Did you mean 'capsnet'? Known: capsnet, cnn.",
         ),
         (
             {"model": {"kind": "capsnet", "routing": {"kind": "dynamic", "iterations": 0}}},
@@ -105,7 +105,7 @@ def test_one_list_with_two_faults_is_one_complaint() -> None:
             "stopping.epochs must be an integer from 1 to 100000, got 0.",
         ),
         (
-            {"model": {"routing": 3}},
+            {"model": {"kind": "capsnet", "routing": 3}},
             "model.routing must be one of dynamic, uniform, random, got 3.",
         ),
     ],

@@ -1,0 +1,56 @@
+"""The last layers of a plain network: from features to the logits of the classes."""
+
+from itertools import pairwise
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from capsmodel.layers.convolution import set_weights
+from capsmodel.layers.initialised import InitialisedModule
+
+
+class Classifier(InitialisedModule):
+    """Linear layers with ReLU between them, and dropout before the last one."""
+
+    def __init__(
+        self, num_values: int, hidden: tuple[int, ...], num_classes: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.dropout = dropout
+        sizes = (num_values, *hidden, num_classes)
+        self.layers = nn.ModuleList(nn.Linear(size, after) for size, after in pairwise(sizes))
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw the weights normally with variance 2 / fan-in, 1 / fan-in before the logits."""
+        for layer in self.layers:
+            gain = 1.0 if layer is self.layers[-1] else 2.0
+            set_weights(cast(nn.Linear, layer), generator, gain)
+
+    def forward(
+        self, features: Float[Tensor, "batch values"], generator: torch.Generator
+    ) -> Float[Tensor, "batch classes"]:
+        """Return the logits; the generator is used in training only."""
+        values = features
+        for layer in self.layers[:-1]:
+            values = F.relu(layer(values))
+        if self.training and self.dropout > 0:
+            values = drop(values, self.dropout, generator)
+        return self.layers[-1](values)
+
+
+def drop(
+    values: Float[Tensor, "batch values"], rate: float, generator: torch.Generator
+) -> Float[Tensor, "batch values"]:
+    """Return the values with a share of them set to zero, the others raised to keep the mean.
+
+    PyTorch's own dropout draws from a global generator; this one from a CPU generator, so that all
+    devices drop the same values.
+
+    Source: Srivastava and others 2014, "Dropout", Journal of Machine Learning Research 15.
+    Difference: values are raised in training, where theirs are lowered in use.
+    """
+    kept = torch.rand(values.shape, generator=generator) >= rate
+    return values * kept.to(values.device) / (1 - rate)
