@@ -10,7 +10,7 @@ from sweeps.aggregation.connection import answering
 from sweeps.errors import BadInput
 
 if TYPE_CHECKING:
-    from mlflow.entities import Run
+    from mlflow.entities import FileInfo, Run
     from mlflow.tracking import MlflowClient
 
 _MEBIBYTE = 2**20
@@ -33,6 +33,13 @@ class ArtifactReader:
         path = self.path(run, name)
         _check_size(name, path.stat().st_size)
         return path.read_bytes()
+
+    def holds(self, run: "Run", name: str) -> bool:
+        """Return whether a run has a file of that name."""
+        folder = _local_folder(run.info.artifact_uri or "")
+        if folder is not None:
+            return (folder / name).is_file()
+        return self._listed(run, name) is not None
 
     def path(self, run: "Run", name: str) -> Path:
         """Return the local path of an artifact, downloaded if need be.
@@ -61,12 +68,17 @@ class ArtifactReader:
     def _download(self, run: "Run", name: str) -> Path:
         folder = Path(self._scratch.name) / run.info.run_id
         folder.mkdir(exist_ok=True)
+        listed = self._listed(run, name)
+        if listed is None:
+            raise _absent(run, name)
+        _check_size(name, listed.file_size or 0)
         with answering(self._tracking_uri):
-            listed = {file.path: file for file in self._client.list_artifacts(run.info.run_id)}
-            if name not in listed or listed[name].is_dir:
-                raise _absent(run, name)
-            _check_size(name, listed[name].file_size or 0)
             return Path(self._client.download_artifacts(run.info.run_id, name, str(folder)))
+
+    def _listed(self, run: "Run", name: str) -> "FileInfo | None":
+        with answering(self._tracking_uri):
+            listed = self._client.list_artifacts(run.info.run_id)
+        return next((file for file in listed if file.path == name and not file.is_dir), None)
 
 
 def _local_folder(uri: str) -> Path | None:

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sweeps.aggregation.arms import ArmResults, arm_results
+from sweeps.aggregation.histories import CurvePoint
 from sweeps.aggregation.models import load_trained
 from sweeps.aggregation.statistics import Interval, mean_interval
-from sweeps.aggregation.store import CurvePoint, RecordStore
+from sweeps.aggregation.store import RecordStore
 from sweeps.aggregation.trials import trial_rows
 from sweeps.errors import BadInput
 from sweeps.records import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
@@ -63,7 +64,7 @@ class BestConfig:
             device: Where the weights go.
 
         Raises:
-            BadInput: If no finished trial has that seed, its weights are missing or do not fit
+            BadInput: If no finished trial has that seed, its weights were not kept or do not fit
                 the config, or the config names a part that is not given.
         """
         by_seed = {trial.seed: trial for trial in self.trials}
@@ -76,6 +77,12 @@ class BestConfig:
         record = self.store.records([chosen.trial_key]).get(chosen.trial_key)
         if record is None:
             raise BadInput(f"The record of trial {chosen.trial_key} is no longer there.")
+        if not self.store.holds(record, ARTIFACT_WEIGHTS):
+            raise BadInput(
+                f"The weights of trial {chosen.trial_key} (arm '{self.arm}', seed {chosen.seed}) "
+                "are not there: a launch did not keep them (--keep-weights), or they were deleted. "
+                "Ask for another seed, or train it anew, --fresh."
+            )
         weights = self.store.artifact(record, ARTIFACT_WEIGHTS)
         return load_trained(weights, self.config, seed=chosen.seed, parts=parts, device=device)
 
@@ -87,7 +94,7 @@ class TrialView:
     Attributes:
         config: Its full training config.
         curve: Its epochs, in order.
-        weights: Where its weights lie (path or address), None where it has not finished.
+        weights: Where its weights lie (path or address), None where none are kept.
     """
 
     record: TrialRecord
@@ -173,7 +180,7 @@ def show(trial: str, tracking_uri: str | None = None, storage: str | None = None
         config=store.config(record),
         curve=tuple(store.curve(record)),
         weights=store.location(record, ARTIFACT_WEIGHTS)
-        if record.outcome is Outcome.FINISHED
+        if record.outcome is Outcome.FINISHED and store.holds(record, ARTIFACT_WEIGHTS)
         else None,
     )
 

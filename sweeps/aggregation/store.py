@@ -5,13 +5,14 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from sweeps import records as names
 from sweeps.aggregation.artifacts import ArtifactReader
 from sweeps.aggregation.connection import answering, connect, public, sqlite_path
+from sweeps.aggregation.histories import CurvePoint, read_curve, read_history
 from sweeps.errors import BadInput
 from sweeps.manifest import Manifest
 from sweeps.records import ConfigDocument, Json, TrialRecord
@@ -34,15 +35,6 @@ _ARTIFACTS = frozenset(
 )
 _TRIALS = f"tags.`{names.TAG_TYPE}` = 'trial'"
 _SWEEPS = f"tags.`{names.TAG_TYPE}` = 'sweep'"
-
-
-class CurvePoint(NamedTuple):
-    """One epoch of a trial. What was not recorded is NaN."""
-
-    epoch: int
-    train_loss: float
-    validation_loss: float
-    validation_error: float
 
 
 class RecordStore:
@@ -126,6 +118,10 @@ class RecordStore:
                     return found | self._records_one_by_one(open_keys)
         return found
 
+    def record(self, key: str) -> TrialRecord | None:
+        """Return the record of one trial key, None if it has none."""
+        return self._records_one_by_one([key]).get(key)
+
     def find(self, prefix: str) -> TrialRecord:
         """Return the record whose trial key begins with `prefix`, or whose run id it is.
 
@@ -150,15 +146,19 @@ class RecordStore:
 
     def curve(self, record: TrialRecord) -> list[CurvePoint]:
         """Return the trial's epochs in order."""
-        histories: list[dict[int, float]] = []
         with answering(self.tracking_uri):
-            for name in names.EPOCH_METRICS:
-                points = self._client.get_metric_history(record.record_id, name)
-                points = sorted(points, key=lambda point: point.timestamp)
-                histories.append({point.step: names.as_recorded(point.value) for point in points})
-        epochs = sorted(set().union(*histories))
-        nan = float("nan")
-        return [CurvePoint(e, *(history.get(e, nan) for history in histories)) for e in epochs]
+            return read_curve(self._client, record.record_id)
+
+    def histories(self, records: Iterable[TrialRecord], metric: str) -> dict[str, dict[int, float]]:
+        """Return one epoch metric of many trials: trial key -> epoch -> value.
+
+        One request a trial, as the store offers no more at once.
+        """
+        with answering(self.tracking_uri):
+            return {
+                record.trial_key: read_history(self._client, record.record_id, metric)
+                for record in records
+            }
 
     def config(self, record: TrialRecord) -> Json:
         """Return the trial's full training config.
@@ -186,6 +186,10 @@ class RecordStore:
             allowed = ", ".join(sorted(_ARTIFACTS))
             raise BadInput(f"Records hold no artifact '{name}'. Known: {allowed}.")
         return self._artifacts.path(self._run(record.record_id), name)
+
+    def holds(self, record: TrialRecord, name: str) -> bool:
+        """Return whether the record holds an artifact of that name."""
+        return self._artifacts.holds(self._run(record.record_id), name)
 
     def location(self, record: TrialRecord, name: str) -> str:
         """Return where an artifact lies: a local path where the store is one, else its address."""

@@ -113,6 +113,7 @@ def test_asking_for_no_configuration_is_refused(tracking_uri):
 def test_a_trial_is_shown_with_config_curve_and_weights(client, tracking_uri, tmp_path):
     run = put_trial(client, finished("a", 0, 5, epochs=2))
     put_config(client, run, {"batch_size": 7}, tmp_path)
+    put_artifact_of(client, run, tmp_path)
     view = show(trial_key("a", 0)[:6], tracking_uri)
 
     assert view.record.record_id == run
@@ -127,6 +128,23 @@ def test_a_trial_that_did_not_finish_has_no_weights(client, tracking_uri, tmp_pa
     put_config(client, run, {}, tmp_path)
 
     assert show(run, tracking_uri).weights is None
+
+
+def test_a_trial_whose_weights_were_not_kept_has_none_to_show(client, tracking_uri, tmp_path):
+    run = put_trial(client, finished("a", 0, 5))
+    put_config(client, run, {}, tmp_path)
+
+    assert show(run, tracking_uri).weights is None
+
+
+def test_a_model_whose_weights_were_not_kept_gets_one_sentence(client, tracking_uri, tmp_path):
+    put_sweep(client, manifest_of(["a"], [0]), [], tmp_path)
+    put_trial(client, finished("a", 0, 5))
+
+    sentence = rf"weights of trial {trial_key('a', 0)} \(arm 'a', seed 0\) are not there: .*--fresh"
+    with pytest.raises(BadInput, match=sentence) as error:
+        best_configs("known", tracking_uri)[0].load_model()
+    assert "\n" not in str(error.value)
 
 
 def one_arm_sweep(config: dict[str, object]) -> Manifest:

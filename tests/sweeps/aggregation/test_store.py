@@ -193,6 +193,32 @@ def test_a_curve_has_one_point_an_epoch_in_order(client, store):
     assert store.curve(record)[0].validation_error == 6 / 600
 
 
+def test_histories_hold_one_metric_of_many_trials_by_epoch(client, store):
+    for seed in range(3):
+        put_trial(client, finished("a", seed, 6, epochs=2 + seed))
+    records = store.records(trial_key("a", seed) for seed in range(3))
+
+    histories = store.histories(records.values(), names.METRIC_VALIDATION_ERROR)
+    expected = {trial_key("a", seed): 2 + seed for seed in range(3)}
+    assert {key: max(history) for key, history in histories.items()} == expected
+    assert histories[trial_key("a", 0)] == {1: 6 / 600, 2: 6 / 600}
+
+
+def test_an_epoch_told_twice_has_its_later_value(client, store):
+    run = put_trial(client, finished("a", 0, 6, epochs=1))
+    client.log_metric(run, "train_loss", 0.75, timestamp=2, step=1)
+
+    assert store.histories([store.find(run)], "train_loss") == {trial_key("a", 0): {1: 0.75}}
+
+
+def test_a_record_knows_which_artifacts_it_holds(client, store, tmp_path):
+    run = put_trial(client, finished("a", 0, 5))
+    put_artifact(client, run, names.ARTIFACT_LOG, "hello", tmp_path)
+
+    assert store.holds(store.find(run), names.ARTIFACT_LOG)
+    assert not store.holds(store.find(run), names.ARTIFACT_WEIGHTS)
+
+
 def test_a_config_comes_out_as_it_was_put(client, store, tmp_path):
     run = put_trial(client, finished("a", 0, 5))
     put_config(client, run, {"model": {"kind": "capsnet"}}, tmp_path)
