@@ -5,11 +5,37 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from search_spaces.design import Arm as Arm
     from search_spaces.design import ListedArms as ListedArms
+    from search_spaces.dimension import Dimension as Dimension
+    from search_spaces.scheduler import Asha as Asha
+    from search_spaces.scheduler import Median as Median
+    from search_spaces.scheduler import NoScheduler as NoScheduler
+    from search_spaces.search import Confirm as Confirm
+    from search_spaces.search import Search as Search
+    from search_spaces.space import Space as Space
     from search_spaces.sweep import Sweep as Sweep
+    from search_spaces.tables import AblationTable as AblationTable
+    from search_spaces.tables import ConfirmationTable as ConfirmationTable
+    from search_spaces.tables import CurvesFigure as CurvesFigure
+    from search_spaces.tables import PublishedRow as PublishedRow
+    from search_spaces.tables import PublishedTable as PublishedTable
+    from search_spaces.tables import SensitivityTable as SensitivityTable
 
 _HOMES = {
+    "AblationTable": "search_spaces.tables",
     "Arm": "search_spaces.design",
+    "Asha": "search_spaces.scheduler",
+    "Confirm": "search_spaces.search",
+    "ConfirmationTable": "search_spaces.tables",
+    "CurvesFigure": "search_spaces.tables",
+    "Dimension": "search_spaces.dimension",
     "ListedArms": "search_spaces.design",
+    "Median": "search_spaces.scheduler",
+    "NoScheduler": "search_spaces.scheduler",
+    "PublishedRow": "search_spaces.tables",
+    "PublishedTable": "search_spaces.tables",
+    "Search": "search_spaces.search",
+    "SensitivityTable": "search_spaces.tables",
+    "Space": "search_spaces.space",
     "Sweep": "search_spaces.sweep",
 }
 

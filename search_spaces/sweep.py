@@ -3,15 +3,21 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, StringConstraints, field_validator
+from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from capsmodel.config import TrainingConfig
+from capsmodel.messages import unknown
 from capsmodel.overrides import with_settings
 from capsmodel.parts import Part, Settings, family_class, is_built_in, kind_of
+from capsmodel.search_range import Plain
 from search_spaces.design import Arm, ListedArms
+from search_spaces.scheduler import Scheduler
+from search_spaces.search import Search, Seed, each_seed_once
+from search_spaces.settings_tree import is_at_or_below
+from search_spaces.space import Space
+from search_spaces.tables import PublishedTable, Table
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class Sweep(Settings):
@@ -21,9 +27,10 @@ class Sweep(Settings):
         name: Of its records, tables and report folder.
         description: Its purpose, in a sentence or two.
         base: The training config that the arms change.
-        plan: Which arms there are, and which of them is the baseline.
-        seeds: Every arm is trained once with each.
+        plan: Which arms there are, declared in full or proposed by a search.
+        seeds: Every arm of a design is trained once with each; a search has seeds of its own.
         parts: Classes of a user's own parts that the arms use.
+        tables: What it is for; none stands for those that suit its plan.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -31,16 +38,15 @@ class Sweep(Settings):
     name: Name
     description: Annotated[str, StringConstraints(max_length=2000)] = ""
     base: TrainingConfig
-    plan: ListedArms
-    seeds: Annotated[tuple[Seed, ...], Field(min_length=1)]
+    plan: Annotated[ListedArms | Search, Field(discriminator="kind")]
+    seeds: tuple[Seed, ...] = ()
     parts: tuple[type[Part], ...] = ()
+    tables: tuple[Table, ...] = ()
 
     @field_validator("seeds")
     @classmethod
     def _each_seed_once(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        if len(set(seeds)) != len(seeds):
-            raise ValueError(f"A seed is listed twice: {', '.join(map(str, seeds))}.")
-        return seeds
+        return each_seed_once(seeds)
 
     @field_validator("parts")
     @classmethod
@@ -60,16 +66,68 @@ class Sweep(Settings):
                 )
         return parts
 
+    @model_validator(mode="after")
+    def _seeds_are_given_once(self) -> Self:
+        if isinstance(self.plan, Search) and self.seeds:
+            raise ValueError(
+                "The seeds are given twice: those of a search stand in its plan, Search(seeds=...)."
+            )
+        if isinstance(self.plan, ListedArms) and not self.seeds:
+            raise ValueError("seeds must be a list of at least 1, got ().")
+        return self
+
+    @model_validator(mode="after")
+    def _tables_can_be_made(self) -> Self:
+        names = [table.name for table in self.tables]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"Two tables are called '{twice[0]}': give one another name.")
+        arms = self.plan.arms if isinstance(self.plan, ListedArms) else ()
+        for table in self.tables:
+            rows = table.rows if isinstance(table, PublishedTable) else ()
+            for row in rows:
+                if row.arm is not None and row.arm not in arms:
+                    raise ValueError(unknown(f"arm in the table '{table.name}'", row.arm, arms))
+        return self
+
+    @model_validator(mode="after")
+    def _proposals_can_be(self) -> Self:
+        if isinstance(self.plan, Search):
+            _refuse_undeclared_parts(self.base, self.parts)
+            self.plan.space.check(self.base, self.parts)
+        return self
+
     def arms(self) -> tuple[Arm, ...]:
-        """Return the arms, in the order of the tables.
+        """Return the arms of a design, in the order of the tables.
 
         Raises:
-            ValueError: In one sentence, if an arm cannot be.
+            ValueError: In one sentence, if an arm cannot be, or the plan is a search.
         """
+        if isinstance(self.plan, Search):
+            raise ValueError(
+                f"The sweep '{self.name}' is a search: it has no arms but those it will propose."
+            )
         arms = self.plan.build(self.base, self.parts)
         for arm in arms:
             _refuse_undeclared_parts(arm.config, self.parts)
         return arms
+
+    def proposed(self, name: str, params: Mapping[str, Plain]) -> Arm:
+        """Return the arm that a search proposes.
+
+        A part of the kind that the base has keeps the base's settings.
+
+        Args:
+            name: What the tables call it.
+            params: Name of a dimension of the space -> value.
+
+        Raises:
+            ValueError: In one sentence, if the point is none of the space, or the plan no search.
+        """
+        if not isinstance(self.plan, Search):
+            raise ValueError(f"The sweep '{self.name}' is a design: its arms are declared in full.")
+        space = self.plan.space
+        config = space.config(self.base, params, self.parts)
+        return Arm(name, config, space.changes(params))
 
     def changed(
         self,
@@ -77,27 +135,38 @@ class Sweep(Settings):
         *,
         name: str | None = None,
         seeds: tuple[int, ...] | None = None,
+        trials: int | None = None,
+        sampler: str | None = None,
+        scheduler: Scheduler | str | None = None,
     ) -> Self:
-        """Return the sweep with its base, name or seeds changed.
+        """Return the sweep with its base, name, seeds or search changed.
 
         Args:
             settings: Path -> value, applied to the base before the arms are built.
             name: The new name.
-            seeds: The new list of seeds.
+            seeds: The new list of seeds, of a search that of its proposals.
+            trials: How many proposals a search makes.
+            sampler: What proposes them.
+            scheduler: What stops them, or its kind. The kind that the search has keeps its
+                settings.
 
         Raises:
-            ValueError: If a path leads nowhere, or an arm changes it itself, so that the new value
-                would not be seen there.
+            ValueError: If a path leads nowhere, or the arms change it themselves, so that the new
+                value would not be seen there, or a design is given what only a search has.
         """
-        for path in settings or {}:
-            _refuse_path_of_an_arm(path, self.plan)
-        base = with_settings(self.base, settings or {}, self.parts)
+        searching = {"trials": trials, "sampler": sampler, "scheduler": scheduler}
+        changes: dict[str, Any] = {"name": self.name if name is None else name}
+        if isinstance(self.plan, Search):
+            for path in settings or {}:
+                _refuse_path_of_the_space(path, self.plan.space)
+            changes["plan"] = self.plan.changed(seeds=seeds or None, **searching)
+        else:
+            _refuse_search_options(self.name, searching)
+            for path in settings or {}:
+                _refuse_path_of_an_arm(path, self.plan)
+            changes["seeds"] = seeds or self.seeds
+        changes["base"] = with_settings(self.base, settings or {}, self.parts)
         fields = {field: getattr(self, field) for field in type(self).model_fields}
-        changes = {
-            "base": base,
-            "name": self.name if name is None else name,
-            "seeds": seeds or self.seeds,
-        }
         return type(self).model_validate({**fields, **changes})
 
 
@@ -117,6 +186,24 @@ def _refuse_path_of_an_arm(path: str, plan: ListedArms) -> None:
         raise ValueError(
             f"'{path}' has no effect: every arm of the sweep chooses that part itself."
         )
+
+
+def _refuse_search_options(name: str, options: Mapping[str, object]) -> None:
+    given = [option for option, value in options.items() if value is not None]
+    if given:
+        raise ValueError(
+            f"The sweep '{name}' is a design, whose arms are declared in full: only a search has "
+            f"{' and '.join(given)}."
+        )
+
+
+def _refuse_path_of_the_space(path: str, space: Space) -> None:
+    for one in space.dimensions:
+        if is_at_or_below(one.path, path):
+            raise ValueError(
+                f"'{path}' is varied by the search itself ('{one.name}'): set something that it "
+                f"does not vary, or write a sweep of your own with a smaller space."
+            )
 
 
 def _is_below(path: str, part: str) -> bool:

@@ -1,0 +1,80 @@
+"""One setting that a space varies: its name, its values, and where it is there at all."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from capsmodel.search_range import Choices, Floats, Ints, Plain, SearchRange
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One setting that a space varies, or one choice of a part.
+
+    Attributes:
+        name: With the chosen kinds on its path: `model.routing[dynamic].iterations`. The choice
+            itself is called `model.routing`.
+        path: The setting alone: `model.routing.iterations`.
+        range: Its values; those of a choice are the kinds.
+        conditions: Name of another dimension and the kind chosen there. All of them hold where
+            this one is there.
+    """
+
+    name: str
+    path: str
+    range: SearchRange
+    conditions: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def num_values(self) -> int | None:
+        """How many values there are, None where they are endless."""
+        return None if isinstance(self.range, Floats) else len(self.values())
+
+    def is_there(self, params: Mapping[str, Plain]) -> bool:
+        """Return whether the kinds that were chosen bring it along."""
+        return all(params.get(name) == kind for name, kind in self.conditions)
+
+    def values(self) -> Sequence[Plain]:
+        """Return all values in order.
+
+        Raises:
+            ValueError: If they are endless.
+        """
+        match self.range:
+            case Ints(low, high, step):
+                return range(low, high + 1, step)
+            case Choices(values=values):
+                return values
+            case Floats(low, high):
+                raise ValueError(
+                    f"'{self.name}' has no end of values from {low:g} to {high:g}: give some, "
+                    f"Choices({low:g}, {high:g})."
+                )
+
+    def ends(self) -> tuple[Plain, ...]:
+        """Return the values that tell whether all are valid: both ends, or each choice."""
+        if isinstance(self.range, Choices):
+            return self.range.values
+        return (self.range.low, self.range.high)
+
+    def at(self, unit: float) -> Plain:
+        """Return the value at a coordinate in [0, 1]: numbers rise with it.
+
+        Values spread evenly, those of a range with log in the logarithm.
+        """
+        match self.range:
+            case Floats(low, high, log):
+                return min(max(_between(low, high, unit, log=log), low), high)
+            case Ints(low, high, log=True):
+                # half a step beyond both ends, so that these come as often as they should
+                number = round(_between(low - 0.5, high + 0.5, unit, log=True))
+                return min(max(number, low), high)
+            case _:
+                values = self.values()
+                return values[min(int(unit * len(values)), len(values) - 1)]
+
+
+def _between(low: float, high: float, unit: float, *, log: bool) -> float:
+    if log:
+        return math.exp(_between(math.log(low), math.log(high), unit, log=False))
+    return low * (1 - unit) + high * unit
