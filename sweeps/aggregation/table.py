@@ -99,15 +99,15 @@ def text_cell(text: str) -> Cell:
     return Cell(one_line(text), (text,))
 
 
-def mean_cell(interval: Interval) -> Cell:
+def mean_cell(interval: Interval, digits: int = 2) -> Cell:
     """Return mean and half width of an interval. Values: mean, low, high."""
     return Cell(
-        _mean_text(interval, ""),
+        _mean_text(interval, "", digits),
         (interval.mean, interval.low, interval.high),
     )
 
 
-def difference_cell(interval: Interval, n: int) -> Cell:
+def difference_cell(interval: Interval, n: int, digits: int = 2) -> Cell:
     """Return a signed difference, bold where its interval leaves out 0.
 
     Values: mean, low, high, number of pairs.
@@ -115,8 +115,9 @@ def difference_cell(interval: Interval, n: int) -> Cell:
     Args:
         interval: Of the paired differences.
         n: Trials of the arm; a difference that rests on fewer pairs says so.
+        digits: After the point.
     """
-    text = _mean_text(interval, "+")
+    text = _mean_text(interval, "+", digits)
     if text and interval.n != n:
         text += f" (n = {interval.n})"
     return Cell(
@@ -141,10 +142,10 @@ def range_cell(values: Sequence[float], digits: int) -> Cell:
     return Cell(text, (mean, low, high))
 
 
-def _mean_text(interval: Interval, sign: Literal["", "+"]) -> str:
+def _mean_text(interval: Interval, sign: Literal["", "+"], digits: int) -> str:
     if interval.mean is None:
         return ""
-    rounded = round(interval.mean, 2) + 0.0  # no minus before a zero
-    text = f"{rounded:{sign if rounded else ''}.2f}".replace("-", MINUS)
+    rounded = round(interval.mean, digits) + 0.0  # no minus before a zero
+    text = f"{rounded:{sign if rounded else ''}.{digits}f}".replace("-", MINUS)
     half = interval.half_width
-    return text if half is None else f"{text} {PLUS_MINUS} {half:.2f}"
+    return text if half is None else f"{text} {PLUS_MINUS} {half:.{digits}f}"
