@@ -69,7 +69,7 @@ def load_ray() -> Any:
 
 def _connect(ray: Any, address: str | None, scratch: Path) -> None:
     from ray import _raylet
-    from ray.exceptions import AuthenticationError
+    from ray.exceptions import RayError
 
     compiled: Any = _raylet  # it ships no types
     compiled.AuthenticationTokenLoader.instance().reset_cache()  # of an earlier session
@@ -84,15 +84,22 @@ def _connect(ray: Any, address: str | None, scratch: Path) -> None:
         options |= {"address": address}
     try:
         ray.init(**options)
-    except AuthenticationError as error:
-        raise BadInput(
-            f"The Ray cluster at {address} was not joined: its token is missing or wrong. Give the "
-            f"cluster's own in RAY_AUTH_TOKEN or ~/.ray/auth_token."
-        ) from error
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (RayError, ConnectionError, RuntimeError, ValueError) as error:
+        if _is_refused(error):
+            raise BadInput(
+                f"The Ray cluster at {address} was not joined: its token is missing or wrong. Give "
+                f"the cluster's own in RAY_AUTH_TOKEN or ~/.ray/auth_token."
+            ) from error
         where = f"at {address} answers" if address else "could be started here"
         reason = str(error).strip().partition("\n")[0][:200]
         raise BadInput(f"No Ray cluster {where}: {reason}") from error
+
+
+def _is_refused(error: Exception) -> bool:
+    """Return whether a token was missing or wrong; of a wrong one only the cause's text tells."""
+    from ray.exceptions import AuthenticationError
+
+    return isinstance(error, AuthenticationError) or "AuthenticationError" in str(error.__cause__)
 
 
 @contextmanager
