@@ -1,0 +1,157 @@
+"""A sweep as a job of a Ray cluster: three nodes, one of which runs no trials."""
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.ray_nodes import RayNodes
+from tests.end_to_end.command import clean_environment
+from tests.end_to_end.expectations import expect_each_cell_finished_once
+from tests.end_to_end.storage_view import num_epochs_told, num_starts, outboxes
+from tests.end_to_end.sweep_file import write_sweep
+
+pytestmark = pytest.mark.slow
+
+NUM_EPOCHS = 4
+_CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))
+_JOB = """\
+import json, sys, time
+from ray.job_submission import JobSubmissionClient
+from ray.util.state import list_actors, list_nodes
+
+dashboard, entrypoint = sys.argv[1:]
+client = JobSubmissionClient(dashboard)
+job = client.submit_job(entrypoint=entrypoint)
+while not client.get_job_status(job).is_terminal():
+    time.sleep(0.2)
+actors = [(one.class_name, one.node_id) for one in list_actors(dashboard)]
+nodes = [(one.node_id, one.is_head_node) for one in list_nodes(dashboard)]
+status, logs = client.get_job_status(job).value, client.get_job_logs(job)
+print(json.dumps({"status": status, "logs": logs, "actors": actors, "nodes": nodes}))
+"""
+
+
+@contextmanager
+def cluster(num_workers: int = 2) -> Generator[RayNodes]:
+    nodes = RayNodes()
+    try:
+        nodes.start_head()
+        for _ in range(num_workers):
+            nodes.start_worker()
+        yield nodes
+    finally:
+        nodes.close()
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Generator[RayNodes]:
+    with cluster() as started:
+        yield started
+
+
+def test_a_job_fills_each_cell_once_on_several_nodes_and_none_on_the_head(
+    tmp_path: Path, nodes: RayNodes
+) -> None:
+    storage = tmp_path / "shared"
+    words = ("quickstart", "--epochs=2", f"--storage={storage}")
+    job = ended(submit(nodes, tmp_path, *words))
+    assert job["status"] == "SUCCEEDED", job["logs"]
+    assert "21 trained now, 21 of 21 cells filled" in job["logs"]
+    expect_each_cell_finished_once(storage, num_cells=21, num_epochs=2)
+    assert num_starts(storage) == 21
+
+    (head,) = (node for node, is_head in job["nodes"] if is_head)
+    places = [node for name, node in job["actors"] if name != "JobSupervisor"]
+    assert len(set(places)) == 2, job["actors"]
+    assert head not in places
+
+    table = (tmp_path / "reports" / "quickstart" / "ablation.csv").read_text()
+    assert len(table.splitlines()) == 1 + 7
+    again = ended(submit(nodes, tmp_path, *words))
+    assert "0 trained now, 21 of 21 cells filled" in again["logs"]
+
+
+@pytest.mark.parametrize("token", ["", "0" * 64], ids=["without", "with a wrong one"])
+def test_a_launch_without_the_token_is_refused_in_one_sentence(
+    token: str, tmp_path: Path, nodes: RayNodes
+) -> None:
+    given = {"RAY_AUTH_TOKEN": token} if token else {}
+    given |= {"HOME": str(tmp_path), "RAY_NUM_REDIS_GET_RETRIES": "2"}  # 20, a second each
+    refused = subprocess.run(
+        [_CAPSWEEP, "run", "quickstart", "--address", nodes.address],
+        cwd=tmp_path,
+        env=clean_environment() | given,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert refused.returncode == 2, refused.stdout + refused.stderr
+    assert "its token is missing or wrong" in refused.stderr
+    assert len(refused.stderr.strip().splitlines()) == 1
+    assert not list(tmp_path.glob("capsweep-store/cells/*"))
+
+
+def test_a_lost_worker_and_a_lost_cluster_cost_no_cell(tmp_path: Path) -> None:
+    file = write_sweep(tmp_path / "lossy.py", epochs=NUM_EPOCHS, seconds=0.4)
+    storage = tmp_path / "shared"
+    words = (str(file), f"--storage={storage}")
+    with cluster() as first:
+        job = submit(first, tmp_path, *words)
+        wait_until(lambda: num_epochs_told(storage) > 3, job)
+        first.kill_last_worker()
+        wait_until(lambda: num_restarted(storage) == 1, job)
+        num_told = num_epochs_told(storage)
+        wait_until(lambda: num_epochs_told(storage) > num_told + 2, job)
+    job.kill()
+    job.communicate()
+    assert len(list(storage.glob("cells/*/final.json"))) < 6
+
+    with cluster(num_workers=1) as second:
+        done = ended(submit(second, tmp_path, *words))
+    assert done["status"] == "SUCCEEDED", done["logs"]
+    assert "6 of 6 cells filled" in done["logs"]
+    expect_each_cell_finished_once(storage, num_cells=6, num_epochs=NUM_EPOCHS)
+    assert any(facts.went_on() for facts in outboxes(storage).values())
+
+
+def submit(nodes: RayNodes, folder: Path, *words: str) -> "subprocess.Popen[str]":
+    """Submit a launch over the cluster as a job that works in a folder."""
+    command = shlex.join([_CAPSWEEP, "run", *words, "--address=auto"])
+    entrypoint = f"cd {shlex.quote(str(folder))} && exec {command}"
+    return subprocess.Popen(
+        [sys.executable, "-c", _JOB, nodes.dashboard, entrypoint],
+        env=nodes.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(job: "subprocess.Popen[str]") -> dict[str, Any]:
+    """Wait for a job's end; return its status and logs, and the cluster's actors and nodes."""
+    output, errors = job.communicate(timeout=150)
+    assert job.returncode == 0, errors
+    return json.loads(output.splitlines()[-1])
+
+
+def wait_until(condition: Callable[[], bool], job: "subprocess.Popen[str]") -> None:
+    """Wait until something holds while a job runs."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert job.poll() is None, job.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def num_restarted(storage: Path) -> int:
+    """Return how many trials have been started more than once."""
+    return sum(len(facts.starts) > 1 for facts in outboxes(storage).values())
