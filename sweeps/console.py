@@ -163,21 +163,26 @@ def print_best(name: str, configs: "Sequence[BestConfig]") -> None:
     if not configs:
         out.print(f"No trial of {name} has finished yet.")
         return
-    headings = ("rank", "arm", "validation error %", "95 % interval", "trials", "best trial")
+    words = configs[0].objective.replace("_", " ")
+    is_error = words.endswith("error")
+    headings = ("rank", "arm", words + " %" * is_error, "95 % interval", "trials", "best trial")
     table = _table(*headings)
     for config in configs:
-        interval = config.validation_error
         table.add_row(
             str(config.rank),
-            _text(config.arm),
-            f"{100 * (interval.mean or 0):.2f}",
-            _percent_interval(interval),
+            _text(config.arm) + ("" if config.is_confirmed else " (not confirmed)"),
+            _figure(config.value.mean, is_error),
+            _interval(config.value, is_error),
             f"{config.num_trials} of {config.num_planned}",
             f"{config.trials[0].trial_key} (seed {config.trials[0].seed})",
         )
     out.print(table)
-    out.print("Ranked by mean last-epoch validation error; the test split plays no part.")
-    means = [round(config.validation_error.mean or 0, 12) for config in configs]
+    out.print(f"Ranked by mean last-epoch {words}; the test split plays no part.")
+    if not configs[0].is_confirmed:
+        out.print(
+            "Not confirmed: the same seeds found these arms, so the best look better than they are."
+        )
+    means = [round(config.value.mean or 0, 12) for config in configs]
     if len(set(means)) < len(means):
         out.print(
             "Arms with equal means stand in the sweep's order: validation does not tell them apart."
@@ -234,10 +239,15 @@ def _seeds(seeds: Iterable[int]) -> str:
     return ", ".join(map(str, seeds)) or "-"
 
 
-def _percent_interval(interval: "Interval") -> str:
+def _figure(value: float | None, is_error: bool) -> str:
+    value = value or 0.0
+    return f"{100 * value:.2f}" if is_error else f"{value:.5f}"
+
+
+def _interval(interval: "Interval", is_error: bool) -> str:
     if interval.low is None or interval.high is None:
         return "-"
-    return f"{100 * interval.low:.2f} to {100 * interval.high:.2f}"
+    return f"{_figure(interval.low, is_error)} to {_figure(interval.high, is_error)}"
 
 
 def _text(text: str) -> str:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sweeps.aggregation.arms import ArmResults, arm_results
+from sweeps.aggregation.arms import ArmResults
 from sweeps.aggregation.histories import CurvePoint
 from sweeps.aggregation.models import load_trained
+from sweeps.aggregation.ranking import RankedArm, ranking
 from sweeps.aggregation.statistics import Interval, mean_interval
 from sweeps.aggregation.store import RecordStore
 from sweeps.aggregation.trials import trial_rows
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from capsmodel.trained import Trained
 
-_WHOLE_NUMBERS = ("epochs", "num_parameters", "peak_memory_bytes", "threads")
+_WHOLE_NUMBERS = ("epochs", "stopped_epoch", "num_parameters", "peak_memory_bytes", "threads")
 _NUMBERS = ("train_loss", "validation_loss", "validation_error", "test_error", "duration_seconds")
 
 
@@ -36,12 +37,16 @@ class BestConfig:
     """An arm with its place among the others.
 
     Attributes:
-        rank: From 1, by mean validation error.
+        rank: From 1, by the mean of `objective`.
         config: The full training config as plain JSON values, without the seed.
         validation_error: Mean last-epoch validation error, a fraction, with its t interval.
         num_trials: Finished trials that the mean rests on.
-        num_planned: Trials that the sweep plans of this arm.
+        num_planned: Trials that the sweep plans of this arm on those seeds.
         trials: Those trials, the lowest validation error first.
+        is_confirmed: Whether the seeds had no part in finding the arm: False only of a search
+            whose confirmation is not there.
+        objective: The metric that ranks, validation error unless a search minds another.
+        value: Its mean with its t interval.
     """
 
     rank: int
@@ -51,6 +56,9 @@ class BestConfig:
     num_trials: int
     num_planned: int
     trials: tuple[RankedTrial, ...]
+    is_confirmed: bool
+    objective: str
+    value: Interval
     store: RecordStore = field(repr=False, compare=False)
 
     def load_model(
@@ -137,7 +145,9 @@ def best_configs(
     """Return the sweep's arms, the lowest mean last-epoch validation error first.
 
     Test figures play no part. Only finished trials enter; an arm without any is left out. Equal
-    means keep the sweep's order.
+    means keep the sweep's order. Of a search these are the arms that it ran again, ranked by its
+    objective on those fresh seeds alone; until that is over, the proposals that ran to full length
+    by the seeds that found them, which are not confirmed.
 
     Args:
         name: The sweep's name.
@@ -153,12 +163,8 @@ def best_configs(
         raise BadInput(f"At least one configuration is asked for, given was {count}.")
     store = open_store(tracking_uri, storage)
     manifest = store.manifest(name)
-    arms = arm_results(manifest, store.records(manifest.cell_keys().values()))
-    ranked = sorted(
-        ((mean, arm) for arm in arms if (mean := _mean_validation_error(arm)) is not None),
-        key=lambda pair: round(pair[0], 12),  # means of the same counts may differ in the last bit
-    )
-    return [_best_config(rank, arm, store) for rank, (_, arm) in enumerate(ranked[:count], start=1)]
+    ranked = ranking(manifest, store.records(manifest.cell_keys().values()))
+    return [_best_config(rank, arm, store) for rank, arm in enumerate(ranked[:count], start=1)]
 
 
 def show(trial: str, tracking_uri: str | None = None, storage: str | None = None) -> TrialView:
@@ -192,27 +198,30 @@ def open_store(tracking_uri: str | None, storage: str | None) -> RecordStore:
     return RecordStore(resolve_tracking_uri(tracking_uri, storage))
 
 
-def _mean_validation_error(arm: ArmResults) -> float | None:
-    return mean_interval(arm.validation_errors.values()).mean
-
-
-def _best_config(rank: int, arm: ArmResults, store: RecordStore) -> BestConfig:
+def _best_config(rank: int, ranked: RankedArm, store: RecordStore) -> BestConfig:
+    arm = ranked.arm
     errors = arm.validation_errors
-    ranked = sorted(
-        (
-            RankedTrial(trial.trial_key, seed, errors[seed])
-            for seed, trial in arm.trials.items()
-            if trial is not None and seed in errors
-        ),
-        key=lambda trial: trial.validation_error,
-    )
     return BestConfig(
         rank=rank,
         arm=arm.arm.name,
         config=arm.arm.config,
         validation_error=mean_interval(errors.values()),
-        num_trials=len(errors),
+        num_trials=len(ranked.values),
         num_planned=len(arm.trials),
-        trials=tuple(ranked),
+        trials=_ranked_trials(arm),
+        is_confirmed=ranked.is_confirmed,
+        objective=ranked.objective,
+        value=ranked.value,
         store=store,
     )
+
+
+def _ranked_trials(arm: ArmResults) -> tuple[RankedTrial, ...]:
+    """Return an arm's finished trials, the lowest validation error first."""
+    errors = arm.validation_errors
+    trials = (
+        RankedTrial(trial.trial_key, seed, errors[seed])
+        for seed, trial in arm.trials.items()
+        if trial is not None and seed in errors
+    )
+    return tuple(sorted(trials, key=lambda trial: trial.validation_error))

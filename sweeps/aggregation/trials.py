@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from sweeps.aggregation.arms import ArmResults, arm_results, cell_reason
 from sweeps.aggregation.csv_text import csv_text
 from sweeps.aggregation.table import Value
-from sweeps.manifest import Manifest
-from sweeps.records import TrialRecord
+from sweeps.manifest import Manifest, ManifestCell
+from sweeps.records import EPOCH_METRICS, METRIC_TEST_ERROR, Outcome, TrialRecord
 
 RESULT_COLUMNS = (
     "arm",
@@ -15,6 +15,7 @@ RESULT_COLUMNS = (
     "outcome",
     "reason",
     "epochs",
+    "stopped_epoch",
     "train_loss",
     "validation_loss",
     "validation_error",
@@ -34,7 +35,9 @@ MISSING = "missing"
 def trials_csv(manifest: Manifest, records: Mapping[str, TrialRecord]) -> str:
     """Return every cell of the sweep with its trial's last-epoch figures, errors as fractions.
 
-    Holds no times, devices or record ids, so that it is the same however the sweep came about.
+    Of a trial that a search's scheduler stopped it holds what the scheduler saw last, whatever
+    became of the trial in another sweep. Holds no times, devices or record ids, so that it is the
+    same however the sweep came about.
     """
     rows = trial_rows(manifest, records)
     return csv_text(RESULT_COLUMNS, ([row[name] for name in RESULT_COLUMNS] for row in rows))
@@ -42,23 +45,38 @@ def trials_csv(manifest: Manifest, records: Mapping[str, TrialRecord]) -> str:
 
 def trial_rows(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[dict[str, Value]]:
     """Return a mapping a cell, arms and seeds in the manifest's order, with all columns."""
-    keys = manifest.cell_keys()
+    cells = {(cell.arm, cell.seed): cell for cell in manifest.cells}
+    objective = manifest.search.objective if manifest.search else ""
     return [
-        _row(arm, seed, keys[arm.arm.name, seed], trial)
+        _row(arm, cells[arm.arm.name, seed], trial) | _stop(cells[arm.arm.name, seed], objective)
         for arm in arm_results(manifest, records)
         for seed, trial in arm.trials.items()
     ]
 
 
-def _row(arm: ArmResults, seed: int, trial_key: str, trial: TrialRecord | None) -> dict[str, Value]:
+def _row(arm: ArmResults, cell: ManifestCell, trial: TrialRecord | None) -> dict[str, Value]:
     row: dict[str, Value] = dict.fromkeys((*RESULT_COLUMNS, *COST_COLUMNS))
     if trial is not None:
         row |= {name: getattr(trial, name) for name in row if name in TrialRecord.model_fields}
     return row | {
         "arm": arm.arm.name,
-        "seed": seed,
-        "trial_key": trial_key,
+        "seed": cell.seed,
+        "trial_key": cell.trial_key,
         "outcome": MISSING if trial is None else str(trial.outcome),
         "reason": cell_reason(trial),
         "num_parameters": arm.arm.num_parameters,
+    }
+
+
+def _stop(cell: ManifestCell, objective: str) -> dict[str, Value]:
+    """Return what stands in the row of a stopped trial instead of its record, {} for another."""
+    if cell.stopped is None:
+        return {}
+    return {
+        "outcome": str(Outcome.PRUNED),
+        "reason": "stopped by the scheduler",
+        "epochs": cell.stopped.epoch,
+        "stopped_epoch": cell.stopped.epoch,
+        **dict.fromkeys((*EPOCH_METRICS, METRIC_TEST_ERROR)),
+        objective: cell.stopped.value,
     }

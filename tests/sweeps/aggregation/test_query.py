@@ -10,11 +10,14 @@ from safetensors.torch import save_file
 from capsmodel.training import Training
 from sweeps import records as names
 from sweeps.aggregation.query import best_configs, show, trials
+from sweeps.aggregation.trials import trials_csv
+from sweeps.console import print_best
 from sweeps.errors import BadInput
 from sweeps.manifest import Manifest
 from sweeps.records import Outcome
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.aggregation.known_sweep import (
+    by_key,
     finished,
     known_sweep,
     manifest_of,
@@ -24,6 +27,7 @@ from tests.sweeps.aggregation.known_sweep import (
     trial_key,
     unfinished,
 )
+from tests.sweeps.aggregation.small_search import FRESH, confirmed_search, search_of, trained
 
 
 def test_a_frame_has_one_row_a_cell_in_the_sweeps_order(client, tracking_uri, tmp_path):
@@ -105,6 +109,123 @@ def test_only_finished_trials_are_ranked(client, tracking_uri, tmp_path):
     assert (best.arm, best.num_trials, best.num_planned) == ("a", 1, 2)
 
 
+def put_search(client, tmp_path, manifest, records):
+    put_sweep(client, manifest, [], tmp_path)
+    for trial in records.values():
+        put_trial(client, trial.model_copy(update={"epochs": 1}))
+
+
+def test_the_best_of_a_search_are_ranked_by_the_seeds_that_did_not_choose_them(
+    client, tracking_uri, tmp_path
+):
+    put_search(client, tmp_path, *confirmed_search())
+    ranked = best_configs("known", tracking_uri)
+
+    assert [best.arm for best in ranked] == ["proposal 3", "proposal 1"]
+    assert all(best.is_confirmed for best in ranked)
+    assert ranked[0].value.mean == pytest.approx((8 + 9 + 8) / 3 / 600)
+    assert (ranked[0].num_trials, ranked[0].num_planned) == (3, 3)
+    assert {trial.seed for trial in ranked[0].trials} == set(FRESH)
+
+
+def unconfirmed():
+    """Return searches of which proposal 3 was stopped, and no confirmation is whole."""
+    found = trained({0: 30, 1: 6, 2: 12, 3: 5})
+    yield search_of(stopped={3: 2}), found
+    yield search_of([1, 2], stopped={3: 2}), found | trained({}, {1: (50, 50, 50)})
+
+
+@pytest.mark.parametrize("search", list(unconfirmed()), ids=["not chosen", "not whole"])
+def test_until_they_are_confirmed_those_of_full_length_are_ranked_as_found(
+    search, client, tracking_uri, tmp_path
+):
+    put_search(client, tmp_path, *search)
+    ranked = best_configs("known", tracking_uri)
+
+    assert [best.arm for best in ranked] == ["proposal 1", "proposal 2", "proposal 0"]
+    assert not any(best.is_confirmed for best in ranked)
+    assert [best.num_planned for best in ranked] == [1, 1, 1]
+
+
+def test_a_confirmation_whose_trials_partly_diverged_is_one_all_the_same(
+    client, tracking_uri, tmp_path
+):
+    manifest, records = confirmed_search()
+    bad = unfinished("proposal 3", FRESH[0], Outcome.DIVERGED, "nan")
+    put_search(client, tmp_path, manifest, records | by_key(bad))
+    best = best_configs("known", tracking_uri)[0]
+
+    assert (best.arm, best.is_confirmed, best.num_trials) == ("proposal 3", True, 2)
+
+
+def test_a_search_is_ranked_by_its_own_objective(client, tracking_uri, tmp_path):
+    records = trained({0: 30, 1: 6, 2: 12})
+    key = trial_key("proposal 0", 0)
+    records[key] = records[key].model_copy(update={"validation_loss": 0.0001})
+    put_search(client, tmp_path, search_of(objective="validation_loss"), records)
+    ranked = best_configs("known", tracking_uri)
+
+    assert [best.arm for best in ranked] == ["proposal 0", "proposal 1", "proposal 2"]
+    assert ranked[0].objective == "validation_loss"
+    assert ranked[0].value.mean == 0.0001
+    assert ranked[0].validation_error.mean == 30 / 600
+
+
+def test_the_arms_of_a_design_need_no_confirmation(client, tracking_uri, tmp_path):
+    put_errors(client, tmp_path, {"a": (0.1, 0.2)})
+
+    assert best_configs("known", tracking_uri)[0].is_confirmed
+
+
+def test_the_best_of_a_search_are_printed_with_what_they_are_ranked_by(
+    client, tracking_uri, tmp_path, capsys
+):
+    put_search(client, tmp_path, *confirmed_search())
+    print_best("known", best_configs("known", tracking_uri))
+
+    out = capsys.readouterr().out
+    assert "validation error %" in out
+    assert "1.15 to 1.63" in out
+    assert "not confirmed" not in out.lower()
+
+
+def test_arms_that_are_not_confirmed_are_printed_as_such(client, tracking_uri, tmp_path, capsys):
+    manifest = search_of(objective="validation_loss")
+    put_search(client, tmp_path, manifest, trained({0: 30, 1: 6}))
+    print_best("known", best_configs("known", tracking_uri))
+
+    out = capsys.readouterr().out
+    assert "proposal 1 (not confirmed)" in out
+    assert "0.00667" in out
+    assert "Ranked by mean last-epoch validation loss" in out
+    assert "look better than they are" in out
+
+
+def test_a_frame_of_a_search_holds_every_cell_and_where_trials_were_stopped(
+    client, tracking_uri, tmp_path
+):
+    records = confirmed_search()[1]
+    put_search(client, tmp_path, search_of([1, 3], reference=2, stopped={0: 4}), records)
+    frame = trials("known", tracking_uri)
+
+    assert len(frame) == 4 + 9
+    stopped = frame[frame["stopped_epoch"].notna()]
+    assert list(stopped["arm"]) == ["proposal 0"]
+    assert list(stopped["outcome"]) == ["pruned"]
+    assert list(stopped["validation_error"]) == [0.5]
+    assert stopped["test_error"].isna().all()
+    assert frame["stopped_epoch"].dtype == "Int64"
+
+
+def test_what_another_sweep_made_of_a_stopped_trial_changes_no_result():
+    manifest = search_of(stopped={0: 4})
+    pruned = unfinished("proposal 0", 0, Outcome.PRUNED, "")
+    whole = finished("proposal 0", 0, 30)
+
+    assert trials_csv(manifest, by_key(pruned)) == trials_csv(manifest, by_key(whole))
+    assert trials_csv(manifest, {}) == trials_csv(manifest, by_key(whole))
+
+
 def test_asking_for_no_configuration_is_refused(tracking_uri):
     with pytest.raises(BadInput, match="At least one"):
         best_configs("known", tracking_uri, count=0)
@@ -177,6 +298,23 @@ def test_the_model_is_that_of_the_best_seed_or_of_the_one_asked_for(
     assert model.seed == loaded
     expected = trained_sweep[loaded].predict(images).lengths
     assert torch.equal(model.predict(images).lengths, expected)
+
+
+def test_the_model_of_a_confirmed_arm_is_that_of_its_best_fresh_seed(
+    client, tracking_uri, tmp_path
+):
+    config = small_config()
+    manifest, records = confirmed_search()
+    arm = manifest.arms[3].model_copy(update={"config": config.model_dump(mode="json")})
+    put_sweep(client, manifest.model_copy(update={"arms": (*manifest.arms[:3], arm)}), [], tmp_path)
+    for trial in records.values():
+        run = put_trial(client, trial.model_copy(update={"epochs": 1}))
+        if trial.arm == "proposal 3":
+            Training(config, seed=trial.seed).trained().save(tmp_path / names.ARTIFACT_WEIGHTS)
+            client.log_artifact(run, str(tmp_path / names.ARTIFACT_WEIGHTS))
+    model = best_configs("known", tracking_uri)[0].load_model()
+
+    assert model.seed == FRESH[0]
 
 
 def test_a_seed_that_did_not_finish_cannot_be_loaded(trained_sweep, tracking_uri):
