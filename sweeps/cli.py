@@ -12,6 +12,28 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sweeps.aggregation.connection import public
+from sweeps.cli_options import (
+    AddressOption,
+    AddSeedsOption,
+    ConcurrentOption,
+    CpusOption,
+    EpochsOption,
+    FreshOption,
+    GpusOption,
+    KeepWeightsOption,
+    LimitOption,
+    NameArgument,
+    RenameOption,
+    ReplaceOption,
+    SamplerOption,
+    SchedulerOption,
+    SeedsOption,
+    SetOption,
+    StorageOption,
+    SweepArgument,
+    TrackingOption,
+    TrialsOption,
+)
 from sweeps.errors import SweepError
 
 if TYPE_CHECKING:
@@ -24,53 +46,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-SweepArgument = Annotated[
-    str, typer.Argument(metavar="SWEEP", help="A named sweep, or the path of a file with one.")
-]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a launched sweep.")]
-StorageOption = Annotated[
-    str | None,
-    typer.Option(envvar="CAPSWEEP_STORAGE", help="Storage folder [default: ./capsweep-store]."),
-]
-TrackingOption = Annotated[
-    str | None,
-    typer.Option(
-        envvar="CAPSWEEP_TRACKING_URI",
-        help="MLflow tracking store [default: the SQLite file in the storage folder].",
-    ),
-]
-RenameOption = Annotated[str | None, typer.Option("--name", help="Record it under this name.")]
-SeedsOption = Annotated[
-    str | None, typer.Option(help="Seeds instead of the sweep's: a list and ranges, 0,1,2 or 0-4.")
-]
-AddSeedsOption = Annotated[
-    str | None, typer.Option(help="Seeds besides those that the launched sweep has.")
-]
-EpochsOption = Annotated[int | None, typer.Option(help="Epochs of a full training.")]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help="Change a setting of every arm."),
-]
-CpusOption = Annotated[int, typer.Option(help="Cores and threads of each trial.")]
-GpusOption = Annotated[
-    float | None, typer.Option(help="GPUs of each trial [default: 1 where Ray sees one, else 0].")
-]
-ConcurrentOption = Annotated[
-    int | None, typer.Option(help="Trials at once at most [default: as many as fit].")
-]
-LimitOption = Annotated[
-    str | None, typer.Option(help="End as Ctrl-C does after this time: 90s, 30m, 2h, 1h30m.")
-]
-AddressOption = Annotated[
-    str | None, typer.Option(help="A running Ray cluster [default: start Ray here].")
-]
-FreshOption = Annotated[
-    bool, typer.Option("--fresh", help="Put what was trained aside and train all of it anew.")
-]
-ReplaceOption = Annotated[
-    bool, typer.Option("--replace", help="Let this launch drop cells that the sweep had.")
-]
 
 
 @app.command("list")
@@ -90,6 +65,9 @@ def plan(  # noqa: PLR0913 - one parameter an option is how typer declares them
     add_seeds: AddSeedsOption = None,
     epochs: EpochsOption = None,
     settings: SetOption = None,
+    trials: TrialsOption = None,
+    sampler: SamplerOption = None,
+    scheduler: SchedulerOption = None,
     cpus_per_trial: CpusOption = 1,
     gpus_per_trial: GpusOption = None,
     max_concurrent: ConcurrentOption = None,
@@ -104,6 +82,9 @@ def plan(  # noqa: PLR0913 - one parameter an option is how typer declares them
 
     options: LaunchArguments = {
         **_changes(name, seeds, add_seeds, epochs, settings),
+        "trials": trials,
+        "sampler": sampler,
+        "scheduler": scheduler,
         "cpus_per_trial": cpus_per_trial,
         "gpus_per_trial": gpus_per_trial,
         "max_concurrent": max_concurrent,
@@ -123,10 +104,14 @@ def run(  # noqa: PLR0913 - one parameter an option is how typer declares them
     add_seeds: AddSeedsOption = None,
     epochs: EpochsOption = None,
     settings: SetOption = None,
+    trials: TrialsOption = None,
+    sampler: SamplerOption = None,
+    scheduler: SchedulerOption = None,
     cpus_per_trial: CpusOption = 1,
     gpus_per_trial: GpusOption = None,
     max_concurrent: ConcurrentOption = None,
     time_limit: LimitOption = None,
+    keep_weights: KeepWeightsOption = "all",
     address: AddressOption = None,
     fresh: FreshOption = False,
     replace: ReplaceOption = False,
@@ -140,9 +125,13 @@ def run(  # noqa: PLR0913 - one parameter an option is how typer declares them
 
     options: LaunchArguments = {
         **_changes(name, seeds, add_seeds, epochs, settings),
+        "trials": trials,
+        "sampler": sampler,
+        "scheduler": scheduler,
         "cpus_per_trial": cpus_per_trial,
         "gpus_per_trial": gpus_per_trial,
         "max_concurrent": max_concurrent,
+        "keep_weights": keep_weights,
         "time_limit_seconds": read_duration("--time-limit", time_limit),
         "address": address,
         "fresh": fresh,

@@ -28,21 +28,25 @@ class Board:
     """Hears of everything that happens in a launch.
 
     Attributes:
+        num_expected: Cells that there will be in the end, where more are still to come.
         num_filled: Cells that were there before.
         is_stopping: Whether somebody has interrupted the launch.
         num_trained: Cells that a trial of this launch filled.
+        num_pruned: Trials that the scheduler stopped.
         failures: (arm, seed, reason) of cells that stayed empty.
         best: (validation error, arm, seed) of the best trial that finished in this launch.
     """
 
-    cells: tuple[PlannedCell, ...]
+    cells: list[PlannedCell]
     epochs: dict[str, int]
     journal: Journal
     clock: Callable[[], float] = time.monotonic
+    num_expected: int = 0
     is_stopping: bool = False
     num_done: int = 0
     num_trained: int = 0
     num_diverged: int = 0
+    num_pruned: int = 0
     num_restarts: int = 0
     running: dict[str, RunningTrial] = field(default_factory=dict[str, RunningTrial])
     failures: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
@@ -59,6 +63,18 @@ class Board:
             cell.cell.trial_key: max(0, self.epochs[cell.cell.arm] - cell.epochs)
             for cell in empty_cells(self.cells)
         }
+
+    def add(self, cells: Iterable[PlannedCell], epochs: dict[str, int]) -> None:
+        """Hear of cells that a search has proposed."""
+        with self._lock:
+            self.epochs |= epochs
+            for cell in cells:
+                self.cells.append(cell)
+                self._places.setdefault(cell.cell.trial_key, cell)
+                self.num_filled += cell.is_filled
+                if not cell.is_filled:
+                    left = max(0, self.epochs[cell.cell.arm] - cell.epochs)
+                    self._untrained.setdefault(cell.cell.trial_key, left)
 
     def started(self, trial_key: str) -> None:
         """A trial was handed out."""
@@ -97,8 +113,9 @@ class Board:
                 self.failures.append((cell.arm, cell.seed, reason))
             else:
                 self.num_done += 1
-                self.num_trained += trial is not None
+                self.num_trained += trial is not None and outcome.is_final
                 self.num_diverged += outcome is Outcome.DIVERGED
+                self.num_pruned += outcome is Outcome.PRUNED
             if outcome is Outcome.FINISHED and trial and trial.validation_error is not None:
                 found = (trial.validation_error, cell.arm, cell.seed)
                 self.best = min(self.best or found, found)
@@ -117,7 +134,7 @@ class Board:
     @property
     def num_cells(self) -> int:
         """All cells of the sweep."""
-        return len(self.cells)
+        return max(len(self.cells), self.num_expected)
 
     @property
     def elapsed_seconds(self) -> float:
@@ -132,7 +149,9 @@ class Board:
         if self._epochs_seen < _FEWEST_EPOCHS:
             return None
         per_epoch = (self.clock() - self._first_epoch_at) / (self._epochs_seen - 1)
-        return sum(self._untrained.values()) * per_epoch
+        mean = sum(self.epochs.values()) / max(1, len(self.epochs))
+        to_come = mean * (self.num_cells - len(self.cells))
+        return (sum(self._untrained.values()) + to_come) * per_epoch
 
 
 def empty_cells(cells: Iterable[PlannedCell]) -> list[PlannedCell]:

@@ -6,7 +6,7 @@ its layout, so that object storage can stand in for a shared disk later.
     lock                        one writer at a time, and its fence number
     checkpoint.safetensors      the last one: weights, optimiser, generators, the whole curve so far
     checkpoint.damaged          one that could not be read, set aside
-    outbox.jsonl                what the trial has told, append-only: start, epoch, failed
+    outbox.jsonl                what was told, append-only: start, epoch, failed, pruned
     log.txt                     what the trial printed, and the traceback if it raised
     predictions.safetensors     of a finished trial, as are the weights
     weights.safetensors
@@ -76,7 +76,7 @@ class OutboxLine(_Frozen):
         peak_memory_bytes: Of an epoch's attempt so far.
     """
 
-    type: Literal["start", "epoch", "failed"]
+    type: Literal["start", "epoch", "failed", "pruned"]
     time: int
     fence: int
     head: TrialHead | None = None
@@ -223,6 +223,17 @@ class CellFolder:
         time = now_milliseconds()
         line = OutboxLine(type="failed", time=time, fence=fence, head=head, reason=reason)
         self.append(line)
+
+    def tell_pruned(self, head: TrialHead, fence: int, reason: str) -> None:
+        """Tell that a search's scheduler stopped the trial; another sweep may go on with it."""
+        time = now_milliseconds()
+        line = OutboxLine(type="pruned", time=time, fence=fence, head=head, reason=reason)
+        self.append(line)
+
+    def is_told_pruned(self) -> bool:
+        """Return whether that is the last thing told."""
+        lines, _ = self.read_outbox()
+        return bool(lines) and lines[-1].type == "pruned"
 
     def failure_since(self, offset: int = 0) -> str | None:
         """Return why the last attempt told of after an offset failed, None if none did."""

@@ -7,20 +7,27 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from capsmodel.config import num_parameters
 from capsmodel.messages import explain
 from search_spaces.catalogue import named_sweep
+from search_spaces.search import Search
 from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import sweep_from_file
-from search_spaces.trial_key import trial_key
 from sweeps.errors import BadInput
+from sweeps.execution.arms import manifest_arm, manifest_cells
 from sweeps.execution.cells import TrialHead
-from sweeps.manifest import Manifest, ManifestArm, ManifestCell
+from sweeps.execution.search.declaration import manifest_search, refuse_impossible_points
+from sweeps.manifest import (
+    AblationTable,
+    ConfirmationTable,
+    Manifest,
+    ManifestCell,
+    SensitivityTable,
+)
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A sweep ready to be planned.
+    """A sweep ready to be planned. A search's holds what was proposed so far.
 
     Attributes:
         source: Text of the user's own file, None for a sweep of the package.
@@ -29,6 +36,7 @@ class Definition:
         fingerprints: Of the data, arm -> fingerprint.
     """
 
+    sweep: Sweep
     manifest: Manifest
     source: str | None
     folder: Path
@@ -59,6 +67,9 @@ class Changes:
         add_seeds: Besides those of the current manifest, or of the sweep where there is none.
         settings: Path -> value, applied to the base.
         epochs: Short for the stopping part's epochs.
+        trials: Proposals of a search.
+        sampler: Who makes them.
+        scheduler: Who stops the hopeless early.
     """
 
     name: str | None = None
@@ -66,6 +77,9 @@ class Changes:
     add_seeds: Sequence[int] | None = None
     settings: dict[str, Any] | None = None
     epochs: int | None = None
+    trials: int | None = None
+    sampler: str | None = None
+    scheduler: str | None = None
 
 
 def sweep_of(which: str | Path | Sweep) -> tuple[Sweep, str | None, Path]:
@@ -99,12 +113,17 @@ def define(which: str | Path | Sweep, changes: Changes, current_seeds: Sequence[
     Raises:
         BadInput: In one sentence, if a change or an arm cannot be.
     """
-    sweep, source, folder = sweep_of(which)
+    declared, source, folder = sweep_of(which)
     try:
-        sweep = sweep.changed(
-            _settings(changes), name=changes.name, seeds=_seeds(sweep, changes, current_seeds)
+        sweep = declared.changed(
+            _settings(changes),
+            name=changes.name,
+            seeds=_seeds(declared, changes, current_seeds),
+            trials=changes.trials,
+            sampler=changes.sampler,
+            scheduler=changes.scheduler,
         )
-        return _definition(sweep, source, folder)
+        return _definition(sweep, source, folder, _departures(declared, sweep, changes))
     except ValidationError as error:
         raise BadInput(explain(error)) from error
     except ValueError as error:
@@ -125,7 +144,7 @@ def _seeds(sweep: Sweep, changes: Changes, current: Sequence[int]) -> tuple[int,
         raise ValueError("No seed is given: give a list or ranges, such as 0,1,2 or 0-4.")
     if changes.seeds is not None and changes.add_seeds is not None:
         raise ValueError("--seeds replaces the list of seeds and --add-seeds extends it: give one.")
-    seeds = tuple(changes.seeds or sweep.seeds)
+    seeds = tuple(changes.seeds or seeds_of(sweep))
     if changes.add_seeds is None:
         return seeds
     if not changes.add_seeds:
@@ -134,30 +153,51 @@ def _seeds(sweep: Sweep, changes: Changes, current: Sequence[int]) -> tuple[int,
     return base + tuple(seed for seed in changes.add_seeds if seed not in base)
 
 
-def _definition(sweep: Sweep, source: str | None, folder: Path) -> Definition:
-    arms = sweep.arms()
-    manifest = Manifest(
-        sweep=sweep.name,
-        description=sweep.description,
-        baseline=sweep.plan.baseline,
-        arms=tuple(
-            ManifestArm(
-                name=arm.name,
-                config=arm.config.model_dump(mode="json"),
-                changes=arm.changes,
-                num_parameters=_num_parameters(arm.name, arm.config),
-            )
-            for arm in arms
-        ),
-        seeds=sweep.seeds,
-        cells=tuple(
-            ManifestCell(arm=arm.name, seed=seed, trial_key=trial_key(arm.config, seed))
-            for seed in sweep.seeds
-            for arm in arms
-        ),
-    )
+def seeds_of(sweep: Sweep) -> tuple[int, ...]:
+    """Return the seeds of every arm, or of every proposal of a search."""
+    return sweep.plan.seeds if isinstance(sweep.plan, Search) else sweep.seeds
+
+
+def _departures(declared: Sweep, sweep: Sweep, changes: Changes) -> dict[str, tuple[Any, Any]]:
+    """Return what differs from the sweep as declared: path -> declared, given."""
+    before, after = declared.base.model_dump(mode="json"), sweep.base.model_dump(mode="json")
+    pairs = {path: (_at(before, path), _at(after, path)) for path in _settings(changes)}
+    pairs["seeds"] = (list(seeds_of(declared)), list(seeds_of(sweep)))
+    if isinstance(declared.plan, Search) and isinstance(sweep.plan, Search):
+        first, second = declared.plan.model_dump(), sweep.plan.model_dump()
+        for name in ("trials", "sampler", "scheduler"):
+            pairs[name] = (first[name], second[name])
+    return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _at(config: Any, path: str) -> Any:
+    """Return what stands at a path, None where an earlier part of it chose otherwise."""
+    for name in path.split("."):
+        config = config.get(name) if isinstance(config, dict) else None
+    return config
+
+
+def _definition(
+    sweep: Sweep, source: str | None, folder: Path, departures: dict[str, tuple[Any, Any]]
+) -> Definition:
+    is_search = isinstance(sweep.plan, Search)
+    arms = () if isinstance(sweep.plan, Search) else sweep.arms()
+    if isinstance(sweep.plan, Search):
+        refuse_impossible_points(sweep)
+    fields = {
+        "sweep": sweep.name,
+        "description": sweep.description,
+        "baseline": "" if isinstance(sweep.plan, Search) else sweep.plan.baseline,
+        "arms": [manifest_arm(arm) for arm in arms],
+        "seeds": seeds_of(sweep),
+        "cells": [cell for seed in seeds_of(sweep) for cell in manifest_cells(arms, (seed,))],
+        "tables": [table.model_dump() for table in sweep.tables] or _default_tables(sweep),
+        "departures": departures,
+        "search": manifest_search(sweep) if is_search else None,
+    }
     return Definition(
-        manifest=manifest,
+        sweep=sweep,
+        manifest=Manifest.model_validate(fields),
         source=source,
         folder=folder,
         epochs={arm.name: arm.config.stopping.num_epochs for arm in arms},
@@ -165,11 +205,10 @@ def _definition(sweep: Sweep, source: str | None, folder: Path) -> Definition:
     )
 
 
-def _num_parameters(arm: str, config: Any) -> int:
-    try:
-        return num_parameters(config)
-    except ValueError as error:
-        raise ValueError(f"Arm '{arm}': {error}") from error
+def _default_tables(sweep: Sweep) -> list[Any]:
+    if not isinstance(sweep.plan, Search):
+        return [AblationTable()]
+    return [ConfirmationTable(), SensitivityTable()] if sweep.plan.confirm else [SensitivityTable()]
 
 
 def _refuse_loose_parts(sweep: Sweep) -> None:

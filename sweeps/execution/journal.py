@@ -26,16 +26,20 @@ class Launch:
 
 
 class Journal:
-    """The journal of one sweep, a SQLite file."""
+    """The journal of one sweep, a SQLite file.
+
+    Attributes:
+        database: The open file; a search keeps tables of its own in it.
+    """
 
     def __init__(self, journals: Path, sweep: str) -> None:
         journals.mkdir(parents=True, exist_ok=True)
-        self._database = open_sqlite(journals / f"{sweep}.db")
-        self._database.execute(
+        self.database = open_sqlite(journals / f"{sweep}.db")
+        self.database.execute(
             "create table if not exists launches (number integer primary key, started real not"
             " null, ended real, exit_code integer, num_cells integer not null)"
         )
-        self._database.execute(
+        self.database.execute(
             "create table if not exists events (launch integer not null, time real not null,"
             " trial_key text not null, event text not null, detail text not null)"
         )
@@ -43,39 +47,39 @@ class Journal:
 
     def open_launch(self, num_cells: int) -> None:
         """Note that a launch begins."""
-        cursor = self._database.execute(
+        cursor = self.database.execute(
             "insert into launches (started, num_cells) values (?, ?)", (time.time(), num_cells)
         )
         self._launch = cursor.lastrowid or 0
 
     def close_launch(self, exit_code: int) -> None:
         """Note how the launch ended."""
-        self._database.execute(
+        self.database.execute(
             "update launches set ended = ?, exit_code = ? where number = ?",
             (time.time(), exit_code, self._launch),
         )
 
     def note(self, trial_key: str, event: str, detail: str = "") -> None:
         """Note that something happened to a trial."""
-        self._database.execute(
+        self.database.execute(
             "insert into events values (?, ?, ?, ?, ?)",
             (self._launch, time.time(), trial_key, event, detail),
         )
 
     def launches(self) -> list[Launch]:
         """Return the launches, oldest first."""
-        rows = self._database.execute(
+        rows = self.database.execute(
             "select number, started, ended, exit_code, num_cells from launches order by number"
         )
         return [Launch(*row) for row in rows]
 
     def events(self, trial_key: str) -> list[tuple[str, str]]:
         """Return what happened to a trial over all launches, oldest first: event, detail."""
-        rows = self._database.execute(
+        rows = self.database.execute(
             "select event, detail from events where trial_key = ? order by rowid", (trial_key,)
         )
         return [(event, detail) for event, detail in rows]
 
     def close(self) -> None:
         """Close the file."""
-        self._database.close()
+        self.database.close()

@@ -1,10 +1,10 @@
 """A launch: fill in the empty cells of a sweep, record them, rebuild its table."""
 
-import threading
-from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from mlflow.exceptions import MlflowException
 
@@ -14,9 +14,10 @@ from sweeps.aggregation.report import Report, publish_report, write_report
 from sweeps.aggregation.store import RecordStore
 from sweeps.errors import BadInput, StoreUnreachable
 from sweeps.execution.board import Board, empty_cells
-from sweeps.execution.cell_queue import CellQueue
+from sweeps.execution.cell_queue import CellQueue, Listed
+from sweeps.execution.cell_queue import Plan as CellPlan
 from sweeps.execution.cells import CellFolder
-from sweeps.execution.files import FileLock
+from sweeps.execution.definition import Definition
 from sweeps.execution.fresh import put_aside
 from sweeps.execution.interruption import (
     end_after,
@@ -29,7 +30,7 @@ from sweeps.execution.journal import Journal
 from sweeps.execution.live import own_terminal, showing
 from sweeps.execution.options import LaunchOptions
 from sweeps.execution.parent import open_tracking, publish_manifest, settle_parent
-from sweeps.execution.planner import CellState, refuse_to_drop
+from sweeps.execution.planner import refuse_to_drop
 from sweeps.execution.provenance import git_revision, package_versions
 from sweeps.execution.ray_session import ray_session
 from sweeps.execution.recorder_client import RecorderClient
@@ -41,14 +42,18 @@ from sweeps.execution.scheduling import (
     num_concurrent,
     run_cells,
 )
+from sweeps.execution.search.account import SearchAccount
+from sweeps.execution.search.growing import GrowingLaunch
+from sweeps.execution.search.growth import num_expected
+from sweeps.execution.search.plan import SearchPlan
+from sweeps.execution.surroundings import kept_alive, make_folders, only_driver
 from sweeps.execution.survey import Plan, refuse_unwritable, survey
 from sweeps.execution.tracking import Tracking
 from sweeps.execution.trial import TrialOrder
-from sweeps.locations import Storage
+from sweeps.manifest import ManifestCell
 
 FINISH_SECONDS = 60.0
 INTERRUPTED_FINISH_SECONDS = 3.0
-_WATCH_SECONDS = 5.0
 
 
 def launch(which: str | Path | Sweep, options: LaunchOptions) -> SweepResult:
@@ -61,10 +66,10 @@ def launch(which: str | Path | Sweep, options: LaunchOptions) -> SweepResult:
         raise BadInput("A time limit needs Python's main thread: leave time_limit_seconds out.")
     refuse_unwritable(Path(options.reports), "report")
     plan = _survey(which, options)
-    if empty_cells(plan.cells) and options.address is None:
+    if plan.has_work and options.address is None:
         capacity_of(options.resources)  # refuses trials that do not fit this machine
-    _make_folders(plan.storage)
-    with _only_driver(plan), interruptible():
+    make_folders(plan.storage)
+    with only_driver(plan.name, plan.storage), interruptible():
         plan = _survey(which, options)  # again, now that no other driver changes it
         return _Launch(plan, options).run()
 
@@ -88,14 +93,15 @@ class _Launch:
     journal: Journal | None = None
     records: tuple[Tracking, str] | None = None
     report: Report | None = None
+    growth: GrowingLaunch | None = None
 
     def run(self) -> SweepResult:
         try:
-            if any(cell.state is not CellState.RECORDED for cell in self.plan.cells):
+            if self.plan.has_work or not all(cell.is_recorded for cell in self.plan.cells):
                 self._fill()
             else:
                 self._open_records()
-            is_complete = self.is_recorded and self._num_filled() == len(self.plan.cells)
+            is_complete = self.is_recorded and self._num_filled() == self._num_cells()
             self.exit_code = 0 if is_complete else 3
             self._write_report()
         except KeyboardInterrupt:
@@ -104,7 +110,7 @@ class _Launch:
             self._settle()
         return SweepResult(
             sweep=self.plan.name,
-            num_cells=len(self.plan.cells),
+            num_cells=self._num_cells(),
             num_filled=self._num_filled(),
             num_trained=self.num_trained,
             exit_code=self.exit_code,
@@ -121,7 +127,9 @@ class _Launch:
             with answering(plan.tracking_uri):
                 tracking = open_tracking(plan.tracking_uri, plan.storage)
                 if self.options.fresh:
-                    keys = [cell.cell.trial_key for cell in plan.cells]
+                    known = plan.current.cells if plan.current else ()
+                    cells = dict.fromkeys([*plan.definition.manifest.cells, *known])
+                    keys = [cell.trial_key for cell in cells]
                     put_aside(keys, plan.storage, tracking, plan.tracking_uri)
                 parent_id = publish_manifest(tracking, plan.definition.manifest)
         except PermissionError as error:
@@ -135,18 +143,26 @@ class _Launch:
     def _fill(self) -> None:
         """Train the empty cells while the recorder carries what they tell."""
         self.journal = Journal(self.plan.storage.journals, self.plan.name)
-        board = Board(self.plan.cells, self.plan.definition.epochs, self.journal)
+        board = Board(
+            list(self.plan.cells),
+            dict(self.plan.definition.epochs),
+            self.journal,
+            num_expected=num_expected(self.plan.definition),
+        )
         with ExitStack() as session:
             engine = session.enter_context(ExitStack())
-            scratch = self._start_engine(engine, board) if empty_cells(self.plan.cells) else None
-            self._queue_for_recorder(self._open_records())
+            scratch = self._start_engine(engine, board) if self.plan.has_work else None
+            parent_id = self._open_records()
+            self._queue_for_recorder(parent_id)
+            self.growth = GrowingLaunch(self.plan, board, parent_id)
             recorder = RecorderClient(self.plan.storage, self.plan.tracking_uri, self.plan.name)
             session.callback(recorder.stop)
             self.journal.open_launch(len(empty_cells(self.plan.cells)))
             wait = INTERRUPTED_FINISH_SECONDS
             try:
+                cells = self._plan_of_cells()
                 if scratch:
-                    self._train(board, recorder, scratch)
+                    self._train(CellQueue(cells, board), board, recorder, scratch)
                 wait = FINISH_SECONDS
             finally:
                 engine.close()
@@ -166,12 +182,29 @@ class _Launch:
         num_concurrent(self.options.resources)  # refuses trials that fit nowhere
         return scratch
 
-    def _train(self, board: Board, recorder: RecorderClient, scratch: Path) -> None:
+    def _plan_of_cells(self) -> CellPlan:
+        """Return which cells there are to train: all known now, or a search's as they come."""
+        assert self.journal is not None
+        assert self.growth is not None
+        definition = self.plan.definition
+        if definition.manifest.search is None:
+            return Listed(self._order(definition, one.cell) for one in empty_cells(self.plan.cells))
+        account = SearchAccount(self.journal, definition.manifest.search.definition)
+        if self.options.fresh:
+            account.forget()
+        elif self.plan.current:
+            account.adopt(self.plan.current)
+        store = RecordStore(self.plan.tracking_uri)
+        cells = self.plan.storage.cells
+        return SearchPlan(definition, account, cells, self._order, self.growth, store.record)
+
+    def _train(
+        self, queue: CellQueue, board: Board, recorder: RecorderClient, scratch: Path
+    ) -> None:
         if self.options.time_limit_seconds:
             end_after(self.options.time_limit_seconds)
         try:
-            with _kept_alive(recorder):
-                queue = CellQueue(self._orders(), board)
+            with kept_alive(recorder):
                 run_cells(queue, board, self.options.resources, scratch)
         except KeyboardInterrupt:
             board.is_stopping = True
@@ -202,24 +235,32 @@ class _Launch:
                 settle_parent(*self.records, self.exit_code)
 
     def _failed(self, arm: str, seed: int, reason: str) -> FailedTrial:
-        key = self.plan.definition.manifest.cell_keys()[arm, seed]
+        key = self._definition().manifest.cell_keys()[arm, seed]
         return FailedTrial(arm, seed, reason, CellFolder(self.plan.storage.cells, key).log)
 
-    def _orders(self) -> Iterator[TrialOrder]:
-        definition = self.plan.definition
-        machine = {
+    def _order(self, definition: Definition, cell: ManifestCell) -> TrialOrder:
+        head = definition.head(cell).model_copy(update=self._machine)
+        return TrialOrder(cells=str(self.plan.storage.cells), head=head)
+
+    @cached_property
+    def _machine(self) -> dict[str, Any]:
+        """What every trial is told of where it runs."""
+        return {
             "device": "cuda" if gpus_per_trial(self.options.resources) else "cpu",
             "threads": self.options.cpus_per_trial,
-            "git_revision": git_revision(definition.folder),
+            "git_revision": git_revision(self.plan.definition.folder),
             "versions": package_versions(),
         }
-        for planned in empty_cells(self.plan.cells):
-            head = definition.head(planned.cell).model_copy(update=machine)
-            yield TrialOrder(cells=str(self.plan.storage.cells), head=head)
+
+    def _definition(self) -> Definition:
+        return self.growth.definition if self.growth else self.plan.definition
+
+    def _num_cells(self) -> int:
+        return num_expected(self._definition())
 
     def _queue_for_recorder(self, parent_id: str) -> None:
         queue = RecorderQueue(self.plan.storage.journals, self.plan.tracking_uri)
-        missing = [cell for cell in self.plan.cells if cell.state is not CellState.RECORDED]
+        missing = [cell for cell in self.plan.cells if not cell.is_recorded]
         keys = [cell.cell.trial_key for cell in missing]
         carried = [key for key in keys if (queued := queue.cell(key)) and queued.is_closed]
         queue.forget(carried)  # noted as carried, but the store has lost them
@@ -227,47 +268,11 @@ class _Launch:
         queue.close()
 
     def _num_filled(self) -> int:
-        recorded = sum(cell.state is CellState.RECORDED for cell in self.plan.cells)
-        others = [cell for cell in self.plan.cells if cell.state is not CellState.RECORDED]
+        there = {one.cell.trial_key for one in self.plan.cells if one.is_recorded}
         cells = self.plan.storage.cells
-        return recorded + sum(CellFolder(cells, one.cell.trial_key).is_filled() for one in others)
-
-
-@contextmanager
-def _only_driver(plan: Plan) -> Generator[None]:
-    with FileLock(plan.storage.journals / f"{plan.name}.lock") as lock:
-        if not lock.acquire():
-            raise BadInput(
-                f"The sweep '{plan.name}' is being run already by another process over "
-                f"{plan.storage.root}: wait for it to end, or give this one a --name of its own."
-            )
-        yield
-
-
-def _make_folders(storage: Storage) -> None:
-    try:
-        for folder in (storage.cells, storage.journals, storage.artifacts, storage.logs):
-            folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(
-            f"The storage folder {storage.root} cannot be written to ({error.strerror}): choose "
-            f"another, --storage."
-        ) from error
-
-
-@contextmanager
-def _kept_alive(recorder: RecorderClient) -> Generator[None]:
-    """Start the recorder again whenever it dies."""
-    over = threading.Event()
-
-    def watch() -> None:
-        while not over.wait(_WATCH_SECONDS):
-            recorder.keep_alive()
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+        return sum(
+            cell.stopped is not None
+            or cell.trial_key in there
+            or CellFolder(cells, cell.trial_key).is_filled()
+            for cell in self._definition().manifest.cells
+        )

@@ -120,6 +120,8 @@ def summary(board: Board, title: str) -> str:
         parts.append(f"{len(board.failures)} failed")
     if board.num_diverged:
         parts.append(f"{board.num_diverged} diverged")
+    if board.num_pruned:
+        parts.append(f"{board.num_pruned} stopped early")
     if board.num_restarts:
         parts.append(f"{board.num_restarts} restarted")
     if board.best:

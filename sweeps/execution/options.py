@@ -22,9 +22,13 @@ class LaunchArguments(TypedDict, total=False):
         add_seeds: Besides those of the current manifest.
         epochs: Short for `settings={"stopping.epochs": epochs}`.
         settings: Path -> value, changes to the base of all arms.
+        trials: Proposals of a search.
+        sampler: Of a search, by its name.
+        scheduler: Of a search, by its kind.
         cpus_per_trial: Cores and threads a trial, 1 by default.
         gpus_per_trial: GPUs a trial; 1 by default where Ray sees one, else 0.
         max_concurrent: Trials at once at most; by default as many as fit.
+        keep_weights: "all", "best:K" or "none": what is kept when the sweep has ended.
         time_limit_seconds: Ends the launch as Ctrl-C does after this time.
         address: Of a running Ray cluster, "auto" for the one on this machine.
         fresh: Put the cells' folders and records aside and train all anew.
@@ -39,10 +43,14 @@ class LaunchArguments(TypedDict, total=False):
     add_seeds: Sequence[int] | None
     epochs: int | None
     settings: dict[str, Any] | None
+    trials: int | None
+    sampler: str | None
+    scheduler: str | None
     cpus_per_trial: int
     gpus_per_trial: float | None
     max_concurrent: int | None
     time_limit_seconds: float | None
+    keep_weights: str
     address: str | None
     fresh: bool
     replace: bool
@@ -61,10 +69,14 @@ class LaunchOptions(BaseModel):
     add_seeds: tuple[int, ...] | None = None
     epochs: int | None = None
     settings: dict[str, Any] | None = None
+    trials: Annotated[int, Field(ge=1)] | None = None
+    sampler: str | None = None
+    scheduler: str | None = None
     cpus_per_trial: Annotated[int, Field(ge=1)] = 1
     gpus_per_trial: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     max_concurrent: Annotated[int, Field(ge=1)] | None = None
     time_limit_seconds: Annotated[float, Field(gt=0, le=_LONGEST_SECONDS)] | None = None
+    keep_weights: str = "all"
     address: str | None = None
     fresh: bool = False
     replace: bool = False
@@ -82,7 +94,16 @@ class LaunchOptions(BaseModel):
     @property
     def changes(self) -> Changes:
         """What changes of the sweep."""
-        return Changes(self.name, self.seeds, self.add_seeds, self.settings, self.epochs)
+        return Changes(
+            name=self.name,
+            seeds=self.seeds,
+            add_seeds=self.add_seeds,
+            settings=self.settings,
+            epochs=self.epochs,
+            trials=self.trials,
+            sampler=self.sampler,
+            scheduler=self.scheduler,
+        )
 
     @property
     def resources(self) -> Resources:

@@ -27,15 +27,24 @@ def publish_manifest(tracking: Tracking, manifest: Manifest) -> str:
     the old one or the new one whole. Earlier ones stay.
     """
     parent_id = tracking.sweep_run(manifest.sweep, manifest.description)
-    text = manifest.model_dump_json(indent=1)
+    upload_manifest(tracking, parent_id, manifest_text(manifest))
+    tracking.client.update_run(parent_id, status=Outcome.RUNNING.run_status)
+    return parent_id
+
+
+def manifest_text(manifest: Manifest) -> str:
+    """Return a manifest as its artifact holds it."""
+    return manifest.model_dump_json(indent=1)
+
+
+def upload_manifest(tracking: Tracking, parent_id: str, text: str) -> None:
+    """Make a manifest the current one of a sweep's parent run, unless it is."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     run = tracking.client.get_run(parent_id)
     if run.data.tags.get(TAG_MANIFEST_HASH) != digest:
         tracking.client.log_text(parent_id, text, manifest_artifact(digest))
         tracking.client.set_tag(parent_id, TAG_MANIFEST_HASH, digest)
         tracking.client.log_text(parent_id, text, ARTIFACT_MANIFEST)  # for people
-    tracking.client.update_run(parent_id, status=Outcome.RUNNING.run_status)
-    return parent_id
 
 
 def settle_parent(tracking: Tracking, parent_id: str, exit_code: int) -> None:

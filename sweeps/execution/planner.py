@@ -10,10 +10,11 @@ from sweeps.records import Outcome, TrialRecord
 
 
 class CellState(StrEnum):
-    """Where a cell stands before a launch. The first two are filled."""
+    """Where a cell stands before a launch. The first three are filled."""
 
     RECORDED = "recorded"
     TO_RECORD = "to record"
+    STOPPED = "stopped early"
     NEW = "new"
     UNFINISHED = "unfinished"
     FAILED = "failed before"
@@ -48,7 +49,12 @@ class PlannedCell:
     @property
     def is_filled(self) -> bool:
         """Whether it need not be trained."""
-        return self.state in {CellState.RECORDED, CellState.TO_RECORD}
+        return self.is_recorded or self.state is CellState.TO_RECORD
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the tracking store has all there is of it."""
+        return self.state in {CellState.RECORDED, CellState.STOPPED}
 
 
 def plan_cells(
@@ -79,6 +85,10 @@ def _planned(
     cell: ManifestCell, folder: FolderState | None, record: TrialRecord | None
 ) -> PlannedCell:
     folder = folder or FolderState()
+    if cell.stopped:
+        is_told = record and (record.outcome.is_final or record.outcome is Outcome.PRUNED)
+        state = CellState.STOPPED if is_told else CellState.TO_RECORD
+        return PlannedCell(cell, state, cell.stopped.epoch)
     if record and record.outcome.is_final:
         return PlannedCell(cell, CellState.RECORDED, record.epochs, record.reason)
     if folder.outcome:
@@ -93,9 +103,19 @@ def _planned(
 
 
 def dropped_cells(current: Manifest | None, new: Manifest) -> list[ManifestCell]:
-    """Return the cells of the current manifest that are not in a new one."""
-    kept = set(new.cells)
-    return [cell for cell in current.cells if cell not in kept] if current else []
+    """Return the cells of the current manifest that are not in a new one.
+
+    What a search has confirmed does not count: a longer search may choose others.
+    """
+    if current is None:
+        return []
+    kept = {(cell.arm, cell.seed, cell.trial_key) for cell in new.cells}
+    return [
+        cell
+        for cell in current.cells
+        if (cell.arm, cell.seed, cell.trial_key) not in kept
+        and (current.search is None or cell.seed in current.seeds)
+    ]
 
 
 def refuse_to_drop(current: Manifest | None, new: Manifest, filled: Set[str] | None = None) -> None:
@@ -142,6 +162,8 @@ def _same_places(current: Manifest, new: Manifest) -> set[tuple[str, int]]:
 def _difference(current: Manifest, new: Manifest) -> str:
     arms = {arm.name: arm for arm in new.arms}
     found: list[str] = []
+    if current.search and new.search:
+        return _search_difference(current, new)
     if gone := [seed for seed in current.seeds if seed not in new.seeds]:
         found.append(f"the seeds {', '.join(map(str, gone))} are not in it")
     if gone := [arm.name for arm in current.arms if arm.name not in arms]:
@@ -153,6 +175,20 @@ def _difference(current: Manifest, new: Manifest) -> str:
     if changed:
         found.append("other settings: " + ", ".join(list(dict.fromkeys(changed))[:5]))
     return "; ".join(found) or "the code of its parts has changed"
+
+
+def _search_difference(current: Manifest, new: Manifest) -> str:
+    """Say what differs of two searches, in the words of their definitions."""
+    assert current.search is not None
+    assert new.search is not None
+    if current.search.definition == new.search.definition:
+        return f"it proposed {len(current.search.proposals)}, and {new.search.num_trials} are asked"
+    before, after = current.search.model_dump(), new.search.model_dump()
+    names = ("objective", "sampler", "scheduler", "dimensions")
+    found = [name for name in names if before[name] != after[name]]
+    found += ["seeds"] * (current.seeds != new.seeds)
+    words = {"dimensions": "space"}
+    return "another " + ", ".join(words.get(name, name) for name in found or ["base"])
 
 
 def _changed_paths(old: object, new: object, path: str = "") -> list[str]:

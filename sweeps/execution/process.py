@@ -73,7 +73,7 @@ def _take_first_step(config_text: str, source: str | None, device: str) -> None:
         images, labels = train.images[:_WARM_UP_IMAGES], train.labels[:_WARM_UP_IMAGES]
         optimiser = config.optimiser.build(tuple(network.parameters()))
         outputs = network(images, labels, stream(0, "warm-up"))
-        loss = config.loss.loss(outputs.lengths, labels, 0.0) + network.penalty(outputs, images)
+        loss = config.loss.judge(outputs, labels, 0.0) + network.penalty(outputs, images)
         loss.backward()
         optimiser.step()
         save({"loss": loss.detach()})

@@ -180,14 +180,15 @@ class Recorder:
         lines: list[OutboxLine],
         final: FinalRecord | None,
     ) -> None:
-        """Carry the last of the starts and failures told of."""
+        """Carry the last of the starts, failures and early stops told of."""
         states = [line for line in lines if line.type != "epoch"]
         if final or not states:
             return
-        if states[-1].type == "failed":
+        if states[-1].type in {"failed", "pruned"}:
             self._tracking.upload(run_id, folder.log)
             reason = {TAG_REASON: states[-1].reason, TAG_EPOCHS: str(folder.epochs_done())}
-            self._note(queued, run_id, Outcome.FAILED, states[-1].time, reason)
+            outcome = Outcome(states[-1].type)
+            self._note(queued, run_id, outcome, states[-1].time, reason)
         elif queued.outcome is not Outcome.RUNNING:
             self._note(queued, run_id, Outcome.RUNNING, states[-1].time, {TAG_REASON: ""})
 

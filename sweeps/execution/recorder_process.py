@@ -23,14 +23,16 @@ from sweeps.aggregation.connection import public
 from sweeps.aggregation.plain_text import one_line
 from sweeps.execution.cells import CellFolder
 from sweeps.execution.files import FileLock, is_locked
-from sweeps.execution.parent import settle_parent
+from sweeps.execution.parent import settle_parent, upload_manifest
 from sweeps.execution.recorder import Recorder
 from sweeps.execution.recorder_queue import RecorderQueue
+from sweeps.execution.search.manifest_file import manifest_file
 from sweeps.execution.tracking import Tracking
 from sweeps.locations import Storage
 
 POLL_SECONDS = 0.25
 RETRY_SECONDS = 1.0
+MANIFEST_SECONDS = 5.0  # between two manifests of a search that grows
 ORPHAN_SECONDS = 10.0  # that a recorder takes for the rest when its driver is gone
 INTERRUPTED_EXIT_CODE = 130
 TRACKING_URI_VARIABLE = "CAPSWEEP_RECORDER_TRACKING_URI"
@@ -57,6 +59,9 @@ class RecorderProcess:
         self._lock = FileLock(self._queue.lock_path)
         self._is_serving = False
         self._tracking: Tracking | None = None
+        self._manifest = manifest_file(storage.journals, sweep)
+        self._published = ""
+        self._published_at = 0.0
 
     def run(self) -> int:
         """Serve until the driver says to finish or is gone. Returns 0, or 3 with records left."""
@@ -76,6 +81,8 @@ class RecorderProcess:
 
     def _serve(self) -> bool:
         """Carry what is new: the driver's own sweep, then others' until the driver has a word."""
+        if time.monotonic() > self._published_at + MANIFEST_SECONDS:
+            self._publish_manifest()
         if self._is_first():
             recorder = self._recorder()
             recorder.drain(self._queue.open_cells(self._sweep))
@@ -92,7 +99,16 @@ class RecorderProcess:
         complaint = recorder.complaint
         recorder.settle_interrupted(self._is_over)  # of other sweeps too, so no word on this one
         _refuse(complaint)
+        self._publish_manifest()
         return not any(map(recorder.is_behind, self._queue.open_cells(self._sweep)))
+
+    def _publish_manifest(self) -> None:
+        """Make the manifest that a search's driver has handed over the current one."""
+        text = self._manifest.read_text(encoding="utf-8") if self._manifest.exists() else ""
+        if text != self._published and (parent := self._connected().find_sweep(self._sweep)):
+            upload_manifest(self._connected(), parent.info.run_id, text)
+            self._published = text
+        self._published_at = time.monotonic()
 
     def _settle_parent(self) -> bool:
         """Mark the sweep's parent run as interrupted, unless a driver lives to do it."""

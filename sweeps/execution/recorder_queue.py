@@ -65,16 +65,24 @@ class RecorderQueue:
         of now: the earlier one may be gone.
         """
         with whole(self._database):
-            self._database.executemany(
-                "insert into cells (trial_key, sweep, parent_id) values (?, ?, ?)"
-                " on conflict do update set parent_id = excluded.parent_id"
-                " where sweep = excluded.sweep",
-                [(key, sweep, parent_id) for key in trial_keys],
-            )
             self._database.execute("delete from wanted where sweep = ?", (sweep,))
-            self._database.executemany(
-                "insert into wanted values (?, ?)", [(key, sweep) for key in trial_keys]
-            )
+            self._insert(trial_keys, sweep, parent_id)
+
+    def add_more(self, trial_keys: Collection[str], sweep: str, parent_id: str) -> None:
+        """Ask for more of a sweep's cells to be served, besides those it has asked for."""
+        with whole(self._database):
+            self._insert(trial_keys, sweep, parent_id)
+
+    def _insert(self, trial_keys: Collection[str], sweep: str, parent_id: str) -> None:
+        self._database.executemany(
+            "insert into cells (trial_key, sweep, parent_id) values (?, ?, ?)"
+            " on conflict do update set parent_id = excluded.parent_id"
+            " where sweep = excluded.sweep",
+            [(key, sweep, parent_id) for key in trial_keys],
+        )
+        self._database.executemany(
+            "insert or ignore into wanted values (?, ?)", [(key, sweep) for key in trial_keys]
+        )
 
     def forget(self, trial_keys: Iterable[str]) -> None:
         """Drop what is known of cells, so that they are carried anew from the beginning."""

@@ -65,13 +65,14 @@ def run_cells(queue: CellQueue, events: Events, resources: Resources, scratch: P
     """Train every cell that a queue hands out. Returns when it has none left."""
     from ray import tune
 
-    from sweeps.execution.tune_hooks import CellSearcher, EventCallback
+    from sweeps.execution.tune_hooks import CellSearcher, EventCallback, VerdictScheduler
 
     gpus = gpus_per_trial(resources)
     tuner = tune.Tuner(
         tune.with_resources(train_cell, {"cpu": resources.cpus, "gpu": gpus}),
         tune_config=tune.TuneConfig(
             search_alg=CellSearcher(queue),
+            scheduler=VerdictScheduler(queue),
             num_samples=-1,
             max_concurrent_trials=num_concurrent(resources),
             reuse_actors=True,

@@ -20,6 +20,8 @@ from sweeps.execution.planner import (
     planned,
 )
 from sweeps.execution.scheduling import ONE_AT_A_TIME, Capacity
+from sweeps.execution.search.growth import is_growing
+from sweeps.execution.search.restore import restored
 from sweeps.locations import Storage, resolve_storage, resolve_tracking_uri
 from sweeps.manifest import Manifest, ManifestCell
 from sweeps.records import TrialRecord
@@ -51,6 +53,11 @@ class Plan:
         """The sweep's name."""
         return self.definition.manifest.sweep
 
+    @property
+    def has_work(self) -> bool:
+        """Whether anything is left to train: empty cells, or what a search has not proposed yet."""
+        return is_growing(self.definition) or not all(cell.is_filled for cell in self.cells)
+
 
 def survey(
     which: str | Path | Sweep, options: LaunchOptions, capacity: Capacity = ONE_AT_A_TIME
@@ -69,6 +76,8 @@ def survey(
     is_there = store.is_there()
     current = store.current_manifest(_name(options, sweep)) if is_there else None
     definition = define(which, options.changes, current.seeds if current else ())
+    if not options.fresh:
+        definition = restored(definition, storage.journals, current)
     keys = [cell.trial_key for cell in definition.manifest.cells]
     folders = {} if options.fresh else folder_states(storage, keys)
     records = {} if options.fresh or not is_there else store.records(keys)

@@ -1,4 +1,4 @@
-"""The two objects that Ray Tune calls: one asks for cells, one hears of epochs and errors.
+"""The objects that Ray Tune calls: they ask for cells, hear of epochs and errors, stop trials.
 
 They hold live objects of the driver, which Tune would pickle into its snapshots; so they leave all
 of it out of their state.
@@ -10,6 +10,7 @@ from typing import Any
 
 from ray import cloudpickle, tune
 from ray.exceptions import RayActorError, RayTaskError
+from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
 from sweeps.execution.cell_queue import CellQueue, Events, Next
@@ -24,12 +25,12 @@ class CellSearcher(Searcher):
         super().__init__(metric="epoch", mode="max")
         self._queue = queue
         self._live: dict[str, str] = {}
-        self._errored: list[str] = []
+        self._ended: list[str] = []
 
     def suggest(self, trial_id: str) -> Any:
         """Return a cell's order, None to be asked again, or Tune's word for the end."""
-        while self._errored:
-            self._queue.ended(self._errored.pop())
+        while self._ended:
+            self._queue.ended(self._ended.pop(0))
         order = self._queue.next()
         if order is Next.DONE:
             return Searcher.FINISHED
@@ -47,14 +48,12 @@ class CellSearcher(Searcher):
     ) -> None:
         """Give a cell back, however its trial ended; its folder tells.
 
-        After an error only when Tune asks again, as the callback hears of it later than this.
+        Only when Tune asks again: after an error the callback hears of it later than this, and a
+        trial that is stopped is told so later.
         """
-        del result
+        del result, error
         if key := self._live.pop(trial_id, None):
-            if error:
-                self._errored.append(key)
-            else:
-                self._queue.ended(key)
+            self._ended.append(key)
 
     def save(self, checkpoint_path: str) -> None:
         """Save nothing, though Tune wants a file: folders and journal are the truth."""
@@ -67,6 +66,27 @@ class CellSearcher(Searcher):
         return {"_metric": "epoch", "_mode": "max"}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "CellSearcher":
+        return self
+
+
+class VerdictScheduler(FIFOScheduler):
+    """Stops the trials that the queue's plan stops; in what order they start is the queue's."""
+
+    def __init__(self, queue: CellQueue) -> None:
+        super().__init__()
+        self._queue = queue
+
+    def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
+        """Let a trial go on after an epoch, or stop it there."""
+        if "trial_key" not in result:
+            return TrialScheduler.CONTINUE
+        is_stopped = self._queue.judge(result["trial_key"], result["epoch"], result)
+        return TrialScheduler.STOP if is_stopped else TrialScheduler.CONTINUE
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "VerdictScheduler":
         return self
 
 

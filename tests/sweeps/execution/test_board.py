@@ -43,7 +43,7 @@ class Scene:
         )
         self.journal = journal
         self.watch = Watch()
-        self.board = Board(planned, dict.fromkeys(arms, 10), journal, self.watch)
+        self.board = Board(list(planned), dict.fromkeys(arms, 10), journal, self.watch)
         self.keys = [cell.trial_key for cell in cells]
 
     def train(self, index: int, epochs: range) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.execution.cell_queue import MAX_RESTARTS, CellQueue, Next
+from sweeps.execution.cell_queue import MAX_RESTARTS, CellQueue, Listed, Next
 from sweeps.execution.cells import CellFolder
 from sweeps.execution.trial import TrialOrder
 from sweeps.records import Outcome
@@ -38,7 +38,7 @@ class Scene:
         self.cells = cells
         self.heard = Heard()
         orders = [TrialOrder(cells=str(cells), head=head(letter * 20)) for letter in letters]
-        self.queue = CellQueue(orders, self.heard)
+        self.queue = CellQueue(Listed(orders), self.heard)
 
     def folder(self, letter: str) -> CellFolder:
         folder = CellFolder(self.cells, letter * 20)

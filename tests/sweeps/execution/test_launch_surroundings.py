@@ -103,7 +103,7 @@ def test_scratch_of_a_killed_process_goes_and_of_a_living_one_stays(
 def test_a_pipe_that_nobody_reads_only_ends_the_show(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    board = Board((), {}, Journal(tmp_path, "example"))
+    board = Board([], {}, Journal(tmp_path, "example"))
     board.num_done = 1
     terminal = os.fdopen(writing, "w", buffering=1)
     with showing(board, "example", terminal):

@@ -1,0 +1,1 @@
+"""A search as a plan: what is proposed next, what is stopped early, what is confirmed."""
