@@ -1,9 +1,13 @@
 """How every figure looks, and how its bytes come to hang on its content alone."""
 
 import io
+import re
+import textwrap
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, cast
+
+from sweeps.aggregation.plain_text import one_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,3 +56,20 @@ def drawable(text: str) -> str:
 
     glyphs = get_font(findfont(FontProperties(family="DejaVu Sans"))).get_charmap()
     return "".join(character if ord(character) in glyphs else "?" for character in text)
+
+
+def setting_label(name: str, width: int, most_lines: int = 3) -> str:
+    """Return a setting's dotted name over a few lines, broken at its dots where they are.
+
+    A name that is too long loses its beginning: what a path ends in says most.
+    """
+    lines: list[str] = []
+    for step in re.findall(r"[^.]*\.?", drawable(one_line(name))):
+        for piece in textwrap.wrap(step, width) or [step]:
+            if lines and len(lines[-1]) + len(piece) <= width:
+                lines[-1] += piece
+            elif piece:
+                lines.append(piece)
+    if len(lines) > most_lines:
+        lines = [f"...{lines[-most_lines]}", *lines[len(lines) - most_lines + 1 :]]
+    return "\n".join(lines)

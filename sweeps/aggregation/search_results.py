@@ -8,7 +8,7 @@ from typing import Literal
 
 from sweeps.errors import BadInput
 from sweeps.manifest import Manifest, ManifestCell, ManifestSearch, Plain, Proposal
-from sweeps.records import Outcome, TrialRecord
+from sweeps.records import METRIC_VALIDATION_ERROR, Outcome, TrialRecord
 
 ProposalState = Literal["finished", "stopped", "diverged", "failed", "unfinished"]
 
@@ -55,6 +55,7 @@ class SearchResults:
     """All proposals of a search, in their order."""
 
     sweep: str
+    seeds: tuple[int, ...]
     search: ManifestSearch
     proposals: tuple[ProposalResult, ...]
 
@@ -72,6 +73,26 @@ class SearchResults:
     def count(self, state: ProposalState) -> int:
         """Return how many proposals are in a state."""
         return sum(one.state == state for one in self.proposals)
+
+    def shown_value(self, number: int) -> float:
+        """Return a finished proposal's objective as readers are shown it: errors in percent."""
+        value = value_of(self.proposals[number])
+        return 100 * value if self._is_error else value
+
+    @property
+    def unit_suffix(self) -> str:
+        """What a field that holds an objective as shown ends in."""
+        return "_percent" if self._is_error else ""
+
+    @property
+    def objective_text(self) -> str:
+        """What is to be small, in words."""
+        words = self.search.objective.replace("_", " ")
+        return f"{words} (%)" if self._is_error else words
+
+    @property
+    def _is_error(self) -> bool:
+        return self.search.objective == METRIC_VALIDATION_ERROR
 
     @property
     def num_repeats(self) -> int:
@@ -100,7 +121,7 @@ def search_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Se
         if cell.seed in manifest.seeds:  # not those of the confirmation
             cells[cell.arm].append(cell)
     found = [_result(one, cells[one.arm], records, search.objective) for one in search.proposals]
-    return SearchResults(manifest.sweep, search, tuple(_without_repeats(found)))
+    return SearchResults(manifest.sweep, manifest.seeds, search, tuple(_without_repeats(found)))
 
 
 def value_of(result: ProposalResult) -> float:
