@@ -1,6 +1,7 @@
 """Settings as a tree of all kinds that their parts can have, and places in it."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from capsmodel.messages import settings_of
@@ -10,6 +11,8 @@ from capsmodel.search_range import Choices, SearchRange, search_range
 Step = tuple[str, str | None]
 Place = tuple[Step, ...]
 Values = SearchRange | tuple[str, ...]
+
+_STEP = re.compile(r"([^.\[\]]+)(?:\[([^\]]*)\])?")  # a field, and its kind in brackets
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,55 @@ def path_of(place: Place) -> str:
     return ".".join(field for field, _ in place)
 
 
+def prefixes(path: str) -> list[str]:
+    """Return the paths of the parts that a path leads through, and the path itself."""
+    fields = path.split(".")
+    return [".".join(fields[:end]) for end in range(1, len(fields) + 1)]
+
+
 def is_at_or_below(path: str, part: str) -> bool:
     """Return whether a path is that of a part, or of something in it."""
     return path == part or path.startswith(part + ".")
+
+
+def is_named(place: Place, name: str) -> bool:
+    """Return whether a place is, or is below, what a path means, with kinds on it or without."""
+    steps = _STEP.findall(name)
+    return len(steps) <= len(place) and all(
+        field == wanted and kind_wanted in {"", kind}
+        for (field, kind), (wanted, kind_wanted) in zip(place, steps, strict=False)
+    )
+
+
+def named(
+    place: Place, choices: Mapping[Place, tuple[str, ...]]
+) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+    """Return a place's name, with the kinds that are chosen on its path, and these choices.
+
+    Args:
+        place: Of a setting.
+        choices: Place of a part -> the kinds it is chosen from; a single one is no choice.
+
+    Returns:
+        The name and its conditions, None where a kind on the path is not among those to choose.
+    """
+    name, conditions = "", ()
+    for end, (field, kind) in enumerate(place):
+        name = f"{name}.{field}" if name else field
+        kinds = choices.get((*place[:end], (field, None)), ())
+        if end == len(place) - 1 or not kinds or kind is None:
+            continue
+        if kind not in kinds:
+            return None
+        if len(kinds) > 1:
+            conditions = (*conditions, (name, kind))
+            name += f"[{kind}]"
+    return name, conditions
+
+
+def path_without_kinds(name: str) -> str:
+    """Return a path without the kinds on it."""
+    return ".".join(field for field, _ in _STEP.findall(name))
 
 
 def root_of(settings: Settings | type[Settings], at: str) -> Root:
@@ -136,25 +185,31 @@ def suitable(path: str, values: Values, kinds: tuple[str, ...]) -> Values:
     return tuple(map(str, given))
 
 
-def joined(settings: list[Setting], root: Root) -> list[Setting]:
-    """Return settings with those of a root as one kind of the choices that stand at its place."""
-    kind = root.place[-1][1] if root.place else None
-    choices = [s for s in settings if isinstance(s.values, tuple) and s.path == path_of(root.place)]
-    if kind is None or not choices:
-        return settings
+def with_kinds(settings: Sequence[Setting], roots: Sequence[Root]) -> list[Setting]:
+    """Return settings in which each choice of a part has the kinds of the roots at its path too."""
     found: list[Setting] = []
-    for setting in settings:
-        if setting in choices and isinstance(setting.values, tuple):
-            kinds = tuple(dict.fromkeys((*setting.values, kind)))
-            found.append(replace(setting, values=kinds))
-        elif setting.place[: len(root.place)] == root.place:
-            below = setting.place[len(root.place) :]
-            found += [
-                replace(setting, place=(*choice.place[:-1], root.place[-1], *below))
-                for choice in choices
-            ]
-        else:
-            found.append(setting)
+    for one in settings:
+        values = one.values
+        if isinstance(values, tuple):
+            at = [root for root in roots if path_of(root.place) == one.path]
+            kinds = (kind for root in at if (kind := root.place[-1][1]) is not None)
+            values = tuple(dict.fromkeys((*values, *kinds)))
+        found.append(replace(one, values=values))
+    return found
+
+
+def hung(
+    settings: Sequence[Setting], roots: Sequence[Root], among: Sequence[Setting]
+) -> list[Setting]:
+    """Return settings with those of each root below the choices, among others, at its path."""
+    found: list[Setting] = []
+    for one in settings:
+        root = next((root for root in roots if one.place[: len(root.place)] == root.place), None)
+        path = path_of(root.place) if root else ""
+        choices = [s.place for s in among if isinstance(s.values, tuple) and s.path == path]
+        found += [
+            replace(one, place=(*choice[:-1], *one.place[len(choice) - 1 :])) for choice in choices
+        ] or [one]
     return found
 
 

@@ -22,14 +22,17 @@ from search_spaces.settings_tree import (
     Root,
     Setting,
     Values,
-    is_at_or_below,
-    joined,
+    hung,
+    is_named,
+    named,
     names_near,
-    path_of,
+    path_without_kinds,
     places,
+    prefixes,
     root_of,
     searched,
     suitable,
+    with_kinds,
 )
 
 
@@ -63,13 +66,14 @@ class Space:
         """Return the space of some settings, and of the choices that bring them along.
 
         Args:
-            paths: Of settings, or of parts with all that is below them.
+            paths: Of settings, or of parts with all that is below them. A name with the kinds on
+                its path stands for the setting of these kinds alone: `loss[spread].schedule`.
 
         Raises:
             ValueError: If nothing at or below a path varies.
         """
         self._refuse_unknown(paths)
-        kept = [setting for setting in self.settings if _is_any(setting.path, paths)]
+        kept = [setting for setting in self.settings if _is_any(setting.place, paths)]
         above = {
             (*setting.place[:end], (setting.place[end][0], None))
             for setting in kept
@@ -78,22 +82,26 @@ class Space:
         return replace(self, settings=tuple(s for s in self.settings if s.place in above))
 
     def without(self, *paths: str) -> "Space":
-        """Return the space without some settings, or parts with all that is below them.
+        """Return the space without some settings.
+
+        Args:
+            paths: As `only` takes them.
 
         Raises:
             ValueError: If nothing at or below a path varies.
         """
         self._refuse_unknown(paths)
-        kept = tuple(setting for setting in self.settings if not _is_any(setting.path, paths))
+        kept = tuple(setting for setting in self.settings if not _is_any(setting.place, paths))
         return replace(self, settings=kept)
 
     def varied(self, values: Mapping[str, Values]) -> "Space":
         """Return the space with other values for some settings, which may be new to it.
 
         Args:
-            values: Path -> range, or the kinds of a part: `{"model.routing": ("dynamic",)}`. A
-                single kind is no choice: its settings are always there, and the base must have
-                it. A setting that several kinds have gets the values in each.
+            values: Path, as `only` takes it -> range, or the kinds of a part:
+                `{"model.routing": ("dynamic",)}`. A single kind is no choice: its settings are
+                always there, and the base must have it. A setting that several kinds have gets
+                the values in each.
 
         Raises:
             ValueError: If a path leads nowhere, or values do not suit what is there.
@@ -102,10 +110,11 @@ class Space:
         for path in sorted(values, key=lambda path: path.count(".")):
             changed = {one.place: one for one in self._placed(path, values[path])}
             old = tuple(changed.pop(setting.place, setting) for setting in space.settings)
-            space = replace(space, settings=(*old, *changed.values()))
+            settings = (*old, *changed.values())
+            space = replace(space, settings=tuple(hung(settings, space.roots, settings)))
         for path, given in values.items():
             is_fixed = isinstance(given, tuple) and len(given) == 1
-            if not is_fixed and path not in {one.path for one in space.dimensions}:
+            if not is_fixed and not space._shows(path):
                 raise ValueError(
                     f"'{path}' has no effect: the space does not choose a kind that has it."
                 )
@@ -117,25 +126,25 @@ class Space:
         Raises:
             ValueError: If both vary a setting.
         """
-        settings, roots = list(self.settings + other.settings), self.roots + other.roots
-        for root in roots:
-            settings = joined(settings, root)
+        mine = with_kinds(self.settings, other.roots)
+        theirs = with_kinds(other.settings, self.roots)
+        settings = (*hung(mine, self.roots, theirs), *hung(theirs, other.roots, mine))
         seen: set[Place] = set()
         for setting in settings:
             if setting.place in seen:
                 raise ValueError(f"Both spaces vary '{setting.path}': leave it out of one of them.")
             seen.add(setting.place)
-        return Space(tuple(settings), roots)
+        return Space(settings, self.roots + other.roots)
 
     @cached_property
     def dimensions(self) -> tuple[Dimension, ...]:
         """All that varies, each choice before what it brings along."""
         drawn = [one for one in map(self._dimension, self.settings) if one is not None]
-        named = {one.name: one for one in reversed(drawn)}
+        first = {one.name: one for one in reversed(drawn)}
         found: dict[str, Dimension] = {}
         for one in drawn:
             for name in (*(name for name, _ in one.conditions), one.name):
-                found.setdefault(name, named[name])
+                found.setdefault(name, first[name])
         return tuple(found.values())
 
     @property
@@ -222,43 +231,32 @@ class Space:
                 "Space.of(TrainingConfig).only('optimiser.learning_rate')."
             )
         for params in points.extremes(self.dimensions):
+            changes = self.changes(params)
+            kinds = {s.path for s in self.settings if isinstance(s.values, tuple)}
+            chosen = {path: value for path, value in changes.items() if path in kinds}
             try:
-                config = self.config(base, params, parts)
+                with_kinds_alone = applied(base, chosen, parts)
+                self._refuse_other_kinds(with_kinds_alone, params)
+                applied(base, changes, parts)
             except ValueError as error:
                 raise ValueError(f"The space proposes what cannot be: {error}") from error
-            self._refuse_other_kinds(config, params)
 
     def _refuse_other_kinds(self, config: TrainingConfig, params: Mapping[str, Plain]) -> None:
         for setting in self.settings:
-            match setting.values, self._located(setting.place):
+            match setting.values, named(setting.place, self._choices):
                 case (str(wanted),), (_, conditions):
                     kind = kind_at(config, setting.path)
                     is_there = all(params.get(name) == value for name, value in conditions)
                     if is_there and kind != wanted:
                         raise ValueError(
-                            f"The space is for '{setting.path}' of the kind '{wanted}', but the "
-                            f"base has '{kind}': change one of them."
+                            f"It is for '{setting.path}' of the kind '{wanted}', but the base has "
+                            f"'{kind}': change one of them."
                         )
                 case _:
                     continue
 
-    def _located(self, place: Place) -> tuple[str, tuple[tuple[str, str], ...]] | None:
-        """Return the name and the conditions of a place, None where its kinds are not chosen."""
-        name, conditions = "", ()
-        for end, (field, kind) in enumerate(place):
-            name = f"{name}.{field}" if name else field
-            kinds = self._choices.get((*place[:end], (field, None)), ())
-            if end == len(place) - 1 or not kinds or kind is None:
-                continue
-            if kind not in kinds:
-                return None
-            if len(kinds) > 1:
-                conditions = (*conditions, (name, kind))
-                name += f"[{kind}]"
-        return name, conditions
-
     def _dimension(self, setting: Setting) -> Dimension | None:
-        found = self._located(setting.place)
+        found = named(setting.place, self._choices)
         values = setting.values
         if found is None or (isinstance(values, tuple) and len(values) == 1):
             return None
@@ -271,23 +269,29 @@ class Space:
 
     def _placed(self, path: str, values: Values) -> Iterator[Setting]:
         """Yield a setting at each place that a path leads to."""
-        found = {place: kinds for root in self.roots for place, kinds in places(root, path)}
+        bare = path_without_kinds(path)
+        found = {
+            place: kinds
+            for root in self.roots
+            for place, kinds in places(root, bare)
+            if is_named(place, path)
+        }
         if not found:
-            near = [name for root in self.roots for name in names_near(root, path)]
+            near = [name for root in self.roots for name in names_near(root, bare)]
             raise ValueError(unknown("setting", path, dict.fromkeys(near)))
         for place, kinds in found.items():
             yield Setting(place, suitable(path, values, kinds))
 
-    def _refuse_unknown(self, paths: Sequence[str]) -> None:
-        known = dict.fromkeys(
-            path_of(setting.place[:end])
-            for setting in self.settings
-            for end in range(1, len(setting.place) + 1)
-        )
-        for path in paths:
-            if path not in known:
-                raise ValueError(unknown("setting of the space", path, known))
+    def _shows(self, path: str) -> bool:
+        return any(is_named(s.place, path) and self._dimension(s) for s in self.settings)
+
+    def _refuse_unknown(self, parts: Sequence[str]) -> None:
+        for part in parts:
+            if not any(is_named(setting.place, part) for setting in self.settings):
+                known = [path for one in self.dimensions for path in prefixes(one.path)]
+                known += [one.name for one in self.dimensions]
+                raise ValueError(unknown("setting of the space", part, dict.fromkeys(known)))
 
 
-def _is_any(path: str, parts: Sequence[str]) -> bool:
-    return any(is_at_or_below(path, part) for part in parts)
+def _is_any(place: Place, parts: Sequence[str]) -> bool:
+    return any(is_named(place, part) for part in parts)

@@ -1,8 +1,9 @@
 """The trial key holds all that decides a trial's result, and nothing else.
 
-The golden file pins the key of every arm and seed of every named sweep: a changed key would train
-what is there already anew, or take a record for what it is not. Where a change is meant, raise the
-`protocol_version` of the part, and write the file again from the repository's root:
+The golden file pins the key of every arm and seed of every named design, and of two proposals of
+every named search: a changed key would train what is there already anew, or take a record for what
+it is not. Where a change is meant, raise the `protocol_version` of the part, and write the file
+again from the repository's root:
 
     python -c "from tests.search_spaces.test_trial_key import write_golden; write_golden()"
 """
@@ -22,7 +23,7 @@ from pydantic import Field
 from capsmodel import OneOf, Part, TrainingConfig
 from capsmodel.data import Digits
 from capsmodel.losses import LOSSES, CrossEntropy, Loss, MarginLoss
-from capsmodel.models import CapsNet, Model
+from capsmodel.models import CapsNet, ConvNet, Model
 from capsmodel.optimisers import Adam
 from capsmodel.overrides import with_settings
 from capsmodel.parts import Settings
@@ -30,6 +31,8 @@ from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
 from capsmodel.routing import ROUTINGS, DynamicRouting, RandomRouting, Routing, UniformRouting
 from capsmodel.stopping import FixedEpochs
 from search_spaces.catalogue import named_sweep, named_sweeps
+from search_spaces.design import Arm, ListedArms
+from search_spaces.sweep import Sweep
 from search_spaces.trial_key import differences, identity, trial_key
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "trial_keys.json"
@@ -41,10 +44,24 @@ def named_keys() -> dict[str, dict[str, dict[str, str]]]:
     for entry in named_sweeps():
         sweep = named_sweep(entry.name)
         found[entry.name] = {
-            arm.name: {str(seed): trial_key(arm.config, seed) for seed in sweep.seeds}
-            for arm in sweep.arms()
+            arm.name: {str(seed): trial_key(arm.config, seed) for seed in seeds_of(sweep)}
+            for arm in arms_of(sweep)
         }
     return found
+
+
+def seeds_of(sweep: Sweep) -> tuple[int, ...]:
+    """Return the seeds of every arm."""
+    return sweep.seeds if isinstance(sweep.plan, ListedArms) else sweep.plan.seeds
+
+
+def arms_of(sweep: Sweep) -> tuple[Arm, ...]:
+    """Return the arms of a design, and two corners of a search's space, which are exact numbers."""
+    if isinstance(sweep.plan, ListedArms):
+        return sweep.arms()
+    space = sweep.plan.space
+    drawn = {f"at {unit}": space.at([unit] * len(space.dimensions)) for unit in (0, 1)}
+    return tuple(sweep.proposed(name, params) for name, params in drawn.items())
 
 
 def write_golden() -> None:
@@ -91,10 +108,14 @@ class LaterCapsNet(CapsNet):
     routing: Annotated[Routing, OneOf(LATER_ROUTINGS)] = LaterDynamic()
 
 
+class LaterConvNet(ConvNet):
+    bias: bool = False
+
+
 class LaterConfig(TrainingConfig):
     precision: Literal["float32", "bfloat16"] = "float32"
     schedule: Annotated[Part, OneOf((NewPart,))] = Field(default_factory=NewPart)
-    model: Annotated[Model, OneOf((LaterCapsNet,))] = LaterCapsNet()
+    model: Annotated[Model, OneOf((LaterCapsNet, LaterConvNet))] = LaterCapsNet()
 
 
 def later(config: TrainingConfig) -> LaterConfig:
@@ -104,7 +125,7 @@ def later(config: TrainingConfig) -> LaterConfig:
 @pytest.mark.parametrize("entry", named_sweeps(), ids=lambda entry: entry.name)
 def test_a_new_setting_or_part_leaves_every_old_key_as_it_was(entry: Any) -> None:
     sweep = named_sweep(entry.name)
-    for arm in sweep.arms():
+    for arm in arms_of(sweep):
         assert later(arm.config).model.model_dump()["bias"] is False
         assert trial_key(later(arm.config), 0) == trial_key(arm.config, 0)
 
