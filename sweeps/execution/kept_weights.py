@@ -9,11 +9,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlflow.entities import Run
+from mlflow.entities import FileInfo, Run
 from mlflow.exceptions import MlflowException
 from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
-from sweeps.aggregation.connection import answering
+from sweeps.aggregation.connection import answering, public
 from sweeps.aggregation.plain_text import one_line
 from sweeps.aggregation.ranking import ranking
 from sweeps.aggregation.store import RecordStore
@@ -51,6 +51,13 @@ class WeightsDeleted:
     num_trials: int = 0
     freed_bytes: int = 0
     complaint: str = ""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What to tell of it, nothing where there was nothing to delete."""
+        freed = f"{self.freed_bytes / 2**20:,.1f} MiB are free."
+        told = f"The weights of {self.num_trials} trials were not kept: {freed}"
+        return tuple(filter(None, (told if self.num_trials else "", self.complaint)))
 
 
 def weights_to_keep(words: str) -> WeightsToKeep:
@@ -144,22 +151,28 @@ def _held_by_others(sweep: str, store: RecordStore) -> set[str]:
 
 
 def _delete_artifact(run: Run, tracking: Tracking, uri: str) -> tuple[int, str]:
-    """Delete the weights of a record.
+    """Delete the weights of a record, and look whether they are gone.
 
     Returns:
-        The bytes that were freed, and why none were, "" where there is nothing to say.
+        The bytes that were freed, and why they were not, "" where there is nothing to say.
     """
-    listed = tracking.client.list_artifacts(run.info.run_id)
-    found = next((file for file in listed if file.path == ARTIFACT_WEIGHTS), None)
-    if found is None or found.is_dir:
+    found = _recorded_weights(run, tracking)
+    if found is None:
         return 0, ""
+    reason = "they are still there after it was asked to"
     try:
         repository = get_artifact_repository(run.info.artifact_uri or "", tracking_uri=uri)
         repository.delete_artifacts(ARTIFACT_WEIGHTS)
     except (MlflowException, NotImplementedError, OSError) as error:
-        reason = one_line(str(error))[:200] or type(error).__name__
-        return 0, f"The tracking store cannot delete weights, so its copies are kept: {reason}"
-    return found.file_size or 0, ""
+        reason = one_line(public(str(error)))[:200] or type(error).__name__
+    if _recorded_weights(run, tracking) is None:
+        return found.file_size or 0, ""
+    return 0, f"The tracking store does not delete weights, so its copies stay: {reason}."
+
+
+def _recorded_weights(run: Run, tracking: Tracking) -> FileInfo | None:
+    listed = tracking.client.list_artifacts(run.info.run_id)
+    return next((f for f in listed if f.path == ARTIFACT_WEIGHTS and not f.is_dir), None)
 
 
 def _delete_file(path: Path) -> int:
