@@ -15,6 +15,7 @@ nohup setsid mlflow server --host 127.0.0.1 --port "$PORT" --workers 2 \
   </dev/null >"$LOG" 2>&1 &
 for _ in $(seq 120); do
   answers && exit 0
+  kill -0 $! 2>/dev/null || break
   sleep 1
 done
 echo "MLflow did not start:"

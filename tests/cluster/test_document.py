@@ -1,0 +1,68 @@
+"""docs/cluster.md speaks of commands and options that there are."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from sweeps.cli import app
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+CONSOLE = "\n".join(re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL)).replace("\\\n", " ")
+
+
+def expect_known(command: Any, line: str) -> None:
+    """Check that a command exists and has the options that a line gives it.
+
+    Args:
+        command: The program: click's group, or typer's, which is a class of its own.
+        line: What follows the program's name.
+    """
+    words = line.partition(" -- ")[0].split()
+    for word in words:
+        if not hasattr(command, "commands"):
+            break
+        assert word in command.commands, f"{line}: there is no {word}"
+        command = command.commands[word]
+    known = {name for parameter in command.params for name in parameter.opts}
+    given = {word.partition("=")[0] for word in words if word.startswith("--")}
+    assert given <= known, f"{line}: unknown {sorted(given - known)}"
+
+
+def lines_of(program: str) -> list[str]:
+    """Return what follows a program's name, wherever a console block calls it."""
+    ends = r"(?=['\"#)]|&&|$)"
+    return re.findall(rf"(?<![/\w.-]){program} ([a-z].*?)\s*{ends}", CONSOLE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", lines_of("capsweep"))
+def test_capsweep_has_the_commands_and_options(line: str) -> None:
+    expect_known(typer.main.get_command(app), line)
+
+
+@pytest.mark.parametrize("line", lines_of("ray"))
+def test_ray_has_the_commands_and_options(line: str) -> None:
+    from ray.scripts.scripts import cli
+
+    expect_known(cli, line)
+
+
+def test_there_are_commands_of_both_programs() -> None:
+    assert {line.split()[0] for line in lines_of("capsweep")} >= {"run", "status", "best", "report"}
+    assert {line.split()[0] for line in lines_of("ray")} >= {"up", "down", "job", "start", "exec"}
+
+
+def test_the_policy_is_json_and_allows_no_more_than_ec2() -> None:
+    (policy,) = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
+    (statement,) = json.loads(policy)["Statement"]
+    assert all(action.startswith("ec2:") for action in statement["Action"])
+
+
+def test_files_that_are_spoken_of_are_there() -> None:
+    for name in ("deploy/prepare_node.sh", "deploy/start_mlflow.sh", "cluster.yaml"):
+        assert f"`{name}`" in TEXT or f"bash {name}" in TEXT
+        assert (ROOT / name).exists()

@@ -1,0 +1,76 @@
+"""MLflow's server on the head: started once, and left alone by whoever starts it again."""
+
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Generator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.end_to_end.command import clean_environment
+from tests.end_to_end.tracking_server import free_port
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = Path(__file__).parents[2] / "deploy" / "start_mlflow.sh"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Generator[dict[str, str]]:
+    programs = Path(sys.executable).parent
+    made = clean_environment() | {
+        "HOME": str(tmp_path),  # also what marks the server's processes as ours
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "MLFLOW_PORT": str(free_port()),
+        "MLFLOW_DATABASE": f"sqlite:///{tmp_path}/on/share/mlflow.db",
+        "MLFLOW_ARTIFACTS": f"{tmp_path}/on/share/artifacts",
+    }
+    yield made
+    for process in servers(made):
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+def test_a_second_start_leaves_the_server_alone_and_the_database_is_where_it_was_asked_for(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    start(environment)
+    (first,) = (one.pid for one in servers(environment) if "server" in one.cmdline())
+    assert (tmp_path / "on" / "share" / "mlflow.db").exists()
+    start(environment)
+    assert [one.pid for one in servers(environment) if "server" in one.cmdline()] == [first]
+    address = f"http://127.0.0.1:{environment['MLFLOW_PORT']}/health"
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        assert answer.status == 200
+
+
+def test_a_server_that_cannot_start_is_an_error_with_its_words(
+    environment: dict[str, str],
+) -> None:
+    environment["MLFLOW_DATABASE"] = "nonsense://database"
+    ended = subprocess.run(
+        ["bash", SCRIPT], env=environment, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert ended.returncode == 1
+    assert "MLflow did not start" in ended.stdout
+    assert "nonsense" in ended.stdout
+
+
+def start(environment: dict[str, str]) -> None:
+    """Run the script, whose end the server has to outlive."""
+    ended = subprocess.run(["bash", SCRIPT], env=environment, timeout=200, check=False)
+    assert ended.returncode == 0
+
+
+def servers(environment: dict[str, str]) -> list[psutil.Process]:
+    """Return the processes that were started in an environment."""
+    found: list[psutil.Process] = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("MLFLOW_PORT") == environment["MLFLOW_PORT"]:
+                found.append(process)
+    return found
