@@ -1,0 +1,129 @@
+"""A search is refused in one sentence before anything runs, if it cannot be."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from capsmodel import TrainingConfig
+from capsmodel.messages import explain
+from capsmodel.search_range import Choices
+from search_spaces import Asha, Confirm, Median, NoScheduler, Search, Space
+
+CONDITIONAL = Space.of(TrainingConfig).only("loss", "batch_size")
+RATE = Space.of(TrainingConfig).only("optimiser.learning_rate", "batch_size")
+SIZES = RATE.varied({"optimiser.learning_rate": Choices(1e-3, 1e-2)})
+
+
+def search(**changes: Any) -> Search:
+    return Search(**({"space": RATE, "trials": 8} | changes))
+
+
+def refusal(**changes: Any) -> str:
+    with pytest.raises(ValidationError) as caught:
+        search(**changes)
+    sentence = explain(caught.value)
+    assert "\n" not in sentence
+    return sentence
+
+
+def test_a_space_and_the_number_of_trials_are_enough() -> None:
+    found = search()
+    assert (found.sampler, found.objective, found.seeds) == ("tpe", "validation_error", (0,))
+    assert (found.scheduler, found.confirm, found.num_startup) == (NoScheduler(), Confirm(), 10)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "expected"), [("asha", Asha()), ("median", Median()), (Asha(grace=0.5),) * 2]
+)
+def test_a_scheduler_may_be_given_by_its_kind(scheduler: Any, expected: Any) -> None:
+    assert search(scheduler=scheduler).scheduler == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"sampler": "tpee"},
+            "Unknown sampler 'tpee'. Did you mean 'tpe'? Known: tpe, random, gp, grid, qmc.",
+        ),
+        (
+            {"scheduler": "ahsa"},
+            "Unknown scheduler 'ahsa'. Did you mean 'asha'? Known: none, asha, median.",
+        ),
+        (
+            {"objective": "test_error"},
+            "The objective is test_error, but selection never sees the test split: choose "
+            "validation_error or validation_loss.",
+        ),
+        (
+            {"objective": "validation_eror"},
+            "Unknown objective of a search 'validation_eror'. Did you mean 'validation_error'? "
+            "Known: validation_error, validation_loss.",
+        ),
+        ({"trials": 0}, "trials must be an integer at least 1, got 0."),
+        ({"seeds": (1, 1)}, "A seed is listed twice: 1, 1."),
+        (
+            {"space": CONDITIONAL, "sampler": "gp"},
+            "The sampler gp cannot propose settings that are not always there, such as "
+            "'loss[margin].positive_margin': choose tpe, random, grid, qmc, or leave them out of "
+            "the space.",
+        ),
+        (
+            {"sampler": "grid"},
+            "The sampler grid needs values that can be counted, but 'optimiser.learning_rate' is "
+            "a range without steps: give it Choices, or choose tpe, random, gp, qmc.",
+        ),
+        (
+            {"space": SIZES, "sampler": "grid", "trials": 9},
+            "The grid has 8 points, fewer than the 9 trials: have at most 8.",
+        ),
+        (
+            {"trials": 3},
+            "The best 3 of 3 trials cannot be confirmed, as some must be left to be better than: "
+            "have at least 4 trials, or set confirm=None.",
+        ),
+        (
+            {"seeds": (0, 103)},
+            "The seed 103 is one of the search and of its confirmation, which is to be on fresh "
+            "ones: take others for one of them.",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(changes: dict[str, Any], sentence: str) -> None:
+    assert refusal(**changes) == sentence
+
+
+def test_what_is_no_space_is_refused() -> None:
+    assert refusal(space=3).startswith("space")
+
+
+def test_a_sampler_gets_the_space_that_it_can_do() -> None:
+    assert search(sampler="gp")
+    assert search(space=SIZES, sampler="grid")
+    for sampler in ("tpe", "random", "qmc"):
+        assert search(space=CONDITIONAL, sampler=sampler)
+
+
+def test_without_confirmation_one_trial_is_enough() -> None:
+    assert search(trials=1, confirm=None)
+
+
+def test_seeds_of_a_confirmation_are_each_listed_once() -> None:
+    with pytest.raises(ValidationError, match="A seed is listed twice: 7, 7"):
+        Confirm(seeds=(7, 7))
+    with pytest.raises(ValidationError, match="at least 1"):
+        Confirm(seeds=())
+
+
+def test_a_changed_search_is_held_against_the_same_rules() -> None:
+    assert search().changed(trials=5, sampler=None).trials == 5
+    with pytest.raises(ValidationError, match="The best 3 of 2 trials"):
+        search().changed(trials=2)
+
+
+def test_a_scheduler_of_the_same_kind_keeps_its_settings() -> None:
+    own = search(scheduler=Asha(grace=0.5))
+    assert own.changed(scheduler="asha") == own
+    assert own.changed(scheduler="median").scheduler == Median()
+    assert own.changed(scheduler=Asha()).scheduler == Asha()
