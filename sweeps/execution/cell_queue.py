@@ -135,9 +135,7 @@ class CellQueue:
         elif reason := folder.failure_since(outbox_size):
             self._end(trial_key, Outcome.FAILED, reason)
         elif reason := self._plan.why_stopped(trial_key):
-            # its process lets go of the cell in a moment; a launch that dies before tells later
-            with suppress(OSError), folder.lease(wait_seconds=5.0) as fence:
-                folder.tell_pruned(order.head, fence, reason)
+            folder.tell_pruned(order.head, reason)
             self._end(trial_key, Outcome.PRUNED, reason)
         elif folder.is_busy():
             self._waiting.append(order)

@@ -224,8 +224,15 @@ class CellFolder:
         line = OutboxLine(type="failed", time=time, fence=fence, head=head, reason=reason)
         self.append(line)
 
-    def tell_pruned(self, head: TrialHead, fence: int, reason: str) -> None:
-        """Tell that a search's scheduler stopped the trial; another sweep may go on with it."""
+    def tell_pruned(self, head: TrialHead, reason: str) -> None:
+        """Tell that a search's scheduler stopped the trial; another sweep may go on with it.
+
+        The one line that is written without the lease: the trial keeps that until its process is
+        given another, but says no more. With the trial's own fence, so that an attempt which has
+        begun since then is not contradicted.
+        """
+        lines, _ = self.read_outbox()
+        fence = max((line.fence for line in lines), default=0)
         time = now_milliseconds()
         line = OutboxLine(type="pruned", time=time, fence=fence, head=head, reason=reason)
         self.append(line)

@@ -48,8 +48,7 @@ class CellSearcher(Searcher):
     ) -> None:
         """Give a cell back, however its trial ended; its folder tells.
 
-        Only when Tune asks again: after an error the callback hears of it later than this, and a
-        trial that is stopped is told so later.
+        Only when Tune asks again: after an error the callback hears of it later than this.
         """
         del result, error
         if key := self._live.pop(trial_id, None):

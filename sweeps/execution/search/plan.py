@@ -6,7 +6,6 @@ account before it takes effect.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -194,11 +193,11 @@ class SearchPlan:
     def _tell_stopped(self, cell: ManifestCell, stopped: Stopped) -> None:
         """Write into a trial's outbox that it was stopped, unless it says so or has gone on."""
         folder = CellFolder(self._cells, cell.trial_key)
-        if folder.is_filled() or folder.epochs_done() != stopped.epoch or folder.is_told_pruned():
+        has_gone_on = folder.is_filled() or folder.epochs_done() != stopped.epoch
+        if has_gone_on or folder.is_busy() or folder.is_told_pruned():
             return
         head = self._order(self.definition, cell).head
-        with suppress(OSError), folder.lease(wait_seconds=1.0) as fence:
-            folder.tell_pruned(head, fence, reason_of_stop(self._search, stopped))
+        folder.tell_pruned(head, reason_of_stop(self._search, stopped))
 
     def _grow(self, definition: Definition, cells: Sequence[ManifestCell]) -> None:
         self.definition = definition
