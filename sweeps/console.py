@@ -117,11 +117,12 @@ def print_result(result: "SweepResult", again: str, program: str, where: str) ->
 
 
 def print_report(report: "Report") -> None:
-    """Print a table and the files that hold it."""
+    """Print what a terminal is shown of the tables, and the files that hold all."""
     from sweeps.aggregation.terminal import to_rich
 
     out = console()
-    out.print(to_rich(report.table))
+    for table in report.shown:
+        out.print(to_rich(table))
     for mixture in report.mixtures:
         out.print(_text(mixture))
     out.print("\nFiles:")

@@ -111,7 +111,7 @@ def confirmation_table(
     """Return one row a confirmed arm, ranked by validation on seeds that did not choose it.
 
     The reference, what choosing blindly would have given, stands last and without a rank. Before
-    the best are chosen there are no rows, and the description says how far the search is. Holds
+    the best are chosen there are no rows, and the first note says how far the search is. Holds
     only what trial keys decide.
 
     Args:
@@ -133,14 +133,14 @@ def confirmation_table(
         reference=with_seeds(reference, again.seeds) if again and reference else None,
     )
     rows = confirmed.rows()
-    description = " ".join(filter(None, (one_line(manifest.description), _progress(confirmed))))
     table = Table(
         name=name,
         title=f"Confirmation of {manifest.sweep}: the best arms on fresh seeds",
-        description=description,
+        description=one_line(manifest.description),
         columns=confirmed.objective.columns(),
         rows=tuple(_row(rank, arm, confirmed) for rank, arm in enumerate(rows, start=1)),
         notes=(
+            *filter(None, [_progress(confirmed)]),
             *_notes(confirmed, manifest),
             *gap_notes(rows),
             *reason_notes(rows),

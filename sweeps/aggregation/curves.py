@@ -118,10 +118,12 @@ def curves_figure(
 
     A line is the mean over an arm's seeds, its band goes from the lowest to the highest seed. It
     ends with the last epoch that all its seeds have. Trials that did not run to their end are left
-    out, which the figure says.
+    out, which the figure says. Of a search that has chosen its best arms these are drawn, and the
+    reference.
     """
     from matplotlib.figure import Figure  # here, as it takes half a second to import
 
+    curves = _to_draw(manifest, curves)
     drawn = list(islice((one for one in curves if one.points), MOST_LINES))
     with figure_style():
         notes = _wrapped(_notes(manifest, curves, drawn))
@@ -132,6 +134,15 @@ def curves_figure(
         _dress(axes, manifest, spec, is_empty=not drawn)
         _draw_legend(figure, axes, notes)
         return image_bytes(figure, image_format)
+
+
+def _to_draw(manifest: Manifest, curves: Sequence[ArmCurve]) -> list[ArmCurve]:
+    again = manifest.search.confirmation if manifest.search else None
+    if again is None or not again.arms:
+        return list(curves)
+    by_name = {one.arm.arm.name: one for one in curves}
+    names = dict.fromkeys((*again.arms, again.reference or again.arms[0]))
+    return [by_name[name] for name in names]
 
 
 def _draw_lines(axes: "Axes", drawn: Sequence[ArmCurve]) -> None:
@@ -206,6 +217,8 @@ def _notes(
         yield "Line: mean over the seeds. Band: from the lowest to the highest seed."
     else:
         yield "One seed an arm, no band."
+    if manifest.search and len(curves) < len(manifest.arms):
+        yield "Drawn are the arms that are confirmed and the reference. The CSV file holds all."
     if any(one.is_cut for one in drawn):
         yield "A line ends with the last epoch that all its seeds have."
     without = [f"{one_line(c.arm.arm.name)} ({_left_out(c)})" for c in curves if _left_out(c)]

@@ -2,16 +2,14 @@
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sweeps.aggregation.ablation import ablation_table
 from sweeps.aggregation.connection import answering, connect
 from sweeps.aggregation.cost import cost_table, mixtures
 from sweeps.aggregation.csv_text import to_csv
-from sweeps.aggregation.figures import ablation_figure
-from sweeps.aggregation.latex import to_latex
+from sweeps.aggregation.declared import Made, make
 from sweeps.aggregation.markdown import to_markdown
 from sweeps.aggregation.store import RecordStore
 from sweeps.aggregation.table import Table
@@ -22,6 +20,7 @@ from sweeps.records import SLUG, TrialRecord
 
 _RESERVED = ("cost", "trials")
 _ARTIFACT_FOLDER = "report"
+_ROWS_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -30,15 +29,23 @@ class Report:
 
     Attributes:
         paths: All files, in the order in which they were written.
-        table: The first table that the sweep declares.
+        tables: Those that the sweep declares, in its order.
+        shown: What a terminal is shown of them: the first one; of a search how its best arms were
+            confirmed, and the settings that matter most.
         cost: What its trials took.
         mixtures: What the sweep mixes that costs hang on, such as devices; usually nothing.
     """
 
     paths: tuple[Path, ...]
-    table: Table
+    tables: tuple[Table, ...]
+    shown: tuple[Table, ...]
     cost: Table
     mixtures: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> Table:
+        """The first table, that of costs where the sweep declares figures only."""
+        return (*self.tables, self.cost)[0]
 
 
 def write_report(store: RecordStore, sweep: str, folder: Path = Path("reports")) -> Report:
@@ -54,18 +61,20 @@ def write_report(store: RecordStore, sweep: str, folder: Path = Path("reports"))
     manifest = store.manifest(sweep)
     records = store.records(manifest.cell_keys().values())
     _check_names(manifest)
-    tables = [
-        ablation_table(manifest, records, table.name)
-        for table in manifest.tables
-        if table.kind == "ablation"
-    ]
+    made = [make(declared, manifest, records, store) for declared in manifest.tables]
     cost = cost_table(manifest, records)
+    files = list(_files(manifest, records, made, cost))
+    _check_files(manifest, [name for name, _ in files])
     target = _make_folder(folder, manifest.sweep)
-    paths: list[Path] = []
-    for name, content in _files(manifest, records, tables, cost):
+    for name, content in files:
         _write(target / name, content)
-        paths.append(target / name)
-    return Report(tuple(paths), tables[0], cost, mixtures(manifest, records))
+    return Report(
+        paths=tuple(target / name for name, _ in files),
+        tables=tuple(table for one in made for table in one.tables),
+        shown=tuple(_shown(manifest, made)),
+        cost=cost,
+        mixtures=mixtures(manifest, records),
+    )
 
 
 def publish_report(tracking_uri: str, parent_id: str, report: Report) -> None:
@@ -83,17 +92,41 @@ def publish_report(tracking_uri: str, parent_id: str, report: Report) -> None:
 
 
 def _files(
-    manifest: Manifest, records: Mapping[str, TrialRecord], tables: list[Table], cost: Table
+    manifest: Manifest, records: Mapping[str, TrialRecord], made: Iterable[Made], cost: Table
 ) -> Iterator[tuple[str, bytes]]:
-    for table in tables:
-        yield f"{table.name}.md", to_markdown(table).encode()
-        yield f"{table.name}.csv", to_csv(table).encode()
-        yield f"{table.name}.tex", to_latex(table).encode()
-        yield f"{table.name}.png", ablation_figure(manifest, records, "png")
-        yield f"{table.name}.svg", ablation_figure(manifest, records, "svg")
+    for one in made:
+        yield from one.files()
     yield "trials.csv", trials_csv(manifest, records).encode()
     yield "cost.md", to_markdown(cost).encode()
     yield "cost.csv", to_csv(cost).encode()
+
+
+def _shown(manifest: Manifest, made: Sequence[Made]) -> Iterator[Table]:
+    """Yield what a terminal is shown."""
+    first = {one.declared.kind: one.tables[0] for one in reversed(made) if one.tables}
+    if manifest.search is None:
+        yield from [table for one in made for table in one.tables][:1]
+        return
+    if confirmation := first.get("confirmation"):
+        yield confirmation
+    if sensitivity := first.get("sensitivity"):
+        yield _short(sensitivity)
+
+
+def _short(table: Table) -> Table:
+    """Return the first rows of a table, with one note that says where the rest is."""
+    more = max(0, len(table.rows) - _ROWS_SHOWN)
+    rest = f" and {more} settings more" if more else ""
+    note = f"How to read it{rest}: see {table.name}.md."
+    return replace(table, rows=table.rows[:_ROWS_SHOWN], notes=(note,))
+
+
+def _check_files(manifest: Manifest, names: Sequence[str]) -> None:
+    """Refuse two files of one name, which names that tables derive from their own can give."""
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise BadInput(
+            f"Two tables of sweep '{manifest.sweep}' would be written to '{twice}': rename one."
+        )
 
 
 def _check_names(manifest: Manifest) -> None:

@@ -155,13 +155,14 @@ def test_before_the_end_the_table_says_how_far_the_search_is(
     manifest: Any, records: Any, sentence: str
 ) -> None:
     table = confirmation_table(manifest, records)
-    assert table.description.startswith(sentence)
+    assert table.notes[0].startswith(sentence)
     assert sentence in to_markdown(table)
     assert to_latex(table)
 
 
 def test_a_whole_confirmation_says_nothing_of_how_far_it_is() -> None:
-    assert confirmation_table(*confirmed_search()).description == ""
+    notes = confirmation_table(*confirmed_search()).notes
+    assert notes[0].startswith("Ranked are the 2 arms")
 
 
 def test_a_design_has_no_confirmation() -> None:

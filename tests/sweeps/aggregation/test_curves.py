@@ -24,6 +24,7 @@ from tests.sweeps.aggregation.known_sweep import (
     trial_key,
     unfinished,
 )
+from tests.sweeps.aggregation.small_search import confirmed_search, search_of, trained
 
 SPEC = CurvesFigure()
 
@@ -165,6 +166,25 @@ def test_a_figure_can_be_drawn_of(names: list[str]) -> None:
     failed = by_key(*(unfinished(name, 0, Outcome.FAILED, "no") for name in names))
     assert figure("png", manifest, failed)
     assert figure("png", manifest, {})
+
+
+def test_of_a_search_the_confirmed_arms_and_the_reference_are_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    notes = notes_of(*confirmed_search(), monkeypatch)
+    assert "Drawn are the arms that are confirmed and the reference." in notes
+    assert "Left out" not in notes
+    rows = curves_csv(drawn(*confirmed_search()), SPEC.metric)
+    assert "proposal 0" in rows
+
+
+def test_before_a_confirmation_all_proposals_of_full_length_are_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = trained({0: 30, 1: 6, 2: 12})
+    notes = notes_of(search_of(stopped={3: 2}), found, monkeypatch)
+    assert "Drawn are" not in notes
+    assert "proposal 3 (1 missing)" in notes
 
 
 def test_as_many_arms_can_be_drawn_where_the_baseline_has_no_result() -> None:

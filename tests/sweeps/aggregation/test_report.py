@@ -3,9 +3,17 @@ from pathlib import Path
 import pytest
 
 from sweeps.aggregation.report import publish_report, write_report
+from sweeps.console import print_report
 from sweeps.errors import BadInput
 from sweeps.manifest import Manifest
-from tests.sweeps.aggregation.known_sweep import known_sweep, manifest_of, put_sweep
+from tests.sweeps.aggregation.known_sweep import (
+    by_key,
+    finished,
+    known_sweep,
+    manifest_of,
+    put_sweep,
+)
+from tests.sweeps.aggregation.small_search import confirmed_search, search_of
 
 FILES = {"trials.csv", "cost.md", "cost.csv"} | {
     f"ablation.{end}" for end in ("md", "csv", "tex", "png", "svg")
@@ -86,3 +94,127 @@ def test_a_folder_that_cannot_be_made_gets_one_sentence(client, store, tmp_path)
 
     with pytest.raises(BadInput, match="cannot be written: "):
         write_report(store, "known", tmp_path / "reports")
+
+
+PUBLISHED = {
+    "kind": "published",
+    "name": "table1",
+    "title": "Table 1",
+    "headings": ["Method"],
+    "rows": [{"labels": ["A"], "arm": "a", "published": 0.25}],
+}
+
+
+def put_small(client, tmp_path, *tables):
+    records = by_key(finished("a", 0, 5, epochs=2), finished("b", 0, 6, epochs=2))
+    manifest = manifest_of(["a", "b"], [0], tables=list(tables))
+    put_sweep(client, manifest, records.values(), tmp_path)
+
+
+def put_search(client, tmp_path, **more):
+    manifest, records = confirmed_search()
+    manifest = Manifest.model_validate(manifest.model_dump() | more)
+    trials = [trial.model_copy(update={"epochs": 2}) for trial in records.values()]
+    put_sweep(client, manifest, trials, tmp_path)
+
+
+def test_each_declared_table_and_figure_has_its_files(client, store, tmp_path):
+    put_small(client, tmp_path, PUBLISHED, {"kind": "curves"}, {"kind": "ablation"})
+    report = write_report(store, "known", tmp_path / "reports")
+
+    own = {f"table1.{end}" for end in ("md", "csv", "tex")}
+    own |= {f"curves.{end}" for end in ("csv", "png", "svg")}
+    assert {path.name for path in report.paths} == FILES | own
+    assert [table.name for table in report.tables] == ["table1", "ablation"]
+    assert report.table.name == "table1"
+    assert report.shown == (report.table,)
+
+
+def test_curves_are_drawn_from_the_epochs_in_the_store(client, store, tmp_path):
+    put_small(client, tmp_path, {"kind": "curves", "metric": "train_loss"})
+    report = write_report(store, "known", tmp_path / "reports")
+
+    rows = (tmp_path / "reports" / "known" / "curves.csv").read_text().splitlines()
+    assert rows[0] == "arm,epoch,n,train_loss,train_loss_lowest,train_loss_highest"
+    assert rows[1:3] == ["a,1,1,0.005,0.005,0.005", "a,2,1,0.005,0.005,0.005"]
+    assert report.table == report.cost
+    assert report.shown == ()
+
+
+def test_a_search_reports_its_confirmation_and_its_sensitivity(client, store, tmp_path):
+    put_search(client, tmp_path)
+    report = write_report(store, "known", tmp_path / "reports")
+
+    names = {path.name for path in report.paths}
+    tables = ("confirmation", "sensitivity", "sensitivity-marginals")
+    assert {f"{name}.{end}" for name in tables for end in ("md", "csv", "tex")} <= names
+    figures = ("importance", "marginals", "history", "parallel")
+    assert {f"sensitivity-{of}.{end}" for of in figures for end in ("png", "svg")} <= names
+    assert [table.name for table in report.tables] == list(tables)
+
+
+def test_of_a_search_a_terminal_shows_the_confirmation_before_a_short_sensitivity(
+    client, store, tmp_path, capsys
+):
+    put_search(client, tmp_path, tables=[{"kind": "sensitivity"}, {"kind": "confirmation"}])
+    report = write_report(store, "known", tmp_path / "reports")
+    print_report(report)
+
+    out = capsys.readouterr().out
+    assert out.index("Confirmation of known") < out.index("Sensitivity known")
+    assert "How to read it: see sensitivity.md." in out
+    assert "confirmation.tex" in out
+
+
+def test_a_short_sensitivity_says_how_many_settings_are_left_out(client, store, tmp_path):
+    more = [
+        {"name": f"s{n}", "path": f"s{n}", "kind": "floats", "low": 0.0, "high": 1.0}
+        for n in range(7)
+    ]
+    search = confirmed_search()[0].search
+    assert search is not None
+    put_search(client, tmp_path, search=search.model_dump() | {"dimensions": more})
+    report = write_report(store, "known", tmp_path / "reports")
+
+    assert len(report.shown[1].rows) == 5
+    assert "and 2 settings more" in report.shown[1].notes[0]
+
+
+def test_sensitivity_of_a_smaller_search_says_so_in_the_first_line(client, store, tmp_path):
+    put_search(client, tmp_path, departures={"trials": (40, 4)})
+    write_report(store, "known", tmp_path / "reports")
+
+    for name in ("confirmation", "sensitivity", "sensitivity-marginals"):
+        text = (tmp_path / "reports" / "known" / f"{name}.md").read_text()
+        assert text.startswith("# Made smaller than declared: trials 4 instead of 40."), name
+
+
+@pytest.mark.parametrize("kind", ["confirmation", "sensitivity"])
+def test_a_design_cannot_have_a_table_of_searches(kind, client, store, tmp_path):
+    put_small(client, tmp_path, {"kind": kind})
+
+    with pytest.raises(BadInput, match="'known' is a design"):
+        write_report(store, "known", tmp_path / "reports")
+    assert not (tmp_path / "reports").exists()
+
+
+def test_a_search_cannot_have_a_table_of_designs(client, store, tmp_path):
+    put_search(client, tmp_path, tables=[{"kind": "ablation"}])
+
+    with pytest.raises(BadInput, match="declare a confirmation table instead"):
+        write_report(store, "known", tmp_path / "reports")
+
+
+def test_tables_whose_derived_names_are_equal_are_refused(client, store, tmp_path):
+    tables = [{"kind": "sensitivity"}, {"kind": "confirmation", "name": "sensitivity-marginals"}]
+    put_search(client, tmp_path, tables=tables)
+
+    with pytest.raises(BadInput, match=r"written to 'sensitivity-marginals\.md': rename one"):
+        write_report(store, "known", tmp_path / "reports")
+
+
+def test_a_search_that_has_only_begun_has_a_report_all_the_same(client, store, tmp_path):
+    put_sweep(client, search_of(num_proposals=1), [], tmp_path)
+    report = write_report(store, "known", tmp_path / "reports")
+
+    assert "0 of 4 proposals are over" in report.shown[0].notes[0]
