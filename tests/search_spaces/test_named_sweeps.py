@@ -19,7 +19,7 @@ def plan_of(sweep: Sweep) -> Search:
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-@settings(max_examples=20)  # each builds a network
+@settings(max_examples=20, deadline=None)  # each builds a network, the first one slowly
 @given(data=st.data())
 def test_whatever_a_named_search_proposes_can_be_built(name: str, data: st.DataObject) -> None:
     sweep = named_sweep(name)
