@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sweeps.aggregation.arms import ArmResults, arm_results
+from sweeps.aggregation.departures import departure_sentence
 from sweeps.aggregation.figure_style import (
     BLUE,
     GREY,
@@ -16,6 +17,7 @@ from sweeps.aggregation.figure_style import (
     figure_style,
     image_bytes,
 )
+from sweeps.aggregation.gaps import gap_text
 from sweeps.aggregation.plain_text import one_line, shortened
 from sweeps.aggregation.statistics import Interval, mean_interval
 from sweeps.manifest import Manifest
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LINE_CHARACTERS = 30
+_TITLE_CHARACTERS = 75
 
 
 def ablation_figure(
@@ -41,11 +44,13 @@ def ablation_figure(
     arms = arm_results(manifest, records)
     with figure_style():
         labels = [_label(arm) for arm in arms]
+        title = _title(manifest)
         height = 1.35 + sum(0.2 + 0.13 * label.count("\n") + 0.1 for label in labels)
+        height += 0.17 * title.count("\n")
         figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
         axes = figure.add_subplot()
         _draw_arms(axes, arms)
-        _dress(axes, labels, manifest)
+        _dress(axes, labels, title)
         _draw_legend(figure, arms)
         return image_bytes(figure, image_format)
 
@@ -60,7 +65,7 @@ def _draw_arms(axes: "Axes", arms: Sequence[ArmResults]) -> None:
             axes.text(
                 0.01,
                 place,
-                _gap_text(arm),
+                f"no result: {gap_text(arm)}",
                 transform=axes.get_yaxis_transform(),
                 va="center",
                 style="italic",
@@ -102,7 +107,7 @@ def _draw_baseline(axes: "Axes", interval: Interval) -> None:
         axes.axvspan(interval.low, interval.high, color=ORANGE, alpha=0.1, lw=0, zorder=1)
 
 
-def _dress(axes: "Axes", labels: Sequence[str], manifest: Manifest) -> None:
+def _dress(axes: "Axes", labels: Sequence[str], title: str) -> None:
     axes.set_yticks(range(len(labels)), labels)
     for label in axes.get_yticklabels():
         label.set_parse_math(False)  # a dollar in a name is a dollar
@@ -113,9 +118,7 @@ def _dress(axes: "Axes", labels: Sequence[str], manifest: Manifest) -> None:
     left, right = axes.get_xlim()
     axes.set_xlim(max(left, -0.02 * right), right)  # no error is below 0
     axes.set_xlabel("Test error (%)")
-    axes.set_title(
-        f"{manifest.sweep}: test error by arm", loc="left", fontsize=10, parse_math=False
-    )
+    axes.set_title(title, loc="left", fontsize=10, parse_math=False)
 
 
 def _draw_legend(figure: "Figure", arms: Sequence[ArmResults]) -> None:
@@ -147,6 +150,12 @@ def _draw_legend(figure: "Figure", arms: Sequence[ArmResults]) -> None:
     )
 
 
+def _title(manifest: Manifest) -> str:
+    """Return the title, below what the launch changed of the sweep as declared."""
+    changed = textwrap.wrap(drawable(departure_sentence(manifest)), _TITLE_CHARACTERS)
+    return "\n".join([*changed, f"{manifest.sweep}: test error by arm"])
+
+
 def _label(arm: ArmResults) -> str:
     """Return the arm's name in at most two lines, with n where cells are not counted."""
     name = drawable(one_line(arm.arm.name))
@@ -157,9 +166,3 @@ def _label(arm: ArmResults) -> str:
     if 0 < counted < planned:
         lines[-1] += f" (n = {counted})"
     return "\n".join(lines)
-
-
-def _gap_text(arm: ArmResults) -> str:
-    states = ("failed", "diverged", "missing", "unfinished")
-    counts = [(arm.count(state), state) for state in states]
-    return "no result: " + ", ".join(f"{count} {state}" for count, state in counts if count)

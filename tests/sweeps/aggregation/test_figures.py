@@ -39,6 +39,24 @@ def test_settings_of_the_users_own_do_not_enter():
         assert matplotlib.rcParams["font.size"] == 30
 
 
+def test_the_figure_of_a_smaller_sweep_differs_by_what_its_title_says(monkeypatch):
+    import matplotlib.axes
+
+    titles = []
+    real = matplotlib.axes.Axes.set_title
+
+    def set_title(self, label, *arguments, **named):
+        titles.append(label)
+        return real(self, label, *arguments, **named)
+
+    monkeypatch.setattr("matplotlib.axes.Axes.set_title", set_title)
+    manifest, records = known_sweep()
+    departed = manifest.model_copy(update={"departures": {"stopping.epochs": (30, 3)}})
+    ablation_figure(departed, records, "png")
+
+    assert titles[0].startswith("Made smaller than declared: stopping.epochs 3 instead of 30.\n")
+
+
 @pytest.mark.parametrize(
     ("arms", "seeds"),
     [
