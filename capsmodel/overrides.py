@@ -10,9 +10,9 @@ from capsmodel.parts import (
     OneOf,
     Part,
     Settings,
+    built_in_members,
     family_class,
     family_parts,
-    is_built_in,
     kind_of,
 )
 
@@ -108,6 +108,6 @@ def _refuse_unknown(settings: Settings, name: str, path: Path, parts: Parts) -> 
 
 def _siblings(part: Part, parts: Parts) -> list[type[Part]]:
     family = family_class(type(part))
-    built_in = [other for other in family.__subclasses__() if is_built_in(other)]
+    built_in = built_in_members(family)
     own = family_parts(family, {"parts": parts})
     return [other for other in (*built_in, *own) if other is not type(part)]

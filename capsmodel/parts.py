@@ -90,9 +90,22 @@ def family_class(part: type[Part]) -> type[Part]:
     return next(base for base in part.__mro__ if "family" in vars(base))
 
 
+def built_in_members(family: type[Part]) -> list[type[Part]]:
+    """Return capsmodel's own members of a family, also those below an intermediate class."""
+    return [
+        one
+        for one in _below(family)
+        if is_built_in(one) and not one.model_fields["kind"].is_required()
+    ]
+
+
 def is_built_in(part: type[Part]) -> bool:
     """Return whether a part is capsmodel's own, not a user's."""
     return part.__module__.startswith("capsmodel.")
+
+
+def _below(part: type[Part]) -> list[type[Part]]:
+    return [one for child in part.__subclasses__() for one in (child, *_below(child))]
 
 
 @cache

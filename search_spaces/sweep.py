@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, StringConstraints, field_validator, mode
 from capsmodel.config import TrainingConfig
 from capsmodel.messages import unknown
 from capsmodel.overrides import with_settings
-from capsmodel.parts import Part, Settings, family_class, is_built_in, kind_of
+from capsmodel.parts import Part, Settings, built_in_members, family_class, is_built_in, kind_of
 from capsmodel.search_range import Plain
 from search_spaces.design import Arm, ListedArms
 from search_spaces.scheduler import Scheduler
@@ -52,14 +52,14 @@ class Sweep(Settings):
     @classmethod
     def _kinds_are_new(cls, parts: tuple[type[Part], ...]) -> tuple[type[Part], ...]:
         for index, part in enumerate(parts):
-            siblings = family_class(part).__subclasses__()
+            siblings = built_in_members(family_class(part))
             if part.model_fields["kind"].is_required():
                 raise ValueError(
                     f"{part.__name__} has no kind: give it one, kind: Literal['mine'] = 'mine'."
                 )
             if any(_is_same_kind(part, other) for other in parts[:index]):
                 raise ValueError(f"Two parts are called '{kind_of(part)}': choose another kind.")
-            if kind_of(part) in {kind_of(other) for other in siblings if is_built_in(other)}:
+            if kind_of(part) in {kind_of(other) for other in siblings}:
                 raise ValueError(
                     f"The kind '{kind_of(part)}' of {part.__name__} is built in and cannot be "
                     f"overridden: choose another kind."

@@ -135,7 +135,7 @@ def print_status(status: "SweepStatus") -> None:
     from sweeps.execution.live import clock
 
     out = console()
-    states = ("finished", "diverged", "failed", "running", "interrupted", "missing")
+    states = ("finished", "pruned", "diverged", "failed", "running", "interrupted", "missing")
     shown = [state for state in states if status.counts()[state]]
     table = _table("arm", *shown, numbers=len(shown))
     for arm in status.arms:

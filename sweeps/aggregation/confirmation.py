@@ -256,7 +256,7 @@ def _notes(confirmed: _Confirmed, manifest: Manifest) -> Iterator[str]:
         )
     yield (
         f"In the search: the mean on {_seeds(manifest.seeds)} that the arm was chosen by. As the "
-        f"best of {len(confirmed.results.proposals)} proposals it is too low to be expected again."
+        f"best of {len(confirmed.results.proposals)} proposals it is optimistic."
     )
     yield "Test error: of the same new trials. The test split had no part in any choice."
 

@@ -59,16 +59,16 @@ def drawable(text: str) -> str:
 
 
 def setting_label(name: str, width: int, most_lines: int = 3) -> str:
-    """Return a setting's dotted name over a few lines, broken at its dots where they are.
+    """Return a setting's dotted name over a few lines, broken behind a dot or an underline.
 
     A name that is too long loses its beginning: what a path ends in says most.
     """
     lines: list[str] = []
-    for step in re.findall(r"[^.]*\.?", drawable(one_line(name))):
+    for step in re.findall(r"[^._]+[._]?|[._]", drawable(one_line(name))):
         for piece in textwrap.wrap(step, width) or [step]:
             if lines and len(lines[-1]) + len(piece) <= width:
                 lines[-1] += piece
-            elif piece:
+            else:
                 lines.append(piece)
     if len(lines) > most_lines:
         lines = [f"...{lines[-most_lines]}", *lines[len(lines) - most_lines + 1 :]]

@@ -189,7 +189,8 @@ def _bands(wholes: "Numbers", halves: "Numbers") -> list[list[float]]:
 
     value = wholes.mean(axis=0)
     low, high = np.percentile(halves - halves.mean(axis=0), [2.5, 97.5], axis=0)
-    return np.column_stack([value, value + low, value + high]).tolist()
+    ends = np.clip([value + low, value + high], -100, 100)  # no share is larger
+    return np.column_stack([value, *ends]).tolist()
 
 
 @contextmanager

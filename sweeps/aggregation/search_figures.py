@@ -187,7 +187,7 @@ def _draw_scale(axes: "Axes", place: int, written: Sequence[tuple[float, str]]) 
 
 
 def _dress_parallel(axes: "Axes", axes_of: Sequence[SettingAxis], results: SearchResults) -> None:
-    labels = [setting_label(axis.dimension.name, 18) for axis in axes_of]
+    labels = [setting_label(axis.dimension.name, 20) for axis in axes_of]
     axes.set_xticks(range(len(labels) + 1), [*labels, objective_label(results)])
     for label in axes.get_xticklabels():
         label.set_parse_math(False)

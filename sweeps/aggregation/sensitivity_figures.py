@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _PALE_BLUE = "#A9CCE3"
 _PANELS_ABREAST = 3
-_LEVEL_CHARACTERS = 10
+_LEVEL_CHARACTERS = 14
 
 
 def sensitivity_figures(
@@ -61,7 +61,7 @@ def _importance_figure(found: Sensitivity) -> "Figure":
     from matplotlib.figure import Figure
 
     settings = found.settings
-    labels = [setting_label(one.dimension.name, 34) for one in settings]
+    labels = [_label(found, one, 34) for one in settings]
     height = 1.5 + sum(0.28 + 0.12 * label.count("\n") for label in labels)
     figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
     axes = figure.add_subplot()
@@ -124,7 +124,7 @@ def _draw_importance_legend(figure: "Figure") -> None:
         Line2D([], [], color="black", lw=1.2),
         Line2D([], [], color=GREY, lw=0.8, marker="D", ms=3, mfc="white"),
     ]
-    texts = ["importance (fANOVA)", "not told from none", "band", "by PED-ANOVA"]
+    texts = ["importance (fANOVA)", "its band touches 0", "band", "by PED-ANOVA"]
     _draw_legend(figure, entries, texts)
 
 
@@ -156,10 +156,11 @@ def _marginals_figure(found: Sensitivity) -> "Figure":
             panel.axis("off")
             continue
         _draw_panel(panel, found, settings[place])
-        if is_wide(values):
-            panel.set_yscale("log")
+    if values:
+        _limit(panels[0, 0], values)
     figure.supylabel(objective_label(found.results), fontsize=9)
-    title = f"{found.results.sweep}: objective by each setting, the most important first"
+    order = ", the most important first" if any(one.fanova for one in settings) else ""
+    title = f"{found.results.sweep}: objective by each setting{order}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=10, parse_math=False)
     entries = [
         Line2D([], [], color=BLUE, marker="o", ms=3.5, lw=0, alpha=0.35),
@@ -168,6 +169,23 @@ def _marginals_figure(found: Sensitivity) -> "Figure":
     ]
     _draw_legend(figure, entries, ["a trial", "mean, 95 % t interval", "best trial"])
     return figure
+
+
+def _limit(axes: "Axes", values: Sequence[float]) -> None:
+    """Let the trials fill the panels, which share their height, also where intervals are wide."""
+    low, high = min(values), max(values)
+    if is_wide(values):
+        axes.set_yscale("log")
+        axes.set_ylim(low / (high / low) ** 0.08, high * (high / low) ** 0.08)
+    elif low < high:
+        axes.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
+
+
+def _label(found: Sensitivity, setting: SettingSensitivity, width: int) -> str:
+    """Return the setting's name, with n where not all counted trials have it."""
+    label = setting_label(setting.dimension.name, width)
+    is_partial = len(setting.trials) < len(found.results.counted)
+    return f"{label} (n = {len(setting.trials)})" if is_partial else label
 
 
 def _draw_panel(axes: "Axes", found: Sensitivity, setting: SettingSensitivity) -> None:
@@ -182,6 +200,7 @@ def _draw_panel(axes: "Axes", found: Sensitivity, setting: SettingSensitivity) -
         at = [_across(axis, best.number, found)], [results.shown_value(best.number)]
         axes.scatter(*at, s=70, marker="*", color=ORANGE, lw=0.4, ec="white", zorder=5)
     _dress_panel(axes, axis)
+    axes.set_title(_label(found, setting, 30), fontsize=8, parse_math=False)
 
 
 def _across(axis: SettingAxis, number: int, found: Sensitivity) -> float:
@@ -227,7 +246,6 @@ def _dress_panel(axes: "Axes", axis: SettingAxis) -> None:
         if axis.is_log:
             axes.set_xscale("log")
         axes.tick_params(axis="x", labelsize=7.5)
-        axes.margins(x=0.05)
+        axes.set_xlim(axis.number(-0.05), axis.number(1.05))
     axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
-    axes.set_title(setting_label(axis.dimension.name, 30), fontsize=8, parse_math=False)

@@ -17,6 +17,7 @@ from sweeps.execution.board import Board, empty_cells
 from sweeps.execution.cell_queue import CellQueue, Listed
 from sweeps.execution.cell_queue import Plan as CellPlan
 from sweeps.execution.cells import CellFolder
+from sweeps.execution.data import prepare_data
 from sweeps.execution.definition import Definition
 from sweeps.execution.fresh import put_aside
 from sweeps.execution.interruption import (
@@ -27,6 +28,12 @@ from sweeps.execution.interruption import (
     listen,
 )
 from sweeps.execution.journal import Journal
+from sweeps.execution.kept_weights import (
+    WeightsDeleted,
+    WeightsToKeep,
+    keep_weights,
+    weights_to_keep,
+)
 from sweeps.execution.live import own_terminal, showing
 from sweeps.execution.options import LaunchOptions
 from sweeps.execution.parent import open_tracking, publish_manifest, settle_parent
@@ -66,12 +73,14 @@ def launch(which: str | Path | Sweep, options: LaunchOptions) -> SweepResult:
         raise BadInput("A time limit needs Python's main thread: leave time_limit_seconds out.")
     refuse_unwritable(Path(options.reports), "report")
     plan = _survey(which, options)
+    keep = weights_to_keep(options.keep_weights)
     if plan.has_work and options.address is None:
         capacity_of(options.resources)  # refuses trials that do not fit this machine
+        prepare_data(plan.definition)
     make_folders(plan.storage)
     with only_driver(plan.name, plan.storage), interruptible():
         plan = _survey(which, options)  # again, now that no other driver changes it
-        return _Launch(plan, options).run()
+        return _Launch(plan, options, keep).run()
 
 
 def _survey(which: str | Path | Sweep, options: LaunchOptions) -> Plan:
@@ -85,6 +94,7 @@ def _survey(which: str | Path | Sweep, options: LaunchOptions) -> Plan:
 class _Launch:
     plan: Plan
     options: LaunchOptions
+    keep: WeightsToKeep
     exit_code: int = 1  # until it is known how it ends
     is_recorded: bool = True
     complaint: str = ""
@@ -93,6 +103,7 @@ class _Launch:
     journal: Journal | None = None
     records: tuple[Tracking, str] | None = None
     report: Report | None = None
+    weights: WeightsDeleted | None = None
     growth: GrowingLaunch | None = None
 
     def run(self) -> SweepResult:
@@ -104,6 +115,7 @@ class _Launch:
             is_complete = self.is_recorded and self._num_filled() == self._num_cells()
             self.exit_code = 0 if is_complete else 3
             self._write_report()
+            self._keep_weights()
         except KeyboardInterrupt:
             self.exit_code = 130
         finally:
@@ -118,6 +130,7 @@ class _Launch:
             complaint=self.complaint,
             failures=self.failures,
             report=self.report,
+            weights=self.weights,
         )
 
     def _open_records(self) -> str:
@@ -224,6 +237,13 @@ class _Launch:
             self.exit_code = 3
         else:
             self.report = report
+
+    def _keep_weights(self) -> None:
+        """Delete the weights that are not to be kept, once all is there and recorded."""
+        if self.exit_code == 0 and self.records:
+            manifest, (tracking, _), plan = self._definition().manifest, self.records, self.plan
+            storage, uri = plan.storage, plan.tracking_uri
+            self.weights = keep_weights(manifest, self.keep, storage, tracking, uri)
 
     def _settle(self) -> None:
         """Note how the launch ended, in the journal and in the tracking store if it answers."""

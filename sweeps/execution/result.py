@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.aggregation.report import Report
+from sweeps.execution.kept_weights import WeightsDeleted
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class SweepResult:
         failures: Trials that raised.
         is_recorded: Whether MLflow has everything.
         complaint: Why it has not.
+        weights: Which were not kept; None where the sweep has not ended.
         report: Tables and files; None where the launch was interrupted or the store is away.
         exit_code: 0 every cell is filled and recorded; 3 not; 130 interrupted.
     """
@@ -39,3 +41,4 @@ class SweepResult:
     complaint: str = ""
     failures: tuple[FailedTrial, ...] = ()
     report: Report | None = None
+    weights: WeightsDeleted | None = None

@@ -17,7 +17,8 @@ class CellStatus:
     """One cell.
 
     Attributes:
-        state: An outcome, "missing" where nothing is recorded, "running" where a process holds it.
+        state: An outcome; pruned where this sweep's scheduler stopped it, "missing" where nothing
+            is recorded, "running" where a process holds it.
         epoch: Done so far.
         reason: Why it did not finish.
     """
@@ -79,6 +80,8 @@ def sweep_status(
 
 
 def _cell_status(cell: ManifestCell, folder: CellFolder, record: TrialRecord | None) -> CellStatus:
+    if cell.stopped:
+        return CellStatus(cell, Outcome.PRUNED.value, cell.stopped.epoch)
     if record and record.outcome.is_final:
         return CellStatus(cell, record.outcome.value, record.epochs, record.reason)
     if final := folder.read_final():

@@ -1,0 +1,24 @@
+"""The data of a sweep, fetched before its first trial starts."""
+
+from search_spaces.search import Search
+from sweeps.errors import BadInput
+from sweeps.execution.definition import Definition
+
+
+def prepare_data(definition: Definition) -> None:
+    """Make sure that the data of every arm are on this machine, downloading them if need be.
+
+    Trials would do it too, each with a failure of its own where it cannot be done. What a search
+    proposes is not known yet; its base's data are prepared.
+
+    Raises:
+        BadInput: If some are neither there nor to be had.
+    """
+    sweep = definition.sweep
+    is_search = isinstance(sweep.plan, Search)
+    configs = [sweep.base] if is_search else [arm.config for arm in sweep.arms()]
+    try:
+        for data in dict.fromkeys(config.data for config in configs):
+            data.prepare()
+    except ValueError as error:
+        raise BadInput(str(error)) from error
