@@ -64,6 +64,9 @@ _GREEK = {
 }
 _LONGEST_ON_A_PAGE = 40
 _WIDE = 30
+_LINE_CHARACTERS = 113  # that fit between the margins, the space between columns counted
+_COLUMN_SPACE = 2.6  # in characters
+_SHRINK = r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%"
 
 
 def to_latex(table: Table) -> str:
@@ -85,6 +88,7 @@ def to_latex(table: Table) -> str:
             r"\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}",
             r"\usepackage{textcomp}",
             r"\usepackage{array,booktabs,longtable}",
+            *([r"\usepackage{graphicx}"] if _is_wide(table) and not is_long else []),
             r"\setlength{\abovecaptionskip}{0pt}\setlength{\belowcaptionskip}{6pt}",
             r"\begin{document}",
             *(_long_table(table, caption) if is_long else _float(table, caption)),
@@ -132,17 +136,19 @@ def _nearest(character: str) -> str:
 
 
 def _float(table: Table, caption: str) -> list[str]:
+    is_wide = _is_wide(table)
     return [
         r"\begin{table}[ht]",
         r"\centering\small",
         rf"\caption{{{caption}}}",
+        *([_SHRINK] if is_wide else []),
         rf"\begin{{tabular}}{{{_preamble(table)}}}",
         r"\toprule",
         _heading(table.columns),
         r"\midrule",
         *(_line([_cell(cell) for cell in row]) for row in table.rows),
         r"\bottomrule",
-        r"\end{tabular}",
+        r"\end{tabular}" + "}" * is_wide,
         r"\end{table}",
     ]
 
@@ -164,13 +170,26 @@ def _long_table(table: Table, caption: str) -> list[str]:
 
 def _preamble(table: Table) -> str:
     """Return the columns' alignments; a column of long texts is a paragraph that breaks."""
-    letters: list[str] = []
-    for place, column in enumerate(table.columns):
-        longest = max((len(row[place].text) for row in table.rows), default=0)
-        paragraph = r">{\raggedright\arraybackslash}p{0.27\textwidth}"
-        is_wide = column.align == "left" and longest > _WIDE
-        letters.append(paragraph if is_wide else column.align[0])
-    return "".join(letters)
+    paragraph = r">{\raggedright\arraybackslash}p{0.27\textwidth}"
+    return "".join(
+        paragraph if column.align == "left" and longest > _WIDE else column.align[0]
+        for column, longest in zip(table.columns, _longest(table), strict=True)
+    )
+
+
+def _is_wide(table: Table) -> bool:
+    """Whether the table may not fit between the margins and is to be made smaller."""
+    widths = [
+        max(len(column.title), min(longest, _WIDE) if column.align == "left" else longest)
+        for column, longest in zip(table.columns, _longest(table), strict=True)
+    ]
+    return sum(widths) + _COLUMN_SPACE * len(widths) > _LINE_CHARACTERS
+
+
+def _longest(table: Table) -> list[int]:
+    """Return the length of each column's longest cell."""
+    places = range(len(table.columns))
+    return [max((len(row[place].text) for row in table.rows), default=0) for place in places]
 
 
 def _heading(columns: tuple[Column, ...]) -> str:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sweeps.aggregation.ablation import ablation_table
 from sweeps.aggregation.confirmation import confirmation_table, short_names
 from sweeps.aggregation.csv_text import to_csv
 from sweeps.aggregation.latex import to_latex
@@ -16,7 +17,13 @@ from sweeps.aggregation.markdown import to_markdown
 from sweeps.aggregation.table import Table
 from sweeps.errors import BadInput
 from sweeps.records import Outcome
-from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished
+from tests.sweeps.aggregation.known_sweep import (
+    by_key,
+    finished,
+    known_sweep,
+    manifest_of,
+    unfinished,
+)
 from tests.sweeps.aggregation.small_search import (
     FRESH,
     arm_name,
@@ -46,7 +53,7 @@ def test_arms_are_ranked_by_the_seeds_that_did_not_choose_them() -> None:
 def test_the_value_that_chose_an_arm_stands_beside_its_confirmed_one() -> None:
     table = confirmation_table(*confirmed_search())
     assert shown(table, "In the search") == ["1.50", "1.00", "2.00"]
-    assert any("too low to be expected again" in note for note in table.notes)
+    assert any("it is optimistic" in note for note in table.notes)
 
 
 def test_the_difference_is_to_the_reference_paired_by_seed() -> None:
@@ -163,6 +170,13 @@ def test_before_the_end_the_table_says_how_far_the_search_is(
 def test_a_whole_confirmation_says_nothing_of_how_far_it_is() -> None:
     notes = confirmation_table(*confirmed_search()).notes
     assert notes[0].startswith("Ranked are the 2 arms")
+
+
+def test_a_table_too_wide_for_a_page_is_made_smaller_in_latex() -> None:
+    wide, narrow = confirmed_search(), known_sweep()
+    assert r"\resizebox" in to_latex(confirmation_table(*wide))
+    assert r"\usepackage{graphicx}" in to_latex(confirmation_table(*wide))
+    assert r"\resizebox" not in to_latex(ablation_table(*narrow))
 
 
 def test_a_design_has_no_confirmation() -> None:
