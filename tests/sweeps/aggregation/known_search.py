@@ -41,7 +41,7 @@ def search_of(
         "definition": "0",
         "sampler": "random",
         "scheduler": {"kind": "none"},
-        "num_trials": len(params),
+        "num_trials": max(1, len(params)),
         "dimensions": dimensions,
         "proposals": [
             {"number": number, "arm": arm, "params": dict(given)}
