@@ -145,7 +145,7 @@ def ended(job: "subprocess.Popen[str]") -> dict[str, Any]:
 
 def wait_until(condition: Callable[[], bool], job: "subprocess.Popen[str]") -> None:
     """Wait until something holds while a job runs."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not condition():
         assert job.poll() is None, job.communicate()
         assert time.monotonic() < deadline
