@@ -72,7 +72,12 @@ def importances(columns: Sequence[Column], objective: Sequence[float]) -> Import
         log-scaled settings and one column a choice, of equal parts, where Optuna's way weighs a
         log scale by its last decade. PED-ANOVA's best tenth is at least five trials.
 
-    Cost: about 2 s for 40 trials of 6 settings and 5 s for 200, on one core.
+    Measured on random trials (benchmarks/), 30 draws each: a setting with 8 % of the variance has
+    a fANOVA band above 0 in 30 draws of 200 trials, 24 of 100, 8 of 60, 1 of 40; one without effect
+    in 1 of 480. PED-ANOVA: 13, 5, 4, 4, and 10 of 480. One with 67 % is seen by fANOVA always.
+
+    Cost: about 2 s for 40 trials of 6 settings and 5 s for 200, on one core. Optuna keeps some
+    megabytes of each call in caches of its own until the process ends.
 
     Args:
         columns: Settings that are there in all trials and vary.
