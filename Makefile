@@ -7,6 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 
 quickstart: .venv/installed
 	$(BIN)/capsweep run quickstart
+	$(BIN)/capsweep run quickstart_search
 
 test: .venv/installed-dev
 	$(BIN)/ruff format --check .

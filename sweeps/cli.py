@@ -77,7 +77,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how typer declares them
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Say what `run` would do: cells there, cells to train and why, and an estimate."""
-    from sweeps.console import print_plan
+    from sweeps.console_plan import print_plan
     from sweeps.execution.run import plan as plan_launch
 
     options: LaunchArguments = {

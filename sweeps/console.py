@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from sweeps.aggregation.statistics import Interval
     from sweeps.execution.result import SweepResult
     from sweeps.execution.status import SweepStatus
-    from sweeps.execution.survey import Plan
 
 
 def console() -> Console:
@@ -29,58 +28,12 @@ def console() -> Console:
 
 def print_names(entries: Sequence[tuple[str, str]]) -> None:
     """Print the named sweeps."""
-    table = _table("sweep", "what it asks")
+    table = table_of("sweep", "what it asks")
     for name, summary in entries:
-        table.add_row(name, _text(summary))
+        table.add_row(name, plain(summary))
     out = console()
     out.print(table)
     out.print("\nRun one: capsweep run NAME. See what it would do first: capsweep plan NAME.")
-
-
-def print_plan(plan: "Plan") -> None:
-    """Print what a launch would do."""
-    from sweeps.execution.live import clock
-
-    out = console()
-    manifest = plan.definition.manifest
-    out.print(
-        f"{plan.name}: {len(manifest.arms)} arms x {len(manifest.seeds)} seeds "
-        f"= {len(plan.cells)} cells"
-    )
-    table = _table("arm", "parameters", "epochs", "seeds there", "seeds to train", numbers=4)
-    for arm in manifest.arms:
-        own = [cell for cell in plan.cells if cell.cell.arm == arm.name]
-        table.add_row(
-            _text(arm.name) + (" (baseline)" if arm.name == manifest.baseline else ""),
-            f"{arm.num_parameters:,}",
-            str(plan.definition.epochs[arm.name]),
-            _seeds(cell.cell.seed for cell in own if cell.is_filled),
-            _seeds(cell.cell.seed for cell in own if not cell.is_filled),
-        )
-    out.print(table)
-    for line in _why(plan):
-        out.print(line)
-    _print_refusal(plan, out)
-    capacity = plan.capacity
-    out.print(f"{capacity.gpus_per_trial:g} GPUs a trial, {capacity.num_concurrent} at once.")
-    seconds = plan.estimate_seconds
-    estimate = (
-        "no estimate, as nothing like it was trained yet"
-        if seconds is None
-        else (f"about {clock(seconds)}" if seconds else "nothing to train")
-    )
-    out.print(f"Estimate: {estimate}.")
-
-
-def _print_refusal(plan: "Plan", out: Console) -> None:
-    """Say if `run` would refuse, as the launch would drop cells."""
-    from sweeps.errors import BadInput
-    from sweeps.execution.planner import refuse_to_drop
-
-    try:
-        refuse_to_drop(plan.current, plan.definition.manifest, plan.lost)
-    except BadInput as refusal:
-        out.print(f"run would refuse: {_text(str(refusal))}", soft_wrap=True)
 
 
 def print_result(result: "SweepResult", again: str, program: str, where: str) -> None:
@@ -100,20 +53,20 @@ def print_result(result: "SweepResult", again: str, program: str, where: str) ->
         f"{result.num_filled} of {result.num_cells} cells filled."
     )
     for failed in result.failures:
-        out.print(f"failed: {_text(failed.arm)}, seed {failed.seed}: {_text(failed.reason)}")
+        out.print(f"failed: {plain(failed.arm)}, seed {failed.seed}: {plain(failed.reason)}")
         if failed.log.exists():
-            out.print(f"        its log: {_text(str(failed.log))}", soft_wrap=True)
+            out.print(f"        its log: {plain(str(failed.log))}", soft_wrap=True)
     if result.exit_code == 130:
         out.print("Interrupted. Finished trials and the last checkpoint of each other are kept.")
     if not result.is_recorded:
         why = result.complaint or "the tracking store did not answer in time"
-        out.print(f"Some records are not yet in MLflow: {_text(why)}")
+        out.print(f"Some records are not yet in MLflow: {plain(why)}")
     if result.exit_code:
-        out.print(f"Go on with: {_text(again)}", soft_wrap=True)
+        out.print(f"Go on with: {plain(again)}", soft_wrap=True)
         return
     nexts = (f"best {result.sweep}", "show TRIAL", "ui")
     commands = " | ".join(f"{program} {one}{where}" for one in nexts)
-    out.print(f"Next: {_text(commands)}", soft_wrap=True)
+    out.print(f"Next: {plain(commands)}", soft_wrap=True)
 
 
 def print_report(report: "Report") -> None:
@@ -124,10 +77,10 @@ def print_report(report: "Report") -> None:
     for table in report.shown:
         out.print(to_rich(table))
     for mixture in report.mixtures:
-        out.print(_text(mixture))
+        out.print(plain(mixture))
     out.print("\nFiles:")
     for path in report.paths:
-        out.print(f"  {_text(str(path))}", soft_wrap=True)
+        out.print(f"  {plain(str(path))}", soft_wrap=True)
 
 
 def print_status(status: "SweepStatus") -> None:
@@ -137,17 +90,17 @@ def print_status(status: "SweepStatus") -> None:
     out = console()
     states = ("finished", "pruned", "diverged", "failed", "running", "interrupted", "missing")
     shown = [state for state in states if status.counts()[state]]
-    table = _table("arm", *shown, numbers=len(shown))
+    table = table_of("arm", *shown, numbers=len(shown))
     for arm in status.arms:
         counts = status.counts(arm)
-        table.add_row(_text(arm), *(str(counts[state] or "") for state in shown))
+        table.add_row(plain(arm), *(str(counts[state] or "") for state in shown))
     out.print(table)
     for one in status.cells:
         if one.state == "running":
-            out.print(f"running: {_text(one.cell.arm)}, seed {one.cell.seed}, epoch {one.epoch}")
+            out.print(f"running: {plain(one.cell.arm)}, seed {one.cell.seed}, epoch {one.epoch}")
         elif one.reason:
-            place = f"{_text(one.cell.arm)}, seed {one.cell.seed}"
-            out.print(f"{one.state}: {place}: {_text(one.reason)}")
+            place = f"{plain(one.cell.arm)}, seed {one.cell.seed}"
+            out.print(f"{one.state}: {place}: {plain(one.reason)}")
     if not status.is_recorded:
         out.print("Some finished trials are not yet in MLflow: run the sweep again to carry them.")
     if launch := status.last_launch:
@@ -167,11 +120,11 @@ def print_best(name: str, configs: "Sequence[BestConfig]") -> None:
     words = configs[0].objective.replace("_", " ")
     is_error = words.endswith("error")
     headings = ("rank", "arm", words + " %" * is_error, "95 % interval", "trials", "best trial")
-    table = _table(*headings)
+    table = table_of(*headings)
     for config in configs:
         table.add_row(
             str(config.rank),
-            _text(config.arm) + ("" if config.is_confirmed else " (not confirmed)"),
+            plain(config.arm) + ("" if config.is_confirmed else " (not confirmed)"),
             _figure(config.value.mean, is_error),
             _interval(config.value, is_error),
             f"{config.num_trials} of {config.num_planned}",
@@ -194,14 +147,14 @@ def print_trial(view: "TrialView") -> None:
     """Print one trial."""
     out = console()
     record = view.record
-    out.print(f"trial {record.trial_key}: {_text(record.arm)}, seed {record.seed}")
+    out.print(f"trial {record.trial_key}: {plain(record.arm)}, seed {record.seed}")
     reason = f": {record.reason}" if record.reason else ""
-    out.print(f"outcome: {record.outcome.value}{_text(reason)}")
+    out.print(f"outcome: {record.outcome.value}{plain(reason)}")
     if record.test_error is not None:
         out.print(f"test error: {100 * record.test_error:.2f} %")
-    out.print(f"weights: {_text(str(view.weights or 'none are kept'))}", soft_wrap=True)
+    out.print(f"weights: {plain(str(view.weights or 'none are kept'))}", soft_wrap=True)
     out.print(f"MLflow run: {record.record_id}")
-    table = _table("epoch", "train loss", "validation loss", "validation error %", numbers=4)
+    table = table_of("epoch", "train loss", "validation loss", "validation error %", numbers=4)
     for point in view.curve:
         table.add_row(
             str(point.epoch),
@@ -212,32 +165,6 @@ def print_trial(view: "TrialView") -> None:
     out.print(table)
     out.print("config:")
     out.print(escape(json.dumps(view.config, indent=2)), soft_wrap=True)
-
-
-def _why(plan: "Plan") -> list[str]:
-    from sweeps.execution.planner import CellState
-
-    lines = {
-        CellState.RECORDED: "are there and recorded",
-        CellState.TO_RECORD: "are finished and will be recorded",
-        CellState.NEW: "are new and will be trained",
-        CellState.UNFINISHED: "are unfinished and go on from their last checkpoint",
-        CellState.FAILED: "failed before and are tried again from their last checkpoint",
-    }
-    counts = [
-        (sum(cell.state is state for cell in plan.cells), text) for state, text in lines.items()
-    ]
-    why = [f"{count} {text}." for count, text in counts if count]
-    why += [
-        f"failed before: {_text(cell.cell.arm)}, seed {cell.cell.seed}: {_text(cell.reason)}"
-        for cell in plan.cells
-        if cell.state is CellState.FAILED
-    ]
-    return why
-
-
-def _seeds(seeds: Iterable[int]) -> str:
-    return ", ".join(map(str, seeds)) or "-"
 
 
 def _figure(value: float | None, is_error: bool) -> str:
@@ -251,12 +178,12 @@ def _interval(interval: "Interval", is_error: bool) -> str:
     return f"{_figure(interval.low, is_error)} to {_figure(interval.high, is_error)}"
 
 
-def _text(text: str) -> str:
+def plain(text: str) -> str:
     """Return a text on one line, without control characters, that rich takes as it is."""
     return escape(one_line(text))
 
 
-def _table(*headings: str, numbers: int = 0) -> Table:
+def table_of(*headings: str, numbers: int = 0) -> Table:
     """Return an empty table whose last columns hold numbers."""
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for index, heading in enumerate(headings):

@@ -188,7 +188,8 @@ def _search_difference(current: Manifest, new: Manifest) -> str:
     found = [name for name in names if before[name] != after[name]]
     found += ["seeds"] * (current.seeds != new.seeds)
     words = {"dimensions": "space"}
-    return "another " + ", ".join(words.get(name, name) for name in found or ["base"])
+    told = ", ".join(words.get(name, name) for name in found or ["base"])
+    return f"its {told} would change"
 
 
 def _changed_paths(old: object, new: object, path: str = "") -> list[str]:
@@ -207,6 +208,7 @@ def estimate_seconds(
     epochs: Mapping[str, int],
     seconds_per_epoch: Mapping[str, float],
     num_concurrent: int,
+    num_to_come: int = 0,
 ) -> float | None:
     """Estimate how long the empty cells will take, None where nothing like them was trained.
 
@@ -215,16 +217,18 @@ def estimate_seconds(
         epochs: Of a full training, by arm.
         seconds_per_epoch: Seen so far, by arm; an arm without takes the mean of the others.
         num_concurrent: Trials at once.
+        num_to_come: Cells that a search has still to propose; each counts as a mean one.
     """
     left = [
         (cell.cell.arm, max(0, epochs[cell.cell.arm] - cell.epochs))
         for cell in cells
         if not cell.is_filled
     ]
-    if not left:
+    if not left and not num_to_come:
         return 0.0
     if not seconds_per_epoch:
         return None
     mean = sum(seconds_per_epoch.values()) / len(seconds_per_epoch)
     total = sum(count * seconds_per_epoch.get(arm, mean) for arm, count in left)
-    return total / min(num_concurrent, len(left))
+    total += num_to_come * mean * sum(epochs.values()) / len(epochs)
+    return total / min(num_concurrent, len(left) + num_to_come)

@@ -20,7 +20,7 @@ from sweeps.execution.planner import (
     planned,
 )
 from sweeps.execution.scheduling import ONE_AT_A_TIME, Capacity
-from sweeps.execution.search.growth import is_growing
+from sweeps.execution.search.growth import is_growing, num_expected
 from sweeps.execution.search.restore import restored
 from sweeps.locations import Storage, resolve_storage, resolve_tracking_uri
 from sweeps.manifest import Manifest, ManifestCell
@@ -85,13 +85,16 @@ def survey(
     dropped = dropped_cells(current, definition.manifest)
     gone = _standing_of(dropped, storage, store) if dropped else ()
     speed = _seconds_per_epoch(definition.manifest, folders, records)
+    num_to_come = num_expected(definition) - len(cells)
     return Plan(
         definition=definition,
         current=current,
         lost=frozenset(cell.cell.trial_key for cell in gone if cell.is_filled),
         cells=cells,
         capacity=capacity,
-        estimate_seconds=estimate_seconds(cells, definition.epochs, speed, capacity.num_concurrent),
+        estimate_seconds=estimate_seconds(
+            cells, definition.epochs, speed, capacity.num_concurrent, num_to_come
+        ),
         storage=storage,
         tracking_uri=tracking_uri,
     )
