@@ -30,5 +30,6 @@ cat > ~/capsweep-env.sh <<'END'
 export PATH="$HOME/venv/bin:$PATH"
 export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0
 export CAPSWEEP_STORAGE=/mnt/capsweep/store CAPSWEEP_TRACKING_URI=http://127.0.0.1:5000
+export CAPSWEEP_DATA=/mnt/capsweep/data
 END
 grep -qs capsweep-env ~/.bashrc || echo '. ~/capsweep-env.sh' >> ~/.bashrc

@@ -60,6 +60,12 @@ def test_every_process_of_the_cluster_asks_for_the_token(config: Config) -> None
     assert "--dashboard-host=127.0.0.1" in start
 
 
+def test_cells_and_data_lie_on_the_shared_disk() -> None:
+    script = (ROOT / "deploy" / "prepare_node.sh").read_text(encoding="utf-8")
+    for variable in ("CAPSWEEP_STORAGE", "CAPSWEEP_DATA"):
+        assert f"{variable}=/mnt/capsweep/" in script
+
+
 def test_the_settings_command_writes_one_variable_a_line(config: Config) -> None:
     assert "\n" not in config["setup_commands"][0]
     assert config["setup_commands"][0].startswith("printf 'export %s\\n' SHARE=fs-")
