@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from capsmodel import TrainingConfig
 from capsmodel.losses import CrossEntropy, MarginLoss
@@ -31,6 +31,20 @@ class Mine(Routing):
 
     def route(self, votes: Any, *, generator: Any) -> Any:
         raise NotImplementedError
+
+
+class Bounded(Mine):
+    """A user's own routing whose two settings bound each other."""
+
+    kind: Literal["bounded"] = "bounded"  # pyright: ignore[reportIncompatibleVariableOverride]
+    first: Annotated[float, Floats(0.0, 0.6)] = 0.0
+    second: Annotated[float, Floats(0.0, 0.6)] = 0.0
+
+    @model_validator(mode="after")
+    def _check_sum(self) -> "Bounded":
+        if self.first + self.second > 1:
+            raise ValueError("first and second add up to at most 1.")
+        return self
 
 
 class Stepped(MarginSchedule):
@@ -310,6 +324,14 @@ def test_a_space_that_may_propose_what_cannot_be_is_refused(
         WHOLE.varied(values).check(BASE)
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith("The space proposes what cannot be: ")
+
+
+def test_two_ends_that_do_not_go_together_are_refused() -> None:
+    base = with_settings(BASE, {"model.routing": Bounded()})
+    space = Space.of(Bounded, at="model.routing")
+    with pytest.raises(ValueError, match="first and second add up to at most 1"):
+        space.check(base, (Bounded,))
+    space.varied({"model.routing.first": Floats(0.0, 0.4)}).check(base, (Bounded,))
 
 
 def test_an_empty_space_is_refused() -> None:
