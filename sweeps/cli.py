@@ -38,6 +38,7 @@ from sweeps.errors import SweepError
 
 if TYPE_CHECKING:
     from sweeps.execution.options import LaunchArguments
+    from sweeps.execution.result import SweepResult
 
 app = typer.Typer(
     help="Sweeps over capsule networks that lose nothing, and tables rebuilt from their records.",
@@ -82,16 +83,10 @@ def plan(  # noqa: PLR0913 - one parameter an option is how typer declares them
 
     options: LaunchArguments = {
         **_changes(name, seeds, add_seeds, epochs, settings),
-        "trials": trials,
-        "sampler": sampler,
-        "scheduler": scheduler,
-        "cpus_per_trial": cpus_per_trial,
-        "gpus_per_trial": gpus_per_trial,
-        "max_concurrent": max_concurrent,
-        "address": address,
+        **_search(trials, sampler, scheduler),
+        **_machine(cpus_per_trial, gpus_per_trial, max_concurrent, address),
+        **_place(storage, tracking_uri),
         "fresh": fresh,
-        "storage": storage,
-        "tracking_uri": tracking_uri,
     }
     print_plan(plan_launch(sweep, **options))
 
@@ -121,29 +116,18 @@ def run(  # noqa: PLR0913 - one parameter an option is how typer declares them
     """Train the cells that are empty, record them in MLflow, rebuild the table."""
     from sweeps.arguments import read_duration
     from sweeps.console import print_result
-    from sweeps.execution.run import run as run_launch
 
     options: LaunchArguments = {
         **_changes(name, seeds, add_seeds, epochs, settings),
-        "trials": trials,
-        "sampler": sampler,
-        "scheduler": scheduler,
-        "cpus_per_trial": cpus_per_trial,
-        "gpus_per_trial": gpus_per_trial,
-        "max_concurrent": max_concurrent,
+        **_search(trials, sampler, scheduler),
+        **_machine(cpus_per_trial, gpus_per_trial, max_concurrent, address),
+        **_place(storage, tracking_uri),
         "keep_weights": keep_weights,
         "time_limit_seconds": read_duration("--time-limit", time_limit),
-        "address": address,
         "fresh": fresh,
         "replace": replace,
-        "storage": storage,
-        "tracking_uri": tracking_uri,
     }
-    try:
-        result = run_launch(sweep, **options)
-    except KeyboardInterrupt:
-        typer.echo("capsweep: interrupted before anything was started.", err=True)
-        raise typer.Exit(130) from None
+    result = _launched(sweep, options)
     print_result(result, _again(), _program(), _where(storage, tracking_uri))
     _leave(result.exit_code)
 
@@ -239,6 +223,35 @@ def _changes(
         "epochs": epochs,
         "settings": read_settings(settings),
     }
+
+
+def _search(trials: int | None, sampler: str | None, scheduler: str | None) -> "LaunchArguments":
+    return {"trials": trials, "sampler": sampler, "scheduler": scheduler}
+
+
+def _machine(
+    cpus: int, gpus: float | None, max_concurrent: int | None, address: str | None
+) -> "LaunchArguments":
+    return {
+        "cpus_per_trial": cpus,
+        "gpus_per_trial": gpus,
+        "max_concurrent": max_concurrent,
+        "address": address,
+    }
+
+
+def _place(storage: str | None, tracking_uri: str | None) -> "LaunchArguments":
+    return {"storage": storage, "tracking_uri": tracking_uri}
+
+
+def _launched(sweep: str, options: "LaunchArguments") -> "SweepResult":
+    from sweeps.execution.run import run as run_launch
+
+    try:
+        return run_launch(sweep, **options)
+    except KeyboardInterrupt:
+        typer.echo("capsweep: interrupted before anything was started.", err=True)
+        raise typer.Exit(130) from None
 
 
 def _leave(code: int) -> None:

@@ -36,7 +36,7 @@ GpusOption = Annotated[
     float | None, typer.Option(help="GPUs of each trial [default: 1 where Ray sees one, else 0].")
 ]
 ConcurrentOption = Annotated[
-    int | None, typer.Option(help="Trials at once at most [default: as many as fit].")
+    int | None, typer.Option(help="Trials at once at most [default: as many as fit now].")
 ]
 LimitOption = Annotated[
     str | None, typer.Option(help="End as Ctrl-C does after this time: 90s, 30m, 2h, 1h30m.")

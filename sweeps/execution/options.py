@@ -27,7 +27,8 @@ class LaunchArguments(TypedDict, total=False):
         scheduler: Of a search, by its kind.
         cpus_per_trial: Cores and threads a trial, 1 by default.
         gpus_per_trial: GPUs a trial; 1 by default where Ray sees one, else 0.
-        max_concurrent: Trials at once at most; by default as many as fit.
+        max_concurrent: Trials at once at most; by default as many as fit. On a cluster that grows,
+            trials beyond what fits wait for machines.
         keep_weights: "all", "best:K" or "none": what is kept when the sweep has ended.
         time_limit_seconds: Ends the launch as Ctrl-C does after this time.
         address: Of a running Ray cluster, "auto" for the one on this machine.

@@ -130,9 +130,14 @@ def local_gpus() -> int:
 def num_concurrent(resources: Resources) -> int:
     """Return how many trials run at once: as many as fit on each machine by itself.
 
+    A cluster may grow, and tells nobody how far: a number that is given is taken as it is there,
+    and trials that find no room wait for machines to come.
+
     Raises:
         BadInput: If not even one fits.
     """
+    if resources.address and resources.max_concurrent:
+        return resources.max_concurrent
     machines = _machines()
     per_trial = gpus_per_trial(resources)
     fitting = sum(_fitting(cpus, gpus, resources.cpus, per_trial) for cpus, gpus in machines)

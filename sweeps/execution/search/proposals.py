@@ -132,5 +132,6 @@ def _sobol_point(search: Search, number: int) -> list[float]:
     from scipy.stats import qmc
 
     sequence = qmc.Sobol(len(search.space.dimensions), scramble=True, rng=search.sampler_seed)
-    sequence.fast_forward(number)
+    if number:  # scipy cannot go forward by nothing
+        sequence.fast_forward(number)
     return [float(coordinate) for coordinate in sequence.random(1)[0]]
