@@ -1,0 +1,73 @@
+"""Searches made up for tests, and how their proposals went."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from capsmodel import TrainingConfig
+from capsmodel.search_range import Choices
+from search_spaces import Asha, Confirm, Search, Space, Sweep
+from sweeps.execution.definition import Changes, Definition, define
+from sweeps.execution.search.growth import with_proposal
+from sweeps.execution.search.observation import Observation
+from sweeps.manifest import Manifest, Plain
+from tests.capsmodel.small_config import small_config
+
+RATE, BATCH = "optimiser.learning_rate", "batch_size"
+SPACE = Space.of(TrainingConfig).only(RATE, BATCH)
+FEW_POINTS = SPACE.varied({RATE: Choices(1e-3, 1e-2), BATCH: Choices(100, 200)})
+CONDITIONAL = Space.of(TrainingConfig).only(
+    "loss.positive_margin", "loss[spread].margin", "loss.scale", RATE
+)
+SCHEDULER = Asha(grace=0.34, reduction_factor=2)  # of three epochs: one rung, after the second
+
+
+def search(**changes: Any) -> Search:
+    known = {"space": SPACE, "trials": 6, "scheduler": SCHEDULER, "confirm": None}
+    return Search(**(known | changes))
+
+
+def sweep(**changes: Any) -> Sweep:
+    known = {"name": "example", "base": small_config(), "plan": search()}
+    return Sweep(**(known | changes))
+
+
+def searched(**changes: Any) -> Definition:
+    """Return the definition of a search with some fields changed."""
+    return define(sweep(plan=search(**changes)), Changes(), ())
+
+
+def confirm(best: int = 1, seeds: tuple[int, ...] = (101,)) -> Confirm:
+    return Confirm(best=best, seeds=seeds)
+
+
+def params(number: int) -> dict[str, Plain]:
+    """Return a point of the space, another for each number."""
+    return {RATE: 1e-3 + number * 1e-4, BATCH: 64}
+
+
+def proposed(definition: Definition, count: int) -> Definition:
+    """Return a definition with some proposals more."""
+    for _ in range(count):
+        definition = with_proposal(definition, params(len(definition.manifest.arms)))
+    return definition
+
+
+def complete(value: float, epoch: int = 3) -> Observation:
+    return Observation("complete", value, epoch)
+
+
+def pruned(value: float, epoch: int = 1) -> Observation:
+    return Observation("pruned", value, epoch)
+
+
+OPEN, FAILED = Observation("open"), Observation("failed")
+
+
+def expect_valid(manifest: Manifest) -> None:
+    """Check that a manifest can be read back as it is."""
+    assert Manifest.model_validate_json(manifest.model_dump_json()) == manifest
+
+
+def rate_of(config: Mapping[str, Any]) -> float:
+    """Return the learning rate of a trial's config."""
+    return config["optimiser"]["learning_rate"]

@@ -1,0 +1,192 @@
+"""A proposal is a pure function of the search and of how it went so far."""
+
+import math
+from typing import Any
+
+import pytest
+from optuna.trial import TrialState
+
+from search_spaces import Search
+from sweeps.execution.search.observation import Observation
+from sweeps.execution.search.proposals import History, Params, distribution_of, propose, study_of
+from tests.sweeps.execution.search.examples import (
+    BATCH,
+    CONDITIONAL,
+    FAILED,
+    FEW_POINTS,
+    OPEN,
+    RATE,
+    SPACE,
+    complete,
+    pruned,
+    search,
+)
+
+
+def value_of(params: Params) -> float:
+    rate = params[RATE]
+    assert isinstance(rate, float)
+    return abs(math.log10(rate) + 2.3)  # the best is at 0.005
+
+
+def searched(one: Search, count: int, history: History = ()) -> list[tuple[Params, Observation]]:
+    """Return how a search goes on that trains each proposal to its end."""
+    known = list(history)
+    while len(known) < count:
+        params = propose(one, len(known), known)
+        known.append((params, complete(value_of(params))))
+    return known
+
+
+def proposals(one: Search, count: int) -> list[Params]:
+    return [params for params, _ in searched(one, count)]
+
+
+def of(sampler: str, **changes: Any) -> Search:
+    return search(sampler=sampler, trials=40, **changes)
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random", "gp", "qmc"])
+def test_the_same_history_gives_the_same_proposal(sampler: str) -> None:
+    one = of(sampler)
+    history = searched(one, 12)  # so that the sampler has something to learn from
+    assert propose(one, 12, history) == propose(one, 12, history)
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random", "qmc"])
+def test_each_number_gives_another_proposal(sampler: str) -> None:
+    rates = [params[RATE] for params in proposals(of(sampler), 16)]
+    assert len(set(rates)) == 16
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random", "qmc"])
+def test_another_seed_gives_other_proposals(sampler: str) -> None:
+    one, other = of(sampler), of(sampler, sampler_seed=1)
+    assert proposals(one, 3) != proposals(other, 3)
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random", "qmc"])
+@pytest.mark.parametrize("space", [SPACE, CONDITIONAL])
+def test_each_proposal_is_a_point_of_the_space(sampler: str, space: Any) -> None:
+    known: list[tuple[Params, Observation]] = []
+    for number in range(14):
+        params = propose(of(sampler, space=space), number, known)
+        assert space.changes(params), "refuses what is none of its points"
+        known.append((params, complete(0.1 * (number % 3))))
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "gp"])
+def test_a_sampler_that_learns_ends_up_near_the_best(sampler: str) -> None:
+    one = of(sampler, space=SPACE.without(BATCH))
+    history = searched(one, 18)
+    blind, learnt = history[:10], history[10:]
+    mean = [sum(value_of(params) for params, _ in part) / len(part) for part in (blind, learnt)]
+    assert mean[1] < mean[0] / 2
+
+
+def test_the_grid_gives_every_point_once_and_not_in_order() -> None:
+    one = search(space=FEW_POINTS, sampler="grid", trials=4)
+    found = proposals(one, 4)
+    points = list(FEW_POINTS.grid())
+    assert sorted(found, key=points.index) == points
+    orders = {
+        str(proposals(search(space=FEW_POINTS, sampler="grid", trials=4, sampler_seed=seed), 4))
+        for seed in range(8)
+    }
+    assert len(orders) > 1
+
+
+@pytest.mark.parametrize("sampler", ["grid", "qmc", "random"])
+def test_a_sampler_that_does_not_learn_is_a_function_of_the_number(sampler: str) -> None:
+    one = search(space=FEW_POINTS, sampler=sampler, trials=4)
+    went = [FAILED, OPEN, pruned(0.5)]
+    found = proposals(one, 4)
+    assert propose(one, 3, list(zip(found[:3], went, strict=True))) == found[3]
+
+
+def test_points_of_qmc_fill_the_space_evenly() -> None:
+    rates = [value_of(params) for params in proposals(of("qmc"), 16)]
+    logarithms = sorted(math.log10(float(params[RATE])) for params in proposals(of("qmc"), 16))
+    assert len(rates) == 16
+    cells = {int((one + 4) / 2 * 16) for one in logarithms}
+    assert len(cells) == 16, "one in each sixteenth of the range"
+
+
+def test_a_failed_or_open_proposal_has_no_value() -> None:
+    went = [complete(0.5, 3), pruned(0.75, 2), FAILED, OPEN]
+    one = of("tpe")
+    history = [(params, each) for params, each in zip(proposals(one, 4), went, strict=True)]
+    trials = study_of(one, history).get_trials()
+    assert [(trial.state, trial.value, trial.intermediate_values) for trial in trials] == [
+        (TrialState.COMPLETE, 0.5, {3: 0.5}),
+        (TrialState.PRUNED, 0.75, {2: 0.75}),
+        (TrialState.FAIL, None, {}),
+        (TrialState.RUNNING, None, {}),
+    ]
+    assert [trial.params for trial in trials] == [params for params, _ in history]
+
+
+def test_tpe_goes_on_from_any_history() -> None:
+    one = of("tpe")
+    went = [complete(0.5), pruned(0.75), FAILED, OPEN]
+    history = [
+        (params, went[number % 4]) for number, params in enumerate(proposals(of("random"), 24))
+    ]
+    known = history[:11]
+    for number in range(11, 24):
+        assert propose(one, number, known).keys() == {RATE, BATCH}
+        known = history[: number + 1]
+
+
+def test_tpe_learns_from_what_was_stopped_and_not_from_what_failed() -> None:
+    one = of("tpe")
+    points = proposals(of("random"), 12)
+    open_history = [(params, OPEN) for params in points]
+    failed_history = [(params, FAILED) for params in points]
+    pruned_history = [(params, pruned(value_of(params))) for params in points]
+    blind = propose(one, 12, open_history)
+    assert propose(one, 12, failed_history) == blind
+    assert propose(one, 12, pruned_history) != blind
+
+
+def test_tpe_proposes_settings_that_are_there_with_the_kind_it_chose() -> None:
+    one = of("tpe", space=CONDITIONAL)
+    kinds: set[Any] = set()
+    known: list[tuple[Params, Observation]] = []
+    for number in range(24):
+        params = propose(one, number, known)
+        there = {
+            dimension.name for dimension in CONDITIONAL.dimensions if dimension.is_there(params)
+        }
+        assert set(params) == there
+        kinds.add(params["loss"])
+        known.append((params, complete(0.1 if params["loss"] == "spread" else 0.9)))
+    assert kinds == {"margin", "spread", "cross_entropy"}
+    losses = [params["loss"] for params, _ in known[10:]]
+    assert losses.count("spread") > len(losses) / 2
+
+
+def test_optuna_is_told_the_ranges_as_they_are() -> None:
+    told = {
+        one.name: str(distribution_of(one)) for one in [*SPACE.dimensions, *CONDITIONAL.dimensions]
+    }
+    assert told[RATE] == "FloatDistribution(high=0.01, log=True, low=0.0001, step=None)"
+    assert told[BATCH] == "CategoricalDistribution(choices=(32, 64, 128, 256))"
+    assert told["loss[margin].positive_margin"].endswith(
+        "high=0.95, log=False, low=0.7, step=None)"
+    )
+
+
+def test_whole_numbers_keep_their_steps() -> None:
+    from capsmodel import TrainingConfig
+    from capsmodel.search_range import Ints
+    from search_spaces import Space
+
+    path = "model.routing.iterations"
+    varied = {"model": ("capsnet",), "model.routing": ("dynamic",), path: Ints(1, 5, step=2)}
+    space = Space.of(TrainingConfig).only(path).varied(varied)
+    found = {
+        propose(of("random", space=space), number, [({path: 1}, OPEN)] * number)[path]
+        for number in range(24)
+    }
+    assert found == {1, 3, 5}
