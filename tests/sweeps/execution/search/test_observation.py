@@ -1,0 +1,55 @@
+"""The seeds of a proposal come to one observation."""
+
+import math
+
+import pytest
+
+from sweeps.execution.search.observation import Observation, Standing, observe
+from sweeps.records import Outcome
+
+OPEN = Standing()
+
+
+def finished(value: float | None = 0.25, epoch: int = 3) -> Standing:
+    return Standing(Outcome.FINISHED, epoch, value)
+
+
+def stopped(value: float = 0.5, epoch: int = 1) -> Standing:
+    return Standing(Outcome.PRUNED, epoch, value)
+
+
+def test_finished_seeds_are_complete_with_their_mean() -> None:
+    assert observe([finished(0.25), finished(0.75)]) == Observation("complete", 0.5, 3)
+
+
+def test_one_stopped_seed_makes_it_pruned_at_the_fewest_epochs() -> None:
+    assert observe([finished(0.25), stopped(0.75, 2), stopped(0.5, 1)]) == Observation(
+        "pruned", 0.5, 1
+    )
+
+
+def test_one_open_seed_leaves_it_open_without_a_value() -> None:
+    for others in ([], [finished()], [stopped()], [Standing(Outcome.FAILED)]):
+        assert observe([*others, OPEN]) == Observation("open")
+
+
+@pytest.mark.parametrize(
+    "standing",
+    [
+        Standing(Outcome.FAILED),
+        Standing(Outcome.DIVERGED, 2, 0.1),
+        Standing(Outcome.INTERRUPTED, 2, 0.1),
+        finished(None),
+        finished(math.nan),
+        finished(math.inf),
+    ],
+)
+def test_one_seed_without_a_result_makes_it_failed_without_a_value(standing: Standing) -> None:
+    assert observe([finished(), standing]) == Observation("failed")
+    assert observe([stopped(), standing]) == Observation("failed")
+
+
+def test_only_a_running_trial_is_waited_for() -> None:
+    assert OPEN.is_open
+    closed = [outcome for outcome in Outcome if not Standing(outcome).is_open]
+    assert set(closed) == set(Outcome) - {Outcome.RUNNING}
