@@ -65,7 +65,7 @@ class Dimension:
         match self.range:
             case Floats(low, high, log):
                 number = _between(low, high, unit, log=log)
-                return {0: low, 1: high}.get(unit, min(max(number, low), high))
+                return {0.0: low, 1.0: high}.get(unit, min(max(number, low), high))
             case Ints(low, high, log=True):
                 # half a step beyond both ends, so that these come as often as they should
                 number = round(_between(low - 0.5, high + 0.5, unit, log=True))
