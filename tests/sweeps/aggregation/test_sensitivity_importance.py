@@ -11,7 +11,7 @@ from sweeps.aggregation.sensitivity import sensitivity
 from tests.sweeps.aggregation.known_search import planted_search
 
 
-@pytest.fixture(scope="module", params=[3, 2024])
+@pytest.fixture(scope="module", params=[3, pytest.param(2024, marks=pytest.mark.slow)])
 def planted(request):
     found = sensitivity(*planted_search(request.param))
     return {one.dimension.name: one for one in found.settings}, found
@@ -63,13 +63,22 @@ def levels_of(places: list[int], num_levels: int, is_choice: bool) -> Column:
 def test_a_setting_of_few_values_is_told_from_one_without_effect():
     chance = np.random.default_rng(5)
     acting, idle = chance.integers(0, 4, (2, 40)).tolist()
-    objective = [float(place == 2) + 0.1 * chance.random() for place in acting]
+    objective = [float(place != 2) + 0.1 * chance.random() for place in acting]
     columns = [levels_of(acting, 4, is_choice=True), levels_of(idle, 4, is_choice=False)]
 
     found = importances(columns, objective)
     assert found.fanova[0].low > 10
     assert found.fanova[1].low <= 0 <= found.fanova[1].high
     assert found.ped_anova[0].low > 0
+
+
+def test_settings_get_no_share_of_mere_noise():
+    chance = np.random.default_rng(11)
+    columns = [Column(tuple(units)) for units in chance.random((3, 40)).tolist()]
+
+    found = importances(columns, chance.standard_normal(40).tolist())
+    assert sum(band.mean for band in found.fanova) == pytest.approx(0, abs=20)
+    assert all(band.low <= 0 for band in found.fanova)
 
 
 def test_a_half_of_equal_results_adds_nothing():
