@@ -65,11 +65,15 @@ class Asha(Scheduler):
     Attributes:
         grace: Share of the full length before the first verdict.
         reduction_factor: One in so many goes on, and the rungs are so many times farther apart.
+        rivals: How many values of others a rung must hold before it gives verdicts; None takes
+            `reduction_factor`, as it takes so many for one of them to be the kept share. With as
+            many as a sampler's random start has, that start is seen whole.
     """
 
     kind: Literal["asha"] = "asha"
     grace: Share = 0.25
     reduction_factor: Annotated[int, Field(ge=2)] = 3
+    rivals: Annotated[int, Field(ge=1)] | None = None
 
     @property
     def kept(self) -> float:
@@ -78,8 +82,8 @@ class Asha(Scheduler):
 
     @property
     def min_rivals(self) -> int:
-        """As many as it takes for one of them to be the kept share."""
-        return self.reduction_factor
+        """The rivals set, else as many as it takes for one of them to be the kept share."""
+        return self.reduction_factor if self.rivals is None else self.rivals
 
     def rungs(self, num_epochs: int) -> tuple[int, ...]:
         """Return the end of the grace, and the epochs `reduction_factor` times as late."""

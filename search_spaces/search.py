@@ -21,7 +21,7 @@ class Confirm(Settings):
     """The best arms of a search are trained again on seeds that had no part in choosing them.
 
     Attributes:
-        best: How many are, beside one that stands for choosing blindly.
+        best: How many are, beside the median of the first random ones as a reference.
         seeds: Fresh ones.
     """
 

@@ -171,7 +171,7 @@ class Confirmation(_Frozen):
         best: How many are.
         arms: Which, the best first; none before the search has ended.
         reference: The arm that was the median of the first proposals that ran to full length:
-            what choosing blindly would have given. None where there is no such.
+            what a middling choice at random gives. None where there is no such.
     """
 
     best: Annotated[int, Field(ge=1)]

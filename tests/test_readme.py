@@ -18,7 +18,7 @@ COMMANDS = [
     for line in block.splitlines()
     if line.startswith("capsweep ") and not line.startswith("capsweep ui")
 ]
-FROM_PYTHON, OWN_SWEEP, CONTRACT = PYTHON
+OWN_SEARCH, FROM_PYTHON, OWN_SWEEP, CONTRACT = PYTHON
 
 
 def run(folder: Path, *words: str) -> str:
@@ -59,6 +59,7 @@ def test_the_glossary_says_what_records_are_called() -> None:
 @pytest.mark.slow
 def test_the_tour_runs_in_its_order(tmp_path: Path) -> None:
     (tmp_path / "sharpness.py").write_text(OWN_SWEEP)
+    (tmp_path / "depth.py").write_text(OWN_SEARCH)
     script = tmp_path / "script.py"
     script.write_text(FROM_PYTHON)
     assert re.search(r"sees a \d with length 0\.\d", run(tmp_path, sys.executable, str(script)))
@@ -71,6 +72,8 @@ def test_the_tour_runs_in_its_order(tmp_path: Path) -> None:
 
     assert "quickstart: 0 trained now, 21 of 21 cells filled." in printed["run quickstart"]
     assert "7 trained now, 28 of 28" in printed["run quickstart --add-seeds 3"]
+    assert "Ranked by mean" in printed["best capsule_search"]
+    assert "depth: 8" not in printed["run depth.py --trials 6 --epochs 2"]
     assert "sharpness: 9 trained now" in printed["run sharpness.py --epochs 3"]
 
 

@@ -110,7 +110,7 @@ def confirmation_table(
 ) -> Table:
     """Return one row a confirmed arm, ranked by validation on seeds that did not choose it.
 
-    The reference, what choosing blindly would have given, stands last and without a rank. Before
+    The reference, what a middling choice at random gives, stands last and without a rank. Before
     the best are chosen there are no rows, and the first note says how far the search is. Holds
     only what trial keys decide.
 
@@ -250,8 +250,8 @@ def _notes(confirmed: _Confirmed, manifest: Manifest) -> Iterator[str]:
         yield (
             f"To the reference: arm minus {one_line(confirmed.reference.arm.name)}{points}, paired "
             "by seed over the seeds that both have, with its 95 % t interval. The reference was "
-            "the median of the first random proposals that ran to full length: what choosing "
-            "blindly would have given. Bold: the interval leaves out 0. The intervals are not "
+            "the median of the first random proposals that ran to full length: what a middling "
+            "choice at random gives. Bold: the interval leaves out 0. The intervals are not "
             "corrected for the number of arms."
         )
     yield (

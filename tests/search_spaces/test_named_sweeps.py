@@ -64,7 +64,7 @@ def test_the_capsule_search_stops_the_worse_half_half_way_and_confirms_the_best(
     sweep = named_sweep("capsule_search")
     plan = plan_of(sweep)
     epochs = sweep.base.stopping.num_epochs
-    assert plan.scheduler == Asha(grace=0.5, reduction_factor=2)
+    assert plan.scheduler == Asha(grace=0.5, reduction_factor=2, rivals=10)
     assert plan.scheduler.rungs(epochs) == (epochs // 2,)
     assert plan.confirm is not None
     assert (plan.trials, plan.confirm.best, len(plan.confirm.seeds)) == (40, 3, 5)

@@ -48,6 +48,7 @@ def test_rungs_are_where_they_are_said_to_be(
         (NoScheduler(), 1, 1),
         (Asha(), 1 / 3, 3),
         (Asha(reduction_factor=2), 0.5, 2),
+        (Asha(reduction_factor=2, rivals=10), 0.5, 10),
         (Median(), 0.5, 5),
         (Median(rivals=2), 0.5, 2),
     ],

@@ -26,7 +26,7 @@ def best_arms(observations: Sequence[Observation], keys: Sequence[str], count: i
 
 
 def median_of_startup(observations: Sequence[Observation], search: Search) -> int | None:
-    """Return the number of the proposal that stands for choosing blindly, None if there is none.
+    """Return the number of the proposal that the best are held against, None if there is none.
 
     It is the median, the better one of two, of the first random proposals that ran to full length:
     those that the sampler made before it had anything to learn from.

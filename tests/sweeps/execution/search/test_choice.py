@@ -35,7 +35,7 @@ def startup(observations: list[Observation], of: Search = TPE) -> int | None:
     return median_of_startup(observations, of)
 
 
-def test_the_median_of_the_random_ones_stands_for_choosing_blindly() -> None:
+def test_the_median_of_the_random_ones_is_what_the_best_are_held_against() -> None:
     assert startup([complete(0.3), complete(0.1), complete(0.2)]) == 2
 
 
