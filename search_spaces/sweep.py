@@ -15,7 +15,13 @@ from search_spaces.scheduler import Scheduler
 from search_spaces.search import Search, Seed, each_seed_once
 from search_spaces.settings_tree import is_at_or_below
 from search_spaces.space import Space
-from search_spaces.tables import PublishedTable, Table
+from search_spaces.tables import (
+    AblationTable,
+    ConfirmationTable,
+    PublishedTable,
+    SensitivityTable,
+    Table,
+)
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 
@@ -83,6 +89,7 @@ class Sweep(Settings):
             raise ValueError(f"Two tables are called '{twice[0]}': give one another name.")
         arms = self.plan.arms if isinstance(self.plan, ListedArms) else ()
         for table in self.tables:
+            _refuse_table_of_the_other_plan(table, self.plan)
             rows = table.rows if isinstance(table, PublishedTable) else ()
             for row in rows:
                 if row.arm is not None and row.arm not in arms:
@@ -168,6 +175,24 @@ class Sweep(Settings):
         changes["base"] = with_settings(self.base, settings or {}, self.parts)
         fields = {field: getattr(self, field) for field in type(self).model_fields}
         return type(self).model_validate({**fields, **changes})
+
+
+def _refuse_table_of_the_other_plan(table: Table, plan: ListedArms | Search) -> None:
+    is_search = isinstance(plan, Search)
+    if is_search and isinstance(table, AblationTable):
+        raise ValueError(
+            "A search has no baseline for an ablation table: declare a SensitivityTable, a "
+            "ConfirmationTable or a CurvesFigure."
+        )
+    if not is_search and isinstance(table, SensitivityTable | ConfirmationTable):
+        raise ValueError(
+            f"A design has nothing for a table of the kind '{table.kind}': only a search has."
+        )
+    if isinstance(plan, Search) and isinstance(table, ConfirmationTable) and plan.confirm is None:
+        raise ValueError(
+            "The search confirms nothing, so there is no ConfirmationTable: leave it out, or "
+            "give Search(confirm=Confirm())."
+        )
 
 
 def _is_same_kind(part: type[Part], other: type[Part]) -> bool:

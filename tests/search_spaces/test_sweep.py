@@ -13,12 +13,14 @@ from capsmodel.search_range import Ints
 from search_spaces import (
     AblationTable,
     Asha,
+    ConfirmationTable,
     CurvesFigure,
     ListedArms,
     Median,
     PublishedRow,
     PublishedTable,
     Search,
+    SensitivityTable,
     Space,
     Sweep,
 )
@@ -327,3 +329,15 @@ def test_the_rows_of_a_published_table_are_arms() -> None:
     )
     nowhere = table.model_copy(update={"rows": (PublishedRow(labels=("a",), arm=None),)})
     assert sweep(tables=(nowhere,)).tables == (nowhere,)
+
+
+def test_tables_of_the_other_kind_of_plan_are_refused() -> None:
+    told = refusal(tables=(SensitivityTable(),))
+    assert told == "A design has nothing for a table of the kind 'sensitivity': only a search has."
+    search = searching()
+    fields = {name: getattr(search, name) for name in Sweep.model_fields}
+    with pytest.raises(ValueError, match="no baseline for an ablation table"):
+        Sweep.model_validate({**fields, "tables": (AblationTable(),)})
+    plan = search.plan.model_copy(update={"confirm": None})
+    with pytest.raises(ValueError, match="confirms nothing"):
+        Sweep.model_validate({**fields, "plan": plan, "tables": (ConfirmationTable(),)})
