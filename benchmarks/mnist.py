@@ -47,9 +47,9 @@ TRIED = (
     "| 128 | 0.001, constant | all | 6 | 1.21 (1.00 after the fifth) |",
     "| 64 | 0.002, cosine over the 4 epochs | all | 4 | 0.83 |",
     "",
-    "All with seed 1; else as below. The last was taken, with 8 epochs. Two more were begun and "
-    "stopped before their first epoch was over, for want of time: batches of 64 at a constant "
-    "0.002, and batches of 128 at 0.003 falling along a cosine.",
+    "All with seed 1; else as below. The last was taken, with 8 epochs. Two more were stopped for "
+    "want of time: batches of 64 at a constant 0.002 within the first epoch, and batches of 128 at "
+    "0.003 falling along a cosine after it, at 2.09 %.",
 )
 FRACTIONS = {3: 0.0072, 50: 0.1213}  # of MNIST's training images, for so many steps
 
@@ -103,7 +103,8 @@ def timed_steps(name: str, model: Model, num_steps: int, num_threads: int) -> st
     print(name, num_threads, spent, file=sys.stderr)
     return (
         f"| {name} | {num_parameters(config):,} | {num_threads} | {num_steps} | {spent.wall:.1f} "
-        f"| {spent.processor:.1f} | {1000 * spent.processor / num_images:.1f} |"
+        f"| {spent.processor:.1f} | {1000 * spent.processor / num_images:.1f} "
+        f"| {os.getloadavg()[0]:.1f} |"
     )
 
 
@@ -115,8 +116,9 @@ def report_of_steps(rows: list[str]) -> list[str]:
         "Batches of 128 images; the capsule network with 3 routing iterations and reconstruction; "
         "without validation; no step left out as a warm-up.",
         "",
-        "| network | parameters | threads | steps | wall s | processor s | processor ms an image |",
-        "| :--- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| network | parameters | threads | steps | wall s | processor s | processor ms an image "
+        "| load at the end |",
+        "| :--- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
         *rows,
     ]
 
