@@ -18,6 +18,7 @@ COMMANDS = [
     for line in block.splitlines()
     if line.startswith("capsweep ") and not line.startswith("capsweep ui")
 ]
+LONG = ["run", "capsule_search"]
 OWN_SEARCH, FROM_PYTHON, OWN_SWEEP, CONTRACT = PYTHON
 
 
@@ -33,6 +34,11 @@ def run(folder: Path, *words: str) -> str:
 
 def capsweep(folder: Path, *words: str) -> str:
     return run(folder, str(Path(sys.executable).with_name("capsweep")), *words)
+
+
+def shortened(words: list[str]) -> list[str]:
+    """Return a command, the search of minutes with fewer proposals and epochs."""
+    return [*words, "--trials", "12", "--epochs", "2"] if words == LONG else words
 
 
 def test_the_script_has_fewer_than_ten_lines() -> None:
@@ -68,12 +74,12 @@ def test_the_tour_runs_in_its_order(tmp_path: Path) -> None:
     assert len(trials) >= 18
     assert 1 - baseline["test_error"].mean() >= 0.97
 
-    printed = {" ".join(words): capsweep(tmp_path, *words) for words in COMMANDS}
+    printed = {" ".join(words): capsweep(tmp_path, *shortened(words)) for words in COMMANDS}
 
     assert "quickstart: 0 trained now, 21 of 21 cells filled." in printed["run quickstart"]
     assert "7 trained now, 28 of 28" in printed["run quickstart --add-seeds 3"]
     assert "Ranked by mean" in printed["best capsule_search"]
-    assert "depth: 8" not in printed["run depth.py --trials 6 --epochs 2"]
+    assert "depth: " in printed["run depth.py --trials 6 --epochs 2"]
     assert "sharpness: 9 trained now" in printed["run sharpness.py --epochs 3"]
 
 

@@ -179,7 +179,7 @@ def _dress(axes: "Axes", manifest: Manifest, spec: CurvesFigure, is_empty: bool)
     unit = " (%)" if spec.metric == METRIC_VALIDATION_ERROR else ""
     axes.set_xlabel("Epoch")
     axes.set_ylabel(f"{words.capitalize()}{unit}")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
     axes.set_title(
