@@ -106,17 +106,22 @@ class _Attempt:
         """Yield every epoch, those of the checkpoint too, after it has been told once."""
         last_told = max((line.epoch.epoch for line in self.told if line.epoch), default=0)
         for metrics in training.history:
-            self._tell_epoch(metrics, last_told)
+            if metrics.epoch > last_told:  # killed before it was told: a verdict may wait for it
+                self._tell_epoch(metrics)
+                report(self._reported(metrics))
             yield metrics
         for metrics in training:
             training.save(self.cell.checkpoint)
-            self._tell_epoch(metrics, last_told)
-            report({"trial_key": self.head.trial_key, **_line(metrics).model_dump()})
+            if metrics.epoch > last_told:
+                self._tell_epoch(metrics)
+            report(self._reported(metrics))
             yield metrics
 
-    def _tell_epoch(self, metrics: "EpochMetrics", last_told: int) -> None:
-        if metrics.epoch > last_told:
-            self.tell("epoch", epoch=_line(metrics), peak_memory_bytes=self.memory.bytes())
+    def _tell_epoch(self, metrics: "EpochMetrics") -> None:
+        self.tell("epoch", epoch=_line(metrics), peak_memory_bytes=self.memory.bytes())
+
+    def _reported(self, metrics: "EpochMetrics") -> dict[str, Any]:
+        return {"trial_key": self.head.trial_key, **_line(metrics).model_dump()}
 
     def tell(self, kind: str, **fields: Any) -> None:
         line = {"type": kind, "time": now_milliseconds(), "fence": self.fence, **fields}

@@ -5,12 +5,13 @@ What is decided here is decided by pure functions of what was proposed and how i
 account before it takes effect.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from search_spaces.search import Search
-from sweeps.execution.cells import CellFolder, EpochLine
+from sweeps.execution.cells import CellFolder
 from sweeps.execution.definition import Definition
 from sweeps.execution.search.account import SearchAccount, Verdict
 from sweeps.execution.search.choice import best_arms, median_of_startup
@@ -68,9 +69,10 @@ class SearchPlan:
         self._closed: dict[str, Standing] = {}
         self._handed_out: set[str] = set()
         self._curves: dict[str, dict[int, float]] = {}
-        for cell in search_cells(definition):
-            self._learn(cell)
-        self._judge_what_was_missed()
+        self._judged: dict[str, list[int]] = {}
+        for verdict in account.verdicts():
+            self._judged.setdefault(verdict.trial_key, []).append(verdict.epoch)
+        self._take_up(search_cells(definition))
         if any(one.state == "open" for one in self.observations()):
             self.definition = without_confirmation(self.definition)  # it may turn out another
 
@@ -89,12 +91,17 @@ class SearchPlan:
         cell = self._searched(trial_key)
         if cell is None:
             return False
-        value = metrics[self._search.objective]
-        self._curve(trial_key)[epoch] = value
-        return epoch in self._rungs(cell) and self._decide(cell, epoch, value)
+        self._curve(trial_key)[epoch] = self._objective(metrics)
+        return self._judge(cell)
 
     def why_stopped(self, trial_key: str) -> str:
-        """Return why the scheduler has stopped a trial, "" if it has not."""
+        """Return why the scheduler has stopped a trial, "" if it has not.
+
+        One whose process was killed may have told of an epoch that nobody judged: that is now.
+        """
+        if cell := self._searched(trial_key):
+            self._learn(cell)
+            self._judge(cell)
         cell = self._searched(trial_key)
         return reason_of_stop(self._search, cell.stopped) if cell and cell.stopped else ""
 
@@ -129,8 +136,7 @@ class SearchPlan:
         self._account.propose(number, params)
         new = [cell for cell in search_cells(grown) if cell.arm == grown.manifest.arms[-1].name]
         self._grow(grown, new)
-        for cell in new:
-            self._learn(cell)
+        self._take_up(new)
 
     def _choose(self) -> bool:
         """Choose the arms to confirm once every proposal has ended; return whether they are."""
@@ -160,7 +166,15 @@ class SearchPlan:
             one.state == "open" for one in self.observations()
         )
 
-    def _decide(self, cell: ManifestCell, epoch: int, value: float) -> bool:
+    def _judge(self, cell: ManifestCell) -> bool:
+        """Judge a trial at the last rung that it has passed, once; return whether it ends there."""
+        curve = self._curve(cell.trial_key)
+        rung = rung_to_judge(self._rungs(cell), curve, self._judged.get(cell.trial_key, ()))
+        # a trial that has diverged has an ending of its own
+        return rung is not None and math.isfinite(curve[rung]) and self._decide(cell, rung)
+
+    def _decide(self, cell: ManifestCell, epoch: int) -> bool:
+        value = self._curve(cell.trial_key)[epoch]
         seed_of = {one.trial_key: one.seed for one in search_cells(self.definition)}
         rivals = [
             curve[epoch]
@@ -170,24 +184,26 @@ class SearchPlan:
         scheduler = self._search.scheduler
         is_stop = is_hopeless(value, rivals, scheduler.kept, scheduler.min_rivals)
         self._account.judge(Verdict(cell.trial_key, epoch, value, is_stop))
+        self._judged.setdefault(cell.trial_key, []).append(epoch)
         if is_stop:
             stopped = Stopped(epoch=epoch, value=value)
             self._grow(with_stopped(self.definition, cell.trial_key, stopped), [])
         return is_stop
 
-    def _judge_what_was_missed(self) -> None:
-        """Judge trials whose verdict a driver's death has swallowed, and tell those stopped."""
-        judged: dict[str, list[int]] = {}
-        for verdict in self._account.verdicts():
-            judged.setdefault(verdict.trial_key, []).append(verdict.epoch)
-        for cell in search_cells(self.definition):
+    def _take_up(self, cells: Sequence[ManifestCell]) -> None:
+        """Take trials as they are found: learn how far they are, judge them, tell those stopped.
+
+        A driver's death may have swallowed a verdict or its telling, and another sweep may have
+        brought a trial past a rung.
+        """
+        for cell in cells:
+            self._learn(cell)
+        for cell in cells:
             if self._standing(cell).is_open:
-                curve = self._curve(cell.trial_key)
-                rung = rung_to_judge(self._rungs(cell), curve, judged.get(cell.trial_key, ()))
-                if rung is not None:
-                    self._decide(cell, rung, curve[rung])
+                self._judge(cell)
+        keys = {cell.trial_key for cell in cells}
         for cell in search_cells(self.definition):
-            if cell.stopped:
+            if cell.stopped and cell.trial_key in keys:
                 self._tell_stopped(cell, cell.stopped)
 
     def _tell_stopped(self, cell: ManifestCell, stopped: Stopped) -> None:
@@ -221,10 +237,14 @@ class SearchPlan:
         final = folder.read_final()
         told = final.curve if final else [line.epoch for line in lines if line.epoch]
         for line in told:
-            self._curve(cell.trial_key)[line.epoch] = self._objective(line)
+            self._curve(cell.trial_key)[line.epoch] = self._objective(line.model_dump())
 
-    def _objective(self, line: EpochLine) -> float:
-        return float(getattr(line, self._search.objective))
+    def _objective(self, metrics: Mapping[str, float]) -> float:
+        """Return the objective of an epoch, NaN where its losses have diverged."""
+        is_finite = math.isfinite(metrics["train_loss"]) and math.isfinite(
+            metrics["validation_loss"]
+        )
+        return metrics[self._search.objective] if is_finite else math.nan
 
     def _standing(self, cell: ManifestCell) -> Standing:
         known = self._closed.get(cell.trial_key)
@@ -239,7 +259,7 @@ class SearchPlan:
             return Standing(Outcome.PRUNED, cell.stopped.epoch, cell.stopped.value)
         folder = CellFolder(self._cells, cell.trial_key)
         if final := folder.read_final():
-            value = self._objective(final.curve[-1]) if final.curve else None
+            value = self._objective(final.curve[-1].model_dump()) if final.curve else None
             return Standing(final.outcome, len(final.curve), value)
         if folder.outbox_size():
             return Standing()

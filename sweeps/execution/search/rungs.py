@@ -31,8 +31,9 @@ def rung_to_judge(
 ) -> int | None:
     """Return the rung that a trial has passed last, if no verdict fell there.
 
-    What is asked when a driver starts: it may have died between an epoch and its verdict. A verdict
-    that fell is never asked for again, as rivals that came later could turn it round.
+    Usually it has just been reached. Where a process died between an epoch and its verdict, that
+    falls later. A verdict that fell is never asked for again, as rivals that came later could turn
+    it round.
     """
     last = max(curve, default=0)
     passed = max((rung for rung in rungs if rung <= last), default=None)

@@ -22,12 +22,12 @@ SCHEDULER = Asha(grace=0.34, reduction_factor=2)  # of three epochs: one rung, a
 
 
 def search(**changes: Any) -> Search:
-    known = {"space": SPACE, "trials": 6, "scheduler": SCHEDULER, "confirm": None}
+    known: dict[str, Any] = {"space": SPACE, "trials": 6, "scheduler": SCHEDULER, "confirm": None}
     return Search(**(known | changes))
 
 
 def sweep(**changes: Any) -> Sweep:
-    known = {"name": "example", "base": small_config(), "plan": search()}
+    known: dict[str, Any] = {"name": "example", "base": small_config(), "plan": search()}
     return Sweep(**(known | changes))
 
 

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from optuna.trial import TrialState
 
-from search_spaces import Search
+from capsmodel import TrainingConfig
+from capsmodel.search_range import Ints
+from search_spaces import Search, Space
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.proposals import History, Params, distribution_of, propose, study_of
 from tests.sweeps.execution.search.examples import (
@@ -178,15 +180,11 @@ def test_optuna_is_told_the_ranges_as_they_are() -> None:
 
 
 def test_whole_numbers_keep_their_steps() -> None:
-    from capsmodel import TrainingConfig
-    from capsmodel.search_range import Ints
-    from search_spaces import Space
-
     path = "model.routing.iterations"
     varied = {"model": ("capsnet",), "model.routing": ("dynamic",), path: Ints(1, 5, step=2)}
     space = Space.of(TrainingConfig).only(path).varied(varied)
+    one: tuple[Params, Observation] = ({path: 1}, OPEN)
     found = {
-        propose(of("random", space=space), number, [({path: 1}, OPEN)] * number)[path]
-        for number in range(24)
+        propose(of("random", space=space), number, [one] * number)[path] for number in range(24)
     }
     assert found == {1, 3, 5}

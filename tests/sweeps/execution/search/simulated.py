@@ -1,0 +1,305 @@
+"""Launches of a search without Ray: one trial at a time, each training a line of arithmetic.
+
+All that a real launch keeps is kept: journal, cells' folders, manifest. The rest is memory, and
+dropped with a launch that is killed.
+"""
+
+import json
+import math
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sweeps.execution.board import Board
+from sweeps.execution.cell_queue import CellQueue, Listed, Next
+from sweeps.execution.cells import CellFolder, EpochLine, OutboxLine, TrialHead, reason_of
+from sweeps.execution.definition import Definition
+from sweeps.execution.journal import Journal
+from sweeps.execution.planner import planned
+from sweeps.execution.search.account import SearchAccount, Verdict
+from sweeps.execution.search.plan import SearchPlan
+from sweeps.execution.search.restore import restored
+from sweeps.execution.trial import TrialOrder
+from sweeps.manifest import Manifest, ManifestCell, Plain
+from sweeps.records import Outcome, TrialRecord
+from tests.sweeps.execution.examples import final
+
+Score = Callable[[TrialHead, int], float]
+"""The validation error of a trial after an epoch; may raise instead."""
+
+
+class Killed(BaseException):
+    """Stands in for SIGKILL of the driver and all its processes."""
+
+
+class WorkerKilled(BaseException):
+    """Stands in for SIGKILL of the process that trains."""
+
+
+def no_step() -> None:
+    """Where a launch may be killed, and is not."""
+
+
+def unkilled(trial_key: str) -> None:
+    """Where a trial's process may be killed, and is not."""
+
+
+@dataclass(frozen=True)
+class World:
+    """What outlives a launch.
+
+    Attributes:
+        has_store: Whether manifests reach the tracking store.
+    """
+
+    root: Path
+    has_store: bool = True
+
+    @property
+    def cells(self) -> Path:
+        """Folder of the cells' folders."""
+        return self.root / "cells"
+
+    @property
+    def journals(self) -> Path:
+        """Folder of the journals."""
+        return self.root / "journals"
+
+    def copy(self, root: Path) -> "World":
+        """Return a copy of it as it is now."""
+        shutil.copytree(self.root, root)
+        return World(root, self.has_store)
+
+    def publish(self, manifest: Manifest) -> None:
+        """Make a manifest the current one."""
+        if self.has_store:
+            self.root.mkdir(exist_ok=True)
+            self._store(manifest.sweep).write_text(manifest.model_dump_json())
+
+    def current(self, sweep: str = "example") -> Manifest | None:
+        """Return the current manifest."""
+        path = self._store(sweep)
+        is_there = self.has_store and path.exists()
+        return Manifest.model_validate_json(path.read_text()) if is_there else None
+
+    def folder(self, trial_key: str) -> CellFolder:
+        """Return a cell's folder."""
+        return CellFolder(self.cells, trial_key)
+
+    def epochs_trained(self) -> Counter[tuple[str, int]]:
+        """Return how often each epoch of each trial was trained."""
+        path = self.root / "trained"
+        rows = path.read_text().splitlines() if path.exists() else []
+        return Counter((row.split()[0], int(row.split()[1])) for row in rows)
+
+    def _store(self, sweep: str) -> Path:
+        return self.root / f"{sweep}.manifest.json"
+
+
+class Launch:
+    """One launch over a world, from what earlier ones left there.
+
+    Args:
+        world: Where it happens.
+        definition: As declared.
+        score: What a training comes to.
+        step: Called wherever the launch may be killed.
+        trainer_step: Called with a trial's key wherever its process may be killed alone.
+        record_of: What the tracking store knows of a trial.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        definition: Definition,
+        score: Score,
+        *,
+        step: Callable[[], None] = no_step,
+        trainer_step: Callable[[str], None] = unkilled,
+        record_of: Callable[[str], TrialRecord | None] = lambda key: None,
+    ) -> None:
+        self._world = world
+        self._step = step
+        self._train = Trainer(world, score, lambda key: (step(), trainer_step(key)))
+        self.started: list[str] = []
+        current = world.current(definition.manifest.sweep)
+        grown = restored(definition, world.journals, current)
+        world.publish(grown.manifest)
+        self.journal = Journal(world.journals, grown.manifest.sweep)
+        self.board = Board(
+            list(planned(grown.manifest.cells, {}, {})), dict(grown.epochs), self.journal
+        )
+        assert grown.manifest.search
+        self.account = _SteppedAccount(self.journal, grown.manifest.search.definition, step)
+        if current:  # in one step, so that one killed again and again gets any further
+            SearchAccount(self.journal, grown.manifest.search.definition).adopt(current)
+        self.plan = SearchPlan(grown, self.account, world.cells, self._order, self, record_of)
+        self.queue = CellQueue(self.plan, self.board)
+
+    @property
+    def manifest(self) -> Manifest:
+        """As it is now."""
+        return self.plan.definition.manifest
+
+    def run(self) -> "Launch":
+        """Train until nothing is left."""
+        self.journal.open_launch(0)
+        exit_code = None
+        try:
+            while (order := self.queue.next()) is not Next.DONE:
+                assert isinstance(order, TrialOrder), "nothing else runs that could be waited for"
+                self.started.append(order.head.trial_key)
+                self._step()
+                self._train(order, self._judge, self.queue.ended)
+                self._step()
+            exit_code = 0
+        except KeyboardInterrupt:
+            exit_code = 130
+        finally:
+            if exit_code is not None:
+                self.journal.close_launch(exit_code)
+        return self
+
+    def close(self) -> "Launch":
+        """Let go of the journal."""
+        self.journal.close()
+        return self
+
+    def grown(self, definition: Definition, cells: Sequence[ManifestCell]) -> None:
+        """Hear of a change: the plan's audience."""
+        self.board.add(planned(cells, {}, {}), definition.epochs)
+        self._step()
+        self._world.publish(definition.manifest)
+        self._step()
+
+    def proposals(self) -> list[dict[str, Plain]]:
+        """Return what was proposed."""
+        assert self.manifest.search
+        return [one.params for one in self.manifest.search.proposals]
+
+    def _judge(self, key: str, epoch: int, metrics: dict[str, float]) -> bool:
+        is_stopped = self.queue.judge(key, epoch, metrics)
+        self.board.progressed(key, epoch, metrics["validation_error"])
+        return is_stopped
+
+    def _order(self, definition: Definition, cell: ManifestCell) -> TrialOrder:
+        return TrialOrder(cells=str(self._world.cells), head=definition.head(cell))
+
+
+class Trainer:
+    """Trains in the order in which a real trial writes: checkpoint, outbox, report, final."""
+
+    def __init__(self, world: World, score: Score, step: Callable[[str], object]) -> None:
+        self._world = world
+        self._score = score
+        self._step = step
+
+    def __call__(
+        self,
+        order: TrialOrder,
+        judge: Callable[[str, int, dict[str, float]], bool],
+        ended: Callable[[str], None],
+    ) -> None:
+        """Train until the trial ends in any way, and tell that it has."""
+        folder = self._world.folder(order.head.trial_key)
+        is_stopped = False
+        with suppress(WorkerKilled), folder.lease(0) as fence:
+            try:
+                is_stopped = self._attempt(folder, order.head, fence, judge)
+            except ValueError as error:
+                folder.tell_failure(order.head, fence, reason_of(error))
+            if is_stopped:  # the process keeps its cell until it is given another
+                ended(order.head.trial_key)
+        if not is_stopped:
+            ended(order.head.trial_key)
+
+    def _attempt(
+        self,
+        folder: CellFolder,
+        head: TrialHead,
+        fence: int,
+        judge: Callable[[str, int, dict[str, float]], bool],
+    ) -> bool:
+        """Return whether the trial was stopped."""
+        last_told = folder.epochs_done()
+        folder.append(OutboxLine(type="start", time=1, fence=fence, head=head))
+        self._step(head.trial_key)
+        curve = _checkpointed(folder)
+        for line in self._epochs(folder, head, curve):
+            if line.epoch > last_told:
+                time = 1000 + line.epoch
+                folder.append(OutboxLine(type="epoch", time=time, fence=fence, epoch=line))
+                self._step(head.trial_key)
+                is_stopped = judge(head.trial_key, line.epoch, line.model_dump())
+                self._step(head.trial_key)
+                if is_stopped:
+                    return True
+        outcome = Outcome.DIVERGED if _has_diverged(curve) else Outcome.FINISHED
+        record = final(0, head=head, curve=tuple(curve), outcome=outcome, fence=fence)
+        folder.write_final(record)
+        self._step(head.trial_key)
+        return False
+
+    def _epochs(
+        self, folder: CellFolder, head: TrialHead, curve: list[EpochLine]
+    ) -> Iterator[EpochLine]:
+        """Yield the epochs of the checkpoint, then new ones until the training ends."""
+        yield from list(curve)
+        while len(curve) < head.config["stopping"]["epochs"] and not _has_diverged(curve):
+            curve.append(self._trained(head, len(curve) + 1))
+            with (self._world.root / "trained").open("a") as file:
+                file.write(f"{head.trial_key} {len(curve)}\n")
+            folder.checkpoint.write_text(json.dumps([one.model_dump() for one in curve]))
+            self._step(head.trial_key)
+            yield curve[-1]
+
+    def _trained(self, head: TrialHead, epoch: int) -> EpochLine:
+        loss = self._score(head, epoch)
+        error = 0.9 if math.isnan(loss) else loss
+        return EpochLine(epoch=epoch, train_loss=loss, validation_loss=loss, validation_error=error)
+
+
+def train_elsewhere(world: World, order: TrialOrder, score: Score) -> CellQueue:
+    """Train a cell to its end as a design does, which stops nothing."""
+    journal = Journal(world.journals, "elsewhere")
+    cell = ManifestCell(arm=order.head.arm, seed=order.head.seed, trial_key=order.head.trial_key)
+    board = Board(list(planned([cell], {}, {})), {cell.arm: 3}, journal)
+    queue = CellQueue(Listed([order]), board)
+    while (given := queue.next()) is not Next.DONE:
+        assert isinstance(given, TrialOrder)
+        Trainer(world, score, unkilled)(given, queue.judge, queue.ended)
+    journal.close()
+    return queue
+
+
+class _SteppedAccount(SearchAccount):
+    """An account around whose every write the driver may be killed."""
+
+    def __init__(self, journal: Journal, definition: str, step: Callable[[], None]) -> None:
+        super().__init__(journal, definition)
+        self._step = step
+
+    def propose(self, number: int, params: dict[str, Plain]) -> None:
+        self._step()
+        super().propose(number, params)
+        self._step()
+
+    def judge(self, verdict: Verdict) -> None:
+        self._step()
+        super().judge(verdict)
+        self._step()
+
+
+def _checkpointed(folder: CellFolder) -> list[EpochLine]:
+    if not folder.checkpoint.exists():
+        return []
+    known: list[Any] = json.loads(folder.checkpoint.read_text())
+    return [EpochLine.model_validate(one) for one in known]
+
+
+def _has_diverged(curve: list[EpochLine]) -> bool:
+    return bool(curve) and not math.isfinite(curve[-1].train_loss)

@@ -1,0 +1,186 @@
+"""A search that is killed anywhere and run again ends as if nothing had happened."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search_spaces import Search
+from sweeps.execution.cells import TrialHead
+from sweeps.execution.definition import Definition
+from sweeps.execution.journal import Journal
+from sweeps.execution.search.account import SearchAccount
+from tests.sweeps.execution.search.examples import confirm, expect_valid, rate_of, searched
+from tests.sweeps.execution.search.simulated import Killed, Launch, WorkerKilled, World
+
+NUM_TRIALS = 6
+
+
+def built(_: object) -> int:
+    """Return the parameters of any model, without building it."""
+    return 7
+
+
+def score(head: TrialHead, epoch: int) -> float:
+    """Return an error that falls with the epochs, best for one learning rate."""
+    return 0.1 + abs(math.log10(rate_of(head.config)) + 3.1) / 4 + 0.2 / epoch
+
+
+class Unbroken:
+    """What a search came to that nobody disturbed."""
+
+    def __init__(self, world: World, launch: Launch) -> None:
+        self._came_to = came_to(world, launch)
+
+    def expect_same(self, world: World, launch: Launch) -> None:
+        """Check that another came to the same, and that nothing was trained or told twice."""
+        for name, value in came_to(world, launch).items():
+            assert value == self._came_to[name], name
+        assert set(world.epochs_trained().values()) == {1}
+        assert world.current() == (launch.manifest if world.has_store else None)
+        expect_valid(launch.manifest)
+
+
+def came_to(world: World, launch: Launch) -> dict[str, Any]:
+    """Return all that a search comes to, and nothing of how it got there."""
+    journal = Journal(world.journals, "example")
+    assert launch.manifest.search
+    account = SearchAccount(journal, launch.manifest.search.definition)
+    found = {
+        "proposals": launch.proposals(),
+        "noted": account.proposals(),
+        "verdicts": account.verdicts(),
+        "manifest": launch.manifest,
+        "epochs": set(world.epochs_trained()),
+        "told": {cell.trial_key: told(world, cell.trial_key) for cell in launch.manifest.cells},
+        "filled": {
+            cell.trial_key
+            for cell in launch.manifest.cells
+            if world.folder(cell.trial_key).is_filled()
+        },
+    }
+    journal.close()
+    return found
+
+
+def told(world: World, key: str) -> list[tuple[str, int, str]]:
+    """Return what a trial's outbox tells, but for the starts."""
+    lines, _ = world.folder(key).read_outbox()
+    return [
+        (line.type, line.epoch.epoch if line.epoch else 0, line.reason)
+        for line in lines
+        if line.type != "start"
+    ]
+
+
+class Snapshots:
+    """Keeps what a driver would leave that was killed at any of its steps."""
+
+    def __init__(self, world: World, folder: Path) -> None:
+        self.taken: list[World] = []
+        self._world = world
+        self._folder = folder
+
+    def __call__(self) -> None:
+        self.taken.append(self._world.copy(self._folder / str(len(self.taken))))
+
+
+class KillAfter:
+    """Kills a driver after some steps."""
+
+    def __init__(self, num_steps: int) -> None:
+        self._left = num_steps
+
+    def __call__(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            raise Killed
+
+
+class KillEach:
+    """Kills the first process of each trial at one of its steps, where it has as many."""
+
+    def __init__(self, at_step: int) -> None:
+        self.num_kills = 0
+        self._at_step = at_step
+        self._steps: Counter[str] = Counter()
+
+    def __call__(self, trial_key: str) -> None:
+        self._steps[trial_key] += 1
+        if self._steps[trial_key] == self._at_step:
+            self.num_kills += 1
+            raise WorkerKilled
+
+
+def is_killed(world: World, definition: Definition, step: KillAfter) -> bool:
+    """Return whether a launch is killed before its end."""
+    try:
+        Launch(world, definition, score, step=step).run().close()
+    except Killed:
+        return True
+    return False
+
+
+@pytest.fixture(autouse=True)
+def _soon_something_to_learn_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let TPE learn from the third proposal on, and take the models for built."""
+    monkeypatch.setattr(Search, "num_startup", 2)
+    monkeypatch.setattr("sweeps.execution.arms.num_parameters", built)
+
+
+@pytest.fixture(scope="module")
+def definition() -> Definition:
+    return searched(trials=NUM_TRIALS, sampler="tpe", confirm=confirm(2, (101,)))
+
+
+def test_the_unbroken_search_has_all_that_a_kill_could_spoil(
+    tmp_path: Path, definition: Definition
+) -> None:
+    world = World(tmp_path / "world")
+    launch = Launch(world, definition, score).run()
+    stopped = [cell for cell in launch.manifest.cells if cell.stopped]
+    assert 1 <= len(stopped) < NUM_TRIALS - 2
+    assert {verdict.is_stop for verdict in launch.account.verdicts()} == {True, False}
+    assert launch.manifest.search
+    assert launch.manifest.search.confirmation
+    assert len(launch.manifest.search.confirmation.arms) == 2
+    launch.close()
+
+
+def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
+    tmp_path: Path, definition: Definition
+) -> None:
+    world = World(tmp_path / "unbroken")
+    snapshots = Snapshots(world, tmp_path / "killed")
+    unbroken = Unbroken(world, Launch(world, definition, score, step=snapshots).run().close())
+    assert len(snapshots.taken) > 80
+    for number, left in enumerate(snapshots.taken):
+        # without a store the journal alone has to be enough
+        again = left if number % 3 else replace(left, has_store=False)
+        unbroken.expect_same(again, Launch(again, definition, score).run().close())
+
+
+def test_a_driver_killed_again_and_again_gets_there(tmp_path: Path, definition: Definition) -> None:
+    reference = World(tmp_path / "unbroken")
+    unbroken = Unbroken(reference, Launch(reference, definition, score).run().close())
+    world = World(tmp_path / "killed")
+    kills = [is_killed(world, definition, KillAfter(13)) for _ in range(20)]
+    assert kills == sorted(kills, reverse=True)
+    assert 5 < sum(kills) < 20
+    unbroken.expect_same(world, Launch(world, definition, score).run().close())
+
+
+@pytest.mark.parametrize("at_step", range(1, 10))
+def test_a_process_of_each_trial_killed_at_any_step_changes_nothing(
+    tmp_path: Path, definition: Definition, at_step: int
+) -> None:
+    reference = World(tmp_path / "unbroken")
+    unbroken = Unbroken(reference, Launch(reference, definition, score).run().close())
+    world = World(tmp_path / "killed")
+    kills = KillEach(at_step)
+    launch = Launch(world, definition, score, trainer_step=kills).run().close()
+    assert kills.num_kills > 0
+    unbroken.expect_same(world, launch)
