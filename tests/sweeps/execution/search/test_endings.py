@@ -1,0 +1,231 @@
+"""However a trial ends, journal, Optuna's study and MLflow tell the same of it."""
+
+import math
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from mlflow.entities import Run
+from optuna.trial import FrozenTrial, TrialState
+
+from search_spaces import Search
+from sweeps.execution.cells import TrialHead
+from sweeps.execution.definition import Definition
+from sweeps.execution.journal import Journal
+from sweeps.execution.recorder import Recorder
+from sweeps.execution.recorder_queue import RecorderQueue
+from sweeps.execution.search.account import SearchAccount
+from sweeps.execution.search.proposals import study_of
+from sweeps.execution.tracking import Tracking
+from sweeps.records import TAG_EPOCHS, TAG_OUTCOME, TAG_REASON
+from tests.sweeps.execution.search.examples import searched
+from tests.sweeps.execution.search.simulated import Killed, Launch, Score, WorkerKilled, World
+
+NUM_TRIALS = 4
+LAST = f"proposal {NUM_TRIALS - 1}"  # the one whose ending is looked at
+GOOD = 0.25
+
+Trouble = Callable[[int], float]
+
+
+def comes_to(value: float, at: int = 1) -> Callable[[], Trouble]:
+    return lambda: lambda epoch: value if epoch >= at else GOOD
+
+
+def raises(error: BaseException, at: int, times: int = 1) -> Callable[[], Trouble]:
+    def new() -> Trouble:
+        errors = [error] * times
+
+        def trouble(epoch: int) -> float:
+            if epoch == at and errors:
+                raise errors.pop()
+            return GOOD
+
+        return trouble
+
+    return new
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the last proposal ends, and what is to be told of that.
+
+    Attributes:
+        verdicts: Epoch and whether it ended there.
+        optuna: State, value and intermediate values.
+        mlflow: Status, outcome, reason and epochs.
+        exit_code: Of the launch in the journal, None if it was killed.
+    """
+
+    trouble: Callable[[], Trouble]
+    events: list[str]
+    verdicts: list[tuple[int, bool]]
+    optuna: tuple[TrialState, float | None, dict[int, float]]
+    mlflow: tuple[str, str, str, str]
+    exit_code: int | None = 0
+
+
+NO_VALUE: tuple[None, dict[int, float]] = (None, {})
+PASSED = [(2, False)]
+COMPLETE = (TrialState.COMPLETE, GOOD, {3: GOOD})
+KILLED_TOO_OFTEN = "its process was killed 4 times"
+WHY_STOPPED = "stopped by asha after epoch 2, validation_error 0.75"
+
+ENDINGS = {
+    "finished": Ending(
+        comes_to(GOOD),
+        ["started", "finished"],
+        PASSED,
+        COMPLETE,
+        ("FINISHED", "finished", "", "3"),
+    ),
+    "pruned": Ending(
+        comes_to(0.75),
+        ["started", "pruned"],
+        [(2, True)],
+        (TrialState.PRUNED, 0.75, {2: 0.75}),
+        ("KILLED", "pruned", WHY_STOPPED, "2"),
+    ),
+    "diverged": Ending(
+        comes_to(math.nan),
+        ["started", "diverged"],
+        [],
+        (TrialState.FAIL, *NO_VALUE),
+        ("FAILED", "diverged", "", "1"),
+    ),
+    "diverged at a rung": Ending(
+        comes_to(math.nan, at=2),
+        ["started", "diverged"],
+        [],
+        (TrialState.FAIL, *NO_VALUE),
+        ("FAILED", "diverged", "", "2"),
+    ),
+    "failed": Ending(
+        raises(ValueError("no"), 2),
+        ["started", "failed"],
+        [],
+        (TrialState.FAIL, *NO_VALUE),
+        ("FAILED", "failed", "ValueError: no", "1"),
+    ),
+    "process killed": Ending(
+        raises(WorkerKilled(), 2),
+        ["started", "restarted", "started", "finished"],
+        PASSED,
+        COMPLETE,
+        ("FINISHED", "finished", "", "3"),
+    ),
+    "process killed too often": Ending(
+        raises(WorkerKilled(), 3, times=4),
+        ["started", *["restarted", "started"] * 3, "failed"],
+        PASSED,
+        (TrialState.FAIL, *NO_VALUE),
+        ("FAILED", "failed", KILLED_TOO_OFTEN, "2"),
+    ),
+    "driver killed": Ending(
+        raises(Killed(), 3),
+        ["started"],
+        PASSED,
+        (TrialState.RUNNING, *NO_VALUE),
+        ("KILLED", "interrupted", "", "2"),
+        exit_code=None,
+    ),
+    "interrupted": Ending(
+        raises(KeyboardInterrupt(), 3),
+        ["started"],
+        PASSED,
+        (TrialState.RUNNING, *NO_VALUE),
+        ("KILLED", "interrupted", "", "2"),
+        exit_code=130,
+    ),
+}
+
+
+class Scene:
+    """A search whose last proposal ends in some way."""
+
+    def __init__(self, folder: Path, empty_store: Path, definition: Definition) -> None:
+        self.world = World(folder / "world")
+        self.definition = definition
+        shutil.copy(empty_store / "mlflow.db", folder / "mlflow.db")
+        uri = f"sqlite:///{folder / 'mlflow.db'}"
+        self.tracking = Tracking(uri, empty_store / "artifacts")
+
+    def launched(self, ending: Ending) -> Launch:
+        """Run it until it ends or is killed, and return it as its driver last knew it."""
+        launch = Launch(self.world, self.definition, _score(ending.trouble()))
+        with suppress(Killed):
+            launch.run()
+        return launch.close()
+
+    @property
+    def key(self) -> str:
+        """The trial key of the last proposal."""
+        return self._keys()[-1]
+
+    def journal(self) -> tuple[list[str], list[tuple[int, bool]], int | None]:
+        """Return the trial's events and verdicts, and how the launch ended."""
+        journal = Journal(self.world.journals, "example")
+        assert self.definition.manifest.search
+        account = SearchAccount(journal, self.definition.manifest.search.definition)
+        found = (
+            [event for event, _ in journal.events(self.key)],
+            [(one.epoch, one.is_stop) for one in account.verdicts() if one.trial_key == self.key],
+            journal.launches()[-1].exit_code,
+        )
+        journal.close()
+        return found
+
+    def optuna(self, launch: Launch) -> FrozenTrial:
+        search = self.definition.sweep.plan
+        assert isinstance(search, Search)
+        history = list(zip(launch.proposals(), launch.plan.observations(), strict=True))
+        return study_of(search, history).get_trials()[-1]
+
+    def record(self) -> Run:
+        """Carry all that was told to the store, and return the trial's run."""
+        queue = RecorderQueue(self.world.journals, "sqlite:///x")
+        queue.add(self._keys(), "example", "parent")
+        recorder = Recorder(self.tracking, queue, self.world.cells)
+        recorder.drain()
+        recorder.settle_interrupted(lambda sweep: True)
+        queue.close()
+        found = self.tracking.find_trial(self.key)
+        assert found
+        return found
+
+    def _keys(self) -> list[str]:
+        manifest = self.world.current()
+        assert manifest
+        return [cell.trial_key for cell in manifest.cells]
+
+
+def _score(trouble: Trouble) -> Score:
+    def score(head: TrialHead, epoch: int) -> float:
+        return trouble(epoch) if head.arm == LAST else GOOD
+
+    return score
+
+
+@pytest.fixture(scope="module")
+def definition() -> Definition:
+    return searched(trials=NUM_TRIALS, sampler="random")
+
+
+@pytest.fixture
+def scene(tmp_path: Path, empty_store: Path, definition: Definition) -> Scene:
+    return Scene(tmp_path, empty_store, definition)
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_journal_study_and_store_tell_the_same_of_each_ending(scene: Scene, name: str) -> None:
+    ending = ENDINGS[name]
+    trial = scene.optuna(scene.launched(ending))
+    assert (trial.state, trial.value, trial.intermediate_values) == ending.optuna
+    assert scene.journal() == (ending.events, ending.verdicts, ending.exit_code)
+    run = scene.record()
+    tags = run.data.tags
+    told = (run.info.status, tags[TAG_OUTCOME], tags.get(TAG_REASON, ""), tags[TAG_EPOCHS])
+    assert told == ending.mlflow
