@@ -3,7 +3,13 @@
 from collections import Counter
 from pathlib import Path
 
-from tests.end_to_end.storage_view import outboxes, parent_runs, trial_runs
+from tests.end_to_end.storage_view import (
+    RunFacts,
+    outboxes,
+    parent_runs,
+    search_facts,
+    trial_runs,
+)
 
 EPOCH_METRICS = ("train_loss", "validation_loss", "validation_error")
 RESULT_FILES = (
@@ -28,6 +34,46 @@ def expect_each_cell_finished_once(storage: Path, *, num_cells: int, num_epochs:
         assert run.steps["test_error"] == [num_epochs]
     expect_no_epoch_told_twice(storage, num_epochs)
     expect_no_run_left_running(storage)
+
+
+def expect_search_settled(storage: Path, sweep: str, *, num_trials: int, num_epochs: int) -> None:
+    """Check that journal, records and manifest of a search tell the same, each thing once."""
+    facts = search_facts(storage, sweep)
+    assert [number for number, _ in facts.proposals] == list(range(num_trials))
+    proposals = facts.manifest["search"]["proposals"]
+    assert [(one["number"], one["params"]) for one in proposals] == facts.proposals
+    cells = facts.manifest["cells"]
+    stopped = {
+        cell["trial_key"]: (cell["stopped"]["epoch"], cell["stopped"]["value"])
+        for cell in cells
+        if cell["stopped"]
+    }
+    assert stopped == facts.stopped
+    runs = trial_runs(storage / "mlflow.db")
+    expect_no_run_left_running(storage)
+    assert set(Counter(run.tags["capsweep.trial_key"] for run in runs).values()) == {1}
+    by_key = {run.tags["capsweep.trial_key"]: run for run in runs}
+    assert {cell["trial_key"] for cell in cells} <= by_key.keys()
+    for key, run in by_key.items():
+        _expect_pruned_or_finished(run, stopped.get(key), num_epochs)
+    for key, told in outboxes(storage).items():
+        last = stopped[key][0] if key in stopped else num_epochs
+        assert [epoch for epoch, _ in told.epochs] == list(range(1, last + 1)), key
+
+
+def _expect_pruned_or_finished(
+    run: RunFacts, stopped: tuple[int, float] | None, num_epochs: int
+) -> None:
+    if stopped is None:
+        assert (run.status, run.outcome) == ("FINISHED", "finished")
+        expect_each_epoch_once(run.steps, num_epochs)
+        assert run.steps["test_error"] == [num_epochs]
+        return
+    assert (run.status, run.outcome) == ("KILLED", "pruned")
+    expect_each_epoch_once(run.steps, stopped[0])
+    assert run.tags["capsweep.epochs"] == str(stopped[0])
+    assert run.tags["capsweep.reason"].startswith(f"stopped by asha after epoch {stopped[0]}, ")
+    assert "test_error" not in run.steps
 
 
 def expect_each_epoch_once(steps: dict[str, list[int]], num_epochs: int) -> None:

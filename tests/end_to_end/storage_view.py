@@ -99,6 +99,35 @@ def parent_runs(database: Path) -> dict[str, RunFacts]:
     return {run.tags["capsweep.sweep"]: run for run in runs}
 
 
+@dataclass(frozen=True)
+class SearchFacts:
+    """What is told of a search in two places: its journal, and its manifest in MLflow.
+
+    Attributes:
+        proposals: Number and params of each, as the journal has them.
+        stopped: Trial key -> epoch and value of the verdict that ended it, likewise.
+        manifest: The current one.
+    """
+
+    proposals: list[tuple[int, dict[str, Any]]]
+    stopped: dict[str, tuple[int, float]]
+    manifest: dict[str, Any]
+
+
+def search_facts(storage: Path, sweep: str) -> SearchFacts:
+    """Return what is told of a search; its journal may hold one definition only."""
+    with closing(sqlite3.connect(storage / "journals" / f"{sweep}.db", timeout=30)) as journal:
+        proposals = journal.execute("select number, params from proposals order by number")
+        stops = journal.execute("select trial_key, epoch, value from verdicts where is_stop")
+        parent = parent_runs(storage / "mlflow.db")[sweep]
+        digest = parent.tags["capsweep.manifest_sha256"][:16]
+        return SearchFacts(
+            proposals=[(number, json.loads(params)) for number, params in proposals],
+            stopped={key: (epoch, value) for key, epoch, value in stops},
+            manifest=json.loads(next(parent.artifacts.glob(f"manifest-{digest}.json")).read_text()),
+        )
+
+
 def _whole_lines(path: Path) -> list[dict[str, Any]]:
     raw = path.read_bytes()
     return [json.loads(line) for line in raw[: raw.rfind(b"\n") + 1].splitlines() if line.strip()]

@@ -17,7 +17,7 @@ from capsmodel.losses import Loss, MarginLoss
 from capsmodel.models import CapsNet
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.stopping import FixedEpochs
-from search_spaces.design import ListedArms
+from search_spaces import Asha, Confirm, ListedArms, Search, Space
 from search_spaces.sweep import Sweep
 
 
@@ -70,11 +70,21 @@ SWEEP = Sweep(
         stopping=FixedEpochs(epochs={epochs!r}),
         batch_size=2048,
     ),
-    plan=ListedArms(baseline={baseline!r}, arms={arms!r}),
+    plan={plan},
     seeds={seeds!r},
     parts=(TroubledLoss,),
 )
 '''
+
+_SEARCH = """\
+Search(
+        space=Space.of(TrainingConfig)
+        .varied({{"model": ("capsnet",)}})
+        .only("optimiser.learning_rate", "model.class_dim"),
+        scheduler=Asha(grace=0.5, reduction_factor=3),
+        trials={trials!r},
+        confirm=Confirm(best=2, seeds=(101, 102)),
+    )"""
 
 ROUTINGS: Mapping[str, Mapping[str, object]] = {
     "routing": {},
@@ -100,13 +110,24 @@ def write_sweep(
         epochs: Of every trial, one batch each.
         seconds: That each epoch takes at least.
     """
-    text = _TEXT.format(
-        name=path.stem,
-        baseline=next(iter(arms)),
-        arms=arms,
-        seeds=seeds,
-        epochs=epochs,
-        seconds=seconds,
-    )
+    plan = f"ListedArms(baseline={next(iter(arms))!r}, arms={arms!r})"
+    text = _TEXT.format(name=path.stem, plan=plan, seeds=seeds, epochs=epochs, seconds=seconds)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_search(path: Path, *, trials: int, epochs: int = 4, seconds: float = 0.0) -> Path:
+    """Write the file of a search, named as the sweep is to be, and return its path.
+
+    It has one rung, after half of the epochs, and confirms the best two on two seeds.
+
+    Args:
+        path: The file to write.
+        trials: Proposals.
+        epochs: Of a trial that is not stopped.
+        seconds: That each epoch takes at least.
+    """
+    plan = _SEARCH.format(trials=trials)
+    text = _TEXT.format(name=path.stem, plan=plan, seeds=(), epochs=epochs, seconds=seconds)
     path.write_text(text, encoding="utf-8")
     return path
