@@ -237,6 +237,22 @@ def test_an_outbox_torn_by_the_kill_is_told_anew(tmp_path: Path, unbroken: CellF
     check_like_unbroken(folder_of(order), unbroken)
 
 
+def test_an_epoch_that_a_kill_kept_from_being_told_is_reported_too(tmp_path: Path) -> None:
+    order = order_of(tmp_path)
+
+    def report(told: dict[str, Any]) -> None:
+        if told["epoch"] == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_trial(order, report)
+    outbox = folder_of(order).path / "outbox.jsonl"
+    outbox.write_bytes(outbox.read_bytes()[:-9])
+    reports: list[dict[str, Any]] = []
+    run_trial(order, reports.append)
+    assert [told["epoch"] for told in reports] == [2, 3]
+
+
 def test_an_exception_is_recorded_and_raised_again(tmp_path: Path, unbroken: CellFolder) -> None:
     order = order_of(tmp_path)
     folder = folder_of(order)

@@ -202,6 +202,26 @@ def test_the_best_are_confirmed_after_all_have_ended_beside_the_median(
     assert launch.queue.judge(launch.started[-1], 2, {}) is False, "no scheduler stops them"
 
 
+def test_a_best_that_turns_out_another_is_chosen_anew(
+    world: World, run: Callable[..., Launch]
+) -> None:
+    definition = random(trials=3, scheduler="none", confirm=confirm(1))
+    first = run(definition, of(0.5, 0.1, 0.3))
+    assert confirmed_arms(first) == ["proposal 1", "proposal 2"]
+    shutil.rmtree(world.cells / first.manifest.cells[1].trial_key)  # is lost, and trained anew
+    second = run(definition, of(0.2, 0.4, 0.3))
+    assert second.started[0] == first.manifest.cells[1].trial_key
+    assert confirmed_arms(second) == ["proposal 2", "proposal 1"]
+
+
+def confirmed_arms(launch: Launch) -> list[str]:
+    """Return the best, and the one that stands for choosing blindly."""
+    assert launch.manifest.search
+    chosen = launch.manifest.search.confirmation
+    assert chosen
+    return [*chosen.arms, chosen.reference or ""]
+
+
 def test_what_is_confirmed_is_no_rival_and_no_observation(run: Callable[..., Launch]) -> None:
     definition = random(trials=3, confirm=confirm(1))
     launch = run(definition, falling)
