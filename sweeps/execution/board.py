@@ -65,10 +65,13 @@ class Board:
         }
 
     def add(self, cells: Iterable[PlannedCell], epochs: dict[str, int]) -> None:
-        """Hear of cells that a search has proposed."""
+        """Hear of cells that a search has proposed, or has chosen anew to confirm."""
         with self._lock:
             self.epochs |= epochs
+            there = {(one.cell.arm, one.cell.seed) for one in self.cells}
             for cell in cells:
+                if (cell.cell.arm, cell.cell.seed) in there:
+                    continue
                 self.cells.append(cell)
                 self._places.setdefault(cell.cell.trial_key, cell)
                 self.num_filled += cell.is_filled
