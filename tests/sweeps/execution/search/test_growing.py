@@ -33,6 +33,7 @@ class Scene:
         plan = Plan(
             definition=self.definition,
             current=None,
+            known=self.definition,
             lost=frozenset(),
             cells=(),
             capacity=ONE_AT_A_TIME,
@@ -68,11 +69,6 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     scene.journal.close()
 
 
-def test_a_launch_begins_by_handing_over_the_manifest(scene: Scene) -> None:
-    assert scene.handed_over() == scene.definition.manifest
-    assert scene.queued() == []
-
-
 def test_each_proposal_is_queued_shown_and_handed_over(scene: Scene) -> None:
     for count in (1, 2):
         grown = proposed(scene.definition, count)
@@ -87,6 +83,14 @@ def test_each_proposal_is_queued_shown_and_handed_over(scene: Scene) -> None:
     assert scene.board.snapshot()[0].num_epochs == 3
 
 
+def test_a_cell_that_is_shown_already_is_counted_once(scene: Scene) -> None:
+    grown = proposed(scene.definition, 2)
+    for _ in range(2):
+        scene.launch.grown(grown, grown.manifest.cells)
+    assert len(scene.board.cells) == 4
+    assert len(scene.queued()) == 4
+
+
 def test_a_stop_is_handed_over_and_queues_nothing(scene: Scene) -> None:
     grown = proposed(scene.definition, 1)
     scene.grow(grown)
@@ -98,6 +102,8 @@ def test_a_stop_is_handed_over_and_queues_nothing(scene: Scene) -> None:
 
 
 def test_a_design_leaves_no_manifest_of_an_earlier_search(scene: Scene) -> None:
+    hand_over(scene.storage.journals, scene.definition.manifest)
+    assert scene.handed_over() == scene.definition.manifest
     hand_over(scene.storage.journals, manifest())
     assert not manifest_file(scene.storage.journals, "example").exists()
     hand_over(scene.storage.journals, manifest())

@@ -141,6 +141,7 @@ def test_a_search_grows_until_all_are_proposed_and_the_best_are_chosen() -> None
     assert is_growing(confirming(2))
     assert is_growing(confirming(3))
     assert not is_growing(with_confirmation(confirming(), ["proposal 2"], None))
+    assert not is_growing(with_confirmation(confirming(), [], None)), "none was worth it"
     assert is_growing(proposed(searched(trials=3), 2))
     assert not is_growing(proposed(searched(trials=3), 3))
 

@@ -22,10 +22,10 @@ def test_finished_seeds_are_complete_with_their_mean() -> None:
     assert observe([finished(0.25), finished(0.75)]) == Observation("complete", 0.5, 3)
 
 
-def test_one_stopped_seed_makes_it_pruned_at_the_fewest_epochs() -> None:
-    assert observe([finished(0.25), stopped(0.75, 2), stopped(0.5, 1)]) == Observation(
-        "pruned", 0.5, 1
-    )
+def test_of_a_pruned_one_those_seeds_count_that_were_stopped_first() -> None:
+    went = [finished(0.125), stopped(0.75, 1), stopped(0.1, 2), stopped(0.25, 1)]
+    assert observe(went) == Observation("pruned", 0.5, 1)
+    assert observe([finished(0.25), stopped(0.75, 2)]) == Observation("pruned", 0.75, 2)
 
 
 def test_one_open_seed_leaves_it_open_without_a_value() -> None:
@@ -39,14 +39,16 @@ def test_one_open_seed_leaves_it_open_without_a_value() -> None:
         Standing(Outcome.FAILED),
         Standing(Outcome.DIVERGED, 2, 0.1),
         Standing(Outcome.INTERRUPTED, 2, 0.1),
-        finished(None),
-        finished(math.nan),
-        finished(math.inf),
     ],
 )
-def test_one_seed_without_a_result_makes_it_failed_without_a_value(standing: Standing) -> None:
+def test_one_seed_that_failed_makes_it_failed_without_a_value(standing: Standing) -> None:
     assert observe([finished(), standing]) == Observation("failed")
     assert observe([stopped(), standing]) == Observation("failed")
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf])
+def test_a_value_that_is_none_makes_it_failed(value: float | None) -> None:
+    assert observe([finished(), finished(value)]) == Observation("failed")
 
 
 def test_only_a_running_trial_is_waited_for() -> None:

@@ -13,6 +13,7 @@ from sweeps.execution.cells import TrialHead
 from sweeps.execution.definition import Changes, Definition, define
 from sweeps.execution.recorder import Recorder
 from sweeps.execution.recorder_queue import RecorderQueue
+from sweeps.execution.search.growth import is_growing
 from sweeps.execution.tracking import Tracking
 from sweeps.execution.trial import TrialOrder
 from sweeps.manifest import ManifestCell, Stopped
@@ -148,7 +149,7 @@ def test_rivals_have_the_same_seed(run: Callable[..., Launch]) -> None:
     assert [cell.seed for cell in launch.manifest.cells if cell.stopped] == [2, 3, 2, 3]
 
 
-def test_a_proposal_with_a_stopped_seed_is_observed_at_the_mean_of_its_seeds(
+def test_a_proposal_with_a_stopped_seed_is_observed_where_that_was_stopped(
     run: Callable[..., Launch],
 ) -> None:
     def score(head: TrialHead, epoch: int) -> float:
@@ -156,7 +157,7 @@ def test_a_proposal_with_a_stopped_seed_is_observed_at_the_mean_of_its_seeds(
 
     launch = run(random(trials=3, seeds=(0, 1)), score)
     found = launch.plan.observations()[2]
-    assert (found.state, found.value, found.epoch) == ("pruned", 0.5, 2)
+    assert (found.state, found.value, found.epoch) == ("pruned", 0.75, 2)
 
 
 def test_a_configuration_proposed_again_is_trained_once_and_observed_twice(
@@ -219,6 +220,7 @@ def confirmed_arms(launch: Launch) -> list[str]:
     assert launch.manifest.search
     chosen = launch.manifest.search.confirmation
     assert chosen
+    assert chosen.arms is not None
     return [*chosen.arms, chosen.reference or ""]
 
 
@@ -235,6 +237,8 @@ def test_where_none_ran_to_full_length_none_is_confirmed(run: Callable[..., Laun
     launch = run(random(trials=3, confirm=confirm(1)), of(*[float("nan")] * 3))
     assert {one.state for one in launch.plan.observations()} == {"failed"}
     assert len(launch.manifest.cells) == 3
+    assert confirmed_arms(launch) == [""]
+    assert not is_growing(launch.plan.definition)
 
 
 def test_a_proposal_that_another_sweep_has_trained_is_not_trained_again(
