@@ -7,12 +7,14 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from capsmodel.messages import unknown
 from capsmodel.parts import OneOf, Settings
 from search_spaces.scheduler import SCHEDULERS, NoScheduler, Scheduler
+from search_spaces.settings_tree import is_at_or_below
 from search_spaces.space import Space
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Objective = Literal["validation_error", "validation_loss"]
 Sampler = Literal["tpe", "random", "gp", "grid", "qmc"]
 
+_LARGEST_GRID = 100_000
 _OF_CONDITIONAL_SPACES = "tpe, random, grid, qmc"
 _OF_ENDLESS_SPACES = "tpe, random, gp, qmc"
 
@@ -107,6 +109,17 @@ class Search(Settings):
         return self
 
     @model_validator(mode="after")
+    def _objective_is_the_same_for_all(self) -> Self:
+        weighing = ("loss", "model.reconstruction")
+        for one in self.space.dimensions if self.objective == "validation_loss" else ():
+            if any(is_at_or_below(one.path, path) for path in weighing):
+                raise ValueError(
+                    f"The objective validation_loss cannot be compared where '{one.name}' varies, "
+                    f"as that changes what the loss measures: choose validation_error."
+                )
+        return self
+
+    @model_validator(mode="after")
     def _confirmation_is_apart(self) -> Self:
         if self.confirm is None:
             return self
@@ -145,6 +158,11 @@ class Search(Settings):
                     f"range without steps: give it Choices, or choose {_OF_ENDLESS_SPACES}."
                 )
         num_points = cast(int, self.space.num_points)
+        if num_points > _LARGEST_GRID:
+            raise ValueError(
+                f"The grid has {num_points} points, more than the {_LARGEST_GRID} that can be "
+                f"listed: choose {_OF_ENDLESS_SPACES}, or a smaller space."
+            )
         if self.trials > num_points:
             raise ValueError(
                 f"The grid has {num_points} points, fewer than the {self.trials} trials: have at "

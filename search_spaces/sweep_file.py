@@ -90,6 +90,8 @@ def _read(path: Path) -> str:
 def _one_line(error: BaseException) -> str:
     if isinstance(error, ValidationError):
         return explain(error)
+    if type(error) is ValueError:  # one of ours, a sentence already
+        return str(error).replace("\n", " ")
     return f"{type(error).__name__}: {error}".replace("\n", " ")
 
 

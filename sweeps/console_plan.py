@@ -41,7 +41,7 @@ def _print_refusal(plan: "Plan", out: Console) -> None:
     from sweeps.execution.planner import refuse_to_drop
 
     try:
-        refuse_to_drop(plan.current, plan.definition.manifest, plan.lost)
+        refuse_to_drop(plan.current, plan.known.manifest, plan.lost)
     except BadInput as refusal:
         out.print(f"run would refuse: {plain(str(refusal))}", soft_wrap=True)
 

@@ -169,14 +169,15 @@ class Confirmation(_Frozen):
 
     Attributes:
         best: How many are.
-        arms: Which, the best first; none before the search has ended.
+        arms: Which, the best first; None before the search has ended. Empty where no proposal ran
+            to full length, so that there is nothing to confirm.
         reference: The arm that was the median of the first proposals that ran to full length:
             what a middling choice at random gives. None where there is no such.
     """
 
     best: Annotated[int, Field(ge=1)]
     seeds: Annotated[tuple[int, ...], Field(min_length=1)]
-    arms: tuple[Text, ...] = ()
+    arms: tuple[Text, ...] | None = None
     reference: Text | None = None
 
 
@@ -237,7 +238,7 @@ class Manifest(_Frozen):
     def _cells_are_those_of_the_plan(self) -> Self:
         wanted = {(arm.name, seed) for arm in self.arms for seed in self.seeds}
         if self.search and (again := self.search.confirmation):
-            chosen = {*again.arms, *([again.reference] if again.reference else [])}
+            chosen = {*(again.arms or ()), *([again.reference] if again.reference else [])}
             wanted |= {(arm, seed) for arm in chosen for seed in again.seeds}
         if {(cell.arm, cell.seed) for cell in self.cells} != wanted or len(self.cells) != len(
             wanted

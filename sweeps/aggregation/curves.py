@@ -22,6 +22,7 @@ from sweeps.aggregation.figure_style import (
 )
 from sweeps.aggregation.gaps import gap_text
 from sweeps.aggregation.plain_text import one_line, shortened
+from sweeps.aggregation.ranking import with_seeds
 from sweeps.manifest import CurvesFigure, Manifest
 from sweeps.records import METRIC_VALIDATION_ERROR, Outcome, TrialRecord
 
@@ -86,7 +87,7 @@ def arm_curves(
     scale = 100 if metric == METRIC_VALIDATION_ERROR else 1
     wanted = {trial.trial_key for trial in finished_trials(manifest, records)}
     curves: list[ArmCurve] = []
-    for arm in arm_results(manifest, records):
+    for arm in (_shown(manifest, arm) for arm in arm_results(manifest, records)):
         own = {
             seed: histories[trial.trial_key]
             for seed, trial in arm.trials.items()
@@ -134,6 +135,13 @@ def curves_figure(
         _dress(axes, manifest, spec, is_empty=not drawn)
         _draw_legend(figure, axes, notes)
         return image_bytes(figure, image_format)
+
+
+def _shown(manifest: Manifest, arm: ArmResults) -> ArmResults:
+    """Return an arm; one that was run again without the seeds that it was chosen by."""
+    again = manifest.search.confirmation if manifest.search else None
+    is_again = again is not None and arm.arm.name in {*(again.arms or ()), again.reference}
+    return with_seeds(arm, again.seeds) if again and is_again else arm
 
 
 def _to_draw(manifest: Manifest, curves: Sequence[ArmCurve]) -> list[ArmCurve]:

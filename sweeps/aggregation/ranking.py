@@ -42,11 +42,11 @@ def ranking(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[Rank
     Of a design all arms are ranked, each by its finished trials. Of a search those that were run
     again, by these fresh seeds alone; until all those trials have ended, the proposals that ran to
     full length, by the search's seeds. Test figures play no part, and equal means keep the order
-    of the arms.
+    of the arms. An arm whose fresh trials have not all finished stands behind those whose have.
     """
     ranked = [arm for arm in _candidates(manifest, records) if arm.values]
     # means of the same counts may differ in the last bit
-    return sorted(ranked, key=lambda arm: round(arm.value.mean or 0.0, 12))
+    return sorted(ranked, key=lambda arm: (not arm.is_confirmed, round(arm.value.mean or 0.0, 12)))
 
 
 def confirmed_arms(
@@ -54,7 +54,7 @@ def confirmed_arms(
 ) -> tuple[ArmResults, ...]:
     """Return the arms that a search chose to run again, each with its fresh seeds alone."""
     again = manifest.search.confirmation if manifest.search else None
-    if again is None:
+    if again is None or again.arms is None:
         return ()
     arms = {arm.arm.name: arm for arm in arm_results(manifest, records)}
     return tuple(with_seeds(arms[name], again.seeds) for name in again.arms)
@@ -82,13 +82,17 @@ def _candidates(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[
     objective = manifest.search.objective
     chosen = confirmed_arms(manifest, records)
     if chosen and all(_has_ended(arm) for arm in chosen):
-        return [RankedArm(arm, objective, is_confirmed=True) for arm in chosen]
+        return [RankedArm(arm, objective, is_confirmed=_is_whole(arm, objective)) for arm in chosen]
     whole = {one.proposal.arm for one in search_results(manifest, records).counted}
     return [
         RankedArm(with_seeds(arm, manifest.seeds), objective, is_confirmed=False)
         for arm in arm_results(manifest, records)
         if arm.arm.name in whole
     ]
+
+
+def _is_whole(arm: ArmResults, objective: str) -> bool:
+    return len(objective_values(arm, objective)) == len(arm.trials)
 
 
 def _has_ended(arm: ArmResults) -> bool:

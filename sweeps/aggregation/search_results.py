@@ -142,8 +142,9 @@ def _result(
     state = _worst(states)
     if state == "stopped":
         stops = [cell.stopped for cell in cells if cell.stopped is not None]
-        last = _mean(stop.value for stop in stops)
-        return ProposalResult(proposal, state, last, max(stop.epoch for stop in stops))
+        first = min(stop.epoch for stop in stops)  # of these alone, as no two lengths mix
+        value = _mean(stop.value for stop in stops if stop.epoch == first)
+        return ProposalResult(proposal, state, value, first)
     if state == "finished":
         values = (getattr(records[cell.trial_key], objective) for cell in cells)
         return ProposalResult(proposal, state, _mean(values))

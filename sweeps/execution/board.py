@@ -116,7 +116,7 @@ class Board:
                 self.failures.append((cell.arm, cell.seed, reason))
             else:
                 self.num_done += 1
-                self.num_trained += trial is not None and outcome.is_final
+                self.num_trained += trial is not None
                 self.num_diverged += outcome is Outcome.DIVERGED
                 self.num_pruned += outcome is Outcome.PRUNED
             if outcome is Outcome.FINISHED and trial and trial.validation_error is not None:

@@ -135,7 +135,7 @@ class CellQueue:
         elif reason := folder.failure_since(outbox_size):
             self._end(trial_key, Outcome.FAILED, reason)
         elif reason := self._plan.why_stopped(trial_key):
-            folder.tell_pruned(order.head, reason)
+            folder.tell_pruned(order.head, reason, outbox_size)
             self._end(trial_key, Outcome.PRUNED, reason)
         elif folder.is_busy():
             self._waiting.append(order)

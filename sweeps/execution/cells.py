@@ -224,15 +224,22 @@ class CellFolder:
         line = OutboxLine(type="failed", time=time, fence=fence, head=head, reason=reason)
         self.append(line)
 
-    def tell_pruned(self, head: TrialHead, reason: str) -> None:
+    def tell_pruned(self, head: TrialHead, reason: str, since: int = 0) -> None:
         """Tell that a search's scheduler stopped the trial; another sweep may go on with it.
 
         The one line that is written without the lease: the trial keeps that until its process is
-        given another, but says no more. With the trial's own fence, so that an attempt which has
-        begun since then is not contradicted.
+        given another, but says no more. It bears the fence of the attempt that was stopped, so
+        that one which has begun since then is not contradicted: readers leave it out.
+
+        Args:
+            head: Of the trial.
+            reason: Why it was stopped.
+            since: Where the outbox ended when the attempt was begun; by default the attempt is
+                the last one that has told of an epoch.
         """
-        lines, _ = self.read_outbox()
-        fence = max((line.fence for line in lines), default=0)
+        lines, _ = self.read_outbox(since)
+        told = [line.fence for line in lines if line.type == ("start" if since else "epoch")]
+        fence = (told[0] if since else told[-1]) if told else 0
         time = now_milliseconds()
         line = OutboxLine(type="pruned", time=time, fence=fence, head=head, reason=reason)
         self.append(line)

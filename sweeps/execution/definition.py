@@ -144,6 +144,11 @@ def _seeds(sweep: Sweep, changes: Changes, current: Sequence[int]) -> tuple[int,
         raise ValueError("No seed is given: give a list or ranges, such as 0,1,2 or 0-4.")
     if changes.seeds is not None and changes.add_seeds is not None:
         raise ValueError("--seeds replaces the list of seeds and --add-seeds extends it: give one.")
+    if changes.add_seeds is not None and isinstance(sweep.plan, Search):
+        raise ValueError(
+            "The seeds of a search are part of what it goes by, so none can be added: give it "
+            "others and another name (--seeds, --name NEW), or more in Confirm(seeds=...)."
+        )
     seeds = tuple(changes.seeds or seeds_of(sweep))
     if changes.add_seeds is None:
         return seeds

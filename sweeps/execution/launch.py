@@ -2,9 +2,7 @@
 
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from mlflow.exceptions import MlflowException
 
@@ -36,28 +34,27 @@ from sweeps.execution.kept_weights import (
 )
 from sweeps.execution.live import own_terminal, showing
 from sweeps.execution.options import LaunchOptions
+from sweeps.execution.orders import Orders
 from sweeps.execution.parent import open_tracking, publish_manifest, settle_parent
 from sweeps.execution.planner import refuse_to_drop
-from sweeps.execution.provenance import git_revision, package_versions
 from sweeps.execution.ray_session import ray_session
 from sweeps.execution.recorder_client import RecorderClient
 from sweeps.execution.recorder_queue import RecorderQueue
 from sweeps.execution.result import FailedTrial, SweepResult
 from sweeps.execution.scheduling import (
     capacity_of,
-    gpus_per_trial,
     num_concurrent,
     run_cells,
 )
 from sweeps.execution.search.account import SearchAccount
 from sweeps.execution.search.growing import GrowingLaunch
 from sweeps.execution.search.growth import num_expected
+from sweeps.execution.search.manifest_file import hand_over
 from sweeps.execution.search.plan import SearchPlan
+from sweeps.execution.search.restore import restored
 from sweeps.execution.surroundings import kept_alive, make_folders, only_driver
 from sweeps.execution.survey import Plan, refuse_unwritable, survey
 from sweeps.execution.tracking import Tracking
-from sweeps.execution.trial import TrialOrder
-from sweeps.manifest import ManifestCell
 
 FINISH_SECONDS = 60.0
 INTERRUPTED_FINISH_SECONDS = 3.0
@@ -86,7 +83,7 @@ def launch(which: str | Path | Sweep, options: LaunchOptions) -> SweepResult:
 def _survey(which: str | Path | Sweep, options: LaunchOptions) -> Plan:
     plan = survey(which, options)
     if not options.replace:
-        refuse_to_drop(plan.current, plan.definition.manifest, plan.lost)
+        refuse_to_drop(plan.current, plan.known.manifest, plan.lost)
     return plan
 
 
@@ -139,12 +136,10 @@ class _Launch:
         try:
             with answering(plan.tracking_uri):
                 tracking = open_tracking(plan.tracking_uri, plan.storage)
-                if self.options.fresh:
-                    known = plan.current.cells if plan.current else ()
-                    cells = dict.fromkeys([*plan.definition.manifest.cells, *known])
-                    keys = [cell.trial_key for cell in cells]
-                    put_aside(keys, plan.storage, tracking, plan.tracking_uri)
+                hand_over(plan.storage.journals, plan.definition.manifest)
                 parent_id = publish_manifest(tracking, plan.definition.manifest)
+                if self.options.fresh:
+                    self._put_aside(tracking)
         except PermissionError as error:
             raise BadInput(
                 f"The tracking store's artifacts cannot be written to ({error}): have its server "
@@ -152,6 +147,16 @@ class _Launch:
             ) from error
         self.records = tracking, parent_id
         return parent_id
+
+    def _put_aside(self, tracking: Tracking) -> None:
+        """Put what was trained aside, and what a search proposed and decided with it."""
+        plan, journals = self.plan, self.plan.storage.journals
+        known = restored(plan.definition, journals, plan.current, beyond_its_trials=True)
+        cells = (*known.manifest.cells, *(plan.current.cells if plan.current else ()))
+        if self.journal and plan.definition.manifest.search:
+            SearchAccount(self.journal, plan.definition.manifest.search.definition).forget()
+        keys = list(dict.fromkeys(cell.trial_key for cell in cells))
+        put_aside(keys, plan.storage, tracking, plan.tracking_uri)
 
     def _fill(self) -> None:
         """Train the empty cells while the recorder carries what they tell."""
@@ -200,16 +205,15 @@ class _Launch:
         assert self.journal is not None
         assert self.growth is not None
         definition = self.plan.definition
+        orders = Orders(self.plan.storage, self.options, definition.folder)
         if definition.manifest.search is None:
-            return Listed(self._order(definition, one.cell) for one in empty_cells(self.plan.cells))
+            return Listed(orders.of(definition, one.cell) for one in empty_cells(self.plan.cells))
         account = SearchAccount(self.journal, definition.manifest.search.definition)
-        if self.options.fresh:
-            account.forget()
-        elif self.plan.current:
+        if self.plan.current and not self.options.fresh:
             account.adopt(self.plan.current)
         store = RecordStore(self.plan.tracking_uri)
         cells = self.plan.storage.cells
-        return SearchPlan(definition, account, cells, self._order, self.growth, store.record)
+        return SearchPlan(definition, account, cells, orders.of, self.growth, store.record)
 
     def _train(
         self, queue: CellQueue, board: Board, recorder: RecorderClient, scratch: Path
@@ -257,20 +261,6 @@ class _Launch:
     def _failed(self, arm: str, seed: int, reason: str) -> FailedTrial:
         key = self._definition().manifest.cell_keys()[arm, seed]
         return FailedTrial(arm, seed, reason, CellFolder(self.plan.storage.cells, key).log)
-
-    def _order(self, definition: Definition, cell: ManifestCell) -> TrialOrder:
-        head = definition.head(cell).model_copy(update=self._machine)
-        return TrialOrder(cells=str(self.plan.storage.cells), head=head)
-
-    @cached_property
-    def _machine(self) -> dict[str, Any]:
-        """What every trial is told of where it runs."""
-        return {
-            "device": "cuda" if gpus_per_trial(self.options.resources) else "cpu",
-            "threads": self.options.cpus_per_trial,
-            "git_revision": git_revision(self.plan.definition.folder),
-            "versions": package_versions(),
-        }
 
     def _definition(self) -> Definition:
         return self.growth.definition if self.growth else self.plan.definition

@@ -182,6 +182,8 @@ def _search_difference(current: Manifest, new: Manifest) -> str:
     assert current.search is not None
     assert new.search is not None
     if current.search.definition == new.search.definition:
+        if new.search.num_trials >= len(current.search.proposals):
+            return "the code of its parts has changed"
         return f"it proposed {len(current.search.proposals)}, and {new.search.num_trials} are asked"
     before, after = current.search.model_dump(), new.search.model_dump()
     names = ("objective", "sampler", "scheduler", "dimensions")

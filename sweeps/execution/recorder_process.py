@@ -32,7 +32,7 @@ from sweeps.locations import Storage
 
 POLL_SECONDS = 0.25
 RETRY_SECONDS = 1.0
-MANIFEST_SECONDS = 5.0  # between two manifests of a search that grows
+MANIFEST_SECONDS = 5.0  # at least, between two manifests of a search that grows
 ORPHAN_SECONDS = 10.0  # that a recorder takes for the rest when its driver is gone
 INTERRUPTED_EXIT_CODE = 130
 TRACKING_URI_VARIABLE = "CAPSWEEP_RECORDER_TRACKING_URI"
@@ -61,7 +61,7 @@ class RecorderProcess:
         self._tracking: Tracking | None = None
         self._manifest = manifest_file(storage.journals, sweep)
         self._published = ""
-        self._published_at = 0.0
+        self._started_at = self._published_at = time.monotonic()
 
     def run(self) -> int:
         """Serve until the driver says to finish or is gone. Returns 0, or 3 with records left."""
@@ -81,7 +81,7 @@ class RecorderProcess:
 
     def _serve(self) -> bool:
         """Carry what is new: the driver's own sweep, then others' until the driver has a word."""
-        if time.monotonic() > self._published_at + MANIFEST_SECONDS:
+        if time.monotonic() > self._published_at + self._manifest_pause():
             self._publish_manifest()
         if self._is_first():
             recorder = self._recorder()
@@ -102,10 +102,19 @@ class RecorderProcess:
         self._publish_manifest()
         return not any(map(recorder.is_behind, self._queue.open_cells(self._sweep)))
 
+    def _manifest_pause(self) -> float:
+        """Return how long to wait between two manifests: longer in a longer search.
+
+        Each is an artifact that stays, so their number grows as the logarithm of the time.
+        """
+        return max(MANIFEST_SECONDS, (time.monotonic() - self._started_at) / 20)
+
     def _publish_manifest(self) -> None:
         """Make the manifest that a search's driver has handed over the current one."""
         text = self._manifest.read_text(encoding="utf-8") if self._manifest.exists() else ""
-        if text != self._published and (parent := self._connected().find_sweep(self._sweep)):
+        if text not in {"", self._published} and (
+            parent := self._connected().find_sweep(self._sweep)
+        ):
             upload_manifest(self._connected(), parent.info.run_id, text)
             self._published = text
         self._published_at = time.monotonic()

@@ -33,6 +33,8 @@ class Plan:
 
     Attributes:
         current: The manifest that is there, None for a new sweep.
+        known: The definition with all that earlier launches of a search proposed; what a launch
+            starts from, unless it trains all anew.
         lost: Trial keys of its filled cells that the launch would drop.
         cells: Every cell and where it stands.
         capacity: What each trial would get, and how many run at once.
@@ -41,6 +43,7 @@ class Plan:
 
     definition: Definition
     current: Manifest | None
+    known: Definition
     lost: frozenset[str]
     cells: tuple[PlannedCell, ...]
     capacity: Capacity
@@ -76,19 +79,20 @@ def survey(
     is_there = store.is_there()
     current = store.current_manifest(_name(options, sweep)) if is_there else None
     definition = define(which, options.changes, current.seeds if current else ())
-    if not options.fresh:
-        definition = restored(definition, storage.journals, current)
+    known = restored(definition, storage.journals, current)
+    definition = definition if options.fresh else known
     keys = [cell.trial_key for cell in definition.manifest.cells]
     folders = {} if options.fresh else folder_states(storage, keys)
     records = {} if options.fresh or not is_there else store.records(keys)
     cells = plan_cells(definition.manifest, folders, records)
-    dropped = dropped_cells(current, definition.manifest)
+    dropped = dropped_cells(current, known.manifest)
     gone = _standing_of(dropped, storage, store) if dropped else ()
     speed = _seconds_per_epoch(definition.manifest, folders, records)
     num_to_come = num_expected(definition) - len(cells)
     return Plan(
         definition=definition,
         current=current,
+        known=known,
         lost=frozenset(cell.cell.trial_key for cell in gone if cell.is_filled),
         cells=cells,
         capacity=capacity,

@@ -127,3 +127,18 @@ def test_a_scheduler_of_the_same_kind_keeps_its_settings() -> None:
     assert own.changed(scheduler="asha") == own
     assert own.changed(scheduler="median").scheduler == Median()
     assert own.changed(scheduler=Asha()).scheduler == Asha()
+
+
+@pytest.mark.parametrize("path", ["loss", "model.reconstruction.weight"])
+def test_a_loss_that_the_space_changes_is_no_objective(path: str) -> None:
+    space = Space.of(TrainingConfig).varied({"model": ("capsnet",)}).only(path)
+    with pytest.raises(ValueError, match="as that changes what the loss measures"):
+        Search(space=space, trials=8, objective="validation_loss")
+
+
+def test_a_grid_that_cannot_be_listed_is_refused() -> None:
+    values = Choices(*range(100))
+    paths = ("batch_size", "stopping.epochs", "data.split_seed")
+    space = Space.of(TrainingConfig).varied(dict.fromkeys(paths, values)).only(*paths)
+    with pytest.raises(ValueError, match="more than the 100000 that can be listed"):
+        Search(space=space, trials=8, sampler="grid")

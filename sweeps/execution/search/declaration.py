@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from capsmodel.search_range import Choices
+from search_spaces.scheduler import Scheduler
 from search_spaces.search import Search
 from search_spaces.space import Dimension
 from search_spaces.sweep import Sweep
@@ -65,10 +66,15 @@ def _definition_hash(sweep: Sweep, search: Search) -> str:
         "dimensions": [_dimension(one) for one in search.space.dimensions],
         "objective": search.objective,
         "sampler": [search.sampler, search.sampler_seed],
-        "scheduler": search.scheduler.model_dump(mode="json"),
+        "scheduler": [search.scheduler.kind, _without_defaults(search.scheduler)],
         "seeds": search.seeds,
     }
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:20]
+
+
+def _without_defaults(scheduler: Scheduler) -> dict[str, Any]:
+    """Return the settings that are no defaults, so that a new one leaves old hashes as they are."""
+    return scheduler.model_dump(mode="json", exclude_defaults=True)
 
 
 def _dimension(dimension: Dimension) -> dict[str, Any]:

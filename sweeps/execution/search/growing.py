@@ -23,7 +23,6 @@ class GrowingLaunch:
         self._plan = plan
         self._board = board
         self._parent_id = parent_id
-        hand_over(plan.storage.journals, plan.definition.manifest)
 
     def grown(self, definition: Definition, cells: Sequence[ManifestCell]) -> None:
         """The definition has changed; these cells are new in it."""

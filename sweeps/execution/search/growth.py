@@ -82,9 +82,9 @@ def with_confirmation(
 def without_confirmation(definition: Definition) -> Definition:
     """Return the definition with nothing chosen to be run again."""
     search = _search(definition)
-    if search.confirmation is None or not search.confirmation.arms:
+    if search.confirmation is None or search.confirmation.arms is None:
         return definition
-    nothing = search.confirmation.model_copy(update={"arms": (), "reference": None})
+    nothing = search.confirmation.model_copy(update={"arms": None, "reference": None})
     return _changed(
         definition,
         cells=search_cells(definition),
@@ -103,7 +103,7 @@ def is_growing(definition: Definition) -> bool:
     search = definition.manifest.search
     if search is None:
         return False
-    is_unconfirmed = search.confirmation is not None and not search.confirmation.arms
+    is_unconfirmed = search.confirmation is not None and search.confirmation.arms is None
     return len(search.proposals) < search.num_trials or is_unconfirmed
 
 

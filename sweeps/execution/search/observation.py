@@ -35,8 +35,9 @@ class Observation:
     Attributes:
         state: Open until every seed has ended; complete if all ran to full length; failed if any
             diverged or raised; else pruned.
-        value: Mean of the objective over the seeds: at full length, or where they were stopped.
-        epoch: The fewest epochs of a seed.
+        value: Mean of the objective over the seeds at full length; of a pruned one over those seeds
+            that were stopped first, so that no two lengths are mixed.
+        epoch: Where that is.
     """
 
     state: Literal["open", "complete", "pruned", "failed"]
@@ -48,13 +49,15 @@ def observe(standings: Sequence[Standing]) -> Observation:
     """Return what the trials of one proposal, one for each seed, come to."""
     if any(standing.is_open for standing in standings):
         return Observation("open")
-    outcomes = {standing.outcome for standing in standings}
     values = [standing.value for standing in standings if standing.value is not None]
+    outcomes = {standing.outcome for standing in standings}
     is_told = len(values) == len(standings) and all(map(math.isfinite, values))
     if outcomes - {Outcome.FINISHED, Outcome.PRUNED} or not is_told:
         return Observation("failed")
-    return Observation(
-        "complete" if outcomes == {Outcome.FINISHED} else "pruned",
-        sum(values) / len(values),
-        min(standing.epoch for standing in standings),
-    )
+    if outcomes == {Outcome.FINISHED}:
+        epoch = min(standing.epoch for standing in standings)
+        return Observation("complete", sum(values) / len(values), epoch)
+    stops = [(one.epoch, one.value) for one in standings if one.outcome is Outcome.PRUNED]
+    first = min(epoch for epoch, _ in stops)
+    stopped_first = [value for epoch, value in stops if epoch == first and value is not None]
+    return Observation("pruned", sum(stopped_first) / len(stopped_first), first)

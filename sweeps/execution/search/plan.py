@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from search_spaces.search import Search
+from sweeps.errors import SweepError
 from sweeps.execution.cells import CellFolder
 from sweeps.execution.definition import Definition
 from sweeps.execution.search.account import SearchAccount, Verdict
@@ -66,6 +67,8 @@ class SearchPlan:
         self._order = order
         self._audience = audience
         self._record_of = record_of
+        self._records: dict[str, TrialRecord | None] = {}
+        self._is_store_there = True
         self._closed: dict[str, Standing] = {}
         self._handed_out: set[str] = set()
         self._curves: dict[str, dict[int, float]] = {}
@@ -149,8 +152,6 @@ class SearchPlan:
         names = [arm.name for arm in self.definition.manifest.arms]
         same = [keys[name] for name in names]
         best = best_arms(observations, same, self._search.confirm.best)
-        if not best:
-            return False
         reference = median_of_startup(observations, self._search)
         grown = with_confirmation(
             self.definition,
@@ -162,9 +163,10 @@ class SearchPlan:
         return True
 
     def _is_confirming(self) -> bool:
-        return len(self.definition.manifest.cells) > len(search_cells(self.definition)) and not any(
-            one.state == "open" for one in self.observations()
-        )
+        search = self.definition.manifest.search
+        assert search is not None
+        is_chosen = search.confirmation is not None and search.confirmation.arms is not None
+        return is_chosen and not any(one.state == "open" for one in self.observations())
 
     def _judge(self, cell: ManifestCell) -> bool:
         """Judge a trial at the last rung that it has passed, once; return whether it ends there."""
@@ -254,6 +256,20 @@ class SearchPlan:
                 self._closed[cell.trial_key] = known
         return known
 
+    def _recorded(self, trial_key: str) -> TrialRecord | None:
+        """Return what the tracking store knows of a trial, asked once.
+
+        Training does not wait for a store that has gone away: what it knew is then trained anew.
+        """
+        if trial_key not in self._records:
+            self._records[trial_key] = None
+            if self._is_store_there:
+                try:
+                    self._records[trial_key] = self._record_of(trial_key)
+                except SweepError:
+                    self._is_store_there = False
+        return self._records[trial_key]
+
     def _found(self, cell: ManifestCell) -> Standing:
         if cell.stopped:
             return Standing(Outcome.PRUNED, cell.stopped.epoch, cell.stopped.value)
@@ -263,7 +279,7 @@ class SearchPlan:
             return Standing(final.outcome, len(final.curve), value)
         if folder.outbox_size():
             return Standing()
-        record = self._record_of(cell.trial_key)
+        record = self._recorded(cell.trial_key)
         if record and record.outcome.is_final:
             return Standing(record.outcome, record.epochs, getattr(record, self._search.objective))
         return Standing()

@@ -9,13 +9,20 @@ from sweeps.execution.search.growth import with_confirmation, with_proposal
 from sweeps.manifest import Manifest
 
 
-def restored(definition: Definition, journals: Path, current: Manifest | None) -> Definition:
+def restored(
+    definition: Definition,
+    journals: Path,
+    current: Manifest | None,
+    *,
+    beyond_its_trials: bool = False,
+) -> Definition:
     """Return a search's definition with all that was proposed and decided so far; a design's as is.
 
     Args:
         definition: As declared, without proposals.
         journals: Folder of the journals; the sweep's need not be there.
         current: The manifest that is there, None for a new sweep.
+        beyond_its_trials: Whether with those that an earlier, longer launch proposed.
     """
     search = definition.manifest.search
     if search is None:
@@ -35,11 +42,12 @@ def restored(definition: Definition, journals: Path, current: Manifest | None) -
         proposals = max(account.proposals(), proposals, key=len)
         stopped |= account.stopped()
         journal.close()
-    for params in proposals[: search.num_trials]:
+    for params in proposals if beyond_its_trials else proposals[: search.num_trials]:
         definition = with_proposal(definition, params, stopped)
     if current and is_same and _is_confirmed_alike(definition.manifest, current):
         again = current.search.confirmation if current.search else None
         assert again is not None
+        assert again.arms is not None
         return with_confirmation(definition, again.arms, again.reference)
     return definition
 
@@ -54,4 +62,4 @@ def _is_confirmed_alike(new: Manifest, current: Manifest) -> bool:
         after.confirmation.seeds,
     )
     is_whole = len(before.proposals) == len(after.proposals) == after.num_trials
-    return is_same and is_whole and bool(before.confirmation.arms)
+    return is_same and is_whole and before.confirmation.arms is not None

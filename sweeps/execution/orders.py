@@ -1,0 +1,43 @@
+"""What workers are told: a cell's settings, and of the launch what its record keeps."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sweeps.execution.definition import Definition
+from sweeps.execution.options import LaunchOptions
+from sweeps.execution.provenance import git_revision, package_versions
+from sweeps.execution.scheduling import gpus_per_trial
+from sweeps.execution.trial import TrialOrder
+from sweeps.locations import Storage
+from sweeps.manifest import ManifestCell
+
+
+class Orders:
+    """Makes the orders of one launch.
+
+    Args:
+        storage: Where the cells' folders are.
+        options: Of the launch.
+        folder: Where the sweep's code lies.
+    """
+
+    def __init__(self, storage: Storage, options: LaunchOptions, folder: Path) -> None:
+        self._cells = str(storage.cells)
+        self._options = options
+        self._folder = folder
+
+    def of(self, definition: Definition, cell: ManifestCell) -> TrialOrder:
+        """Return what a worker needs to train a cell."""
+        head = definition.head(cell).model_copy(update=self._launch)
+        return TrialOrder(cells=self._cells, head=head)
+
+    @cached_property
+    def _launch(self) -> dict[str, Any]:
+        """What every trial of the launch is told."""
+        return {
+            "device": "cuda" if gpus_per_trial(self._options.resources) else "cpu",
+            "threads": self._options.cpus_per_trial,
+            "git_revision": git_revision(self._folder),
+            "versions": package_versions(),
+        }
