@@ -65,6 +65,9 @@ class Space:
     def only(self, *paths: str) -> "Space":
         """Return the space of some settings, and of the choices that bring them along.
 
+        Where several models may be chosen, the routing of one brings along the choice of the model:
+        narrow that to one kind, or begin with `Space.of(CapsNet, at="model")`.
+
         Args:
             paths: Of settings, or of parts with all that is below them. A name with the kinds on
                 its path stands for the setting of these kinds alone: `loss[spread].schedule`.

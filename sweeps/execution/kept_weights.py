@@ -56,7 +56,8 @@ class WeightsDeleted:
     def sentences(self) -> tuple[str, ...]:
         """What to tell of it, nothing where there was nothing to delete."""
         freed = f"{self.freed_bytes / 2**20:,.1f} MiB are free."
-        told = f"The weights of {self.num_trials} trials were not kept: {freed}"
+        trials = "1 trial" if self.num_trials == 1 else f"{self.num_trials} trials"
+        told = f"The weights of {trials} were not kept: {freed}"
         return tuple(filter(None, (told if self.num_trials else "", self.complaint)))
 
 
