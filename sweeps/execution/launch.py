@@ -56,7 +56,7 @@ from sweeps.execution.surroundings import kept_alive, make_folders, only_driver
 from sweeps.execution.survey import Plan, refuse_unwritable, survey
 from sweeps.execution.tracking import Tracking
 
-FINISH_SECONDS = 60.0
+FINISH_SECONDS = 30.0
 INTERRUPTED_FINISH_SECONDS = 3.0
 
 

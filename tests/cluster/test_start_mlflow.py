@@ -14,7 +14,7 @@ import pytest
 from tests.end_to_end.command import clean_environment
 from tests.end_to_end.tracking_server import free_port
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.cluster
 
 SCRIPT = Path(__file__).parents[2] / "deploy" / "start_mlflow.sh"
 

@@ -18,8 +18,6 @@ from tests.end_to_end.expectations import expect_each_cell_finished_once
 from tests.end_to_end.storage_view import num_epochs_told, num_starts, outboxes
 from tests.end_to_end.sweep_file import write_sweep
 
-pytestmark = pytest.mark.slow
-
 NUM_EPOCHS = 4
 _CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))
 _JOB = """\
@@ -57,6 +55,7 @@ def nodes() -> Generator[RayNodes]:
         yield started
 
 
+@pytest.mark.slow
 def test_a_job_fills_each_cell_once_on_several_nodes_and_none_on_the_head(
     tmp_path: Path, nodes: RayNodes
 ) -> None:
@@ -79,6 +78,7 @@ def test_a_job_fills_each_cell_once_on_several_nodes_and_none_on_the_head(
     assert "0 trained now, 21 of 21 cells filled" in again["logs"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", ["", "0" * 64], ids=["without", "with a wrong one"])
 def test_a_launch_without_the_token_is_refused_in_one_sentence(
     token: str, tmp_path: Path, nodes: RayNodes
@@ -100,6 +100,7 @@ def test_a_launch_without_the_token_is_refused_in_one_sentence(
     assert not list(tmp_path.glob("capsweep-store/cells/*"))
 
 
+@pytest.mark.cluster
 def test_a_lost_worker_and_a_lost_cluster_cost_no_cell(tmp_path: Path) -> None:
     file = write_sweep(tmp_path / "lossy.py", epochs=NUM_EPOCHS, seconds=0.4)
     storage = tmp_path / "shared"

@@ -17,12 +17,15 @@ pytestmark = pytest.mark.slow
 
 NUM_EPOCHS = 30  # more than can pass before the last of the three interruptions takes effect
 SOON_SECONDS = 6.0
+TWO: dict[str, dict[str, object]] = {"routing": {}, "uniform": {"model.routing": "uniform"}}
 
 
 def test_an_interrupted_sweep_ends_soon_says_what_is_kept_and_goes_on(
     tmp_path: Path, terminal: Terminal
 ) -> None:
-    file = write_sweep(tmp_path / "interrupted.py", seeds=(0,), epochs=NUM_EPOCHS, seconds=0.4)
+    file = write_sweep(
+        tmp_path / "interrupted.py", arms=TWO, seeds=(0,), epochs=NUM_EPOCHS, seconds=0.4
+    )
     storage = terminal.storage
     words = ("run", str(file))
 
@@ -40,7 +43,7 @@ def test_an_interrupted_sweep_ends_soon_says_what_is_kept_and_goes_on(
     shutil.rmtree(storage / "artifacts")
     last = terminal.run(*words)
     assert last.code == 0, last.explained()
-    expect_each_cell_finished_once(storage, num_cells=3, num_epochs=NUM_EPOCHS)
+    expect_each_cell_finished_once(storage, num_cells=2, num_epochs=NUM_EPOCHS)
 
 
 def test_an_interruption_while_ray_starts_leaves_no_process_behind(

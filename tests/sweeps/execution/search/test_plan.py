@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from search_spaces import Median
+from sweeps.errors import StoreUnreachable
 from sweeps.execution.cell_queue import Next
 from sweeps.execution.cells import TrialHead
 from sweeps.execution.definition import Changes, Definition, define
@@ -347,3 +348,17 @@ def test_a_failed_proposal_is_tried_again_by_the_next_launch_before_any_other(
     second = run(random(trials=4), score)
     assert second.started[0] == first.manifest.cells[1].trial_key
     assert [one.state for one in second.plan.observations()] == ["complete"] * 4
+
+
+def test_a_tracking_store_that_goes_away_is_asked_once_and_ends_nothing(
+    run: Callable[..., Launch],
+) -> None:
+    asked: list[str] = []
+
+    def record_of(key: str) -> TrialRecord | None:
+        asked.append(key)
+        raise StoreUnreachable("it does not answer")
+
+    launch = run(random(trials=3), falling, record_of=record_of)
+    assert [one.state for one in launch.plan.observations()] == ["complete"] * 3
+    assert len(asked) == 1
