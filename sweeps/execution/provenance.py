@@ -13,6 +13,7 @@ PACKAGES = (
     "numpy",
     "ray",
     "mlflow",
+    "optuna",
     "pydantic",
     "safetensors",
     "scikit-learn",
