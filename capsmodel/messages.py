@@ -38,8 +38,10 @@ def explain(
     owner = owner or _class_named(error.title)
     details = error.errors(include_url=False)
     places = [_locate(owner, detail["loc"], above) for detail in details]
-    sentence = _sentence(places[0], details[0])
-    others = {place.path for place in places} - {places[0].path}
+    # a misspelt name is why another one is missing
+    first = next((n for n, one in enumerate(details) if one["type"] == "extra_forbidden"), 0)
+    sentence = _sentence(places[first], details[first])
+    others = {place.path for place in places} - {places[first].path}
     return sentence if not others else f"{sentence} (And {len(others)} more.)"
 
 
@@ -117,6 +119,8 @@ def _sentence(place: _Place, detail: ErrorDetails) -> str:
         return f"{place.path}: {message}" if place.is_part and place.path else message
     if field is None or (words := _allowed_words(field)) is None:
         return f"{place.path}: {message}."
+    if detail["type"] == "missing":
+        return f"{place.path} is missing: it must be {words}."
     where = f" at place {place.items[0] + 1}" if place.items else ""
     return f"{place.path} must be {words}, got {given!r}{where}."
 
@@ -142,7 +146,9 @@ def settings_of(owner: type[BaseModel]) -> list[str]:
 
 
 def _label(owner: type[BaseModel]) -> str:
-    return f"{owner.family} '{kind_of(owner)}'" if issubclass(owner, Part) else "the training"
+    if issubclass(owner, Part):
+        return f"{owner.family} '{kind_of(owner)}'"
+    return "the training" if owner.__name__ == "TrainingConfig" else owner.__name__
 
 
 def _locate(

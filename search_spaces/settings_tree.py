@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from capsmodel.messages import settings_of
 from capsmodel.parts import OneOf, Part, Settings, is_built_in, kind_of
-from capsmodel.search_range import Choices, SearchRange, search_range
+from capsmodel.search_range import Choices, Floats, Ints, SearchRange, search_range
 
 Step = tuple[str, str | None]
 Place = tuple[Step, ...]
@@ -170,9 +170,9 @@ def suitable(path: str, values: Values, kinds: tuple[str, ...]) -> Values:
     Kinds that are not known here may be a user's own: checking the space tells.
     """
     if not kinds:
-        if isinstance(values, tuple):
+        if not isinstance(values, Ints | Floats | Choices):
             raise ValueError(
-                f"'{path}' is a value and no part: give Ints, Floats or Choices{values}."
+                f"'{path}' is a value and no part: give Ints, Floats or Choices, got {values!r}."
             )
         return values
     given = values.values if isinstance(values, Choices) else values

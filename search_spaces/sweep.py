@@ -76,7 +76,8 @@ class Sweep(Settings):
     def _seeds_are_given_once(self) -> Self:
         if isinstance(self.plan, Search) and self.seeds:
             raise ValueError(
-                "The seeds are given twice: those of a search stand in its plan, Search(seeds=...)."
+                "The seeds of a search stand in its plan, Search(seeds=...): leave out "
+                "Sweep(seeds=...)."
             )
         if isinstance(self.plan, ListedArms) and not self.seeds:
             raise ValueError("seeds must be a list of at least 1, got ().")

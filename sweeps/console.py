@@ -97,6 +97,8 @@ def print_status(status: "SweepStatus") -> None:
         counts = status.counts(arm)
         table.add_row(plain(arm), *(str(counts[state] or "") for state in shown))
     out.print(table)
+    counts = ", ".join(f"{status.counts()[state]} {state}" for state in shown)
+    out.print(f"{plain(status.sweep)}: {len(status.cells)} cells so far: {counts}.")
     for one in status.cells:
         if one.state == "running":
             out.print(f"running: {plain(one.cell.arm)}, seed {one.cell.seed}, epoch {one.epoch}")

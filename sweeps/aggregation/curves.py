@@ -226,7 +226,9 @@ def _notes(
     else:
         yield "One seed an arm, no band."
     if manifest.search and len(curves) < len(manifest.arms):
-        yield "Drawn are the arms that are confirmed and the reference. The CSV file holds all."
+        again = manifest.search.confirmation
+        name = f" ({one_line(again.reference)})" if again and again.reference else ""
+        yield f"Drawn are the arms confirmed and the reference{name}. The CSV file holds all."
     if any(one.is_cut for one in drawn):
         yield "A line ends with the last epoch that all its seeds have."
     without = [f"{one_line(c.arm.arm.name)} ({_left_out(c)})" for c in curves if _left_out(c)]

@@ -116,7 +116,7 @@ def _shown(manifest: Manifest, made: Sequence[Made]) -> Iterator[Table]:
 def _short(table: Table) -> Table:
     """Return the first rows of a table, with one note that says where the rest is."""
     more = max(0, len(table.rows) - _ROWS_SHOWN)
-    rest = f" and {more} settings more" if more else ""
+    rest = f", and {more} more setting{'s' * (more > 1)}" if more else ""
     note = f"How to read it{rest}: see {table.name}.md."
     return replace(table, rows=table.rows[:_ROWS_SHOWN], notes=(note,))
 

@@ -56,6 +56,7 @@ class Board:
         self._lock = threading.RLock()
         self._places = {cell.cell.trial_key: cell for cell in self.cells}
         self.num_filled = sum(cell.is_filled for cell in self.cells)
+        self.num_pruned = sum(cell.cell.stopped is not None for cell in self.cells)
         self._started_at = self.clock()
         self._first_epoch_at = 0.0
         self._epochs_seen = 0

@@ -65,7 +65,7 @@ def sentence(of: type[Settings], value: Any) -> str:
         ({"perhaps": 0}, "perhaps must be an integer at least 1, got 0."),
         ({"mode": "c"}, "mode must be one of a, b, got 'c'."),
         ({"slug": "A"}, "slug must be a text of the form ^[a-z]+$, got 'A'."),
-        ({"contr": 1}, "Unknown setting of the training 'contr'."),
+        ({"contr": 1}, "Unknown setting of Example 'contr'."),
         ({"count": 9, "flag": 7}, "got 9. (And 1 more.)"),
     ],
 )

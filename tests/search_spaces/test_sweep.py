@@ -255,7 +255,7 @@ def test_a_design_proposes_nothing_and_a_search_has_no_arms_beforehand() -> None
 
 def test_the_seeds_of_a_search_stand_in_its_plan() -> None:
     assert refusal(plan=searching().plan) == (
-        "The seeds are given twice: those of a search stand in its plan, Search(seeds=...)."
+        "The seeds of a search stand in its plan, Search(seeds=...): leave out Sweep(seeds=...)."
     )
 
 

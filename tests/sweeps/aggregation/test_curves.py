@@ -172,7 +172,7 @@ def test_of_a_search_the_confirmed_arms_and_the_reference_are_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     notes = notes_of(*confirmed_search(), monkeypatch)
-    assert "Drawn are the arms that are confirmed and the reference." in notes
+    assert "Drawn are the arms confirmed and the reference (proposal" in notes
     assert "Left out" not in notes
     rows = curves_csv(drawn(*confirmed_search()), SPEC.metric)
     assert "proposal 0" in rows

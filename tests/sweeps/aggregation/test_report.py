@@ -177,7 +177,7 @@ def test_a_short_sensitivity_says_how_many_settings_are_left_out(client, store, 
     report = write_report(store, "known", tmp_path / "reports")
 
     assert len(report.shown[1].rows) == 5
-    assert "and 2 settings more" in report.shown[1].notes[0]
+    assert "and 2 more settings" in report.shown[1].notes[0]
 
 
 def test_sensitivity_of_a_smaller_search_says_so_in_the_first_line(client, store, tmp_path):
