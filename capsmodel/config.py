@@ -20,7 +20,7 @@ class TrainingConfig(Settings):
 
     Attributes:
         data: Where images come from and how they are split.
-        augmentation: How training images are varied.
+        augmentation: How training images are varied, and all images presented to the network.
         model: The network.
         loss: What its beliefs in the classes should be.
         optimiser: How gradients move its weights.
@@ -42,16 +42,17 @@ def build_model(config: TrainingConfig) -> Network:
     """Return the network on the meta device: names and shapes of parameters without storage.
 
     Raises:
-        ValueError: If the images of the data set are too small for the model.
+        ValueError: If the images are too small for the augmentation or the model.
     """
     with torch.device("meta"):
-        return config.model.build(config.data.image_shape, config.data.num_classes)
+        shape = config.augmentation.shape(config.data.image_shape)
+        return config.model.build(shape, config.data.num_classes)
 
 
 def num_parameters(config: TrainingConfig) -> int:
     """Return the number of trained values; neither data nor weights are allocated.
 
     Raises:
-        ValueError: If the images of the data set are too small for the model.
+        ValueError: If the images are too small for the augmentation or the model.
     """
     return sum(parameter.numel() for parameter in build_model(config).parameters())

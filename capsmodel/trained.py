@@ -54,8 +54,11 @@ class Trained:
     def predict(self, images: Tensor | np.ndarray) -> Prediction:
         """Return classes, beliefs in each class and reconstructions of images.
 
+        They are presented to the network as in an evaluation: cropped, say, where the training's
+        augmentation crops. Reconstructions are then of what the network sees.
+
         Args:
-            images: Values from 0 to 1 as [batch channels height width], [channels height width],
+            images: Those of the data set, values from 0 to 1, as [batch channels height width], [channels height width],
                 or, where there is one channel, [batch height width] or [height width]; a tensor or
                 an array.
 
@@ -92,7 +95,8 @@ class Trained:
         return cls(config, seed, torch.device(device), network)
 
     def _outputs(self, images: Tensor) -> Outputs:
-        return self._network(images, None, evaluation_chance(self.seed))
+        presented = self.config.augmentation.plain(images)
+        return self._network(presented, None, evaluation_chance(self.seed))
 
     def _checked(self, images: Tensor | np.ndarray) -> Tensor:
         batch = torch.as_tensor(images)

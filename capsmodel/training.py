@@ -2,10 +2,10 @@
 
 import copy
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int, UInt8
@@ -51,12 +51,14 @@ class TestResult:
         error: Share of the test images that are classified wrongly.
         predictions: The class given to each image, in the data set's order.
         labels: The true classes.
+        extra_errors: Name of an extra test -> share of its images that are classified wrongly.
     """
 
     __test__: ClassVar[bool] = False  # pytest would take the name for that of a class of tests
     error: float
     predictions: UInt8[Tensor, " images"]
     labels: UInt8[Tensor, " images"]
+    extra_errors: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 class Training:
@@ -103,8 +105,25 @@ class Training:
 
     @property
     def num_epochs(self) -> int:
-        """The epochs of the whole training."""
+        """The epochs of the whole training, the most where it may end before."""
         return self.config.stopping.num_epochs
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no epoch remains."""
+        return self.epoch >= self.num_epochs or self.target == "reached"
+
+    @property
+    def target(self) -> Literal["reached", "missed"] | None:
+        """Whether the stopping's target is reached: missed so far or, once done, for good.
+
+        None where the stopping has no target.
+        """
+        stopping = self.config.stopping
+        if not stopping.has_target:
+            return None
+        is_reached = bool(self.history) and stopping.is_reached(self.history[-1])
+        return "reached" if is_reached else "missed"
 
     @property
     def num_parameters(self) -> int:
@@ -116,7 +135,7 @@ class Training:
 
         Numbers that are not finite are told as they are; whether to go on is the caller's choice.
         """
-        while self.epoch < self.num_epochs:
+        while not self.is_done:
             started = time.perf_counter()
             train_loss = self._train_epoch()
             loss, predictions = self._evaluate(self._data.validation)
@@ -134,13 +153,15 @@ class Training:
             yield metrics
 
     def test(self) -> TestResult:
-        """Return the result on the test split, which nothing else reads."""
-        _, predictions = self._evaluate(self._data.test)
-        labels = self._data.test.labels
+        """Return the result on the test split and the extra tests, which nothing else reads."""
+        predictions, error = self._classify(self._data.test)
         return TestResult(
-            error=int((predictions != labels).sum()) / len(labels),
+            error=error,
             predictions=predictions.to("cpu", torch.uint8),
-            labels=labels.to("cpu", torch.uint8),
+            labels=self._data.test.labels.to("cpu", torch.uint8),
+            extra_errors={
+                name: self._classify(split)[1] for name, split in self._data.extra_tests.items()
+            },
         )
 
     def trained(self) -> Trained:
@@ -185,8 +206,9 @@ class Training:
         total = torch.zeros((), device=self.device)
         for step, (indices, draw) in enumerate(zip(batches, drawn, strict=True)):
             moment = Moment(self.epoch * len(batches) + step, len(batches), self.num_epochs)
-            images = augmentation.apply(train.images[indices], draw)
-            total += len(indices) * self._step(Images(images, train.labels[indices]), moment)
+            taken = train.take(indices)
+            batch = Images(augmentation.apply(taken.images, draw), taken.labels)
+            total += len(batch) * self._step(batch, moment)
         return total / len(train)
 
     def _step(self, batch: Images, moment: Moment) -> Float[Tensor, ""]:
@@ -205,6 +227,10 @@ class Training:
         loss = self.config.loss.judge(outputs, batch.labels, progress)
         return loss + self._network.penalty(outputs, batch.images), outputs.lengths
 
+    def _classify(self, split: Images) -> tuple[Int[Tensor, " images"], float]:
+        _, predictions = self._evaluate(split)
+        return predictions, int((predictions != split.labels).sum()) / len(split)
+
     @torch.inference_mode()
     def _evaluate(self, split: Images) -> tuple[Float[Tensor, ""], Int[Tensor, " images"]]:
         self._network.eval()
@@ -212,8 +238,8 @@ class Training:
         total = torch.zeros((), device=self.device)
         predictions: list[Tensor] = []
         for start in range(0, len(split), EVALUATION_BATCH_SIZE):
-            part = slice(start, start + EVALUATION_BATCH_SIZE)
-            batch = Images(split.images[part], split.labels[part])
+            taken = split.take(slice(start, start + EVALUATION_BATCH_SIZE))
+            batch = Images(self.config.augmentation.plain(taken.images), taken.labels)
             loss, lengths = self._judge(batch, evaluation_chance(self.seed), progress)
             total += len(batch) * loss
             predictions.append(lengths.argmax(dim=1))

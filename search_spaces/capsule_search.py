@@ -34,6 +34,7 @@ SWEEP = Sweep(
                 "model": ("capsnet",),
                 "model.routing": ("dynamic", "uniform", "random"),
                 "model.reconstruction": ("fully_connected",),
+                "optimiser": ("adam",),
                 "model.primary_types": Choices(4, 8, 16),
                 "loss": ("margin", "cross_entropy", "spread"),
                 "loss.schedule": ("constant", "linear", "sigmoid"),

@@ -23,6 +23,7 @@ SWEEP = Sweep(
                 "model": ("capsnet",),
                 "model.routing": ("dynamic", "uniform", "random"),
                 "model.reconstruction": ("fully_connected",),
+                "optimiser": ("adam",),
                 "loss": ("margin", "cross_entropy"),
             }
         )

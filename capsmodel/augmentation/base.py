@@ -11,7 +11,7 @@ from capsmodel.parts import Part
 
 
 class Augmentation(Part, ABC):
-    """How training images are varied.
+    """How training images are varied, and how all images are presented to the network.
 
     The draws of a whole epoch are made at once on the CPU, so that all devices see the same
     and none is waited for in each step; they are applied to a batch where it lies.
@@ -28,5 +28,26 @@ class Augmentation(Part, ABC):
         self,
         images: Float[Tensor, "batch channels height width"],
         draws: Shaped[Tensor, "batch draws"],
-    ) -> Float[Tensor, "batch channels height width"]:
+    ) -> Float[Tensor, "batch channels new_height new_width"]:
         """Return the images varied as their rows of draws say, on their own device."""
+
+    def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Return the shape of the images that the network is given: by default the data set's.
+
+        Args:
+            image_shape: Channels, height, width of the data set's images.
+
+        Raises:
+            ValueError: If images of this shape are too small.
+        """
+        return image_shape
+
+    def plain(
+        self, images: Float[Tensor, "batch channels height width"]
+    ) -> Float[Tensor, "batch channels new_height new_width"]:
+        """Return the images as they are presented outside training: by default as they are.
+
+        Raises:
+            ValueError: If they are too small.
+        """
+        return images

@@ -2,17 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Annotated, ClassVar
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt8
 from pydantic import Field
 from torch import Tensor
 
 from capsmodel.data.splits import fraction_of, hold_out
 from capsmodel.parts import Part
+
+WHITE = 255.0
+"""The largest grey value of one byte."""
 
 
 @dataclass(frozen=True)
@@ -20,30 +24,44 @@ class Images:
     """Images with their classes, on one device.
 
     Attributes:
-        images: Values in [0, 1].
+        images: Numbers in [0, 1], or grey values from 0 to 255 in a quarter of the memory; `take`
+            gives numbers in both cases.
         labels: The true class of each image.
     """
 
-    images: Float[Tensor, "images channels height width"]
+    images: (
+        Float[Tensor, "images channels height width"]
+        | UInt8[Tensor, "images channels height width"]
+    )
     labels: Int[Tensor, " images"]
 
     def __len__(self) -> int:
         return len(self.labels)
 
+    def take(self, indices: Int[Tensor, " taken"] | slice) -> "Images":
+        """Return some of the images, in that order, as numbers in [0, 1]."""
+        images = self.images[indices]
+        if images.dtype == torch.uint8:
+            # By a tensor beside them, as a GPU would multiply by a plain number's rounded inverse.
+            images = images.float() / torch.full((), WHITE, device=images.device)
+        return Images(images, self.labels[indices])
+
 
 @dataclass(frozen=True)
 class DataSplits:
-    """A data set in three parts that share no image.
+    """A data set in parts that share no image.
 
     Attributes:
         train: What the weights are fitted to.
         validation: What everything that selects may look at.
         test: What is looked at once, at the end.
+        extra_tests: Name -> other images that are looked at once, at the end, and told beside it.
     """
 
     train: Images
     validation: Images
     test: Images
+    extra_tests: Mapping[str, Images] = field(default_factory=dict[str, Images])
 
 
 @dataclass(frozen=True)
@@ -54,11 +72,13 @@ class SplitIndices:
         train: Among the training images.
         validation: Among the training images, none of them in `train`.
         test: Among the test images.
+        extra_tests: Name -> among the images of that extra test.
     """
 
     train: list[int]
     validation: list[int]
     test: list[int]
+    extra_tests: Mapping[str, list[int]] = field(default_factory=dict[str, list[int]])
 
 
 class DataSet(Part, ABC):
@@ -104,12 +124,18 @@ class DataSet(Part, ABC):
                 leaves a class without an image.
         """
 
-    def split(self, labels: Sequence[int], test_labels: Sequence[int]) -> SplitIndices:
+    def split(
+        self,
+        labels: Sequence[int],
+        test_labels: Sequence[int],
+        extra_labels: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    ) -> SplitIndices:
         """Return which images belong to which split, by the settings; classes in proportion.
 
         Args:
             labels: The class of each training image, in the data set's own order.
             test_labels: The class of each test image.
+            extra_labels: Name -> the class of each image of that extra test.
 
         Raises:
             ValueError: If the fraction leaves a class without an image.
@@ -118,19 +144,29 @@ class DataSet(Part, ABC):
         train, validation = hold_out(
             labels, num_validation, f"{self.kind}/validation/{self.split_seed}"
         )
-        tests = list(range(len(test_labels)))
-        if self.fraction == 1:
-            return SplitIndices(train, validation, tests)
         self._check_fraction({"training": train, "validation": validation}, labels)
-        self._check_fraction({"test": tests}, test_labels)
-        seed = f"{self.kind}/fraction"
         return SplitIndices(
-            train=fraction_of(train, labels, self.fraction, seed),
-            validation=fraction_of(validation, labels, self.fraction, seed),
-            test=fraction_of(tests, test_labels, self.fraction, seed),
+            train=self._share(train, labels),
+            validation=self._share(validation, labels),
+            test=self._test_share("test", test_labels),
+            extra_tests={
+                name: self._test_share(f"'{name}' test", own) for name, own in extra_labels.items()
+            },
         )
 
+    def _test_share(self, split: str, labels: Sequence[int]) -> list[int]:
+        everything = list(range(len(labels)))
+        self._check_fraction({split: everything}, labels)
+        return self._share(everything, labels)
+
+    def _share(self, indices: list[int], labels: Sequence[int]) -> list[int]:
+        if self.fraction == 1:
+            return indices
+        return fraction_of(indices, labels, self.fraction, f"{self.kind}/fraction")
+
     def _check_fraction(self, splits: dict[str, list[int]], labels: Sequence[int]) -> None:
+        if self.fraction == 1:
+            return
         counts = [
             (size, split, label)
             for split, indices in splits.items()

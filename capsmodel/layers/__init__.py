@@ -5,5 +5,4 @@ from capsmodel.layers.classifier import Classifier as Classifier
 from capsmodel.layers.convolution import Convolution as Convolution
 from capsmodel.layers.convolution_stack import ConvolutionStack as ConvolutionStack
 from capsmodel.layers.decoder import Decoder as Decoder
-from capsmodel.layers.initialised import InitialisedModule as InitialisedModule
 from capsmodel.layers.primary_capsules import PrimaryCapsules as PrimaryCapsules

@@ -4,8 +4,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from capsmodel.layers.initialised import InitialisedModule
-from capsmodel.routing import Routing
+from capsmodel.functional import lengths
+from capsmodel.initialised import InitialisedModule
+from capsmodel.routing import Fan, GivenVotes, Neighbourhood, Routed, Routing
 
 
 class Capsules(InitialisedModule):
@@ -16,7 +17,8 @@ class Capsules(InitialisedModule):
 
     Attributes:
         weight: Matrices of shape [in_caps, in_pose, out_caps * pose].
-        routing: What makes poses of the votes.
+        router: What makes capsules of the votes.
+        neighbourhood: That of one place.
     """
 
     def __init__(
@@ -25,8 +27,9 @@ class Capsules(InitialisedModule):
         """Take numbers and poses of the capsules as (in_caps, in_pose) and (out_caps, pose)."""
         super().__init__()
         self.out_shape = out_shape
-        self.routing = routing
+        self.neighbourhood = Neighbourhood()
         self.weight = nn.Parameter(torch.empty(*in_shape, out_shape[0] * out_shape[1]))
+        self.router = routing.build(Fan(in_shape[0], *out_shape))
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the weights normally with a deviation of 0.1, as the authors' code does.
@@ -34,12 +37,15 @@ class Capsules(InitialisedModule):
         From 0.03 to 0.3 the validation error on the digits does not tell them apart (8 seeds).
         """
         nn.init.normal_(self.weight, std=0.1, generator=generator)
+        self.router.initialise(generator)
 
     def forward(
         self, poses: Float[Tensor, "batch in_caps in_pose"], generator: torch.Generator
-    ) -> Float[Tensor, "batch out_caps pose"]:
-        """Return the routed poses."""
-        return self.routing.route(self.votes(poses), generator=generator)
+    ) -> Routed:
+        """Return the routed capsules; an input's activation is the length of its pose."""
+        activations = lengths(poses).t()
+        votes = GivenVotes(activations, self.neighbourhood, self.votes(poses))
+        return self.router(votes, generator)
 
     def votes(
         self, poses: Float[Tensor, "batch in_caps in_pose"]

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from capsmodel.layers.initialised import InitialisedModule
+from capsmodel.initialised import InitialisedModule
 
 
 class Window(NamedTuple):

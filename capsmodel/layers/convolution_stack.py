@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.convolution import Convolution, Window
-from capsmodel.layers.initialised import InitialisedModule
 
 
 class ConvolutionStack(InitialisedModule):

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.convolution import set_weights
-from capsmodel.layers.initialised import InitialisedModule
 
 
 class Decoder(InitialisedModule):

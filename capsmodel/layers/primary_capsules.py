@@ -5,8 +5,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel.functional import squash
+from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.convolution import Window, set_weights
-from capsmodel.layers.initialised import InitialisedModule
 
 
 class PrimaryCapsules(InitialisedModule):

@@ -1,6 +1,8 @@
 """What every model promises."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple, cast
 
 import torch
@@ -8,8 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from capsmodel.chance import stream
-from capsmodel.layers import InitialisedModule
+from capsmodel.initialised import InitialisedModule
 from capsmodel.parts import Part
+from capsmodel.routing import Couplings, Routed
 
 
 class Outputs(NamedTuple):
@@ -19,11 +22,21 @@ class Outputs(NamedTuple):
         lengths: Belief in each class, in [0, 1].
         reconstructions: Images with values in [0, 1], or None where the model draws none.
         logits: Those whose softmax the beliefs are, or None where they are no probabilities.
+        poses: Of the class capsules, or None where there are none.
+        couplings: Name of a layer -> its last couplings, of those routings that tell them.
     """
 
     lengths: Float[Tensor, "batch classes"]
     reconstructions: Float[Tensor, "batch channels height width"] | None
     logits: Float[Tensor, "batch classes"] | None = None
+    poses: Float[Tensor, "batch classes pose"] | None = None
+    couplings: Mapping[str, Couplings] = MappingProxyType({})
+
+
+def couplings_of(layers: Mapping[str, Routed]) -> dict[str, Couplings]:
+    """Return the couplings of those layers whose routing tells them."""
+    found = {name: routed.couplings for name, routed in layers.items()}
+    return {name: couplings for name, couplings in found.items() if couplings is not None}
 
 
 class Network(nn.Module, ABC):

@@ -7,10 +7,10 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
-from capsmodel.functional import keep_class, lengths
+from capsmodel.functional import keep_class
 from capsmodel.layers import Capsules, Convolution, PrimaryCapsules
 from capsmodel.layers.convolution import Window
-from capsmodel.models.base import Model, Network, Outputs
+from capsmodel.models.base import Model, Network, Outputs, couplings_of
 from capsmodel.parts import OneOf
 from capsmodel.reconstruction import RECONSTRUCTIONS, FullyConnectedDecoder, Reconstruction
 from capsmodel.routing import ROUTINGS, DynamicRouting, Routing
@@ -96,12 +96,13 @@ class CapsuleNetwork(Network):
         generator: torch.Generator,
     ) -> Outputs:
         """Return the lengths of the class capsules and images drawn from one of them each."""
-        poses = self.capsules(self.primary(self.convolution(images)), generator)
-        beliefs = lengths(poses)
+        routed = self.capsules(self.primary(self.convolution(images)), generator)
+        couplings = couplings_of({"capsules": routed})
+        outputs = Outputs(routed.activations, None, None, routed.poses, couplings)
         if self.decoder is None:
-            return Outputs(beliefs, None)
-        drawn = beliefs.argmax(dim=1) if labels is None else labels
-        return Outputs(beliefs, self.decoder(keep_class(poses, drawn)))
+            return outputs
+        drawn = routed.activations.argmax(dim=1) if labels is None else labels
+        return outputs._replace(reconstructions=self.decoder(keep_class(routed.poses, drawn)))
 
     def penalty(
         self, outputs: Outputs, images: Float[Tensor, "batch channels height width"]

@@ -6,7 +6,7 @@ from typing import ClassVar
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.layers.initialised import InitialisedModule
+from capsmodel.initialised import InitialisedModule
 from capsmodel.parts import Part
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.layers.initialised import InitialisedModule
+from capsmodel.initialised import InitialisedModule
 from capsmodel.reconstruction.base import Reconstruction
 
 

@@ -1,8 +1,25 @@
-"""Routings: how the votes of lower capsules become the poses of higher ones."""
+"""Routings: how the votes of lower capsules become higher ones."""
 
+from capsmodel.routing.base import Couplings as Couplings
+from capsmodel.routing.base import Fan as Fan
+from capsmodel.routing.base import Routed as Routed
+from capsmodel.routing.base import Router as Router
 from capsmodel.routing.base import Routing as Routing
+from capsmodel.routing.base import VectorRouting as VectorRouting
 from capsmodel.routing.dynamic import DynamicRouting as DynamicRouting
+from capsmodel.routing.inverse_temperature import INVERSE_TEMPERATURES as INVERSE_TEMPERATURES
+from capsmodel.routing.inverse_temperature import (
+    ConstantInverseTemperature as ConstantInverseTemperature,
+)
+from capsmodel.routing.inverse_temperature import InverseTemperature as InverseTemperature
+from capsmodel.routing.inverse_temperature import (
+    RisingInverseTemperature as RisingInverseTemperature,
+)
+from capsmodel.routing.neighbourhood import Neighbourhood as Neighbourhood
 from capsmodel.routing.random import RandomRouting as RandomRouting
 from capsmodel.routing.uniform import UniformRouting as UniformRouting
+from capsmodel.routing.votes import GivenVotes as GivenVotes
+from capsmodel.routing.votes import ProductVotes as ProductVotes
+from capsmodel.routing.votes import Votes as Votes
 
 ROUTINGS = (DynamicRouting, UniformRouting, RandomRouting)

@@ -1,28 +1,120 @@
-"""What every routing promises, and the weighted sum of votes that they share."""
+"""What every routing promises, and the weighted sum of votes that some share."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from capsmodel.functional import lengths
+from capsmodel.initialised import InitialisedModule
 from capsmodel.parts import Part
+from capsmodel.routing.neighbourhood import Neighbourhood
+from capsmodel.routing.votes import Votes
+
+
+class Fan(NamedTuple):
+    """The sizes of a layer, as its routing needs them.
+
+    Attributes:
+        edges: Children that a site sees: places in its window times types of children.
+        out_caps: Types of parents at a place.
+        pose: Numbers of a parent's pose.
+        neighbourhood: Which edges are of one child.
+    """
+
+    edges: int
+    out_caps: int
+    pose: int
+    neighbourhood: Neighbourhood = Neighbourhood()
+
+    @property
+    def num_children(self) -> int:
+        """Capsules of the layer below."""
+        types = self.edges // self.neighbourhood.window_size
+        return types * self.neighbourhood.num_child_places
+
+    @property
+    def num_parents(self) -> int:
+        """Capsules of the layer."""
+        return self.out_caps * self.neighbourhood.num_places
+
+
+class Couplings(NamedTuple):
+    """How the children of a layer were shared out among their parents, detached.
+
+    Attributes:
+        values: The share of each child that goes to each parent; over all edges of a child they
+            add up to at most 1.
+        neighbourhood: Which edges are of one child.
+    """
+
+    values: Float[Tensor, "edges sites out_caps"]
+    neighbourhood: Neighbourhood
+
+
+class Routed(NamedTuple):
+    """The capsules that votes came to.
+
+    Attributes:
+        poses: Where what each capsule stands for is, and how it looks.
+        activations: How surely it is there, in [0, 1].
+        couplings: Those of the last iteration, None where a routing tells none.
+    """
+
+    poses: Float[Tensor, "sites out_caps pose"]
+    activations: Float[Tensor, "sites out_caps"]
+    couplings: Couplings | None = None
+
+
+class Router(InitialisedModule, ABC):
+    """A routing in its place: with the values that it learns there, if any."""
+
+    @abstractmethod
+    def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
+        """Return the capsules that the votes come to; each image is routed on its own.
+
+        Args:
+            votes: What the children predict.
+            generator: Source of all chance. In training it is the trial's own, which goes on from
+                call to call; in evaluation each call gets a fresh one of the trial's seed. None
+                is enough for a routing without chance.
+        """
 
 
 class Routing(Part, ABC):
-    """How the votes of lower capsules become the poses of higher ones.
+    """How the votes of lower capsules become higher ones.
 
-    A routing is a pure function of its votes and its generator. It treats each image of a batch
-    on its own. `capsmodel.testing.RoutingContract` checks all that is promised here.
+    It is built once a layer. `capsmodel.testing.RoutingContract` checks all that is promised.
 
     Attributes:
         is_symmetric: Whether permuting the inputs changes nothing and permuting the outputs
             permutes the result. A routing that tells capsules apart by their place says False.
+        reads_activations: Whether capsules have an activation beside their pose. Where they have
+            none, the length of the pose is the activation.
     """
 
     family: ClassVar[str] = "routing"
     is_symmetric: ClassVar[bool] = True
+    reads_activations: ClassVar[bool] = False
+
+    @abstractmethod
+    def build(self, fan: Fan) -> Router:
+        """Return the routing for a layer, its learned values not yet set.
+
+        Raises:
+            ValueError: If it cannot route poses of this size.
+        """
+
+
+class VectorRouting(Routing, ABC):
+    """A routing that is a pure function of votes; a pose's length is the belief in it.
+
+    What a routing of one's own usually is. In a convolutional layer each site is routed by itself:
+    a child's shares add up to 1 at each place that sees it.
+    `capsmodel.testing.VectorRoutingContract` checks all that is promised here.
+    """
 
     @abstractmethod
     def route(
@@ -36,10 +128,28 @@ class Routing(Part, ABC):
         Args:
             votes: Output pose that each input capsule predicts. From a capsule layer they lie in
                 memory as [batch out_caps in_caps pose]: `votes.transpose(1, 2)` is contiguous.
-            generator: Source of all chance. In training it is the trial's own, which goes on from
-                call to call; in evaluation each call gets a fresh one of the trial's seed. None
-                is enough for a routing without chance.
+            generator: Source of all chance, as for a router.
         """
+
+    def build(self, fan: Fan) -> Router:
+        """Return a router that calls `route` at every site."""
+        return SiteRouter(self)
+
+
+class SiteRouter(Router):
+    """Routes every site by itself, by a pure function."""
+
+    def __init__(self, routing: VectorRouting) -> None:
+        super().__init__()
+        self.routing = routing
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Set nothing: there is nothing to learn."""
+
+    def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
+        """Return the routed poses and their lengths."""
+        poses = self.routing.route(votes.values, generator=generator)
+        return Routed(poses, lengths(poses))
 
 
 def output_first(

@@ -8,11 +8,11 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.functional import squash
-from capsmodel.routing.base import Routing, output_first, share_out
+from capsmodel.routing.base import VectorRouting, output_first, share_out
 from capsmodel.search_range import Ints
 
 
-class DynamicRouting(Routing):
+class DynamicRouting(VectorRouting):
     """Routing by agreement.
 
     Attributes:

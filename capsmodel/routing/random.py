@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from capsmodel.functional import squash
-from capsmodel.routing.base import Routing, output_first, share_out
+from capsmodel.routing.base import VectorRouting, output_first, share_out
 
 
-class RandomRouting(Routing):
+class RandomRouting(VectorRouting):
     """Couplings are drawn, proportional to U(low, high), and add up to 1 over the outputs.
 
     One draw of shape [in_caps, out_caps] serves all images of a batch. In training every call

@@ -6,11 +6,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.routing.base import Routing
+from capsmodel.routing.base import VectorRouting
 from capsmodel.routing.dynamic import route_by_agreement
 
 
-class UniformRouting(Routing):
+class UniformRouting(VectorRouting):
     """Every input is shared equally among the outputs, whatever it votes.
 
     The same arithmetic as one iteration of dynamic routing, so the two agree to the last bit.

@@ -1,17 +1,46 @@
 """What every stopping promises."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from capsmodel.parts import Part
 
 
+class ValidationFigures(Protocol):
+    """What a stopping may go by: figures of the validation images after an epoch."""
+
+    @property
+    def validation_loss(self) -> float:
+        """Mean loss of the validation images."""
+        ...
+
+    @property
+    def validation_error(self) -> float:
+        """Share of the validation images that are classified wrongly."""
+        ...
+
+
 class Stopping(Part, ABC):
-    """When a training is done."""
+    """When a training is done: after so many epochs, or before that with the first that will do.
+
+    Attributes:
+        length_setting: Name of the setting that holds the epochs of a full training.
+    """
 
     family: ClassVar[str] = "stopping"
+    length_setting: ClassVar[str] = "epochs"
 
     @property
     @abstractmethod
     def num_epochs(self) -> int:
         """The epochs of a full training: what progress is measured against."""
+
+    @property
+    def has_target(self) -> bool:
+        """Whether something is to be reached, so that a training can miss it."""
+        return False
+
+    def is_reached(self, metrics: ValidationFigures) -> bool:
+        """Return whether an epoch reached the target, so that none follows it."""
+        del metrics
+        return False

@@ -4,4 +4,4 @@ They need pytest, which is not installed with the package.
 """
 
 from capsmodel.testing.loss_contract import LossContract as LossContract
-from capsmodel.testing.routing_contract import RoutingContract as RoutingContract
+from capsmodel.testing.routing_contract import VectorRoutingContract as VectorRoutingContract

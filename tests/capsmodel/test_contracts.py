@@ -9,9 +9,9 @@ from capsmodel.models import MODELS
 from capsmodel.optimisers import LEARNING_RATE_SCHEDULES, OPTIMISERS
 from capsmodel.parts import Part, kind_of
 from capsmodel.reconstruction import RECONSTRUCTIONS
-from capsmodel.routing import ROUTINGS, DynamicRouting, Routing
+from capsmodel.routing import ROUTINGS, DynamicRouting, VectorRouting
 from capsmodel.stopping import STOPPINGS
-from capsmodel.testing import LossContract, RoutingContract
+from capsmodel.testing import LossContract, VectorRoutingContract
 from capsmodel.testing.part_contract import PartContract
 
 FAMILIES: tuple[tuple[type[Part], ...], ...] = (
@@ -30,15 +30,15 @@ FAMILIES: tuple[tuple[type[Part], ...], ...] = (
 OTHER_PARTS = [part for family in FAMILIES for part in family if family not in (LOSSES, ROUTINGS)]
 
 
-class TestRoutings(RoutingContract):
+class TestRoutings(VectorRoutingContract):
     @pytest.fixture(params=ROUTINGS, ids=kind_of)
-    def routing(self, request: pytest.FixtureRequest) -> Routing:
+    def routing(self, request: pytest.FixtureRequest) -> VectorRouting:
         return request.param()
 
 
-class TestOneIteration(RoutingContract):
+class TestOneIteration(VectorRoutingContract):
     @pytest.fixture
-    def routing(self) -> Routing:
+    def routing(self) -> VectorRouting:
         return DynamicRouting(iterations=1)
 
 

@@ -8,39 +8,39 @@ from torch import Tensor
 
 from capsmodel.functional import squash
 from capsmodel.losses import Loss
-from capsmodel.routing import Routing
-from capsmodel.testing import LossContract, RoutingContract
+from capsmodel.routing import VectorRouting
+from capsmodel.testing import LossContract, VectorRoutingContract
 
 
-class RoutingOverTheBatch(Routing):
+class RoutingOverTheBatch(VectorRouting):
     kind: Literal["over_the_batch"] = "over_the_batch"
 
     def route(self, votes: Tensor, *, generator: torch.Generator | None) -> Tensor:
         return squash(votes.sum(dim=1) - votes.mean(dim=(0, 1)))
 
 
-class RoutingOfTheFirstInput(Routing):
+class RoutingOfTheFirstInput(VectorRouting):
     kind: Literal["first_input"] = "first_input"
 
     def route(self, votes: Tensor, *, generator: torch.Generator | None) -> Tensor:
         return squash(votes[:, 0])
 
 
-class RoutingWithoutSquash(Routing):
+class RoutingWithoutSquash(VectorRouting):
     kind: Literal["no_squash"] = "no_squash"
 
     def route(self, votes: Tensor, *, generator: torch.Generator | None) -> Tensor:
         return votes.mean(dim=1)
 
 
-class GloballyRandomRouting(Routing):
+class GloballyRandomRouting(VectorRouting):
     kind: Literal["globally_random"] = "globally_random"
 
     def route(self, votes: Tensor, *, generator: torch.Generator | None) -> Tensor:
         return squash((votes * torch.rand(votes.shape[1:3]).unsqueeze(-1)).sum(dim=1))
 
 
-class RoutingOfNoNumbers(Routing):
+class RoutingOfNoNumbers(VectorRouting):
     kind: Literal["no_numbers"] = "no_numbers"
 
     def route(self, votes: Tensor, *, generator: torch.Generator | None) -> Tensor:
@@ -63,38 +63,40 @@ class BackwardLoss(Loss):
 
 def test_a_routing_that_looks_at_its_batch_is_found() -> None:
     with pytest.raises(AssertionError):
-        RoutingContract().test_an_image_is_routed_the_same_alone_and_in_a_batch(
+        VectorRoutingContract().test_an_image_is_routed_the_same_alone_and_in_a_batch(
             RoutingOverTheBatch()
         )
 
 
 def test_a_routing_that_knows_the_order_of_its_inputs_is_found() -> None:
     with pytest.raises(AssertionError):
-        RoutingContract().test_the_order_of_the_inputs_does_not_matter(RoutingOfTheFirstInput())
+        VectorRoutingContract().test_the_order_of_the_inputs_does_not_matter(
+            RoutingOfTheFirstInput()
+        )
 
 
 def test_a_routing_that_cuts_off_an_input_is_found() -> None:
     with pytest.raises(AssertionError):
-        RoutingContract().test_every_vote_has_a_gradient(RoutingOfTheFirstInput())
+        VectorRoutingContract().test_every_vote_has_a_gradient(RoutingOfTheFirstInput())
 
 
 def test_a_routing_whose_poses_are_too_long_is_found() -> None:
     with pytest.raises(AssertionError):
-        RoutingContract().test_no_pose_is_longer_than_one(RoutingWithoutSquash(), 1e3)
+        VectorRoutingContract().test_no_pose_is_longer_than_one(RoutingWithoutSquash(), 1e3)
 
 
 def test_a_routing_with_chance_of_its_own_is_found() -> None:
     with pytest.raises(AssertionError):
-        RoutingContract().test_the_global_generator_is_left_alone(GloballyRandomRouting())
+        VectorRoutingContract().test_the_global_generator_is_left_alone(GloballyRandomRouting())
     with pytest.raises(AssertionError):
-        RoutingContract().test_the_same_generator_state_gives_the_same_poses(
+        VectorRoutingContract().test_the_same_generator_state_gives_the_same_poses(
             GloballyRandomRouting()
         )
 
 
 def test_a_routing_that_divides_by_zero_is_found() -> None:
     with pytest.raises(AssertionError):
-        RoutingContract().test_poses_and_gradients_are_finite(RoutingOfNoNumbers(), 0.0)
+        VectorRoutingContract().test_poses_and_gradients_are_finite(RoutingOfNoNumbers(), 0.0)
 
 
 def test_a_loss_that_is_no_mean_is_found() -> None:

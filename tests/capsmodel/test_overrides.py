@@ -9,10 +9,10 @@ from pydantic import Field
 from capsmodel import TrainingConfig
 from capsmodel.losses import CrossEntropy
 from capsmodel.overrides import with_settings
-from capsmodel.routing import DynamicRouting, RandomRouting, Routing, UniformRouting
+from capsmodel.routing import DynamicRouting, RandomRouting, UniformRouting, VectorRouting
 
 
-class Tempered(Routing):
+class Tempered(VectorRouting):
     """A user's own routing, never run here."""
 
     kind: Literal["tempered"] = "tempered"

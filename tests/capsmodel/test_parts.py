@@ -14,10 +14,17 @@ from capsmodel.models import CapsNet
 from capsmodel.optimisers import Adam
 from capsmodel.parts import OneOf, Part, Settings, family_class, is_built_in, kind_of
 from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
-from capsmodel.routing import ROUTINGS, DynamicRouting, RandomRouting, Routing, UniformRouting
+from capsmodel.routing import (
+    ROUTINGS,
+    DynamicRouting,
+    RandomRouting,
+    Routing,
+    UniformRouting,
+    VectorRouting,
+)
 
 
-class Own(Routing):
+class Own(VectorRouting):
     """A user's own routing, never run here."""
 
     kind: Literal["own"] = "own"

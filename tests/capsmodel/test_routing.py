@@ -4,7 +4,7 @@ from pydantic import ValidationError
 from torch import Tensor
 from torch.testing import assert_close
 
-from capsmodel.routing import ROUTINGS, DynamicRouting, RandomRouting, Routing, UniformRouting
+from capsmodel.routing import ROUTINGS, DynamicRouting, RandomRouting, UniformRouting, VectorRouting
 
 GOLDEN = {
     1: [0.51507875, 0.77261813, 0.60982136, 0.76227669],
@@ -69,7 +69,7 @@ def test_gradients_flow_through_every_iteration(iterations: int) -> None:
 
 
 @pytest.mark.parametrize("routing", [part() for part in ROUTINGS], ids=lambda part: part.kind)
-def test_each_input_is_shared_out_whole_over_the_outputs(routing: Routing) -> None:
+def test_each_input_is_shared_out_whole_over_the_outputs(routing: VectorRouting) -> None:
     # Where an input votes the same for all outputs, the unsquashed poses add up to its vote only
     # if its couplings add up to 1 over the outputs; over the inputs they would not.
     vote = some_votes(2, 7, 1, 5)
@@ -80,7 +80,7 @@ def test_each_input_is_shared_out_whole_over_the_outputs(routing: Routing) -> No
 
 
 @pytest.mark.parametrize("routing", [part() for part in ROUTINGS], ids=lambda part: part.kind)
-def test_an_orthogonal_map_of_pose_space_maps_the_poses(routing: Routing) -> None:
+def test_an_orthogonal_map_of_pose_space_maps_the_poses(routing: VectorRouting) -> None:
     votes = some_votes(2, 7, 4, 5)
     rotation = torch.linalg.qr(some_votes(5, 5)).Q
     mapped = routing.route(votes @ rotation, generator=seeded())

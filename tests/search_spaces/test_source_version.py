@@ -7,7 +7,7 @@ from search_spaces.source_version import part_version
 FILE = '''
 """A sweep."""
 import math
-from capsmodel.routing import Routing
+from capsmodel.routing import VectorRouting
 
 SCALE = 2.0
 TABLE = {}
@@ -30,7 +30,7 @@ else:
     def branch(x):
         return -x
 
-class Mine(Routing):
+class Mine(VectorRouting):
     """A routing."""
 
     kind: str = "mine"
@@ -104,7 +104,7 @@ def test_what_the_part_does_not_depend_on_leaves_its_version(old: str, new: str)
         ("math.pi > 3", "math.pi > 4"),
         ("import math\n", "import numpy as math\n"),
         ('"mine"', '"yours"'),
-        ("class Mine(Routing)", "class Mine(Routing, metaclass=type)"),
+        ("class Mine(VectorRouting)", "class Mine(VectorRouting, metaclass=type)"),
     ],
 )
 def test_what_the_part_depends_on_changes_its_version(old: str, new: str) -> None:

@@ -17,12 +17,12 @@ from capsmodel.models import CapsNet
 from capsmodel.optimisers import Adam
 from capsmodel.overrides import with_settings
 from capsmodel.reconstruction import FullyConnectedDecoder
-from capsmodel.routing import DynamicRouting, Routing, UniformRouting
+from capsmodel.routing import DynamicRouting, Routing, UniformRouting, VectorRouting
 from capsmodel.search_range import Choices, Floats, Ints
 from search_spaces import Dimension, Space
 
 
-class Mine(Routing):
+class Mine(VectorRouting):
     """A user's own routing, never run here."""
 
     kind: Literal["mine"] = "mine"

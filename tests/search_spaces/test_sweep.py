@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from capsmodel import TrainingConfig
 from capsmodel.messages import explain
 from capsmodel.models import CapsNet
-from capsmodel.routing import DynamicRouting, RandomRouting, Routing, UniformRouting
+from capsmodel.routing import DynamicRouting, RandomRouting, UniformRouting, VectorRouting
 from capsmodel.search_range import Ints
 from search_spaces import (
     AblationTable,
@@ -26,7 +26,7 @@ from search_spaces import (
 )
 
 
-class Mine(Routing):
+class Mine(VectorRouting):
     """A user's own routing, never run here."""
 
     kind: Literal["mine"] = "mine"
@@ -46,7 +46,7 @@ class Impostor(Mine):
     kind: Literal["random"] = "random"  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
-class Nameless(Routing):
+class Nameless(VectorRouting):
     """Without a kind."""
 
     def route(self, votes: Any, *, generator: Any) -> Any:

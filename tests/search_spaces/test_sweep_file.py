@@ -19,11 +19,11 @@ import torch
 from pydantic import Field
 from capsmodel import TrainingConfig
 from capsmodel.functional import squash
-from capsmodel.routing import Routing
+from capsmodel.routing import VectorRouting
 from search_spaces import ListedArms, Sweep
 
 
-class Base(Routing):
+class Base(VectorRouting):
     """Shared by two, without a kind."""
 
     is_symmetric: ClassVar[bool] = True

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 from pydantic import ValidationError
 
-from capsmodel.routing import Routing
+from capsmodel.routing import VectorRouting
 from search_spaces import ListedArms, Sweep
 from search_spaces.trial_key import trial_key
 from sweeps.errors import BadInput
@@ -16,7 +16,7 @@ from sweeps.execution.survey import refuse_unwritable
 from tests.capsmodel.small_config import small_config
 
 
-class Mine(Routing):
+class Mine(VectorRouting):
     """A user's own routing, never run here."""
 
     kind: Literal["mine"] = "mine"

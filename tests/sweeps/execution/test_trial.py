@@ -321,11 +321,11 @@ SOURCE = """
 from typing import ClassVar, Literal
 from capsmodel import TrainingConfig
 from capsmodel.functional import squash
-from capsmodel.routing import Routing
+from capsmodel.routing import VectorRouting
 from search_spaces import ListedArms, Sweep
 
 
-class Mean(Routing):
+class Mean(VectorRouting):
     kind: Literal["mean_of_votes"] = "mean_of_votes"
     is_symmetric: ClassVar[bool] = True
 

@@ -1,0 +1,58 @@
+"""Inverse temperatures: how sharply a routing decides in each of its iterations."""
+
+from abc import ABC, abstractmethod
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from capsmodel.parts import Part
+from capsmodel.search_range import Floats
+
+
+class InverseTemperature(Part, ABC):
+    """How sharply a routing decides in each of its iterations."""
+
+    family: ClassVar[str] = "inverse temperature"
+
+    @abstractmethod
+    def at(self, iteration: int) -> float:
+        """Return the inverse temperature of an iteration, counted from 0."""
+
+
+class ConstantInverseTemperature(InverseTemperature):
+    """The same in all iterations.
+
+    Attributes:
+        value: What logits are multiplied by.
+    """
+
+    kind: Literal["constant"] = "constant"
+    value: Annotated[float, Field(gt=0), Floats(1e-4, 1e-1, log=True)] = 1.0
+
+    def at(self, iteration: int) -> float:
+        """Return the value."""
+        return self.value
+
+
+class RisingInverseTemperature(InverseTemperature):
+    """It rises towards a final value: iteration i has final * (1 - decay^(i + 1)).
+
+    Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", the authors' answers
+    in the open review: 0.01 * (1 - 0.95^(i + 1)).
+    Difference: none.
+
+    Attributes:
+        final: Where it would end after many iterations.
+        decay: What the distance from there is multiplied by in each; 0 starts at the end.
+    """
+
+    kind: Literal["rising"] = "rising"
+    final: Annotated[float, Field(gt=0), Floats(1e-3, 1e-1, log=True)] = 0.01
+    decay: Annotated[float, Field(ge=0, lt=1), Floats(0.0, 0.95)] = 0.95
+
+    def at(self, iteration: int) -> float:
+        """Return final * (1 - decay^(iteration + 1))."""
+        return self.final * (1 - self.decay ** (iteration + 1))
+
+
+INVERSE_TEMPERATURES = (ConstantInverseTemperature, RisingInverseTemperature)

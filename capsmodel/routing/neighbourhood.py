@@ -1,0 +1,137 @@
+"""Which capsules vote for which: the geometry of a layer, and sums along it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+_NEVER = -1e30  # a logarithm of nothing whose gradient is zero; that of -inf is not a number
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """A square window that moves over the places of the children, one step a place of a parent.
+
+    Every type of child at every place in the window votes for every type of parent at the
+    window's place. In a fully connected layer all children are of different types at one place.
+
+    An *edge* is a child seen from a place; edges are ordered by place in the window, then type. A
+    *site* is a place of the parents in one image; sites are ordered by image, then row, then
+    column.
+
+    Attributes:
+        height: Rows of the children's places.
+        width: Columns of the children's places.
+        kernel: Side of the window.
+        stride: Its step.
+    """
+
+    height: int = 1
+    width: int = 1
+    kernel: int = 1
+    stride: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a window that is larger than what it looks at."""
+        if self.kernel > min(self.height, self.width):
+            raise ValueError(
+                f"A kernel of {self.kernel} by {self.kernel} capsules does not fit a layer of "
+                f"{self.height} by {self.width}: choose a kernel of at most "
+                f"{min(self.height, self.width)}, smaller strides before it, or larger images."
+            )
+
+    @property
+    def out_height(self) -> int:
+        """Rows of the parents' places."""
+        return (self.height - self.kernel) // self.stride + 1
+
+    @property
+    def out_width(self) -> int:
+        """Columns of the parents' places."""
+        return (self.width - self.kernel) // self.stride + 1
+
+    @property
+    def num_places(self) -> int:
+        """Places of the parents."""
+        return self.out_height * self.out_width
+
+    @property
+    def num_child_places(self) -> int:
+        """Places of the children."""
+        return self.height * self.width
+
+    @property
+    def window_size(self) -> int:
+        """Places in the window."""
+        return self.kernel * self.kernel
+
+    def edges(
+        self, children: Float[Tensor, "batch child_places types values"]
+    ) -> Float[Tensor, "edges sites values"]:
+        """Return what the children hold, as each place of the parents sees it."""
+        batch, _, types, values = children.shape
+        seen = children[:, self._children(children.device)]  # [batch places window types values]
+        shape = (self.window_size * types, batch * self.num_places, values)
+        return seen.permute(2, 3, 0, 1, 4).reshape(shape)
+
+    def sum_over_parents(
+        self, values: Float[Tensor, "edges sites"]
+    ) -> Float[Tensor, "edges sites"]:
+        """Return at each edge the sum over all edges of its child, at all places that see it."""
+        return self._over_parents(values, 0.0, lambda own: own.sum(dim=-1))
+
+    def logsumexp_over_parents(
+        self, values: Float[Tensor, "edges sites"]
+    ) -> Float[Tensor, "edges sites"]:
+        """Return at each edge the logarithm of the summed exponentials of its child's edges."""
+        return self._over_parents(values, _NEVER, lambda own: own.logsumexp(dim=-1))
+
+    def num_parent_places(self, edges: int, sites: int) -> Float[Tensor, "edges sites"]:
+        """Return at each edge how many places see its child, in float32 on the CPU."""
+        return self.sum_over_parents(torch.ones(edges, sites))
+
+    def _over_parents(
+        self, values: Tensor, filling: float, reduce: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        if self.num_places == 1:  # every child is seen once
+            return values
+        window, places = self.window_size, self.num_places
+        edges, sites = values.shape
+        by_edge = values.view(window, edges // window, sites // places, places)
+        flat = by_edge.permute(1, 2, 3, 0).flatten(2)
+        own = F.pad(flat, (0, 1), value=filling)[:, :, self._parents(values.device)]
+        # A child that nothing sees has no edge that would read its row.
+        read = reduce(own)[:, :, self._children(values.device)]
+        return read.permute(3, 0, 1, 2).reshape(edges, sites)
+
+    def _children(self, device: torch.device) -> Int[Tensor, "places window"]:
+        return _children(self, device)
+
+    def _parents(self, device: torch.device) -> Int[Tensor, "child_places most"]:
+        return _parents(self, device)
+
+
+@cache
+def _children(of: Neighbourhood, device: torch.device) -> Int[Tensor, "places window"]:
+    """Return the child's place that each place of the parents sees at each place of its window."""
+    rows, columns = torch.arange(of.height), torch.arange(of.width)
+    grid = (rows.unsqueeze(1) * of.width + columns).unfold(0, of.kernel, of.stride)
+    windows = grid.unfold(1, of.kernel, of.stride)
+    return windows.reshape(of.num_places, of.window_size).to(device)
+
+
+@cache
+def _parents(of: Neighbourhood, device: torch.device) -> Int[Tensor, "child_places most"]:
+    """Return for each child's place its edges, flat over [places window], filled up with one more.
+
+    The filling points behind the last edge, where a neutral value is appended.
+    """
+    own: list[list[int]] = [[] for _ in range(of.num_child_places)]
+    for edge, child in enumerate(_children(of, torch.device("cpu")).flatten().tolist()):
+        own[child].append(edge)
+    most, behind = max(map(len, own)), of.num_places * of.window_size
+    return torch.tensor([found + [behind] * (most - len(found)) for found in own], device=device)

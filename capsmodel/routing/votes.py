@@ -1,0 +1,83 @@
+"""The votes of a capsule layer, given in full or as the products they are."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from capsmodel.routing.neighbourhood import Neighbourhood
+
+
+@dataclass(frozen=True)
+class Votes(ABC):
+    """What the children of a layer predict of its parents, edge by edge.
+
+    Attributes:
+        activations: How surely each child is there, in [0, 1].
+        neighbourhood: Which edges are of one child.
+    """
+
+    activations: Float[Tensor, "edges sites"]
+    neighbourhood: Neighbourhood
+
+    @property
+    @abstractmethod
+    def values(self) -> Float[Tensor, "sites edges out_caps pose"]:
+        """All votes: the pose of each parent that each edge predicts."""
+
+
+@dataclass(frozen=True)
+class GivenVotes(Votes):
+    """Votes that a layer has multiplied out.
+
+    Attributes:
+        given: The votes.
+    """
+
+    given: Float[Tensor, "sites edges out_caps pose"]
+
+    @property
+    def values(self) -> Float[Tensor, "sites edges out_caps pose"]:
+        """All votes."""
+        return self.given
+
+
+@dataclass(frozen=True)
+class ProductVotes(Votes):
+    """Votes as products of the children's poses with the layer's matrices, not multiplied out.
+
+    They take pose * out_caps / inner times the memory of the poses, so a routing that needs them
+    only in passing multiplies out a few sites at a time.
+
+    Attributes:
+        poses: The children's poses as matrices of `rows` by `inner`.
+        matrices: One of `inner` by `columns` an edge and type of parent; pose = rows * columns.
+        offsets: Added to the votes: what coordinate addition adds. None adds nothing.
+    """
+
+    poses: Float[Tensor, "edges sites rows inner"]
+    matrices: Float[Tensor, "edges inner columns out_caps"]
+    offsets: Float[Tensor, "edges pose"] | None = None
+
+    @property
+    def values(self) -> Float[Tensor, "sites edges out_caps pose"]:
+        """All votes, multiplied out."""
+        return self.multiplied(slice(None)).permute(1, 0, 3, 2)
+
+    def multiplied(self, sites: slice) -> Float[Tensor, "edges some_sites pose out_caps"]:
+        """Return the votes for some sites, types of parents innermost.
+
+        One matrix product an edge; in this order each statistic over the edges is a sum over whole
+        rows in memory.
+        """
+        poses = self.poses[:, sites]
+        edges, num_sites, rows, inner = poses.shape
+        columns, out_caps = self.matrices.shape[2:]
+        products = torch.bmm(
+            poses.reshape(edges, num_sites * rows, inner),
+            self.matrices.reshape(edges, inner, columns * out_caps),
+        )
+        votes = products.view(edges, num_sites, rows * columns, out_caps)
+        return votes if self.offsets is None else votes + self.offsets[:, None, :, None]
