@@ -58,9 +58,9 @@ class Trained:
         augmentation crops. Reconstructions are then of what the network sees.
 
         Args:
-            images: Those of the data set, values from 0 to 1, as [batch channels height width], [channels height width],
-                or, where there is one channel, [batch height width] or [height width]; a tensor or
-                an array.
+            images: Those of the data set, values from 0 to 1, as
+                [batch channels height width], [channels height width], or, where there is one
+                channel, [batch height width] or [height width]; a tensor or an array.
 
         Raises:
             ValueError: If the images have another size or other values.
