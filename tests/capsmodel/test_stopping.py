@@ -1,0 +1,107 @@
+"""A training ends after so many epochs, or with the first that reaches its target."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from capsmodel.overrides import with_settings
+from capsmodel.stopping import STOPPINGS, FixedEpochs, TargetMetric
+from capsmodel.training import EpochMetrics, Training
+from tests.capsmodel.small_config import small_config
+
+NEVER = TargetMetric(at_or_below=0, max_epochs=2)
+
+
+def epoch(**changes: Any) -> EpochMetrics:
+    known: dict[str, Any] = {
+        "epoch": 1,
+        "train_loss": 1.0,
+        "validation_loss": 0.5,
+        "validation_error": 0.25,
+        "duration_seconds": 0.1,
+    }
+    return EpochMetrics(**(known | changes))
+
+
+def trained(stopping: TargetMetric | FixedEpochs) -> Training:
+    training = Training(small_config(stopping=stopping), seed=0)
+    for _ in training:
+        pass
+    return training
+
+
+@pytest.mark.parametrize("kind", STOPPINGS)
+def test_every_stopping_names_the_setting_that_holds_its_length(kind: type[Any]) -> None:
+    stopping = with_settings(kind(), {kind.length_setting: 7})
+    assert stopping.num_epochs == 7
+
+
+def test_a_fixed_number_of_epochs_has_no_target() -> None:
+    assert not FixedEpochs().has_target
+    assert not FixedEpochs().is_reached(epoch(validation_error=0.0, validation_loss=0.0))
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_an_error_at_or_below_the_value_is_reached(target: float, error: float) -> None:
+    stopping = TargetMetric(at_or_below=target)
+    assert stopping.is_reached(epoch(validation_error=error)) == (error <= target)
+
+
+def test_the_other_figure_plays_no_part() -> None:
+    loss = TargetMetric(metric="validation_loss", at_or_below=0.4)
+    assert not loss.is_reached(epoch(validation_loss=0.5, validation_error=0.0))
+    assert loss.is_reached(epoch(validation_loss=0.4, validation_error=1.0))
+
+
+def test_a_figure_that_is_no_number_reaches_nothing() -> None:
+    stopping = TargetMetric(metric="validation_loss", at_or_below=100)
+    assert not stopping.is_reached(epoch(validation_loss=math.nan))
+    assert not stopping.is_reached(epoch(validation_loss=math.inf))
+
+
+def test_an_error_in_percent_is_refused_with_the_share_to_give() -> None:
+    with pytest.raises(ValidationError, match=r"for 4 % give 0\.04"):
+        TargetMetric(at_or_below=4)
+    assert TargetMetric(metric="validation_loss", at_or_below=4).at_or_below == 4
+
+
+def test_a_training_ends_with_the_first_epoch_that_reaches_its_target() -> None:
+    longest = trained(TargetMetric(at_or_below=0, max_epochs=3))
+    second = longest.history[1].validation_error
+    assert second < longest.history[0].validation_error, "or the target says nothing"
+    training = trained(TargetMetric(at_or_below=second, max_epochs=3))
+    assert training.epoch == 2
+    assert training.is_done
+    assert training.target == "reached"
+    assert [one.train_loss for one in training.history] == [
+        one.train_loss for one in longest.history[:2]
+    ]
+
+
+def test_a_training_that_misses_its_target_ends_after_all_its_epochs() -> None:
+    training = trained(NEVER)
+    assert (training.epoch, training.is_done, training.target) == (2, True, "missed")
+
+
+def test_a_training_without_a_target_has_neither_reached_nor_missed_one() -> None:
+    training = trained(FixedEpochs(epochs=1))
+    assert (training.is_done, training.target) == (True, None)
+
+
+def test_a_restored_training_that_had_reached_its_target_does_not_train_on(tmp_path: Path) -> None:
+    config = small_config(stopping=TargetMetric(at_or_below=1, max_epochs=3))
+    training = Training(config, seed=0)
+    next(iter(training))
+    training.save(tmp_path / "checkpoint.safetensors")
+    restored = Training.restore(tmp_path / "checkpoint.safetensors", config, seed=0)
+    assert (restored.epoch, restored.is_done, restored.target) == (1, True, "reached")
+    assert list(restored) == []
+
+
+def test_schedules_run_over_the_most_epochs_there_may_be() -> None:
+    assert Training(small_config(stopping=NEVER), seed=0).num_epochs == 2
