@@ -3,7 +3,7 @@
 from typing import Annotated, ClassVar
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from capsmodel.augmentation import AUGMENTATIONS, Augmentation, NoAugmentation
 from capsmodel.data import DATA_SETS, DataSet, Digits
@@ -11,6 +11,7 @@ from capsmodel.losses import LOSSES, Loss, MarginLoss
 from capsmodel.models import MODELS, CapsNet, Model, Network
 from capsmodel.optimisers import OPTIMISERS, Adam, Optimiser
 from capsmodel.parts import OneOf, Settings
+from capsmodel.reconstruction import NoReconstruction
 from capsmodel.search_range import Choices
 from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping
 
@@ -36,6 +37,16 @@ class TrainingConfig(Settings):
     optimiser: Annotated[Optimiser, OneOf(OPTIMISERS)] = Adam()
     stopping: Annotated[Stopping, OneOf(STOPPINGS)] = FixedEpochs()
     batch_size: Annotated[int, Field(ge=1), Choices(32, 64, 128, 256)] = 128
+
+    @model_validator(mode="after")
+    def _check_decoder(self) -> "TrainingConfig":
+        decoder = getattr(self.model, "reconstruction", NoReconstruction())
+        if not (self.augmentation.keeps_range or isinstance(decoder, NoReconstruction)):
+            raise ValueError(
+                f"The decoder '{decoder.kind}' draws values from 0 to 1, which standardised images "
+                f"do not have: set model.reconstruction=none or augmentation.standardise=false."
+            )
+        return self
 
 
 def build_model(config: TrainingConfig) -> Network:

@@ -31,6 +31,11 @@ class Augmentation(Part, ABC):
     ) -> Float[Tensor, "batch channels new_height new_width"]:
         """Return the images varied as their rows of draws say, on their own device."""
 
+    @property
+    def keeps_range(self) -> bool:
+        """Whether the network is given values in [0, 1], as a decoder draws: by default so."""
+        return True
+
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
         """Return the shape of the images that the network is given: by default the data set's.
 
