@@ -1,6 +1,7 @@
 """Optimisers: how gradients move the weights, and the schedules of their rate."""
 
 from capsmodel.optimisers.adam import Adam as Adam
+from capsmodel.optimisers.adamw import AdamW as AdamW
 from capsmodel.optimisers.base import Optimiser as Optimiser
 from capsmodel.optimisers.moment import Moment as Moment
 from capsmodel.optimisers.rate_schedule import LEARNING_RATE_SCHEDULES as LEARNING_RATE_SCHEDULES
@@ -9,5 +10,8 @@ from capsmodel.optimisers.rate_schedule import CosineRate as CosineRate
 from capsmodel.optimisers.rate_schedule import ExponentialRate as ExponentialRate
 from capsmodel.optimisers.rate_schedule import LearningRateSchedule as LearningRateSchedule
 from capsmodel.optimisers.rate_schedule import PerEpochRate as PerEpochRate
+from capsmodel.optimisers.running_moments import RunningMoments as RunningMoments
+from capsmodel.optimisers.scheduled import ScheduledOptimiser as ScheduledOptimiser
+from capsmodel.optimisers.sgd import SGD as SGD
 
-OPTIMISERS = (Adam,)
+OPTIMISERS = (Adam, AdamW, SGD)

@@ -31,3 +31,8 @@ class Optimiser(Part, ABC):
     @abstractmethod
     def state_shapes(self, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         """Return names and shapes of the float32 tensors kept beside a parameter of a shape."""
+
+
+def can_be_fused(parameters: Sequence[nn.Parameter]) -> bool:
+    """Return whether one kernel can move all parameters: whether they lie where there is one."""
+    return all(parameter.device.type in {"cpu", "cuda"} for parameter in parameters)

@@ -79,7 +79,7 @@ SWEEP = Sweep(
 _SEARCH = """\
 Search(
         space=Space.of(TrainingConfig)
-        .varied({{"model": ("capsnet",)}})
+        .varied({{"model": ("capsnet",), "optimiser": ("adam",)}})
         .only("optimiser.learning_rate", "model.class_dim"),
         scheduler=Asha(grace=0.5, reduction_factor=3),
         trials={trials!r},

@@ -11,7 +11,11 @@ from capsmodel.search_range import Choices
 from search_spaces import Asha, Confirm, Median, NoScheduler, Search, Space
 
 CONDITIONAL = Space.of(TrainingConfig).only("loss", "batch_size")
-RATE = Space.of(TrainingConfig).only("optimiser.learning_rate", "batch_size")
+RATE = (
+    Space.of(TrainingConfig)
+    .varied({"optimiser": ("adam",)})
+    .only("optimiser.learning_rate", "batch_size")
+)
 SIZES = RATE.varied({"optimiser.learning_rate": Choices(1e-3, 1e-2)})
 
 

@@ -13,11 +13,10 @@ from sweeps.manifest import Manifest, Plain
 from tests.capsmodel.small_config import small_config
 
 RATE, BATCH = "optimiser.learning_rate", "batch_size"
-SPACE = Space.of(TrainingConfig).only(RATE, BATCH)
+WHOLE = Space.of(TrainingConfig).varied({"optimiser": ("adam",)})
+SPACE = WHOLE.only(RATE, BATCH)
 FEW_POINTS = SPACE.varied({RATE: Choices(1e-3, 1e-2), BATCH: Choices(100, 200)})
-CONDITIONAL = Space.of(TrainingConfig).only(
-    "loss.positive_margin", "loss[spread].margin", "loss.scale", RATE
-)
+CONDITIONAL = WHOLE.only("loss.positive_margin", "loss[spread].margin", "loss.scale", RATE)
 SCHEDULER = Asha(grace=0.34, reduction_factor=2)  # of three epochs: one rung, after the second
 
 

@@ -1,0 +1,248 @@
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from capsmodel import EpochMetrics, Training, TrainingConfig
+from capsmodel.augmentation import Shift
+from capsmodel.optimisers import (
+    LEARNING_RATE_SCHEDULES,
+    OPTIMISERS,
+    SGD,
+    Adam,
+    AdamW,
+    CosineRate,
+    Moment,
+    ScheduledOptimiser,
+)
+from capsmodel.parts import kind_of
+from capsmodel.routing import RandomRouting
+from tests.capsmodel.small_config import small_config, small_model
+
+VARIANTS: dict[str, ScheduledOptimiser] = {
+    "adam": Adam(),
+    "adam with decay": Adam(weight_decay=1e-2),
+    "adamw": AdamW(weight_decay=0.5),
+    "sgd": SGD(weight_decay=1e-2),
+    "sgd with nesterov": SGD(nesterov=True),
+    "sgd without momentum": SGD(momentum=0.0),
+    "adam with warm-up": Adam(warmup_steps=10, schedule=CosineRate()),
+}
+RATE = 0.1
+STEPS = 5
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def variants(function: Callable[..., None]) -> Callable[..., None]:
+    return pytest.mark.parametrize("optimiser", VARIANTS.values(), ids=list(VARIANTS))(function)
+
+
+def start() -> list[float]:
+    return [1.0, -2.0, 0.5]
+
+
+def slope(weights: list[float]) -> list[float]:
+    """Return the gradient of a sum of fourth powers with scales of their own."""
+    return [scale * weight**3 for scale, weight in zip((1.0, 0.3, 20.0), weights, strict=True)]
+
+
+def moved(optimiser: ScheduledOptimiser, steps: int = STEPS) -> list[float]:
+    parameter = nn.Parameter(torch.tensor(start(), dtype=torch.float64))
+    built = optimiser.build([parameter])
+    for _ in range(steps):
+        parameter.grad = torch.tensor(slope(parameter.tolist()), dtype=torch.float64)
+        built.step()
+    return parameter.tolist()
+
+
+def adam_by_hand(decay: float, share_lost: float) -> list[float]:
+    """Return where algorithm 1 of Adam leads, with both ways of decay."""
+    weights, means, squares = start(), [0.0] * 3, [0.0] * 3
+    for step in range(1, STEPS + 1):
+        gradient = [g + decay * w for g, w in zip(slope(weights), weights, strict=True)]
+        for i, g in enumerate(gradient):
+            means[i] = 0.9 * means[i] + 0.1 * g
+            squares[i] = 0.999 * squares[i] + 0.001 * g**2
+            mean, square = means[i] / (1 - 0.9**step), squares[i] / (1 - 0.999**step)
+            weights[i] -= RATE * share_lost * weights[i]
+            weights[i] -= RATE * mean / (math.sqrt(square) + 1e-8)
+    return weights
+
+
+def sgd_by_hand(momentum: float, decay: float, *, nesterov: bool) -> list[float]:
+    weights, sums = start(), [0.0] * 3
+    for _ in range(STEPS):
+        gradient = [g + decay * w for g, w in zip(slope(weights), weights, strict=True)]
+        for i, g in enumerate(gradient):
+            sums[i] = momentum * sums[i] + g
+            weights[i] -= 1e-2 * (g + momentum * sums[i] if nesterov else sums[i])
+    return weights
+
+
+def test_adam_takes_the_steps_of_its_algorithm() -> None:
+    assert moved(Adam(learning_rate=RATE)) == pytest.approx(adam_by_hand(0, 0))
+
+
+def test_the_decay_of_adam_is_the_gradient_of_half_the_squared_weights() -> None:
+    assert moved(Adam(learning_rate=RATE, weight_decay=0.3)) == pytest.approx(adam_by_hand(0.3, 0))
+
+
+def test_the_decay_of_adamw_goes_past_the_moments() -> None:
+    ours = moved(AdamW(learning_rate=RATE, weight_decay=0.3))
+    assert ours == pytest.approx(adam_by_hand(0, 0.3))
+    assert ours != pytest.approx(adam_by_hand(0.3, 0))
+
+
+def test_without_decay_adamw_is_adam_to_the_last_bit() -> None:
+    assert moved(AdamW(weight_decay=0.0)) == moved(Adam())
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.3])
+@pytest.mark.parametrize(
+    ("momentum", "nesterov"), [(0.0, False), (0.9, False), (0.9, True), (0.5, True)]
+)
+def test_sgd_takes_the_steps_of_its_algorithm(
+    momentum: float, decay: float, *, nesterov: bool
+) -> None:
+    ours = SGD(learning_rate=1e-2, momentum=momentum, nesterov=nesterov, weight_decay=decay)
+    assert moved(ours) == pytest.approx(sgd_by_hand(momentum, decay, nesterov=nesterov))
+
+
+def test_nesterov_without_momentum_is_refused_in_one_sentence() -> None:
+    with pytest.raises(ValidationError, match="got a momentum of 0: set one above 0, or leave"):
+        SGD(nesterov=True, momentum=0.0)
+
+
+# What is kept beside each parameter.
+
+
+@variants
+def test_the_state_kept_is_the_state_told(optimiser: ScheduledOptimiser) -> None:
+    parameters = [nn.Parameter(torch.ones(2, 3)), nn.Parameter(torch.ones(4))]
+    built = optimiser.build(parameters)
+    for parameter in parameters:
+        parameter.grad = torch.ones_like(parameter)
+    built.step()
+    for parameter in parameters:
+        kept: dict[str, Tensor] = built.state[parameter]
+        shapes = {name: tuple(value.shape) for name, value in kept.items()}
+        assert shapes == optimiser.state_shapes(tuple(parameter.shape))
+        assert {value.dtype for value in kept.values()} <= {torch.float32}
+
+
+def chancy(optimiser: ScheduledOptimiser) -> TrainingConfig:
+    return small_config(
+        model=small_model(routing=RandomRouting()), augmentation=Shift(), optimiser=optimiser
+    )
+
+
+def finished(training: Training, folder: Path) -> tuple[list[EpochMetrics], dict[str, Tensor]]:
+    """Return the metrics of a whole training, and its weights, moments and generators."""
+    for _ in training:
+        pass
+    training.save(folder / "finished")
+    history = [dataclasses.replace(metrics, duration_seconds=0.0) for metrics in training.history]
+    return history, load_file(folder / "finished")
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+@variants
+@pytest.mark.parametrize("done", [0, 1])
+def test_a_restored_training_equals_an_unbroken_one_to_the_last_bit(
+    tmp_path: Path, optimiser: ScheduledOptimiser, done: int
+) -> None:
+    config = chancy(optimiser)
+    history, tensors = finished(Training(config, seed=3), tmp_path)
+    broken = Training(config, seed=3)
+    epochs = iter(broken)
+    for _ in range(done):
+        next(epochs)
+    broken.save(tmp_path / "checkpoint")
+    restored = Training.restore(tmp_path / "checkpoint", config, seed=3)
+    history_after, tensors_after = finished(restored, tmp_path)
+    assert history_after == history
+    assert same(tensors_after, tensors)
+
+
+@variants
+def test_the_same_seed_gives_the_same_training_and_another_another(
+    tmp_path: Path, optimiser: ScheduledOptimiser
+) -> None:
+    first, again, other = (
+        finished(Training(chancy(optimiser), seed), tmp_path) for seed in (1, 1, 2)
+    )
+    assert first[0] == again[0] != other[0]
+    assert same(first[1], again[1])
+    assert not same(first[1], other[1])
+
+
+def test_a_checkpoint_of_another_optimiser_is_refused(tmp_path: Path) -> None:
+    training = Training(chancy(SGD()), seed=0)
+    next(iter(training))
+    training.save(tmp_path / "checkpoint")
+    with pytest.raises(ValueError, match="it holds 'optimiser/0/momentum_buffer', which"):
+        Training.restore(tmp_path / "checkpoint", chancy(SGD(momentum=0.0)), seed=0)
+    with pytest.raises(ValueError, match=r"optimiser/0/exp_avg is missing"):
+        Training.restore(tmp_path / "checkpoint", chancy(Adam()), seed=0)
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS, ids=kind_of)
+def test_every_optimiser_learns_the_digits(optimiser: type[ScheduledOptimiser]) -> None:
+    rate = 1.0 if optimiser is SGD else 1e-2
+    config = small_config(optimiser=optimiser(learning_rate=rate), batch_size=50)
+    first, *_, last = Training(config, seed=0)
+    assert last.train_loss < 0.8 * first.train_loss
+
+
+# The warm-up.
+
+
+def rates(optimiser: ScheduledOptimiser, count: int) -> list[float]:
+    return [optimiser.learning_rate_at(Moment(step, 7, 3)) for step in range(count)]
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS, ids=kind_of)
+def test_a_warm_up_rises_evenly_from_zero_to_the_rate(
+    optimiser: type[ScheduledOptimiser],
+) -> None:
+    warmed = optimiser(learning_rate=1.0, warmup_steps=4)
+    assert rates(warmed, 7) == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("schedule", LEARNING_RATE_SCHEDULES, ids=kind_of)
+def test_without_warm_up_the_rate_is_the_schedules_to_the_last_bit(
+    schedule: Callable[[], CosineRate],
+) -> None:
+    moments = [Moment(step, 7, 3) for step in range(22)]
+    of_schedule = [schedule().rate(1e-3, moment) for moment in moments]
+    assert [Adam(schedule=schedule()).learning_rate_at(moment) for moment in moments] == of_schedule
+
+
+@given(st.integers(0, 50), st.integers(0, 200))
+def test_a_warm_up_is_a_share_of_the_schedules_rate_that_never_falls(
+    warmup_steps: int, step: int
+) -> None:
+    cold = Adam(schedule=CosineRate())
+    warmed = Adam(schedule=CosineRate(), warmup_steps=warmup_steps)
+    moments = [Moment(at, 68, 3) for at in (step, step + 1)]
+    before, after = (warmed.learning_rate_at(m) / cold.learning_rate_at(m) for m in moments)
+    assert 0 < before <= after * (1 + 1e-12)
+    assert (before == 1) == (step >= warmup_steps)
