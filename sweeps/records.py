@@ -5,14 +5,15 @@ record of an older or unknown part can still be read. Everything read is untrust
 validated by these models before use.
 """
 
+import json
 import math
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter
 
 SCHEMA_VERSION = 1
 EXPERIMENT = "capsweep"
@@ -35,12 +36,16 @@ TAG_DURATION = "capsweep.duration_seconds"
 TAG_PEAK_MEMORY = "capsweep.peak_memory_bytes"
 TAG_NUM_PARAMETERS = "capsweep.num_parameters"
 TAG_EPOCHS = "capsweep.epochs"
+TAG_TARGET = "capsweep.target"  # of a trial whose stopping has one: "reached" or "missed"
+TAG_WARNINGS = "capsweep.warnings"  # JSON list of sentences
 TAG_MANIFEST_HASH = "capsweep.manifest_sha256"
 
 METRIC_TRAIN_LOSS = "train_loss"
 METRIC_VALIDATION_LOSS = "validation_loss"
 METRIC_VALIDATION_ERROR = "validation_error"
 METRIC_TEST_ERROR = "test_error"
+METRIC_EXTRA_TEST_ERRORS = f"{METRIC_TEST_ERROR}."  # and the name of the extra test
+METRIC_HEALTH = "health."  # and the name of the number
 EPOCH_METRICS = (METRIC_TRAIN_LOSS, METRIC_VALIDATION_LOSS, METRIC_VALIDATION_ERROR)
 
 ARTIFACT_CONFIG = "config.json"
@@ -63,6 +68,10 @@ Slug = Annotated[str, StringConstraints(pattern=rf"^{SLUG.pattern}$")]
 TrialKey = Annotated[str, StringConstraints(pattern=rf"^{TRIAL_KEY.pattern}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Json = dict[str, Any]
+Target = Literal["reached", "missed"]
+_SENTENCES = TypeAdapter(tuple[str, ...])
+_MOST_WARNINGS = 20
+_LONGEST_WARNINGS = 4000  # of the JSON list: a tag holds 5,000 characters
 
 
 class Outcome(StrEnum):
@@ -111,7 +120,11 @@ class TrialRecord(_Frozen):
         epochs: Epochs recorded so far.
         train_loss: Of the last epoch, as the other losses and errors.
         validation_error: A fraction, as all errors in records.
-        test_error: Only of finished trials.
+        test_error: Only of finished trials, as the extra ones.
+        extra_test_errors: Name of an extra test -> its error.
+        target: Whether it reached what its stopping asks for, None where that is nothing, or not
+            known as it has not finished.
+        warnings: What was found unsound in it, a sentence each.
         peak_memory_bytes: Of this trial alone; None where the machine cannot tell.
         settings: The flat parameters, path -> text, for browsing.
     """
@@ -128,6 +141,9 @@ class TrialRecord(_Frozen):
     validation_loss: float | None = None
     validation_error: float | None = None
     test_error: float | None = None
+    extra_test_errors: dict[Slug, float] = {}
+    target: Target | None = None
+    warnings: tuple[str, ...] = ()
     num_parameters: int | None = None
     duration_seconds: float | None = None
     peak_memory_bytes: int | None = None
@@ -153,7 +169,12 @@ class TrialRecord(_Frozen):
             for name in (*EPOCH_METRICS, METRIC_TEST_ERROR)
             if name in metrics
         }
-        return cls.model_validate({"record_id": run_id, "settings": params, **given, **numbers})
+        extra = {
+            "extra_test_errors": extra_test_errors(metrics),
+            "warnings": _SENTENCES.validate_json(tags.get(TAG_WARNINGS) or "[]"),
+        }
+        known = {"record_id": run_id, "settings": params, **given, **numbers, **extra}
+        return cls.model_validate(known)
 
     @property
     def is_counted(self) -> bool:
@@ -168,6 +189,24 @@ class TrialRecord(_Frozen):
 def as_recorded(value: float) -> float:
     """Return a metric as it was before MLflow stored it: its stores hold no infinity."""
     return math.copysign(math.inf, value) if abs(value) >= sys.float_info.max else value
+
+
+def extra_test_errors(metrics: Mapping[str, float]) -> dict[str, float]:
+    """Return the errors of the extra tests among a run's metrics, by their names, sorted."""
+    named = {
+        metric.removeprefix(METRIC_EXTRA_TEST_ERRORS): as_recorded(value)
+        for metric, value in sorted(metrics.items())
+        if metric.startswith(METRIC_EXTRA_TEST_ERRORS)
+    }
+    return {name: value for name, value in named.items() if SLUG.fullmatch(name)}
+
+
+def warnings_text(warnings: Sequence[str]) -> str:
+    """Return the first warnings as the JSON list that a tag holds whole, "" for none."""
+    kept = list(warnings[:_MOST_WARNINGS])
+    while len(json.dumps(kept)) > _LONGEST_WARNINGS:
+        kept.pop()
+    return json.dumps(kept) if kept else ""
 
 
 _RECORD_TAGS = {
@@ -186,6 +225,7 @@ _RECORD_TAGS = {
     "data_fingerprint": TAG_DATA_FINGERPRINT,
     "git_revision": TAG_GIT_REVISION,
     "versions": TAG_VERSIONS,
+    "target": TAG_TARGET,
 }
 
 

@@ -14,8 +14,8 @@ from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import sweep_from_file
 from sweeps.errors import BadInput
 from sweeps.execution.arms import manifest_arm, manifest_cells
-from sweeps.execution.cells import TrialHead
 from sweeps.execution.search.declaration import manifest_search, refuse_impossible_points
+from sweeps.execution.told import TrialHead
 from sweeps.manifest import (
     AblationTable,
     ConfirmationTable,

@@ -12,7 +12,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from sweeps.execution.cells import TrialHead
+from sweeps.execution.told import TrialHead
 from sweeps.execution.training_config import training_config
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of mallopt's parameters in glibc's malloc.h

@@ -13,24 +13,22 @@ from pathlib import Path
 from mlflow.exceptions import MlflowException
 
 from sweeps.errors import BadInput
-from sweeps.execution.cells import (
-    CellFolder,
-    EpochLine,
-    FinalRecord,
-    OutboxLine,
-    TrialHead,
-    now_milliseconds,
-)
+from sweeps.execution.cells import CellFolder, now_milliseconds
 from sweeps.execution.recorder_queue import QueuedCell, RecorderQueue
+from sweeps.execution.told import EpochLine, FinalRecord, OutboxLine, TrialHead
 from sweeps.execution.tracking import Tracking, provenance_tags
 from sweeps.records import (
+    METRIC_EXTRA_TEST_ERRORS,
     METRIC_TEST_ERROR,
     TAG_DURATION,
     TAG_EPOCHS,
     TAG_OUTCOME,
     TAG_PEAK_MEMORY,
     TAG_REASON,
+    TAG_TARGET,
+    TAG_WARNINGS,
     Outcome,
+    warnings_text,
 )
 
 
@@ -193,10 +191,7 @@ class Recorder:
             self._note(queued, run_id, Outcome.RUNNING, states[-1].time, {TAG_REASON: ""})
 
     def _carry_final(self, run_id: str, folder: CellFolder, final: FinalRecord) -> None:
-        if final.test_error is not None:
-            self._tracking.log_metric(
-                run_id, METRIC_TEST_ERROR, final.test_error, final.time, len(final.curve)
-            )
+        self._tracking.log_metrics(run_id, _test_errors(final), final.time, len(final.curve))
         for path in (folder.predictions, folder.weights, folder.log):
             self._tracking.upload(run_id, path)
         tags = provenance_tags(final.head) | {
@@ -206,6 +201,10 @@ class Recorder:
         }
         if final.peak_memory_bytes is not None:
             tags[TAG_PEAK_MEMORY] = str(final.peak_memory_bytes)
+        if final.target:
+            tags[TAG_TARGET] = final.target
+        if text := warnings_text(final.warnings):
+            tags[TAG_WARNINGS] = text
         self._tracking.set_outcome(run_id, final.outcome, tags, final.time)
         self._queue.update(folder.trial_key, outcome=final.outcome.value)
 
@@ -219,6 +218,16 @@ class Recorder:
     ) -> None:
         self._tracking.set_outcome(run_id, outcome, tags or {}, moment)
         self._queue.update(queued.trial_key, outcome=outcome.value)
+
+
+def _test_errors(final: FinalRecord) -> dict[str, float]:
+    """Return the errors of a final record by the names of their metrics."""
+    if final.test_error is None:
+        return {}
+    extra = final.extra_test_errors.items()
+    return {METRIC_TEST_ERROR: final.test_error} | {
+        METRIC_EXTRA_TEST_ERRORS + name: error for name, error in extra
+    }
 
 
 def _carried(queued: QueuedCell, folder: CellFolder) -> int:

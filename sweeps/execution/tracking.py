@@ -17,12 +17,13 @@ from mlflow.entities import LifecycleStage, Metric, Param, Run, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 
-from sweeps.execution.cells import EpochLine, TrialHead
+from sweeps.execution.told import EpochLine, TrialHead
 from sweeps.records import (
     ARTIFACT_CONFIG,
     ARTIFACT_SOURCE,
     EPOCH_METRICS,
     EXPERIMENT,
+    METRIC_HEALTH,
     SCHEMA_VERSION,
     TAG_ARM,
     TAG_DATA_FINGERPRINT,
@@ -161,17 +162,19 @@ class Tracking:
         """Write epochs with the times they were told at: a copy sent again is dropped."""
         tags = _tags({TAG_EPOCHS: str(epochs[-1][0].epoch)})
         metrics = [
-            Metric(name, getattr(line, name), time, line.epoch)
+            Metric(name, value, time, line.epoch)
             for line, time in epochs
-            for name in EPOCH_METRICS
+            for name, value in _epoch_metrics(line).items()
         ]
         for start in range(0, len(metrics), _BATCH):
             batch = metrics[start : start + _BATCH]
             self.client.log_batch(run_id, metrics=batch, tags=tags, synchronous=True)
 
-    def log_metric(self, run_id: str, name: str, value: float, time: int, step: int) -> None:
-        """Write one number."""
-        self.client.log_batch(run_id, metrics=[Metric(name, value, time, step)], synchronous=True)
+    def log_metrics(self, run_id: str, numbers: Mapping[str, float], time: int, step: int) -> None:
+        """Write some numbers of one step, if there are any."""
+        metrics = [Metric(name, value, time, step) for name, value in numbers.items()]
+        if metrics:
+            self.client.log_batch(run_id, metrics=metrics, synchronous=True)
 
     def set_outcome(
         self, run_id: str, outcome: Outcome, tags: Mapping[str, str], time: int | None = None
@@ -210,6 +213,12 @@ class Tracking:
             "mlflow.note.content": description,
         }
         return self.client.create_run(self.experiment_id, tags=tags).info.run_id
+
+
+def _epoch_metrics(line: EpochLine) -> dict[str, float]:
+    """Return an epoch's numbers by their names; those that say it was carried stand last."""
+    health = {METRIC_HEALTH + name: value for name, value in line.health.items()}
+    return health | {name: getattr(line, name) for name in EPOCH_METRICS}
 
 
 def provenance_tags(head: TrialHead) -> dict[str, str]:

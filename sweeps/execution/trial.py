@@ -17,17 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from sweeps.execution.cells import (
-    CellFolder,
-    EpochLine,
-    FinalRecord,
-    OutboxLine,
-    TrialHead,
-    now_milliseconds,
-    reason_of,
-)
+from sweeps.execution.cells import CellFolder, now_milliseconds, reason_of
 from sweeps.execution.process import PeakMemory, warm_up
 from sweeps.execution.provenance import hardware, package_versions
+from sweeps.execution.told import EpochLine, FinalRecord, OutboxLine, TrialHead
 from sweeps.execution.training_config import training_config
 from sweeps.records import Outcome
 
@@ -107,21 +100,23 @@ class _Attempt:
         last_told = max((line.epoch.epoch for line in self.told if line.epoch), default=0)
         for metrics in training.history:
             if metrics.epoch > last_told:  # killed before it was told: a verdict may wait for it
-                self._tell_epoch(metrics)
-                report(self._reported(metrics))
+                line = _line(training, metrics)
+                self._tell_epoch(line)
+                report(self._reported(line))
             yield metrics
         for metrics in training:
             training.save(self.cell.checkpoint)
+            line = _line(training, metrics)
             if metrics.epoch > last_told:
-                self._tell_epoch(metrics)
-            report(self._reported(metrics))
+                self._tell_epoch(line)
+            report(self._reported(line))
             yield metrics
 
-    def _tell_epoch(self, metrics: "EpochMetrics") -> None:
-        self.tell("epoch", epoch=_line(metrics), peak_memory_bytes=self.memory.bytes())
+    def _tell_epoch(self, line: EpochLine) -> None:
+        self.tell("epoch", epoch=line, peak_memory_bytes=self.memory.bytes())
 
-    def _reported(self, metrics: "EpochMetrics") -> dict[str, Any]:
-        return {"trial_key": self.head.trial_key, **_line(metrics).model_dump()}
+    def _reported(self, line: EpochLine) -> dict[str, Any]:
+        return {"trial_key": self.head.trial_key, **line.model_dump(exclude={"health"})}
 
     def tell(self, kind: str, **fields: Any) -> None:
         line = {"type": kind, "time": now_milliseconds(), "fence": self.fence, **fields}
@@ -144,16 +139,14 @@ class _Attempt:
             return training
 
     def _finish(self, training: "Training", outcome: Outcome, reason: str = "") -> Outcome:
-        test_error = None
-        if outcome is Outcome.FINISHED:
-            test_error = self._test(training)
-        curve = tuple(_line(metrics) for metrics in training.history)
+        found = self._found(training) if outcome is Outcome.FINISHED else {}
+        curve = tuple(_line(training, metrics) for metrics in training.history)
         record = FinalRecord(
             head=self.head,
             outcome=outcome,
             reason=reason,
             curve=curve,
-            test_error=test_error,
+            **found,
             duration_seconds=time.perf_counter() - self.started_at,
             peak_memory_bytes=self._peak_memory(),
             time=now_milliseconds(),
@@ -167,7 +160,8 @@ class _Attempt:
         peaks = [line.peak_memory_bytes for line in self.told] + [self.memory.bytes()]
         return max((peak for peak in peaks if peak is not None), default=None)
 
-    def _test(self, training: "Training") -> float:
+    def _found(self, training: "Training") -> dict[str, Any]:
+        """Test a training that is done; return what its record says of it."""
         from safetensors.torch import save_file
 
         result = training.test()
@@ -177,16 +171,21 @@ class _Attempt:
             metadata={"schema_version": "1"},
         )
         training.trained().save(self.cell.weights)
-        return result.error
+        return {
+            "test_error": result.error,
+            "extra_test_errors": dict(result.extra_errors),
+            "target": training.target,
+        }
 
 
-def _line(metrics: "EpochMetrics") -> EpochLine:
+def _line(training: "Training", metrics: "EpochMetrics") -> EpochLine:
     return EpochLine(
         epoch=metrics.epoch,
         train_loss=metrics.train_loss,
         validation_loss=metrics.validation_loss,
         validation_error=metrics.validation_error,
         duration_seconds=metrics.duration_seconds,
+        reaches_target=training.config.stopping.is_reached(metrics),
     )
 
 

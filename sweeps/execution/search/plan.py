@@ -16,6 +16,7 @@ from sweeps.execution.cells import CellFolder
 from sweeps.execution.definition import Definition
 from sweeps.execution.search.account import SearchAccount, Verdict
 from sweeps.execution.search.choice import best_arms, median_of_startup
+from sweeps.execution.search.curves import TrialCurves
 from sweeps.execution.search.growth import (
     search_cells,
     with_confirmation,
@@ -71,7 +72,7 @@ class SearchPlan:
         self._is_store_there = True
         self._closed: dict[str, Standing] = {}
         self._handed_out: set[str] = set()
-        self._curves: dict[str, dict[int, float]] = {}
+        self._curves = TrialCurves(self._search.objective)
         self._judged: dict[str, list[int]] = {}
         for verdict in account.verdicts():
             self._judged.setdefault(verdict.trial_key, []).append(verdict.epoch)
@@ -94,7 +95,7 @@ class SearchPlan:
         cell = self._searched(trial_key)
         if cell is None:
             return False
-        self._curve(trial_key)[epoch] = self._objective(metrics)
+        self._curves.tell(trial_key, epoch, metrics)
         return self._judge(cell)
 
     def why_stopped(self, trial_key: str) -> str:
@@ -169,20 +170,23 @@ class SearchPlan:
         return is_chosen and not any(one.state == "open" for one in self.observations())
 
     def _judge(self, cell: ManifestCell) -> bool:
-        """Judge a trial at the last rung that it has passed, once; return whether it ends there."""
-        curve = self._curve(cell.trial_key)
+        """Judge a trial at the last rung that it has passed, once; return whether it ends there.
+
+        None falls where a training ends by itself, be it before its full length.
+        """
+        if self._curves.has_reached_target(cell.trial_key):
+            return False
+        curve = self._curves.of(cell.trial_key)
         rung = rung_to_judge(self._rungs(cell), curve, self._judged.get(cell.trial_key, ()))
         # a trial that has diverged has an ending of its own
         return rung is not None and math.isfinite(curve[rung]) and self._decide(cell, rung)
 
     def _decide(self, cell: ManifestCell, epoch: int) -> bool:
-        value = self._curve(cell.trial_key)[epoch]
-        seed_of = {one.trial_key: one.seed for one in search_cells(self.definition)}
-        rivals = [
-            curve[epoch]
-            for key, curve in self._curves.items()
-            if key != cell.trial_key and seed_of.get(key) == cell.seed and epoch in curve
-        ]
+        value = self._curves.of(cell.trial_key)[epoch]
+        others = {
+            one.trial_key for one in search_cells(self.definition) if one.seed == cell.seed
+        } - {cell.trial_key}
+        rivals = self._curves.at(epoch, others)
         scheduler = self._search.scheduler
         is_stop = is_hopeless(value, rivals, scheduler.kept, scheduler.min_rivals)
         self._account.judge(Verdict(cell.trial_key, epoch, value, is_stop))
@@ -229,9 +233,6 @@ class SearchPlan:
     def _rungs(self, cell: ManifestCell) -> tuple[int, ...]:
         return self._search.scheduler.rungs(self.definition.epochs[cell.arm])
 
-    def _curve(self, trial_key: str) -> dict[int, float]:
-        return self._curves.setdefault(trial_key, {})
-
     def _learn(self, cell: ManifestCell) -> None:
         """Read what a trial's folder tells of its epochs."""
         folder = CellFolder(self._cells, cell.trial_key)
@@ -239,14 +240,7 @@ class SearchPlan:
         final = folder.read_final()
         told = final.curve if final else [line.epoch for line in lines if line.epoch]
         for line in told:
-            self._curve(cell.trial_key)[line.epoch] = self._objective(line.model_dump())
-
-    def _objective(self, metrics: Mapping[str, float]) -> float:
-        """Return the objective of an epoch, NaN where its losses have diverged."""
-        is_finite = math.isfinite(metrics["train_loss"]) and math.isfinite(
-            metrics["validation_loss"]
-        )
-        return metrics[self._search.objective] if is_finite else math.nan
+            self._curves.tell(cell.trial_key, line.epoch, line.model_dump())
 
     def _standing(self, cell: ManifestCell) -> Standing:
         known = self._closed.get(cell.trial_key)
@@ -275,7 +269,8 @@ class SearchPlan:
             return Standing(Outcome.PRUNED, cell.stopped.epoch, cell.stopped.value)
         folder = CellFolder(self._cells, cell.trial_key)
         if final := folder.read_final():
-            value = self._objective(final.curve[-1].model_dump()) if final.curve else None
+            last = final.curve[-1].model_dump() if final.curve else None
+            value = self._curves.objective(last) if last else None
             return Standing(final.outcome, len(final.curve), value)
         if folder.outbox_size():
             return Standing()

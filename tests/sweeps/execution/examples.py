@@ -3,7 +3,7 @@
 import hashlib
 from typing import Any
 
-from sweeps.execution.cells import EpochLine, FinalRecord, OutboxLine, TrialHead
+from sweeps.execution.told import EpochLine, FinalRecord, OutboxLine, TrialHead
 from sweeps.manifest import Manifest, ManifestArm, ManifestCell
 from sweeps.records import Outcome
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeps.errors import BadInput
-from sweeps.execution.cells import CellFolder, EpochLine, FinalRecord, OutboxLine
+from sweeps.execution.cells import CellFolder
+from sweeps.execution.told import EpochLine, FinalRecord, OutboxLine
 from sweeps.records import Outcome
 from tests.sweeps.execution.examples import KEY, epoch, failed, final, head, start, told
 from tests.sweeps.execution.test_files import end, holding

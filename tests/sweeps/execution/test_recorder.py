@@ -1,6 +1,7 @@
 """The recorder carries each thing to MLflow once, wherever it is killed on the way."""
 
 import itertools
+import json
 import math
 import shutil
 from collections.abc import Callable, Iterator
@@ -16,8 +17,16 @@ from sweeps.aggregation.connection import public
 from sweeps.execution.cells import CellFolder
 from sweeps.execution.recorder import Recorder
 from sweeps.execution.recorder_queue import QueuedCell, RecorderQueue
+from sweeps.execution.told import OutboxLine
 from sweeps.execution.tracking import Tracking, flat_parameters
-from sweeps.records import EPOCH_METRICS, TAG_OUTCOME, TAG_REASON, Outcome
+from sweeps.records import (
+    EPOCH_METRICS,
+    TAG_OUTCOME,
+    TAG_REASON,
+    Outcome,
+    TrialRecord,
+    warnings_text,
+)
 from tests.sweeps.execution.examples import KEY, epoch, failed, final, head, start, told
 from tests.sweeps.execution.test_files import end, holding
 
@@ -177,6 +186,50 @@ def test_a_record_holds_what_was_told(scene: Scene) -> None:
     assert run.data.tags["mlflow.parentRunId"] == "parent"
     assert run.info.start_time == START.time
     assert run.info.end_time == 3000
+
+
+def test_a_record_holds_target_extra_tests_and_warnings_where_they_were_told(scene: Scene) -> None:
+    scene.tell(START, told(1))
+    sentences = ("all class capsules are dead",)
+    scene.finish(1, target="missed", extra_test_errors={"familiar": 0.25}, warnings=sentences)
+    scene.recorder().drain()
+    run = scene.run()
+    assert run.data.metrics["test_error.familiar"] == 0.25
+    record = TrialRecord.from_run("1", run.data.tags, run.data.metrics, run.data.params)
+    assert (record.target, record.extra_test_errors) == ("missed", {"familiar": 0.25})
+    assert record.warnings == sentences
+    assert record.test_error == 0.125
+
+
+def test_a_record_without_them_stays_readable(scene: Scene) -> None:
+    scene.tell(START, told(1))
+    scene.finish(1)
+    scene.recorder().drain()
+    run = scene.run()
+    record = TrialRecord.from_run("1", run.data.tags, run.data.metrics, run.data.params)
+    assert (record.target, record.extra_test_errors, record.warnings) == (None, {}, ())
+
+
+def test_the_numbers_of_health_are_carried_epoch_by_epoch(scene: Scene) -> None:
+    def sound(number: int) -> OutboxLine:
+        line = epoch(number).model_copy(update={"health": {"dead_capsules": number / 4}})
+        return told(number).model_copy(update={"epoch": line})
+
+    scene.tell(START, sound(1), sound(2))
+    scene.recorder().drain()
+    scene.finish()
+    scene.recorder().drain()
+    scene.check_finished()
+    run_id = scene.run().info.run_id
+    history = scene.tracking.client.get_metric_history(run_id, "health.dead_capsules")
+    assert [(point.step, point.value) for point in history] == [(1, 0.25), (2, 0.5)]
+
+
+def test_more_warnings_than_a_tag_holds_leave_a_tag_that_can_be_read() -> None:
+    text = warnings_text(["\u0007" * 150] * 40)
+    assert len(text) < 5000
+    assert len(json.loads(text)) > 1
+    assert warnings_text([]) == ""
 
 
 def num_calls_of_a_whole_carry(folder: Path, empty_store: Path) -> int:

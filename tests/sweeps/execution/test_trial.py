@@ -2,18 +2,20 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from safetensors.numpy import load_file
 
-from capsmodel.training import Training
+from capsmodel.training import TestResult, Training
 from search_spaces.trial_key import trial_key
 from sweeps.errors import BadInput
 from sweeps.execution import trial
-from sweeps.execution.cells import CellFolder, FinalRecord, TrialHead
+from sweeps.execution.cells import CellFolder
 from sweeps.execution.process import PeakMemory
+from sweeps.execution.told import FinalRecord, TrialHead
 from sweeps.execution.trial import TrialOrder, run_trial
 from sweeps.records import Outcome
 from tests.capsmodel.small_config import small_config, small_model
@@ -57,6 +59,11 @@ def timeless(record: FinalRecord) -> dict[str, Any]:
 
 def files(folder: CellFolder) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder.predictions, folder.weights)}
+
+
+def of_target(tmp_path: Path, at_or_below: float) -> TrialOrder:
+    stopping = {"kind": "target_metric", "at_or_below": at_or_below, "max_epochs": NUM_EPOCHS}
+    return order_of(tmp_path, stopping=stopping)
 
 
 @pytest.fixture(scope="module")
@@ -472,3 +479,58 @@ def test_the_largest_peak_of_all_attempts_is_kept(
         stopped_after(order, epoch)
     run_trial(order, silent)
     assert final_of(folder_of(order)).peak_memory_bytes == 90
+
+
+def test_a_trial_ends_with_its_target_and_says_so(tmp_path: Path) -> None:
+    order = of_target(tmp_path, 1.0)
+    reports: list[dict[str, Any]] = []
+    assert run_trial(order, reports.append) is Outcome.FINISHED
+    record = final_of(folder_of(order))
+    assert (len(record.curve), record.target) == (1, "reached")
+    assert record.test_error is not None
+    assert [(one["epoch"], one["reaches_target"]) for one in reports] == [(1, True)]
+    assert run_trial(order, silent) is Outcome.FINISHED
+
+
+def test_a_trial_that_never_reaches_its_target_says_so_too(tmp_path: Path) -> None:
+    order = of_target(tmp_path, 0.0)
+    reports: list[dict[str, Any]] = []
+    run_trial(order, reports.append)
+    record = final_of(folder_of(order))
+    assert (len(record.curve), record.target) == (NUM_EPOCHS, "missed")
+    assert not any(one["reaches_target"] for one in reports)
+
+
+def test_a_trial_without_a_target_has_none_in_its_record(unbroken: CellFolder) -> None:
+    assert final_of(unbroken).target is None
+
+
+@pytest.mark.parametrize("seam", ["checkpoint", "outbox", "test", "final"])
+@pytest.mark.parametrize("after", [False, True])
+def test_killed_in_the_epoch_that_reaches_its_target_it_trains_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seam: str, after: bool
+) -> None:
+    order = of_target(tmp_path, 1.0)
+    owner, name = SEAMS[seam]
+    at_call = 2 if seam == "outbox" else 1
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, killing(getattr(owner, name), at_call, after))
+        with pytest.raises(Killed):
+            run_trial(order, silent)
+    assert run_trial(order, silent) is Outcome.FINISHED
+    assert final_of(folder_of(order)).target == "reached"
+    assert told_epochs(folder_of(order)) == [1]
+
+
+def test_the_errors_of_extra_tests_stand_in_the_final_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Training.test
+
+    def test(training: Training) -> TestResult:
+        return replace(real(training), extra_errors={"familiar": 0.25})
+
+    monkeypatch.setattr(Training, "test", test)
+    order = of_target(tmp_path, 1.0)
+    run_trial(order, silent)
+    assert final_of(folder_of(order)).extra_test_errors == {"familiar": 0.25}

@@ -16,13 +16,14 @@ from typing import Any
 
 from sweeps.execution.board import Board
 from sweeps.execution.cell_queue import CellQueue, Listed, Next
-from sweeps.execution.cells import CellFolder, EpochLine, OutboxLine, TrialHead, reason_of
+from sweeps.execution.cells import CellFolder, reason_of
 from sweeps.execution.definition import Definition
 from sweeps.execution.journal import Journal
 from sweeps.execution.planner import planned
 from sweeps.execution.search.account import SearchAccount, Verdict
 from sweeps.execution.search.plan import SearchPlan
 from sweeps.execution.search.restore import restored
+from sweeps.execution.told import EpochLine, OutboxLine, TrialHead
 from sweeps.execution.trial import TrialOrder
 from sweeps.manifest import Manifest, ManifestCell, Plain
 from sweeps.records import Outcome, TrialRecord
@@ -249,7 +250,7 @@ class Trainer:
     ) -> Iterator[EpochLine]:
         """Yield the epochs of the checkpoint, then new ones until the training ends."""
         yield from list(curve)
-        while len(curve) < head.config["stopping"]["epochs"] and not _has_diverged(curve):
+        while len(curve) < _num_epochs(head) and not _is_over(curve):
             curve.append(self._trained(head, len(curve) + 1))
             with (self._world.root / "trained").open("a") as file:
                 file.write(f"{head.trial_key} {len(curve)}\n")
@@ -260,7 +261,13 @@ class Trainer:
     def _trained(self, head: TrialHead, epoch: int) -> EpochLine:
         loss = self._score(head, epoch)
         error = 0.9 if math.isnan(loss) else loss
-        return EpochLine(epoch=epoch, train_loss=loss, validation_loss=loss, validation_error=error)
+        return EpochLine(
+            epoch=epoch,
+            train_loss=loss,
+            validation_loss=loss,
+            validation_error=error,
+            reaches_target=error <= head.config["stopping"].get("at_or_below", -1),
+        )
 
 
 def train_elsewhere(world: World, order: TrialOrder, score: Score) -> CellQueue:
@@ -299,6 +306,15 @@ def _checkpointed(folder: CellFolder) -> list[EpochLine]:
         return []
     known: list[Any] = json.loads(folder.checkpoint.read_text())
     return [EpochLine.model_validate(one) for one in known]
+
+
+def _num_epochs(head: TrialHead) -> int:
+    stopping = head.config["stopping"]
+    return stopping.get("max_epochs") or stopping["epochs"]
+
+
+def _is_over(curve: list[EpochLine]) -> bool:
+    return bool(curve) and (_has_diverged(curve) or curve[-1].reaches_target)
 
 
 def _has_diverged(curve: list[EpochLine]) -> bool:

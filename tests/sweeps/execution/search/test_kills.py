@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from search_spaces import Search
-from sweeps.execution.cells import TrialHead
 from sweeps.execution.definition import Definition
 from sweeps.execution.journal import Journal
 from sweeps.execution.search.account import SearchAccount
+from sweeps.execution.told import TrialHead
 from tests.sweeps.execution.search.examples import confirm, expect_valid, rate_of, searched
 from tests.sweeps.execution.search.simulated import Killed, Launch, WorkerKilled, World
 

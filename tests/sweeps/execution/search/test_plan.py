@@ -10,11 +10,11 @@ import pytest
 from search_spaces import Median
 from sweeps.errors import StoreUnreachable
 from sweeps.execution.cell_queue import Next
-from sweeps.execution.cells import TrialHead
 from sweeps.execution.definition import Changes, Definition, define
 from sweeps.execution.recorder import Recorder
 from sweeps.execution.recorder_queue import RecorderQueue
 from sweeps.execution.search.growth import is_growing
+from sweeps.execution.told import TrialHead
 from sweeps.execution.tracking import Tracking
 from sweeps.execution.trial import TrialOrder
 from sweeps.manifest import ManifestCell, Stopped

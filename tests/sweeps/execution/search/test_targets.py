@@ -1,0 +1,92 @@
+"""A search of trainings that end with their target: none is stopped as it ends, all are rivals."""
+
+from pathlib import Path
+
+import pytest
+
+from capsmodel.stopping import TargetMetric
+from sweeps.execution.definition import Changes, Definition, define
+from sweeps.execution.search.curves import TrialCurves
+from sweeps.execution.told import TrialHead
+from tests.capsmodel.small_config import small_config
+from tests.sweeps.execution.search.examples import search, sweep
+from tests.sweeps.execution.search.simulated import Launch, Score, WorkerKilled, World
+
+TARGET = 0.5
+RUNG = 2  # of three epochs at most
+
+
+def definition(trials: int) -> Definition:
+    base = small_config(stopping=TargetMetric(at_or_below=TARGET, max_epochs=3))
+    plan = search(sampler="random", trials=trials)
+    return define(sweep(base=base, plan=plan), Changes(), ())
+
+
+def errors(*rows: tuple[float, ...]) -> Score:
+    """Return a score: one row a proposal, one error an epoch."""
+    return lambda head, epoch: rows[number_of(head)][epoch - 1]
+
+
+def number_of(head: TrialHead) -> int:
+    return int(head.arm.removeprefix("proposal "))
+
+
+def stopped(launch: Launch) -> list[str]:
+    return [cell.arm for cell in launch.manifest.cells if cell.stopped]
+
+
+def test_a_trial_that_reaches_its_target_at_a_rung_is_not_stopped_there(tmp_path: Path) -> None:
+    score = errors((0.9, 0.1), (0.9, 0.1), (0.9, 0.4))
+    launch = Launch(World(tmp_path), definition(3), score).run()
+    assert stopped(launch) == []
+    assert [one.state for one in launch.plan.observations()] == ["complete"] * 3
+    assert [one.epoch for one in launch.plan.observations()] == [RUNG] * 3
+    launch.close()
+
+
+def test_nor_where_its_process_is_killed_before_its_final_record(tmp_path: Path) -> None:
+    score = errors((0.9, 0.1), (0.9, 0.1), (0.9, 0.4))
+    world = World(tmp_path)
+    kills = [0]
+
+    def kill_once(trial_key: str) -> None:
+        is_third = len(launch.started) == 3
+        if is_third and world.folder(trial_key).epochs_done() == RUNG and not kills[0]:
+            kills[0] = 1
+            raise WorkerKilled
+
+    launch = Launch(world, definition(3), score, trainer_step=kill_once)
+    launch.run()
+    assert kills == [1]
+    assert stopped(launch) == []
+    assert {one.state for one in launch.plan.observations()} == {"complete"}
+    assert set(world.epochs_trained().values()) == {1}
+    launch.close()
+
+
+def test_trials_that_reached_their_target_before_a_rung_are_rivals_at_it(tmp_path: Path) -> None:
+    score = errors((0.1,), (0.2,), (0.9, 0.9, 0.9))
+    launch = Launch(World(tmp_path), definition(3), score).run()
+    assert stopped(launch) == ["proposal 2"]
+    launch.close()
+
+
+def test_so_they_are_after_the_driver_was_started_anew(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    Launch(world, definition(2), errors((0.1,), (0.2,))).run().close()
+    launch = Launch(world, definition(3), errors((), (), (0.9, 0.9, 0.9))).run()
+    assert stopped(launch) == ["proposal 2"]
+    launch.close()
+
+
+@pytest.mark.parametrize(("epoch", "values"), [(1, [0.3, 0.8]), (2, [0.3, 0.7]), (3, [0.3])])
+def test_only_a_reached_target_stands_for_the_epochs_after_it(
+    epoch: int, values: list[float]
+) -> None:
+    curves = TrialCurves("validation_error")
+    figures = {"train_loss": 1.0, "validation_loss": 1.0}
+    curves.tell("a", 1, figures | {"validation_error": 0.3, "reaches_target": True})
+    curves.tell("b", 1, figures | {"validation_error": 0.8})
+    curves.tell("b", 2, figures | {"validation_error": 0.7, "reaches_target": False})
+    assert curves.at(epoch, {"a", "b"}) == values
+    assert curves.at(epoch, set()) == []
