@@ -7,6 +7,7 @@ from capsmodel.routing.base import Router as Router
 from capsmodel.routing.base import Routing as Routing
 from capsmodel.routing.base import VectorRouting as VectorRouting
 from capsmodel.routing.dynamic import DynamicRouting as DynamicRouting
+from capsmodel.routing.em import EMRouting as EMRouting
 from capsmodel.routing.inverse_temperature import INVERSE_TEMPERATURES as INVERSE_TEMPERATURES
 from capsmodel.routing.inverse_temperature import (
     ConstantInverseTemperature as ConstantInverseTemperature,
@@ -22,4 +23,4 @@ from capsmodel.routing.votes import GivenVotes as GivenVotes
 from capsmodel.routing.votes import ProductVotes as ProductVotes
 from capsmodel.routing.votes import Votes as Votes
 
-ROUTINGS = (DynamicRouting, UniformRouting, RandomRouting)
+ROUTINGS = (DynamicRouting, UniformRouting, RandomRouting, EMRouting)

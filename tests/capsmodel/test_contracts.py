@@ -27,11 +27,14 @@ FAMILIES: tuple[tuple[type[Part], ...], ...] = (
     SPREAD_SCHEDULES,
     STOPPINGS,
 )
-OTHER_PARTS = [part for family in FAMILIES for part in family if family not in (LOSSES, ROUTINGS)]
+VECTOR_ROUTINGS = [part for part in ROUTINGS if issubclass(part, VectorRouting)]
+OTHER_PARTS = [
+    part for family in FAMILIES for part in family if part not in (*LOSSES, *VECTOR_ROUTINGS)
+]
 
 
 class TestRoutings(VectorRoutingContract):
-    @pytest.fixture(params=ROUTINGS, ids=kind_of)
+    @pytest.fixture(params=VECTOR_ROUTINGS, ids=kind_of)
     def routing(self, request: pytest.FixtureRequest) -> VectorRouting:
         return request.param()
 

@@ -1,0 +1,191 @@
+"""EM routing: each parent is a Gaussian of the votes that it explains best."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from pydantic import Field
+from torch import Tensor, nn
+
+from capsmodel.parts import OneOf
+from capsmodel.routing.base import Couplings, Fan, Routed, Router, Routing
+from capsmodel.routing.em_competition import Competition, equal_assignment, share_out_children
+from capsmodel.routing.em_statistics import Question, Statistics, plain_statistics
+from capsmodel.routing.inverse_temperature import (
+    INVERSE_TEMPERATURES,
+    InverseTemperature,
+    RisingInverseTemperature,
+)
+from capsmodel.routing.votes import Votes
+from capsmodel.search_range import Choices, Floats, Ints
+
+_SEEN_BY_PARENT = 100  # what the number of children of a parent is scaled to
+_NATS = (
+    2.8378770664093453  # log(2 pi) + 1: twice the entropy of a normal distribution of variance 1
+)
+
+Positive = Annotated[float, Field(gt=0)]
+
+
+class EMRouting(Routing):
+    """Expectation maximisation: parents are Gaussians that compete for the children's votes.
+
+    A parent of activation a is there with logit
+
+        lambda * (beta_a - mass * sum over the pose of (beta_u + weight * log variance)),
+
+    with an inverse temperature lambda that depends on the iteration and two learned numbers a type
+    of parent: beta_a, what being there is worth, and beta_u, what describing a child costs.
+
+    Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", procedure 1; profile
+    "official": the authors' code; profile "normalised": Gritzman 2019, arXiv:1907.00652.
+    Difference: a small floor under the variance, without which a parent with one child is not a
+    number; a parent whose mass is below 1e-8 has a centre of zero. The paper is silent about the
+    initial values of both betas. In the profile "official" the places that share a child are the
+    true ones at every stride, the masses have no 1e-7 added, and in the layer of the classes, which
+    has one place, the classes compete. The profile "normalised" draws no initial betas.
+
+    Attributes:
+        iterations: Rounds. One round shares every child equally.
+        inverse_temperature: Lambda in each round.
+        class_temperature_factor: What lambda is multiplied by in a layer of one place.
+        variance_floor: Added to each variance. With 0, a parent with one child is not a number.
+        centre_momentum: How much of a new centre is taken; the rest is that of the round before,
+            zero at first. The variance is around that mixture.
+        log_variance_weight: Of the logarithm of the variance in the cost; half is log sigma.
+        activation_bias_scale: What is learned is beta_a divided by it.
+        cost_bias_scale: What is learned is beta_u divided by it.
+        initial_activation_bias: Where what is learned for beta_a starts.
+        initial_cost_bias: Where what is learned for beta_u starts.
+        class_activation_bias: Where the former starts in a layer of one place.
+        class_cost_bias: Where the latter starts in a layer of one place.
+        competition: Who competes for a child: all its "parents"; in each type the "places" that see
+            it, in layers of more than one; or at each place on its own the "types", which gives a
+            child that many places see more weight.
+        scale_by_children: Multiply the mass in the cost by 100 parents a child of the layer, so
+            that it is alike in layers of different sizes.
+        gradient: Whether "all" rounds pass gradients on, or the "last" alone.
+    """
+
+    reads_activations: ClassVar[bool] = True
+    kind: Literal["em"] = "em"
+    iterations: Annotated[int, Field(ge=1, le=100), Ints(1, 5)] = 3
+    inverse_temperature: Annotated[InverseTemperature, OneOf(INVERSE_TEMPERATURES)] = (
+        RisingInverseTemperature()
+    )
+    class_temperature_factor: Annotated[Positive, Choices(0.25, 1.0)] = 1.0
+    variance_floor: Annotated[float, Field(ge=0), Floats(1e-6, 1e-2, log=True)] = 1e-4
+    centre_momentum: Annotated[float, Field(gt=0, le=1), Choices(0.9, 1.0)] = 1.0
+    log_variance_weight: Annotated[Positive, Choices(0.5, 1.0)] = 0.5
+    activation_bias_scale: Positive = 1.0
+    cost_bias_scale: Positive = 1.0
+    initial_activation_bias: float = 0.0
+    initial_cost_bias: float = 0.0
+    class_activation_bias: float = 0.0
+    class_cost_bias: float = 0.0
+    competition: Annotated[Competition, Choices("parents", "places", "types")] = "parents"
+    scale_by_children: Annotated[bool, Choices(False, True)] = False
+    gradient: Annotated[Literal["all", "last"], Choices("all", "last")] = "all"
+
+    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {},
+        "official": {
+            "class_temperature_factor": 0.25,
+            "variance_floor": 5e-4,
+            "centre_momentum": 0.9,
+            "log_variance_weight": 1.0,
+            "activation_bias_scale": 5000.0,
+            "cost_bias_scale": _NATS,
+            "initial_activation_bias": -0.5,
+            "initial_cost_bias": 0.5,
+            "class_activation_bias": -1.0,
+            "class_cost_bias": 2.0,
+            "competition": "places",
+        },
+        "normalised": {},
+    }
+
+    def build(self, fan: Fan) -> "EMRouter":
+        """Return the routing for a layer."""
+        return EMRouter(self, fan)
+
+
+class EMRouter(Router):
+    """EM routing in its place.
+
+    Attributes:
+        activation_bias: Beta_a of each type of parent, divided by its scale.
+        cost_bias: Beta_u of each type of parent, divided by its scale.
+    """
+
+    def __init__(self, settings: EMRouting, fan: Fan) -> None:
+        super().__init__()
+        self.settings = settings
+        self.has_one_place = fan.neighbourhood.num_places == 1
+        self.mass_scale = _mass_scale(fan) if settings.scale_by_children else 1.0
+        self.activation_bias = nn.Parameter(torch.empty(fan.out_caps))
+        self.cost_bias = nn.Parameter(torch.empty(fan.out_caps))
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Set the betas; nothing is drawn."""
+        of = self.settings
+        activation, cost = of.initial_activation_bias, of.initial_cost_bias
+        if self.has_one_place:
+            activation, cost = of.class_activation_bias, of.class_cost_bias
+        nn.init.constant_(self.activation_bias, activation)
+        nn.init.constant_(self.cost_bias, cost)
+
+    def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
+        """Return the parents' centres and activations; the generator is not used."""
+        out_caps = len(self.cost_bias)
+        assignment = equal_assignment(votes, out_caps, self.settings.competition)
+        centre: Tensor | None = None
+        for iteration in range(self.settings.iterations - 1):
+            with torch.set_grad_enabled(
+                torch.is_grad_enabled() and self.settings.gradient == "all"
+            ):
+                found = self._statistics(votes, assignment, centre, with_distances=True)
+                assignment, centre = self._shared(votes, found, iteration), found.centre
+        found = self._statistics(votes, assignment, centre, with_distances=False)
+        activations = torch.sigmoid(self._logits(found, self.settings.iterations - 1))
+        shares = assignment.detach().expand(-1, -1, out_caps)
+        couplings = Couplings(shares, votes.neighbourhood)
+        return Routed(found.centre.transpose(1, 2), activations, couplings)
+
+    def _statistics(
+        self, votes: Votes, assignment: Tensor, previous: Tensor | None, *, with_distances: bool
+    ) -> Statistics:
+        """Return the M-step's centres and variances."""
+        of = self.settings
+        momentum, floor = of.centre_momentum, of.variance_floor
+        question = Question(assignment, previous, momentum, floor, with_distances)
+        return plain_statistics(votes, question)
+
+    def _logits(self, found: Statistics, iteration: int) -> Float[Tensor, "sites out_caps"]:
+        """Return the logits of the parents' activations."""
+        of = self.settings
+        inverse_temperature = of.inverse_temperature.at(iteration)
+        if self.has_one_place:
+            inverse_temperature *= of.class_temperature_factor
+        per_child = found.variance.log().sum(dim=1) * of.log_variance_weight
+        per_child = per_child + found.centre.shape[1] * of.cost_bias_scale * self.cost_bias
+        cost = self.mass_scale * found.mass * per_child
+        return inverse_temperature * (of.activation_bias_scale * self.activation_bias - cost)
+
+    def _shared(
+        self, votes: Votes, found: Statistics, iteration: int
+    ) -> Float[Tensor, "edges sites out_caps"]:
+        """Return the E-step's assignment of the children."""
+        heights = -0.5 * found.variance.log().sum(dim=1)
+        scores = F.logsigmoid(self._logits(found, iteration)) + heights
+        competition = self.settings.competition
+        if competition == "places" and self.has_one_place:
+            competition = "parents"
+        assert found.distances is not None
+        return share_out_children(scores, found.distances, votes.neighbourhood, competition)
+
+
+def _mass_scale(fan: Fan) -> float:
+    return _SEEN_BY_PARENT * fan.num_parents / fan.num_children
