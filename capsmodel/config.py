@@ -39,6 +39,11 @@ class TrainingConfig(Settings):
     batch_size: Annotated[int, Field(ge=1), Choices(32, 64, 128, 256)] = 128
 
     @model_validator(mode="after")
+    def _check_classes(self) -> "TrainingConfig":
+        self.loss.check_classes(self.data.num_classes)
+        return self
+
+    @model_validator(mode="after")
     def _check_decoder(self) -> "TrainingConfig":
         decoder = getattr(self.model, "reconstruction", NoReconstruction())
         if not (self.augmentation.keeps_range or isinstance(decoder, NoReconstruction)):

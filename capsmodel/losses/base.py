@@ -33,6 +33,13 @@ class Loss(Part, ABC):
             progress: Share of the training that is done, in [0, 1]: what schedules go by.
         """
 
+    def check_classes(self, num_classes: int) -> None:
+        """Refuse a number of classes that the settings are not for; by default all are welcome.
+
+        Raises:
+            ValueError: If the settings are for another number.
+        """
+
     def judge(
         self, outputs: Outputs, labels: Int[Tensor, " batch"], progress: float
     ) -> Float[Tensor, ""]:

@@ -66,7 +66,8 @@ class SigmoidSpread(SpreadSchedule):
     Source: the authors of Hinton, Sabour and Frosst 2018 in their paper's open review: the margin
     is 0.2 + 0.79 sigmoid(min(10, step / 50,000 - 4)), so the loss's own is 0.99.
     Difference: the argument goes by the share of the training, not by its steps: the defaults are
-    theirs for 2,000,000 steps, the length that their released code sets.
+    theirs for 2,000,000 steps, the length that their released code sets. For theirs in a training
+    of N steps, at least 200,000, set the steepness to N / 50,000 and the midpoint to 200,000 / N.
 
     Attributes:
         start: What the margin is near to, and above, at the start.

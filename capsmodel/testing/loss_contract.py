@@ -14,7 +14,7 @@ _LABELS = torch.tensor([0, 1, 2, 3, 1, 0])
 
 
 class LossContract(PartContract):
-    """The laws of every loss.
+    """The laws of every loss, handed in without weights for its classes: these name the classes.
 
     class TestMyLoss(LossContract):
         @pytest.fixture
@@ -47,7 +47,10 @@ class LossContract(PartContract):
         assert_close(loss.loss(_lengths(), _LABELS, progress), alone.mean())
 
     def test_classes_have_no_names(self, loss: Loss) -> None:
-        """Permuting classes and labels alike changes nothing."""
+        """Permuting classes and labels alike changes nothing.
+
+        Weights for the classes tell them apart, so this holds without them alone.
+        """
         order = torch.tensor([2, 0, 3, 1])
         renamed = order.argsort()[_LABELS]
         assert_close(

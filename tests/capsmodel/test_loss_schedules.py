@@ -1,3 +1,4 @@
+import math
 from itertools import pairwise
 
 import pytest
@@ -121,6 +122,22 @@ def test_the_margin_of_the_spread_loss_is_the_papers(
 def test_the_sigmoid_spread_is_that_of_the_authors_open_review(step: int, expected: float) -> None:
     margin = SigmoidSpread().margin(0.99, step / 2_000_000)
     assert margin == pytest.approx(expected, abs=5e-5)
+
+
+@pytest.mark.parametrize("length", [200_000, 300_000, 2_000_000])
+@pytest.mark.parametrize("step", [0, 100_000, 200_000, 300_000])
+def test_the_sigmoid_spread_can_go_by_the_authors_steps_in_a_shorter_training(
+    step: int, length: int
+) -> None:
+    schedule = SigmoidSpread(steepness=length / 50_000, midpoint=200_000 / length)
+    theirs = 0.2 + 0.79 / (1 + math.exp(-min(10, step / 50_000 - 4)))
+    assert schedule.margin(0.99, step / length) == pytest.approx(theirs)
+
+
+def test_the_official_spread_loss_of_equal_lengths_is_nine_tenths_of_the_squared_margin() -> None:
+    lengths = torch.full((2, 10), 0.4, dtype=torch.float64)
+    loss = SpreadLoss.of_profile("official").loss(lengths, torch.tensor([0, 9]), 0.1)
+    assert_close(loss.item(), 0.9 * 0.595**2)
 
 
 def test_the_sigmoid_spread_stops_where_its_argument_is_ten() -> None:
