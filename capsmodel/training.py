@@ -2,63 +2,27 @@
 
 import copy
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import torch
-from jaxtyping import Float, Int, UInt8
-from pydantic import TypeAdapter, ValidationError
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from capsmodel import tensor_file
-from capsmodel.chance import stream
-from capsmodel.config import TrainingConfig, build_model
+from capsmodel.config import TrainingConfig
 from capsmodel.data import Images
-from capsmodel.optimisers import Moment
-from capsmodel.tensor_file import TensorSpec
-from capsmodel.trained import EVALUATION_BATCH_SIZE, Trained, evaluation_chance
+from capsmodel.health import belief_figures, gradient_figures, loss_figures, warnings_of
+from capsmodel.learner import Evaluation, Learner
+from capsmodel.metrics import EpochMetrics as EpochMetrics
+from capsmodel.metrics import TestResult as TestResult
+from capsmodel.metrics import read_history
+from capsmodel.origin import Origin, origin_in_epoch
+from capsmodel.trained import Trained
 
 _SCHEMA_VERSION = 1
-_STREAMS = ("data order", "augmentation", "routing")
-
-
-@dataclass(frozen=True)
-class EpochMetrics:
-    """What one epoch came to.
-
-    Attributes:
-        epoch: Which one, from 1.
-        train_loss: Mean loss of the training images, with reconstruction, while weights moved.
-        validation_loss: Mean loss of the validation images after the epoch.
-        validation_error: Share of the validation images that are classified wrongly.
-        duration_seconds: Wall-clock time of the epoch, validation included.
-    """
-
-    epoch: int
-    train_loss: float
-    validation_loss: float
-    validation_error: float
-    duration_seconds: float
-
-
-@dataclass(frozen=True)
-class TestResult:
-    """What the test split came to.
-
-    Attributes:
-        error: Share of the test images that are classified wrongly.
-        predictions: The class given to each image, in the data set's order.
-        labels: The true classes.
-        extra_errors: Name of an extra test -> share of its images that are classified wrongly.
-    """
-
-    __test__: ClassVar[bool] = False  # pytest would take the name for that of a class of tests
-    error: float
-    predictions: UInt8[Tensor, " images"]
-    labels: UInt8[Tensor, " images"]
-    extra_errors: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 class Training:
@@ -91,12 +55,8 @@ class Training:
         self.seed = seed
         self.device = torch.device(device)
         self.history: tuple[EpochMetrics, ...] = ()
-        self._network = build_model(config)
-        self._network.to_empty(device="cpu").initialise(seed)
-        self._network.to(self.device)
+        self._learner = Learner(config, seed, self.device)
         self._data = config.data.load(self.device)
-        self._optimiser = config.optimiser.build(tuple(self._network.parameters()))
-        self._chance = {name: stream(seed, name) for name in _STREAMS}
 
     @property
     def epoch(self) -> int:
@@ -128,7 +88,7 @@ class Training:
     @property
     def num_parameters(self) -> int:
         """The number of trained values."""
-        return sum(parameter.numel() for parameter in self._network.parameters())
+        return sum(parameter.numel() for parameter in self._learner.network.parameters())
 
     def __iter__(self) -> Iterator[EpochMetrics]:
         """Train the epochs that remain, one for each item.
@@ -137,20 +97,42 @@ class Training:
         """
         while not self.is_done:
             started = time.perf_counter()
-            train_loss = self._train_epoch()
-            loss, predictions = self._evaluate(self._data.validation)
-            num_wrong = (predictions != self._data.validation.labels).sum()
+            train_loss, health = self._train_epoch()
+            found = self._learner.evaluate(self._data.validation, self._progress)
+            labels = self._data.validation.labels
+            num_wrong = (found.beliefs.argmax(dim=1) != labels).sum()
+            health |= {"class_loss": found.class_loss, **belief_figures(found.beliefs)}
+            health |= found.routing
+            told = [train_loss, found.loss, num_wrong.float(), *health.values()]
             # The one wait for a GPU in an epoch.
-            figures = torch.stack([train_loss, loss, num_wrong.float()]).tolist()
+            train_loss, validation_loss, num_wrong, *figures = torch.stack(told).tolist()
+            losses = [metrics.train_loss for metrics in self.history]
             metrics = EpochMetrics(
                 epoch=self.epoch + 1,
-                train_loss=figures[0],
-                validation_loss=figures[1],
-                validation_error=figures[2] / len(predictions),
+                train_loss=train_loss,
+                validation_loss=validation_loss,
+                validation_error=num_wrong / len(labels),
                 duration_seconds=time.perf_counter() - started,
+                health=dict(zip(health, figures, strict=True))
+                | loss_figures([*losses, train_loss]),
             )
             self.history += (metrics,)
             yield metrics
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is unsound in the epochs done, a sentence each; usually nothing."""
+        return warnings_of(self.config, self._data.validation.labels, self.history)
+
+    def find_origin(self) -> Origin | None:
+        """Train the next epoch with a look at every step; return where numbers went wrong.
+
+        To be asked of a training that was restored before an epoch whose losses are not finite.
+        It takes that epoch's time and leaves the training in its midst: of no further use.
+
+        Returns:
+            The first number that is not finite; None where all are, this time.
+        """
+        return origin_in_epoch(self._learner, self._data, self.epoch)
 
     def test(self) -> TestResult:
         """Return the result on the test split and the extra tests, which nothing else reads."""
@@ -166,7 +148,7 @@ class Training:
 
     def trained(self) -> Trained:
         """Return a copy of the network as it is now, for prediction."""
-        return Trained(self.config, self.seed, self.device, copy.deepcopy(self._network))
+        return Trained(self.config, self.seed, self.device, copy.deepcopy(self._learner.network))
 
     def save(self, path: Path) -> None:
         """Write all that is needed to go on as one safetensors file, all of it or nothing."""
@@ -176,7 +158,7 @@ class Training:
             "epoch": self.epoch,
             "history": [asdict(metrics) for metrics in self.history],
         }
-        tensor_file.write(path, self._tensors(), facts)
+        tensor_file.write(path, self._learner.tensors(), facts)
 
     @classmethod
     def restore(
@@ -189,108 +171,29 @@ class Training:
             OSError: If the file cannot be read.
         """
         training = cls(config, seed, device)
-        history = _history(path, seed)
-        layout = training._layout(with_optimiser=len(history) > 0)
+        history = read_history(path, seed)
+        layout = training._learner.layout(with_optimiser=len(history) > 0)
         tensors, _ = tensor_file.read(path, layout, _SCHEMA_VERSION)
-        training._set(path, tensors)
+        training._learner.set(path, tensors)
         training.history = history
         return training
 
-    def _train_epoch(self) -> Float[Tensor, ""]:
-        train, augmentation = self._data.train, self.config.augmentation
-        order = torch.randperm(len(train), generator=self._chance["data order"]).to(self.device)
-        draws = augmentation.draw(len(train), self._chance["augmentation"]).to(self.device)
-        batches = order.split(self.config.batch_size)
-        drawn = draws.split(self.config.batch_size)
-        self._network.train()
+    @property
+    def _progress(self) -> float:
+        """Share of the training that is done with the next epoch."""
+        return min(1.0, (self.epoch + 1) / self.num_epochs)
+
+    def _train_epoch(self) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
+        learner, train = self._learner, self._data.train
         total = torch.zeros((), device=self.device)
-        for step, (indices, draw) in enumerate(zip(batches, drawn, strict=True)):
-            moment = Moment(self.epoch * len(batches) + step, len(batches), self.num_epochs)
-            taken = train.take(indices)
-            batch = Images(augmentation.apply(taken.images, draw), taken.labels)
-            total += len(batch) * self._step(batch, moment)
-        return total / len(train)
-
-    def _step(self, batch: Images, moment: Moment) -> Float[Tensor, ""]:
-        for group in self._optimiser.param_groups:
-            group["lr"] = self.config.optimiser.learning_rate_at(moment)
-        self._optimiser.zero_grad(set_to_none=True)
-        loss, _ = self._judge(batch, self._chance["routing"], moment.progress)
-        loss.backward()
-        self._optimiser.step()
-        return loss.detach()
-
-    def _judge(
-        self, batch: Images, generator: torch.Generator, progress: float
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, "batch classes"]]:
-        outputs = self._network(batch.images, batch.labels, generator)
-        loss = self.config.loss.judge(outputs, batch.labels, progress)
-        return loss + self._network.penalty(outputs, batch.images), outputs.lengths
+        norms: list[Tensor] = []
+        for batch, moment in learner.batches(train, self.epoch):
+            total += len(batch) * learner.differentiate(batch, moment)
+            norms.append(learner.gradient_norm())
+            learner.move(moment)
+        return total / len(train), gradient_figures(torch.stack(norms))
 
     def _classify(self, split: Images) -> tuple[Int[Tensor, " images"], float]:
-        _, predictions = self._evaluate(split)
+        found: Evaluation = self._learner.evaluate(split, self._progress)
+        predictions = found.beliefs.argmax(dim=1)
         return predictions, int((predictions != split.labels).sum()) / len(split)
-
-    @torch.inference_mode()
-    def _evaluate(self, split: Images) -> tuple[Float[Tensor, ""], Int[Tensor, " images"]]:
-        self._network.eval()
-        progress = min(1.0, (self.epoch + 1) / self.num_epochs)
-        total = torch.zeros((), device=self.device)
-        predictions: list[Tensor] = []
-        for start in range(0, len(split), EVALUATION_BATCH_SIZE):
-            taken = split.take(slice(start, start + EVALUATION_BATCH_SIZE))
-            batch = Images(self.config.augmentation.plain(taken.images), taken.labels)
-            loss, lengths = self._judge(batch, evaluation_chance(self.seed), progress)
-            total += len(batch) * loss
-            predictions.append(lengths.argmax(dim=1))
-        return total / len(split), torch.cat(predictions)
-
-    def _tensors(self) -> dict[str, Tensor]:
-        tensors = {f"weights/{name}": value for name, value in self._network.state_dict().items()}
-        for index, state in self._optimiser.state_dict()["state"].items():
-            tensors |= {f"optimiser/{index}/{name}": value for name, value in state.items()}
-        return tensors | {
-            f"chance/{name}": generator.get_state() for name, generator in self._chance.items()
-        }
-
-    def _layout(self, *, with_optimiser: bool) -> dict[str, TensorSpec]:
-        layout = tensor_file.layout_of(self._tensors())
-        if with_optimiser:
-            for index, parameter in enumerate(self._network.parameters()):
-                shapes = self.config.optimiser.state_shapes(tuple(parameter.shape))
-                for name, shape in shapes.items():
-                    layout[f"optimiser/{index}/{name}"] = TensorSpec(torch.float32, shape)
-        return layout
-
-    def _set(self, path: Path, tensors: dict[str, Tensor]) -> None:
-        self._network.load_state_dict(_below("weights", tensors))
-        state: dict[int, dict[str, Tensor]] = {}
-        for name, value in _below("optimiser", tensors).items():
-            index, _, field = name.partition("/")
-            # A copy, as arithmetic on memory of another alignment may round differently.
-            state.setdefault(int(index), {})[field] = value.clone()
-        groups: Any = self._optimiser.state_dict()["param_groups"]
-        self._optimiser.load_state_dict({"state": state, "param_groups": groups})
-        for name, value in _below("chance", tensors).items():
-            try:
-                self._chance[name].set_state(value)
-            except RuntimeError as error:
-                raise ValueError(f"{path} is damaged: chance/{name} is no state.") from error
-
-
-def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    start = f"{prefix}/"
-    return {n.removeprefix(start): value for n, value in tensors.items() if n.startswith(start)}
-
-
-def _history(path: Path, seed: int) -> tuple[EpochMetrics, ...]:
-    facts = tensor_file.read_facts(path)
-    if facts.get("seed") != seed:
-        raise ValueError(f"{path} is of seed {facts.get('seed')!r}, not {seed}.")
-    try:
-        history = TypeAdapter(tuple[EpochMetrics, ...]).validate_python(facts.get("history"))
-    except ValidationError as error:
-        raise ValueError(f"{path} does not fit: its history is not one of epochs.") from error
-    if [metrics.epoch for metrics in history] != list(range(1, len(history) + 1)):
-        raise ValueError(f"{path} does not fit: its history has gaps.")
-    return history

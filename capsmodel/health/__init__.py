@@ -1,0 +1,21 @@
+"""The health of a training: numbers told after each epoch, and alarms in words.
+
+gradient_norm           mean over the steps of the Euclidean norm of the whole gradient
+gradient_norm_max       the largest of them
+class_loss              validation loss without what the model itself adds, such as the
+                        penalty of the reconstruction
+dead_capsules           share of the classes whose belief stays below 0.05 in all images
+saturated_capsules      share of the classes whose belief stays above 0.95 in all images
+low_beliefs             share of all beliefs in all images below 0.05
+high_beliefs            share of them above 0.95
+routing_entropy.LAYER   how evenly a child is shared out: 1 among all alike, 0 to one parent
+routing_distance.LAYER  how far from evenly: 0 among all alike, towards 1 to one of many
+loss_turns              share of the last epochs in which the training loss changed direction
+loss_swing              mean step of the training loss in them, as a share of its mean
+"""
+
+from capsmodel.health.alarms import warnings_of as warnings_of
+from capsmodel.health.figures import belief_figures as belief_figures
+from capsmodel.health.figures import gradient_figures as gradient_figures
+from capsmodel.health.figures import loss_figures as loss_figures
+from capsmodel.health.figures import routing_figures as routing_figures
