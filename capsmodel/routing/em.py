@@ -13,12 +13,13 @@ from capsmodel.parts import OneOf
 from capsmodel.routing.base import Couplings, Fan, Routed, Router, Routing
 from capsmodel.routing.em_competition import Competition, equal_assignment, share_out_children
 from capsmodel.routing.em_statistics import Question, Statistics, plain_statistics
+from capsmodel.routing.em_tiled import tiled_statistics
 from capsmodel.routing.inverse_temperature import (
     INVERSE_TEMPERATURES,
     InverseTemperature,
     RisingInverseTemperature,
 )
-from capsmodel.routing.votes import Votes
+from capsmodel.routing.votes import ProductVotes, Votes
 from capsmodel.search_range import Choices, Floats, Ints
 
 _SEEN_BY_PARENT = 100  # what the number of children of a parent is scaled to
@@ -161,6 +162,8 @@ class EMRouter(Router):
         of = self.settings
         momentum, floor = of.centre_momentum, of.variance_floor
         question = Question(assignment, previous, momentum, floor, with_distances)
+        if isinstance(votes, ProductVotes):
+            return tiled_statistics(votes, question)
         return plain_statistics(votes, question)
 
     def _logits(self, found: Statistics, iteration: int) -> Float[Tensor, "sites out_caps"]:

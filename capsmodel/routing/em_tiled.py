@@ -1,0 +1,232 @@
+"""The statistics of votes that are multiplied out a few sites at a time, and never held in full."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from capsmodel.routing.em_statistics import Question, Statistics, inverse_mass
+from capsmodel.routing.votes import ProductVotes
+
+# Large enough for matrix products to be fast, small enough for a processor's cache, where the
+# votes are read ten times; a GPU waits for less where its kernels are few.
+_TILE_BYTES = {"cpu": 2**22, "cuda": 2**28}
+
+
+def tiled_statistics(votes: ProductVotes, question: Question) -> Statistics:
+    """Return what `plain_statistics` does, up to rounding, in the memory of the votes' factors.
+
+    The gradient is written by hand: it multiplies the votes out again, a few sites at a time. It
+    has no second derivative.
+    """
+    found = _Tiled.apply(
+        (question.momentum, question.floor, question.with_distances),
+        votes.poses,
+        votes.matrices,
+        votes.offsets,
+        votes.activations,
+        question.assignment,
+        question.previous,
+    )
+    return Statistics(*cast(tuple[Tensor, Tensor, Tensor, Tensor | None], found))
+
+
+class _Tile(NamedTuple):
+    """Some sites.
+
+    Attributes:
+        sites: Which.
+        votes: Of all edges for them, [edges sites pose out_caps]; may be written over.
+        room: As large as the votes.
+        factors: The children's poses at these sites, as one matrix an edge.
+    """
+
+    sites: slice
+    votes: Tensor
+    room: Tensor
+    factors: Tensor
+
+
+class _Saved(NamedTuple):
+    """What the backward pass reads.
+
+    Where all types of parents have the same assignment, `mass` and `assignment` tell it once.
+    """
+
+    poses: Float[Tensor, "edges sites rows inner"]
+    matrices: Float[Tensor, "edges inner columns out_caps"]
+    offsets: Float[Tensor, "edges pose"] | None
+    activations: Float[Tensor, "edges sites"]
+    assignment: Float[Tensor, "edges sites some_caps"]
+    previous: Float[Tensor, "sites pose out_caps"] | None
+    mass: Float[Tensor, "sites some_caps"]
+    centre: Float[Tensor, "sites pose out_caps"]
+    variance: Float[Tensor, "sites pose out_caps"]
+
+
+class _Slopes(NamedTuple):
+    """The gradients of the statistics."""
+
+    mass: Float[Tensor, "sites out_caps"]
+    centre: Float[Tensor, "sites pose out_caps"]
+    variance: Float[Tensor, "sites pose out_caps"]
+    distances: Float[Tensor, "edges sites out_caps"] | None
+
+    def at(self, sites: slice) -> "_Slopes":
+        """Return those of some sites; the distances' have an axis more, for the pose."""
+        distances = None if self.distances is None else self.distances[:, sites].unsqueeze(2)
+        mass, centre, variance = (one[sites] for one in (self.mass, self.centre, self.variance))
+        return _Slopes(mass, centre, variance, distances)
+
+
+class _Tiled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, asked: tuple[float, float, bool], *inputs: Any) -> Any:
+        poses, matrices, offsets, activations, assignment, previous = inputs
+        momentum, floor, with_distances = asked
+        (edges, sites), out_caps = activations.shape, matrices.shape[3]
+        centre = poses.new_empty(sites, poses.shape[2] * matrices.shape[2], out_caps)
+        variance = torch.empty_like(centre)
+        distances = poses.new_empty(edges, sites, out_caps) if with_distances else None
+        mass = (assignment * activations.unsqueeze(-1)).sum(dim=0)
+        for at, votes, room, _ in _tiles(poses, matrices, offsets):
+            weights = assignment[:, at] * activations[:, at].unsqueeze(-1) * inverse_mass(mass[at])
+            weights = weights.unsqueeze(2)
+            torch.sum(torch.mul(weights, votes, out=room), dim=0, out=centre[at])
+            if momentum < 1:
+                centre[at] *= momentum
+            if previous is not None:
+                centre[at].add_(previous[at], alpha=1 - momentum)
+            squares = votes.sub_(centre[at]).square_()
+            torch.sum(torch.mul(weights, squares, out=room), dim=0, out=variance[at])
+            variance[at] += floor
+            if distances is not None:
+                relative = torch.mul(squares, variance[at].reciprocal(), out=room)
+                torch.sum(relative, dim=2, out=distances[:, at])
+        ctx.save_for_backward(*inputs, mass, centre, variance)
+        ctx.momentum = momentum
+        return mass.expand(-1, out_caps).contiguous(), centre, variance, distances
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        needed = ctx.needs_input_grad[1:]
+        backward = _Backward(_Saved(*ctx.saved_tensors), ctx.momentum, needed)
+        backward.run(_Slopes(*gradients))
+        return None, *backward.gradients
+
+
+class _Backward:
+    """The gradient of the statistics, as it adds up tile by tile.
+
+    Attributes:
+        gradients: Of poses, matrices, offsets, activations, assignment and previous centres; None
+            for those that need none.
+    """
+
+    def __init__(self, saved: _Saved, momentum: float, needed: tuple[bool, ...]) -> None:
+        self.saved = saved
+        self.momentum = momentum
+        self.gradients = [
+            torch.zeros_like(one, memory_format=torch.contiguous_format)
+            if need and one is not None
+            else None
+            for one, need in zip(saved[:6], needed, strict=True)
+        ]
+
+    def run(self, slopes: _Slopes) -> None:
+        """Go through all tiles."""
+        saved = self.saved
+        for tile in _tiles(saved.poses, saved.matrices, saved.offsets):
+            tile.votes.sub_(saved.centre[tile.sites])
+            at = self._through_distances(tile, slopes.at(tile.sites))
+            weights = self._through_weights(tile, at)
+            self._through_votes(tile, at, weights)
+
+    def _through_distances(self, tile: _Tile, at: _Slopes) -> _Slopes:
+        """Return the slopes of the new centre and of the variance, with what passes through them.
+
+        `tile.votes` are the votes' deviations from the centre, here and in what follows.
+        """
+        saved, sites, deviations, room = self.saved, tile.sites, tile.votes, tile.room
+        of_centre, of_variance = at.centre, at.variance
+        if at.distances is not None:
+            precision = saved.variance[sites].reciprocal()
+            pulls = torch.mul(deviations, at.distances, out=room)
+            of_centre = of_centre - 2 * precision * pulls.sum(dim=0)
+            of_variance = of_variance - precision.square() * pulls.mul_(deviations).sum(dim=0)
+        if self.momentum < 1:
+            # The variance is about a centre that is not the mean, and so depends on it.
+            of_centre = of_centre - 2 * of_variance * self._lag(sites)
+            if self.gradients[5] is not None:
+                self.gradients[5][sites] = (1 - self.momentum) * of_centre
+        return at._replace(centre=self.momentum * of_centre, variance=of_variance)
+
+    def _lag(self, sites: slice) -> Tensor:
+        """Return how far the weighted mean of the votes lies from the centre."""
+        saved = self.saved
+        mean = saved.centre[sites]
+        if saved.previous is not None:
+            mean = mean - (1 - self.momentum) * saved.previous[sites]
+        has_children = (inverse_mass(saved.mass[sites]) > 0).unsqueeze(1)
+        return torch.where(has_children, mean / self.momentum - saved.centre[sites], 0.0)
+
+    def _through_weights(self, tile: _Tile, at: _Slopes) -> Tensor:
+        """Add to the gradients of activations and assignment, and return the weights."""
+        saved, sites, deviations = self.saved, tile.sites, tile.votes
+        inverse = inverse_mass(saved.mass[sites])
+        activations = saved.activations[:, sites].unsqueeze(-1)
+        assignment = saved.assignment[:, sites]
+        weights = assignment * activations * inverse
+        # Deviations in the place of votes: what is alike at all children cancels in the next line.
+        slope = torch.addcmul(at.centre, deviations, at.variance, out=tile.room)
+        of_weights = slope.mul_(deviations).sum(dim=2)
+        of_shares = (of_weights - (weights * of_weights).sum(dim=0)) * inverse + at.mass
+        if self.gradients[3] is not None:
+            self.gradients[3][:, sites] = (of_shares * assignment).sum(dim=2)
+        if self.gradients[4] is not None:
+            of_assignment = of_shares * activations
+            self.gradients[4][:, sites] = of_assignment.sum_to_size(assignment.shape)
+        return weights.unsqueeze(2)
+
+    def _through_votes(self, tile: _Tile, at: _Slopes, weights: Tensor) -> None:
+        """Add to the gradients of what the votes are products of."""
+        slope = torch.mul(weights, 2 * at.variance, out=tile.room)
+        if at.distances is not None:
+            precision = self.saved.variance[tile.sites].reciprocal()
+            slope.addcmul_(at.distances, precision, value=2)
+        slope.mul_(tile.votes).addcmul_(weights, at.centre)
+        edges, sites, rows, inner = self.saved.poses[:, tile.sites].shape
+        of_products = slope.view(edges, sites * rows, -1)
+        of_poses, of_matrices, of_offsets = self.gradients[:3]
+        if of_poses is not None:
+            matrices = self.saved.matrices.reshape(edges, inner, -1)
+            found = torch.bmm(of_products, matrices.transpose(1, 2))
+            of_poses[:, tile.sites] = found.view(edges, sites, rows, inner)
+        if of_matrices is not None:
+            sums = of_matrices.view(edges, inner, -1)
+            sums.baddbmm_(tile.factors.transpose(1, 2), of_products)
+        if of_offsets is not None:
+            of_offsets += slope.sum(dim=(1, 3))
+
+
+def _tiles(poses: Tensor, matrices: Tensor, offsets: Tensor | None) -> Iterator[_Tile]:
+    """Yield the sites a few at a time, all in the same memory."""
+    edges, sites, rows, inner = poses.shape
+    columns, out_caps = matrices.shape[2:]
+    pose = rows * columns
+    per_site = edges * pose * out_caps
+    most = _TILE_BYTES.get(poses.device.type, _TILE_BYTES["cpu"])
+    step = min(sites, max(1, most // (per_site * poses.element_size())))
+    memory = poses.new_empty(2, step * per_site)
+    flat = matrices.reshape(edges, inner, columns * out_caps)
+    for start in range(0, sites, step):
+        num = min(step, sites - start)
+        at = slice(start, start + num)
+        factors = poses[:, at].reshape(edges, num * rows, inner)
+        votes, room = (one[: num * per_site].view(edges, num, pose, out_caps) for one in memory)
+        torch.bmm(factors, flat, out=votes.view(edges, num * rows, columns * out_caps))
+        if offsets is not None:
+            votes += offsets[:, None, :, None]
+        yield _Tile(at, votes, room, factors)
