@@ -8,5 +8,8 @@ from capsmodel.data.base import SplitIndices as SplitIndices
 from capsmodel.data.digits import Digits as Digits
 from capsmodel.data.fashion_mnist import FashionMnist as FashionMnist
 from capsmodel.data.mnist import Mnist as Mnist
+from capsmodel.data.smallnorb import SmallNorb as SmallNorb
+from capsmodel.data.viewed_objects import ViewedObjects as ViewedObjects
+from capsmodel.data.viewed_objects import Views as Views
 
-DATA_SETS = (Digits, Mnist, FashionMnist)
+DATA_SETS = (Digits, Mnist, FashionMnist, SmallNorb)

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,14 +14,17 @@ class Archive(NamedTuple):
     """A file as its publisher gives it.
 
     Attributes:
-        name: Its name, the same on every mirror.
+        name: Its name, the same on every mirror; that of a compressed file ends in ".gz".
         md5: Checksum of its bytes.
-        num_bytes: Its size.
+        num_bytes: Its size, None where the publisher does not tell.
+        unpacked_md5: Checksum of what is in it, where that may lie there in its place, under the
+            name without ".gz".
     """
 
     name: str
     md5: str
-    num_bytes: int
+    num_bytes: int | None = None
+    unpacked_md5: str | None = None
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,39 @@ class Archives:
         Raises:
             ValueError: If a file is there and cannot be read.
         """
-        return [file for file in self.files if not _is_whole(self.folder / file.name, file)]
+        return [file for file in self.files if not self._found(file).is_whole]
+
+    def damaged(self) -> list[Path]:
+        """Return the files that are there and not whole.
+
+        Raises:
+            ValueError: If a file is there and cannot be read.
+        """
+        found = [self._found(file) for file in self.files]
+        return [one.path for one in found if one.path is not None and not one.is_whole]
+
+    def path(self, name: str) -> Path:
+        """Return where a file lies that is not lacking, packed or unpacked.
+
+        Args:
+            name: Its name as its publisher gives it.
+        """
+        file = next(file for file in self.files if file.name == name)
+        path = self._found(file).path
+        assert path is not None
+        return path
+
+    def _found(self, file: Archive) -> "_Found":
+        packed = self.folder / file.name
+        if file.unpacked_md5 is not None and (md5 := _md5(packed.with_suffix(""))) is not None:
+            return _Found(packed.with_suffix(""), md5 == file.unpacked_md5)
+        md5 = _md5(packed)
+        return _Found(None if md5 is None else packed, md5 == file.md5)
+
+
+class _Found(NamedTuple):
+    path: Path | None
+    is_whole: bool
 
 
 def data_root() -> Path:
@@ -72,14 +108,22 @@ def data_root() -> Path:
         ) from None
 
 
-def _is_whole(path: Path, archive: Archive) -> bool:
+def _md5(path: Path) -> str | None:
+    """Return the checksum of a file, None where there is none."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "md5").hexdigest() == archive.md5
+        facts = path.stat()
+        return _md5_as_of(path, facts.st_size, facts.st_mtime_ns)
     except FileNotFoundError:
-        return False
+        return None
     except OSError as error:
         raise ValueError(
             f"{path} cannot be read ({error.strerror}): make it readable, or let {ROOT_VARIABLE} "
             f"name another folder."
         ) from None
+
+
+@cache
+def _md5_as_of(path: Path, size: int, changed: int) -> str:
+    """Read a file once a process, as long as it does not change: some take a second."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()

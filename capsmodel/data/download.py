@@ -1,50 +1,55 @@
 """Downloads that end whole or not at all, whoever else downloads the same."""
 
-import hashlib
-import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from http.client import HTTPException
+from functools import partial
 from pathlib import Path
-from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
 
 from filelock import FileLock, Timeout
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TransferSpeedColumn,
+)
 
 from capsmodel.data.archive import ROOT_VARIABLE, Archive, Archives
-
-TIMEOUT_SECONDS = 20.0
-_CHUNK_BYTES = 1 << 16
-
-Advance = Callable[[int], None]
+from capsmodel.data.transfer import Advance, receive
 
 
 def ensure(archives: Archives, mirrors: Callable[[], Sequence[str]]) -> None:
-    """Download what the folder lacks; where it lacks nothing, nothing is written.
+    """Download what is missing; where nothing is, nothing is written.
 
-    A file that is not whole is set aside under another name. Other processes wait until the
-    files are there.
+    A damaged file is never replaced unasked: it is set aside under another name, and refused. It
+    then is missing, so asking again downloads it. What came of a broken download is kept, and
+    asking again goes on from there. Other processes wait until the files are there.
 
     Args:
         archives: What has to be there.
         mirrors: Addresses that a file's name is appended to, the first to be tried first; asked
-            only where something is lacking.
+            only where something is missing.
 
     Raises:
-        ValueError: If a file is lacking and no mirror gives it, or the folder cannot be written.
+        ValueError: If a file is damaged, or missing and no mirror gives it, or the folder cannot
+            be written.
     """
     if not archives.lacking():
         return
     console = Console(stderr=True, soft_wrap=True, highlight=False, emoji=False, markup=False)
+    damaged = archives.damaged()
     try:
         with _alone(archives, console):
-            if lacking := archives.lacking():  # another process may have downloaded meanwhile
-                _Download(archives, mirrors(), console).run(lacking)
+            _refuse_damaged(archives, damaged)
+            if missing := archives.lacking():  # another process may have downloaded meanwhile
+                _Download(archives, mirrors(), console).run(missing)
     except OSError as error:
+        names = ", ".join(path.name for path in damaged)
+        what = f"damaged ({names} with a wrong checksum)" if damaged else "not complete"
         raise ValueError(
-            f"{archives.title} is not complete in {archives.folder}, which cannot be written "
+            f"{archives.title} is {what} in {archives.folder}, which cannot be written "
             f"({error.strerror or error}): {_advice(archives)}."
         ) from None
 
@@ -65,6 +70,36 @@ def _alone(archives: Archives, console: Console) -> Generator[None]:
         lock.release()
 
 
+def _refuse_damaged(archives: Archives, seen: Sequence[Path]) -> None:
+    """Set aside what is damaged.
+
+    Args:
+        archives: All files.
+        seen: Those that were found to be damaged before other processes were waited for.
+
+    Raises:
+        ValueError: If there is any, also if another process has set it aside just before.
+    """
+    damaged = [*archives.damaged(), *(path for path in seen if not path.exists())]
+    if damaged:
+        names = ", ".join(f"{path.name} (set aside as {_set_aside(path).name})" for path in damaged)
+        raise ValueError(
+            f"{archives.title} is damaged in {archives.folder}, with a wrong checksum of {names}: "
+            f"run the same command again to download anew what is damaged, or put whole files "
+            f"there by hand."
+        )
+
+
+def _set_aside(path: Path) -> Path:
+    """Return the new name of a file, whatever was set aside before being kept."""
+    number, newest = 1, path.with_name(f"{path.name}.damaged")
+    aside = newest
+    while aside.exists():
+        number, newest = number + 1, aside
+        aside = path.with_name(f"{path.name}.damaged-{number}")
+    return path.rename(aside) if path.exists() else newest
+
+
 class _Download:
     """The files that one process fetches, under the lock, and what it tells of them."""
 
@@ -73,14 +108,11 @@ class _Download:
         self._folder = archives.folder
         self._mirrors = mirrors
         self._console = console
-        self._set_asides: dict[str, str] = {}
 
-    def run(self, lacking: Sequence[Archive]) -> None:
-        for archive in lacking:
-            self._set_aside(self._folder / archive.name)
+    def run(self, missing: Sequence[Archive]) -> None:
         self._console.print(
-            f"Downloading {self._archives.title}: {len(lacking)} of "
-            f"{len(self._archives.files)} files, {_megabytes(lacking)}, to {self._folder}."
+            f"Downloading {self._archives.title}: {len(missing)} of "
+            f"{len(self._archives.files)} files{_size(missing)}, to {self._folder}."
         )
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
         with Progress(
@@ -89,64 +121,34 @@ class _Download:
             console=self._console,
             disable=not self._console.is_terminal,
         ) as progress:
-            for archive in lacking:
+            for archive in missing:
                 task = progress.add_task(archive.name, total=archive.num_bytes)
-                self._fetch(archive, lambda done, task=task: progress.update(task, completed=done))
+                advance = partial(_show, progress, task)
+                num_bytes = self._fetch(archive, advance)
                 if progress.disable:
-                    self._console.print(f"Downloaded {archive.name}, {_megabytes([archive])}.")
+                    self._console.print(f"Downloaded {archive.name}, {_megabytes(num_bytes)}.")
 
-    def _set_aside(self, path: Path) -> None:
-        if not path.exists():
-            return
-        number, aside = 1, path.with_name(f"{path.name}.damaged")
-        while aside.exists():
-            number += 1
-            aside = path.with_name(f"{path.name}.damaged-{number}")
-        path.rename(aside)
-        self._set_asides[path.name] = aside.name
-        self._console.print(f"{path} has a wrong checksum: it is now {aside.name}.")
-
-    def _fetch(self, archive: Archive, advance: Advance) -> None:
+    def _fetch(self, archive: Archive, advance: Advance) -> int:
+        """Return the size of the file once it is there."""
         unfinished = self._folder / f"{archive.name}.unfinished"
         failures: list[str] = []
-        try:
-            for mirror in self._mirrors:
-                address = mirror + archive.name
-                if not (wrong := _receive(address, unfinished, archive, advance)):
-                    unfinished.replace(self._folder / archive.name)
-                    return
-                failures.append(f"{address}: {wrong}")
-        finally:
-            unfinished.unlink(missing_ok=True)
-        aside = self._set_asides.get(archive.name)
-        before = f" (what was there is damaged, and now {aside})" if aside else ""
+        for mirror in self._mirrors:
+            address = mirror + archive.name
+            if not (wrong := receive(address, unfinished, archive, advance)):
+                return unfinished.replace(self._folder / archive.name).stat().st_size
+            failures.append(f"{address}: {wrong}")
+        remedy = "connect to the network"
+        if unfinished.exists():
+            kept = _megabytes(unfinished.stat().st_size)
+            remedy = f"run the same command again, which goes on after the {kept} that came"
         raise ValueError(
-            f"{archive.name} of {self._archives.title}{before} could not be downloaded "
-            f"({'; '.join(failures)}): connect to the network, or {_advice(self._archives)}."
+            f"{archive.name} of {self._archives.title} could not be downloaded "
+            f"({'; '.join(failures)}): {remedy}, or {_advice(self._archives)}."
         )
 
 
-def _receive(address: str, path: Path, archive: Archive, advance: Advance) -> str:
-    """Write what an address gives. Returns what is wrong with it, empty if nothing is."""
-    digest, num_bytes = hashlib.md5(usedforsecurity=False), 0
-    request = Request(address, headers={"User-Agent": "capsweep"})
-    try:
-        with urlopen(request, timeout=TIMEOUT_SECONDS) as response, path.open("wb") as file:
-            while num_bytes <= archive.num_bytes and (chunk := response.read(_CHUNK_BYTES)):
-                file.write(chunk)
-                digest.update(chunk)
-                num_bytes += len(chunk)
-                advance(num_bytes)
-            file.flush()
-            os.fsync(file.fileno())
-    except HTTPError as error:
-        return f"it answers {error.code} {error.reason}"
-    except (OSError, HTTPException) as error:
-        return str(error.reason if isinstance(error, URLError) else error)
-    if num_bytes != archive.num_bytes:
-        more = "more" if num_bytes > archive.num_bytes else "less"
-        return f"it gave {more} than the {archive.num_bytes} bytes expected"
-    return "" if digest.hexdigest() == archive.md5 else "it gave a file with another checksum"
+def _show(progress: Progress, task: TaskID, num_bytes: int, total: int | None) -> None:
+    progress.update(task, completed=num_bytes, total=total)
 
 
 def _advice(archives: Archives) -> str:
@@ -157,5 +159,10 @@ def _advice(archives: Archives) -> str:
     )
 
 
-def _megabytes(archives: Sequence[Archive]) -> str:
-    return f"{sum(archive.num_bytes for archive in archives) / 1e6:.1f} MB"
+def _size(archives: Sequence[Archive]) -> str:
+    sizes = [archive.num_bytes for archive in archives if archive.num_bytes is not None]
+    return f", {_megabytes(sum(sizes))}" if len(sizes) == len(archives) else ""
+
+
+def _megabytes(num_bytes: int) -> str:
+    return f"{num_bytes / 1e6:.1f} MB"

@@ -69,6 +69,15 @@ class ViewedObjects(DataSet, ABC):
     num_classes: ClassVar[int] = 5
     views: Literal["all", "azimuth", "elevation"] = "all"
 
+    def prepare(self) -> None:
+        """Make sure that what there is to be seen is known, and that no class is left empty.
+
+        Raises:
+            ValueError: If the raw data are neither there nor to be had, or the fraction is too
+                small.
+        """
+        self.rows()
+
     @abstractmethod
     def catalogue(self, objects: Objects) -> Views:
         """Return what there is to be seen of the objects, in the data set's own order.

@@ -3,7 +3,7 @@
 import gzip
 import hashlib
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -95,20 +95,39 @@ def give_more(request: BaseHTTPRequestHandler, content: bytes) -> None:
     give_whole(request, content + bytes(1 << 20))
 
 
+def give_part(request: BaseHTTPRequestHandler, content: bytes) -> None:
+    """Give what was asked for: everything, or from some byte on."""
+    wanted = request.headers["Range"]
+    if wanted is None:
+        give_whole(request, content)
+        return
+    start = int(wanted.removeprefix("bytes=").removesuffix("-"))
+    if start >= len(content):
+        request.send_error(416)
+        return
+    request.send_response(206)
+    request.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+    request.send_header("Content-Length", str(len(content) - start))
+    request.end_headers()
+    request.wfile.write(content[start:])
+
+
 def refuse(request: BaseHTTPRequestHandler, content: bytes) -> None:
     request.send_error(404)
 
 
 @contextmanager
-def mirror(answer: Answer = give_whole) -> Generator[tuple[str, list[str]]]:
-    """Serve the files on loopback. Yields the address and the names asked for, in order."""
+def mirror(
+    answer: Answer = give_whole, files: Mapping[str, bytes] = CONTENTS
+) -> Generator[tuple[str, list[str]]]:
+    """Serve files on loopback. Yields the address and the names asked for, in order."""
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             name = self.path.removeprefix("/")
             asked.append(name)
-            answer(self, CONTENTS[name])
+            answer(self, files[name])
 
         def log_message(self, *args: object) -> None:
             pass

@@ -1,5 +1,8 @@
 """The files of a data set: found, downloaded, or asked for in one sentence."""
 
+import gzip
+import hashlib
+import re
 import socket
 import subprocess
 import sys
@@ -10,8 +13,9 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
-from capsmodel.data.archive import data_root
+from capsmodel.data.archive import Archive, Archives, data_root
 from capsmodel.data.download import ensure
 from tests.capsmodel.idx_files import (
     ARCHIVES,
@@ -21,6 +25,7 @@ from tests.capsmodel.idx_files import (
     give_half,
     give_more,
     give_other,
+    give_part,
     give_whole,
     mirror,
     refuse,
@@ -117,7 +122,6 @@ def test_a_download_says_what_how_much_and_where_to(
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (give_half, "it gave less than the .* bytes expected"),
         (give_more, "it gave more than the .* bytes expected"),
         (give_other, "it gave a file with another checksum"),
         (refuse, "it answers 404 Not Found"),
@@ -129,6 +133,88 @@ def test_a_bad_download_leaves_nothing_and_is_told(
     with mirror(answer) as (address, _), pytest.raises(ValueError, match=reason):
         ensure(ARCHIVES, lambda: [address])
     assert files_in(folder) == {}
+
+
+def test_what_came_of_a_broken_download_is_kept_and_told(folder: Path) -> None:
+    with mirror(give_half) as (address, _):
+        message = refusal(address)
+    half = CONTENTS[FIRST][: len(CONTENTS[FIRST]) // 2]
+    assert files_in(folder) == {f"{FIRST}.unfinished": half}
+    assert re.search(r"it gave less than the \d+ bytes expected", message)
+    assert "): run the same command again, which goes on after the 0.1 MB that came, or put " in (
+        message
+    )
+
+
+def leave_unfinished(folder: Path, content: bytes) -> None:
+    write_files(folder, NAMES[1:])
+    (folder / f"{FIRST}.unfinished").write_bytes(content)
+
+
+def ranges_asked(folder: Path, answer: Answer, archives: Archives = ARCHIVES) -> list[str | None]:
+    """Download what lacks, and return the ranges that were asked for."""
+    ranges: list[str | None] = []
+
+    def noting(request: BaseHTTPRequestHandler, content: bytes) -> None:
+        ranges.append(request.headers["Range"])
+        answer(request, content)
+
+    with mirror(noting) as (address, _):
+        ensure(archives, lambda: [address])
+    assert files_in(folder) == CONTENTS
+    return ranges
+
+
+SIZES_UNKNOWN = Archives("MNIST", tuple(file._replace(num_bytes=None) for file in ARCHIVES.files))
+WITH_AND_WITHOUT_SIZES = pytest.mark.parametrize(
+    "archives", [ARCHIVES, SIZES_UNKNOWN], ids=["sizes known", "sizes unknown"]
+)
+
+
+@WITH_AND_WITHOUT_SIZES
+def test_a_broken_download_goes_on_where_it_was_broken(folder: Path, archives: Archives) -> None:
+    leave_unfinished(folder, CONTENTS[FIRST][:1000])
+    assert ranges_asked(folder, give_part, archives) == ["bytes=1000-"]
+
+
+def test_a_server_that_gives_no_parts_gives_all(folder: Path) -> None:
+    leave_unfinished(folder, CONTENTS[FIRST][:1000])
+    assert ranges_asked(folder, give_whole) == ["bytes=1000-"]
+
+
+@WITH_AND_WITHOUT_SIZES
+@pytest.mark.parametrize("kept", [b"other" * 200, CONTENTS[FIRST] + b"more", b"x" * 500_000])
+def test_a_beginning_that_is_not_the_files_is_given_up(
+    folder: Path, archives: Archives, kept: bytes
+) -> None:
+    leave_unfinished(folder, kept)
+    assert ranges_asked(folder, give_part, archives) == [f"bytes={len(kept)}-", None]
+
+
+def test_a_download_that_had_only_to_be_named_is_not_repeated(folder: Path) -> None:
+    leave_unfinished(folder, CONTENTS[FIRST])
+    assert ranges_asked(folder, give_part) == [f"bytes={len(CONTENTS[FIRST])}-"]
+
+
+def test_the_next_mirror_goes_on_where_one_broke_off(folder: Path) -> None:
+    write_files(folder, NAMES[1:])
+    with mirror(give_half) as (bad, _), mirror(give_part) as (good, asked):
+        ensure(ARCHIVES, lambda: [bad, good])
+    assert files_in(folder) == CONTENTS
+    assert asked == [FIRST]
+
+
+def test_files_of_unknown_size_are_downloaded_and_what_is_cut_off_is_found(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with mirror(give_half) as (bad, _), mirror(give_part) as (good, _):
+        with pytest.raises(ValueError, match=r"it gave less than the \d+ bytes expected"):
+            ensure(SIZES_UNKNOWN, lambda: [bad])
+        ensure(SIZES_UNKNOWN, lambda: [good])
+    assert files_in(folder) == CONTENTS
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == f"Downloading MNIST: 4 of 4 files, to {folder}."
+    assert told[2] == f"Downloaded {FIRST}, 0.2 MB."
 
 
 @pytest.mark.parametrize("answer", [give_half, give_more, give_other, refuse])
@@ -148,34 +234,118 @@ def test_without_a_network_one_sentence_says_what_to_do(folder: Path, nobody: st
     assert "\n" not in message
 
 
-def test_a_damaged_file_is_set_aside_and_downloaded_anew(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_file_is_named_set_aside_and_not_replaced(folder: Path) -> None:
     write_files(folder)
     (folder / FIRST).write_bytes(CONTENTS[FIRST][:1000])
     with mirror() as (address, asked):
+        message = refusal(address)
+    assert asked == []
+    whole = {name: CONTENTS[name] for name in NAMES[1:]}
+    assert files_in(folder) == whole | {f"{FIRST}.damaged": CONTENTS[FIRST][:1000]}
+    assert message == (
+        f"MNIST is damaged in {folder}, with a wrong checksum of {FIRST} (set aside as "
+        f"{FIRST}.damaged): run the same command again to download anew what is damaged, or put "
+        f"whole files there by hand."
+    )
+
+
+def test_a_damaged_file_is_downloaded_anew_when_asked_again(folder: Path) -> None:
+    write_files(folder)
+    (folder / FIRST).write_bytes(b"torn")
+    with mirror() as (address, asked):
+        refusal(address)
         ensure(ARCHIVES, lambda: [address])
     assert asked == [FIRST]
-    assert files_in(folder) == CONTENTS | {f"{FIRST}.damaged": CONTENTS[FIRST][:1000]}
-    assert f"{folder / FIRST} has a wrong checksum" in capsys.readouterr().err
+    assert files_in(folder) == CONTENTS | {f"{FIRST}.damaged": b"torn"}
 
 
-def test_a_file_that_was_set_aside_before_is_kept(folder: Path) -> None:
+def test_damaged_files_are_named_together_and_nothing_is_downloaded_beside_them(
+    folder: Path,
+) -> None:
+    write_files(folder, NAMES[:3])
+    for name in NAMES[:2]:
+        (folder / name).write_bytes(b"torn")
+    with mirror() as (address, asked):
+        message = refusal(address)
+    assert asked == []
+    assert f"{FIRST} (set aside as {FIRST}.damaged), {NAMES[1]} (set aside as " in message
+
+
+def test_a_file_that_was_set_aside_before_is_kept(folder: Path, nobody: str) -> None:
     write_files(folder)
     (folder / f"{FIRST}.damaged").write_bytes(b"first")
     (folder / FIRST).write_bytes(b"second")
-    with mirror() as (address, _):
-        ensure(ARCHIVES, lambda: [address])
+    assert f"(set aside as {FIRST}.damaged-2)" in refusal(nobody)
     aside = {f"{FIRST}.damaged": b"first", f"{FIRST}.damaged-2": b"second"}
-    assert files_in(folder) == CONTENTS | aside
+    assert {n: c for n, c in files_in(folder).items() if "damaged" in n} == aside
 
 
-def test_without_a_network_a_damaged_file_is_named_and_kept(folder: Path, nobody: str) -> None:
+def test_a_file_that_another_process_sets_aside_meanwhile_is_refused_too(
+    folder: Path, capfd: pytest.CaptureFixture[str], nobody: str
+) -> None:
     write_files(folder)
     (folder / FIRST).write_bytes(b"torn")
-    message = refusal(nobody)
-    assert f"{FIRST} of MNIST (what was there is damaged, and now {FIRST}.damaged)" in message
-    assert (folder / f"{FIRST}.damaged").read_bytes() == b"torn"
+    lock = FileLock(folder / "download.lock")
+    with ThreadPoolExecutor() as pool:
+        with lock:
+            waiting = pool.submit(refusal, nobody)
+            wait_for(capfd, WAITING)
+            (folder / FIRST).rename(folder / f"{FIRST}.damaged")
+        assert f"{FIRST} (set aside as {FIRST}.damaged)" in waiting.result(60)
+
+
+def test_a_damaged_file_in_a_folder_that_cannot_be_written_is_named(
+    folder: Path, nobody: str
+) -> None:
+    write_files(folder)
+    (folder / FIRST).write_bytes(b"torn")
+    (folder / "download.lock").mkdir()
+    assert refusal(nobody).startswith(
+        f"MNIST is damaged ({FIRST} with a wrong checksum) in {folder}, which cannot be written "
+    )
+
+
+PACKED = gzip.compress(b"values", mtime=0)
+MAY_BE_UNPACKED = Archives(
+    "MNIST",
+    (
+        Archive(
+            "values.mat.gz",
+            hashlib.md5(PACKED).hexdigest(),
+            unpacked_md5=hashlib.md5(b"values").hexdigest(),
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "files", [{"values.mat": b"values"}, {"values.mat": b"values", "values.mat.gz": b"torn"}]
+)
+def test_an_unpacked_file_is_as_good_as_a_packed_one(folder: Path, files: dict[str, bytes]) -> None:
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    ensure(MAY_BE_UNPACKED, lambda: pytest.fail("asked for mirrors"))
+    assert MAY_BE_UNPACKED.path("values.mat.gz") == folder / "values.mat"
+
+
+def test_a_damaged_unpacked_file_is_set_aside_and_the_packed_one_taken(
+    folder: Path, nobody: str
+) -> None:
+    folder.mkdir(parents=True)
+    (folder / "values.mat").write_bytes(b"torn")
+    (folder / "values.mat.gz").write_bytes(PACKED)
+    with pytest.raises(ValueError, match=r"values\.mat \(set aside as values\.mat\.damaged\)"):
+        ensure(MAY_BE_UNPACKED, lambda: [nobody])
+    ensure(MAY_BE_UNPACKED, lambda: pytest.fail("asked for mirrors"))
+    assert MAY_BE_UNPACKED.path("values.mat.gz") == folder / "values.mat.gz"
+
+
+def test_a_file_that_changes_is_looked_at_again(folder: Path, nobody: str) -> None:
+    write_files(folder)
+    assert ARCHIVES.lacking() == []
+    (folder / FIRST).write_bytes(b"torn")
+    assert [file.name for file in ARCHIVES.lacking()] == [FIRST]
 
 
 def test_a_folder_that_cannot_be_written_is_told(folder: Path, nobody: str) -> None:

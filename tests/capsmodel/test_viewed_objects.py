@@ -114,8 +114,8 @@ def test_a_fraction_takes_its_share_of_each_class_and_of_the_extra_test_too(view
 def test_a_fraction_that_leaves_an_extra_test_without_a_class_is_refused() -> None:
     with pytest.raises(
         ValueError,
-        match=r"^A fraction of 0\.1 leaves no image of class 1 in the 'familiar' test split of toys, "
-        r"which has 3 of it: choose at least 0\.33\.$",
+        match=r"^A fraction of 0\.1 leaves no image of class 1 in the 'familiar' test split of "
+        r"toys, which has 3 of it: choose at least 0\.33\.$",
     ):
         Toys(fraction=0.1).split([0, 1] * 100, [0, 1] * 100, {"familiar": [0] * 9 + [1] * 3})
 

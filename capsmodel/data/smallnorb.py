@@ -1,0 +1,114 @@
+"""Toys photographed from known viewpoints."""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+from jaxtyping import UInt8
+
+from capsmodel.data.archive import Archive, Archives
+from capsmodel.data.download import ensure
+from capsmodel.data.norb import read_blocks, read_matrix
+from capsmodel.data.viewed_objects import Objects, ViewedObjects, Views
+
+_TRAIN = "smallnorb-5x46789x9x18x6x2x96x96-training"
+_TEST = "smallnorb-5x01235x9x18x6x2x96x96-testing"
+_SIDE = 96
+
+
+class SmallNorb(ViewedObjects):
+    """48,600 pairs of grey photographs of 50 toys, 48 by 48 pixels: 25 toys for the test.
+
+    The six files may also lie there unpacked. Unpacking takes some seconds, once a process.
+
+    Source: LeCun, Huang and Bottou 2004, Learning methods for generic object recognition with
+    invariance to pose and lighting; the file format is that of the set's own page.
+    Difference: the photographs have 96 by 96 pixels; each 2 by 2 of them become their mean,
+    rounded, the half upwards. The published capsule programs resize them bilinearly, which takes
+    every second pixel.
+    """
+
+    kind: Literal["smallnorb"] = "smallnorb"
+    archives: ClassVar[Archives] = Archives(
+        "smallNORB",
+        (
+            Archive(
+                f"{_TRAIN}-dat.mat.gz",
+                "66054832f9accfe74a0f4c36a75bc0a2",
+                unpacked_md5="8138a0902307b32dfa0025a36dfa45ec",
+            ),
+            Archive(
+                f"{_TRAIN}-cat.mat.gz",
+                "23c8b86101fbf0904a000b43d3ed2fd9",
+                unpacked_md5="fd5120d3f770ad57ebe620eb61a0b633",
+            ),
+            Archive(
+                f"{_TRAIN}-info.mat.gz",
+                "51dee1210a742582ff607dfd94e332e3",
+                unpacked_md5="19faee774120001fc7e17980d6960451",
+            ),
+            Archive(
+                f"{_TEST}-dat.mat.gz",
+                "e4ad715691ed5a3a5f138751a4ceb071",
+                unpacked_md5="e9920b7f7b2869a8f1a12e945b2c166c",
+            ),
+            Archive(
+                f"{_TEST}-cat.mat.gz",
+                "5aa791cd7e6016cf957ce9bdb93b8603",
+                unpacked_md5="fd5120d3f770ad57ebe620eb61a0b633",
+            ),
+            Archive(
+                f"{_TEST}-info.mat.gz",
+                "a9454f3864d7fd4bb3ea7fc3eb84924e",
+                unpacked_md5="7c5b871cc69dcadec1bf6a18141f5edc",
+            ),
+        ),
+    )
+    fingerprint: ClassVar[str] = archives.fingerprint
+
+    @classmethod
+    def mirrors(cls) -> Sequence[str]:
+        """Return the address of the set's own page."""
+        return ["https://cs.nyu.edu/~ylclab/data/norb-v1.0-small/"]
+
+    def catalogue(self, objects: Objects) -> Views:
+        """Return class and viewpoint of all pairs, in the order of the files.
+
+        Raises:
+            ValueError: If a file is damaged, or neither there nor to be had.
+        """
+        return _views(self._path(objects, "cat"), self._path(objects, "info"))
+
+    def pixels(self, objects: Objects, rows: Sequence[int]) -> UInt8[np.ndarray, "rows 2 48 48"]:
+        """Return those pairs, the left camera first.
+
+        Raises:
+            ValueError: If a file is damaged, or neither there nor to be had.
+        """
+        return _halved(self._path(objects, "dat"))[rows]
+
+    def _path(self, objects: Objects, what: str) -> Path:
+        ensure(self.archives, self.mirrors)
+        stem = _TRAIN if objects == "train" else _TEST
+        return self.archives.path(f"{stem}-{what}.mat.gz")
+
+
+@cache
+def _views(classes: Path, info: Path) -> Views:
+    return Views(read_matrix(classes, np.int32, [None]), read_matrix(info, np.int32, [None, 4]))
+
+
+@cache
+def _halved(path: Path) -> UInt8[np.ndarray, "rows 2 48 48"]:
+    """Return all photographs of a file, each 2 by 2 pixels their mean."""
+    shape = (None, 2, _SIDE, _SIDE)
+    return np.concatenate([_mean_of_four(block) for block in read_blocks(path, np.uint8, shape)])
+
+
+def _mean_of_four(
+    images: UInt8[np.ndarray, "rows 2 96 96"],
+) -> UInt8[np.ndarray, "rows 2 48 48"]:
+    rows = images[:, :, 0::2].astype(np.uint16) + images[:, :, 1::2]
+    return ((rows[..., 0::2] + rows[..., 1::2] + 2) >> 2).astype(np.uint8)
