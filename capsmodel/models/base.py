@@ -1,9 +1,9 @@
 """What every model promises."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -12,7 +12,10 @@ from torch import Tensor, nn
 from capsmodel.chance import stream
 from capsmodel.initialised import InitialisedModule
 from capsmodel.parts import Part
+from capsmodel.recomputation import recomputed
 from capsmodel.routing import Couplings, Routed
+
+T = TypeVar("T")
 
 
 class Outputs(NamedTuple):
@@ -40,7 +43,14 @@ def couplings_of(layers: Mapping[str, Routed]) -> dict[str, Couplings]:
 
 
 class Network(nn.Module, ABC):
-    """A model as a module: its children are `InitialisedModule`s that hold all parameters."""
+    """A model as a module: its children are `InitialisedModule`s that hold all parameters.
+
+    Attributes:
+        checkpointing: Whether what is `recomputable` is computed anew in the backward pass, to
+            spare memory. It changes no number.
+    """
+
+    checkpointing: bool = False
 
     @abstractmethod
     def forward(
@@ -63,6 +73,14 @@ class Network(nn.Module, ABC):
         self, outputs: Outputs, images: Float[Tensor, "batch channels height width"]
     ) -> Float[Tensor, ""]:
         """Return what the model itself adds to the loss, mean over the images."""
+
+    def recomputable(
+        self, function: Callable[..., T], *inputs: Any, generator: torch.Generator
+    ) -> T:
+        """Return what a function does of inputs and generator; see `recomputed` for its duties."""
+        if self.checkpointing:
+            return recomputed(function, *inputs, generator=generator)
+        return function(*inputs, generator)
 
     def initialise(self, seed: int) -> None:
         """Set every parameter in place; storage must be on the CPU.
