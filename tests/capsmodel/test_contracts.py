@@ -1,9 +1,11 @@
 """Every member of every family keeps its family's contract."""
 
+import os
+
 import pytest
 
-from capsmodel.augmentation import AUGMENTATIONS
-from capsmodel.data import DATA_SETS
+from capsmodel.augmentation import AUGMENTATIONS, Augmentation, Patches
+from capsmodel.data import DATA_SETS, DataSet, FashionMnist, Mnist, SmallNorb
 from capsmodel.losses import LOSSES, MARGIN_SCHEDULES, SPREAD_SCHEDULES, Loss
 from capsmodel.models import MODELS
 from capsmodel.optimisers import LEARNING_RATE_SCHEDULES, OPTIMISERS
@@ -11,7 +13,12 @@ from capsmodel.parts import Part, kind_of
 from capsmodel.reconstruction import RECONSTRUCTIONS
 from capsmodel.routing import ROUTINGS, DynamicRouting, VectorRouting
 from capsmodel.stopping import STOPPINGS
-from capsmodel.testing import LossContract, VectorRoutingContract
+from capsmodel.testing import (
+    AugmentationContract,
+    DataSetContract,
+    LossContract,
+    VectorRoutingContract,
+)
 from capsmodel.testing.part_contract import PartContract
 
 FAMILIES: tuple[tuple[type[Part], ...], ...] = (
@@ -29,8 +36,13 @@ FAMILIES: tuple[tuple[type[Part], ...], ...] = (
 )
 VECTOR_ROUTINGS = [part for part in ROUTINGS if issubclass(part, VectorRouting)]
 OTHER_PARTS = [
-    part for family in FAMILIES for part in family if part not in (*LOSSES, *VECTOR_ROUTINGS)
+    part
+    for family in FAMILIES
+    for part in family
+    if part not in (*AUGMENTATIONS, *LOSSES, *VECTOR_ROUTINGS)
 ]
+
+FRACTIONS = {"digits": 0.5, "mnist": 0.02, "fashion_mnist": 0.02, "viewpoints": 0.005}
 
 
 class TestRoutings(VectorRoutingContract):
@@ -49,6 +61,27 @@ class TestLosses(LossContract):
     @pytest.fixture(params=LOSSES, ids=kind_of)
     def loss(self, request: pytest.FixtureRequest) -> Loss:
         return request.param()
+
+
+class TestAugmentations(AugmentationContract):
+    @pytest.fixture(params=AUGMENTATIONS, ids=kind_of)
+    def augmentation(self, request: pytest.FixtureRequest) -> Augmentation:
+        return request.param()
+
+
+class TestUnstandardisedPatches(AugmentationContract):
+    @pytest.fixture
+    def augmentation(self) -> Augmentation:
+        return Patches(flip=True, standardise=False)
+
+
+class TestDataSets(DataSetContract):
+    @pytest.fixture(params=[data for data in DATA_SETS if data is not SmallNorb], ids=kind_of)
+    def data(self, request: pytest.FixtureRequest) -> DataSet:
+        kind: type[DataSet] = request.param
+        if kind in {Mnist, FashionMnist} and "CAPSWEEP_DATA" not in os.environ:
+            pytest.skip("CAPSWEEP_DATA names no folder with real images")
+        return kind(fraction=FRACTIONS[kind_of(kind)])
 
 
 class TestOtherParts(PartContract):

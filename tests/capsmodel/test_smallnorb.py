@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from capsmodel import TrainingConfig, num_parameters
 from capsmodel.augmentation import Patches
-from capsmodel.data import SmallNorb
+from capsmodel.data import DataSet, SmallNorb
 from capsmodel.models import CapsNet
 from capsmodel.reconstruction import NoReconstruction
+from capsmodel.testing import DataSetContract
 from tests.capsmodel.idx_files import give_half, give_part, mirror
 from tests.capsmodel.norb_files import PACKED, STEMS, UNPACKED, FewPhotographs, codes, images
 
@@ -126,9 +126,8 @@ def test_the_fingerprint_is_that_which_records_are_made_with() -> None:
     )
 
 
-def test_images_of_one_load_are_not_those_of_the_next(folder: Path) -> None:
-    write_files(folder, PACKED)
-    first = FewPhotographs().load("cpu").test.images
-    before = first.clone()
-    first.zero_()
-    assert torch.equal(FewPhotographs().load("cpu").test.images, before)
+class TestContract(DataSetContract):
+    @pytest.fixture(params=["all", "azimuth", "elevation"])
+    def data(self, request: pytest.FixtureRequest, folder: Path) -> DataSet:
+        write_files(folder, PACKED)
+        return FewPhotographs(views=request.param, validation_fraction=0.3)

@@ -1,0 +1,116 @@
+"""The laws of every data set."""
+
+from itertools import combinations
+
+import pytest
+import torch
+
+from capsmodel.data import DataSet, DataSplits, Images
+from capsmodel.testing.part_contract import PartContract
+
+
+class DataSetContract(PartContract):
+    """The laws of every data set.
+
+    class TestMyData(DataSetContract):
+        @pytest.fixture
+        def data(self) -> DataSet:
+            return MyData(fraction=0.1)
+
+    The data are loaded more than once: give them a fraction of which half leaves an image of each
+    class.
+    """
+
+    @pytest.fixture
+    def data(self) -> DataSet:
+        """Return the data set under test; a subclass must say which."""
+        raise NotImplementedError("Override the fixture `data`.")
+
+    @pytest.fixture
+    def part(self, data: DataSet) -> DataSet:
+        """Return the data set, for the laws of every part."""
+        return data
+
+    def test_its_images_have_the_declared_shape(self, data: DataSet) -> None:
+        """A network is built before anything is loaded."""
+        for images in _splits(data.load("cpu")).values():
+            assert images.images.shape[1:] == data.image_shape
+            assert images.labels.shape == (len(images),)
+
+    def test_it_gives_single_precision_from_zero_to_one(self, data: DataSet) -> None:
+        """Whatever is kept, bytes or numbers."""
+        for images in _splits(data.load("cpu")).values():
+            taken = images.take(slice(None)).images
+            assert taken.dtype == torch.float32
+            assert 0 <= taken.min() < taken.max() <= 1
+
+    def test_every_split_has_every_declared_class(self, data: DataSet) -> None:
+        """A class that no image shows can be neither learnt nor tested."""
+        for images in _splits(data.load("cpu")).values():
+            assert images.labels.dtype == torch.int64
+            assert images.labels.unique().tolist() == list(range(data.num_classes))
+
+    def test_no_image_is_in_two_splits(self, data: DataSet) -> None:
+        """What was trained on tells nothing of what was not."""
+        splits = [_bytes(images) for images in _splits(data.load("cpu")).values()]
+        assert all(not one & other for one, other in combinations(splits, 2))
+
+    def test_two_loads_are_the_same_to_the_last_bit(self, data: DataSet) -> None:
+        """In the same order too."""
+        first, second = _splits(data.load("cpu")), _splits(data.load("cpu"))
+        assert first.keys() == second.keys()
+        for name, images in first.items():
+            assert torch.equal(images.images, second[name].images)
+            assert torch.equal(images.labels, second[name].labels)
+
+    def test_writing_to_one_load_leaves_the_next_as_it_is(self, data: DataSet) -> None:
+        """Trials of one process share no tensor."""
+        first = data.load("cpu").train.images
+        before = first.clone()
+        first.zero_()
+        assert torch.equal(data.load("cpu").train.images, before)
+
+    def test_the_global_generator_is_left_alone(self, data: DataSet) -> None:
+        """All chance comes from the settings."""
+        before = torch.get_rng_state()
+        data.load("cpu")
+        assert torch.equal(torch.get_rng_state(), before)
+
+    def test_the_split_seed_leaves_the_tests_as_they_are(self, data: DataSet) -> None:
+        """Results of different seeds are compared on the same images."""
+        other = data.model_copy(update={"split_seed": data.split_seed + 1})
+        one, two = _splits(data.load("cpu")), _splits(other.load("cpu"))
+        for name in one.keys() - {"train", "validation"}:
+            assert torch.equal(one[name].images, two[name].images)
+        assert _bytes(one["validation"]) != _bytes(two["validation"])
+
+    def test_a_smaller_fraction_is_a_part_of_a_larger_one(self, data: DataSet) -> None:
+        """Of every split."""
+        half = data.model_copy(update={"fraction": data.fraction / 2})
+        whole, part = _splits(data.load("cpu")), _splits(half.load("cpu"))
+        for name, images in whole.items():
+            assert _bytes(part[name]) < _bytes(images)
+
+    def test_the_images_lie_on_the_device_that_is_asked_for(self, data: DataSet) -> None:
+        """Labels too; the device of shapes alone stands for a GPU."""
+        for images in _splits(data.load("meta")).values():
+            assert images.images.device.type == images.labels.device.type == "meta"
+
+    def test_its_fingerprint_is_of_the_raw_data_alone(self, data: DataSet) -> None:
+        """A SHA-256 in hex that no setting changes."""
+        assert data.fingerprint == type(data).fingerprint
+        assert len(bytes.fromhex(data.fingerprint)) == 32
+
+    def test_preparing_twice_does_no_harm(self, data: DataSet) -> None:
+        """Each sweep prepares the data of its arms."""
+        data.prepare()
+        data.prepare()
+
+
+def _splits(splits: DataSplits) -> dict[str, Images]:
+    own = {"train": splits.train, "validation": splits.validation, "test": splits.test}
+    return own | {f"test.{name}": images for name, images in splits.extra_tests.items()}
+
+
+def _bytes(images: Images) -> set[bytes]:
+    return {image.numpy().tobytes() for image in images.images}
