@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from capsmodel.functional import lengths, squash
 from capsmodel.initialised import InitialisedModule
+from capsmodel.layers.truncated_normal import set_truncated
 
 
 class CapsuleGrid(NamedTuple):
@@ -26,7 +27,8 @@ class PrimaryStart(NamedTuple):
     """How primary capsules with activations begin.
 
     Attributes:
-        pose_deviation: Of the weights of the poses; None for the root of 1 / fan-in.
+        pose_deviation: Of the weights of the poses, drawn truncated normally; None draws them
+            normally with variance 1 / fan-in.
         activation_deviation: Of the weights of the activations' logits, likewise.
         has_bias: Whether poses and logits have biases, which start at zero.
         shift: What the logits are lowered by.
@@ -70,16 +72,18 @@ class GridPrimaryCapsules(InitialisedModule):
         self.convolution = nn.Conv2d(in_channels, out_channels, 1, bias=start.has_bias)
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Draw the weights normally about zero."""
+        """Draw the weights about zero; the bias starts at zero."""
         start, num_poses = self.start, self.types * self.pose
         usual = self.convolution.in_channels**-0.5
         weight = self.convolution.weight.data
-        for part, given in (
+        for part, deviation in (
             (weight[:num_poses], start.pose_deviation),
             (weight[num_poses:], start.activation_deviation),
         ):
-            deviation = usual if given is None else given
-            nn.init.normal_(part, std=deviation, generator=generator)
+            if deviation is None:
+                nn.init.normal_(part, std=usual, generator=generator)
+            else:
+                set_truncated(part, deviation, generator)
         if self.convolution.bias is not None:
             nn.init.zeros_(self.convolution.bias)
 

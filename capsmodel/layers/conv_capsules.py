@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.capsule_grid import CapsuleGrid
+from capsmodel.layers.truncated_normal import set_truncated
 from capsmodel.routing import Fan, Neighbourhood, ProductVotes, Routed, Routing
 
 PoseKind = Literal["matrix", "vector"]
@@ -19,8 +20,8 @@ class MatrixStart(NamedTuple):
 
     Attributes:
         deviation: Of their numbers.
-        at_identity: Whether they are drawn about the identity, not about zero: votes then begin
-            as the children's poses, with what is drawn added.
+        at_identity: Whether they are drawn normally about the identity: votes then begin as the
+            children's poses, with what is drawn added. If not, truncated normally about zero.
     """
 
     deviation: float = 0.3
@@ -94,10 +95,12 @@ class ConvCapsules(InitialisedModule):
         self.router = routing.build(fan)
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Draw the matrices normally, about the identity or about zero, then set the router."""
-        nn.init.normal_(self.weight, std=self.start.deviation, generator=generator)
+        """Draw the matrices, then set the router."""
         if self.start.at_identity:
+            nn.init.normal_(self.weight, std=self.start.deviation, generator=generator)
             self.weight.data += torch.eye(self.inner).unsqueeze(-1)
+        else:
+            set_truncated(self.weight, self.start.deviation, generator)
         self.router.initialise(generator)
 
     def forward(self, children: CapsuleGrid, generator: torch.Generator) -> Routed:

@@ -106,7 +106,8 @@ def test_matrices_begin_about_the_identity_or_zero(at_identity: bool) -> None:
     own.initialise(seeded())
     mean = own.weight.mean(dim=(0, 3))
     assert_close(mean, torch.eye(4) if at_identity else torch.zeros(4, 4), atol=0.01, rtol=0)
-    assert own.weight.std(dim=(0, 3)).sub(0.1).abs().max() < 0.01
+    expected = 0.1 if at_identity else 0.088  # a truncated normal is narrower
+    assert own.weight.std(dim=(0, 3)).sub(expected).abs().max() < 0.01
 
 
 @pytest.mark.parametrize(("size", "kind"), [(12, "matrix"), (15, "matrix")])

@@ -1,0 +1,241 @@
+"""Matrix capsules: capsules at every place, routed to the classes by EM."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
+
+import torch
+from jaxtyping import Float, Int
+from pydantic import Field
+from torch import Tensor
+
+from capsmodel.chance import stream
+from capsmodel.functional import keep_class
+from capsmodel.layers import Convolution
+from capsmodel.layers.capsule_grid import GridPrimaryCapsules, PrimaryStart, drop_capsules
+from capsmodel.layers.conv_capsules import (
+    ConvCapsules,
+    ConvCapsulesShape,
+    MatrixStart,
+    PoseKind,
+    pose_shape,
+)
+from capsmodel.layers.convolution import Window
+from capsmodel.layers.coordinates import Coordinates, coordinate_offsets
+from capsmodel.layers.truncated_normal import plain_layers, set_biases, set_truncated
+from capsmodel.models.base import Model, Network, Outputs, couplings_of
+from capsmodel.parts import OneOf
+from capsmodel.reconstruction import RECONSTRUCTIONS, NoReconstruction, Reconstruction
+from capsmodel.routing import ROUTINGS, EMRouting, Neighbourhood, Routed, Routing
+from capsmodel.search_range import Choices, Floats
+
+Size = Annotated[int, Field(ge=1)]
+
+
+class MatrixCapsNet(Model):
+    """A convolution, primary capsules, one or two layers of convolutional capsules, the classes.
+
+    The defaults are the paper's larger network: 316,394 parameters on 32 by 32 grey pixels with 5
+    classes, 317,194 on stereo pairs. Its smaller one is `conv_channels=64, primary_types=8,
+    first_types=16, second_types=16`: 67,154 and 68,754. The paper calls the four A, B, C and D.
+
+    With a routing of vectors, such as dynamic routing, primary capsules have no activation of
+    their own: a pose is squashed and its length is the activation.
+
+    Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", section 4, figure 1.
+    Difference: the paper does not state how weights begin; see `initialisation`. Profile
+    "official" is what the authors' released code does.
+
+    Attributes:
+        conv_channels: Feature maps of the convolution, A.
+        conv_kernel: Its kernel in pixels.
+        conv_stride: Its stride.
+        primary_types: Types of primary capsules, B.
+        primary_bias: Whether their poses and logits have biases.
+        primary_shift: What the logits of their activations are lowered by.
+        first_types: Types of the first convolutional capsules, C.
+        first_kernel: Their window, in places of the primary capsules.
+        first_stride: Its step.
+        second_types: Types of the second convolutional capsules, D; 0 leaves them out.
+        second_kernel: Their window, in places of the first ones.
+        second_stride: Its step.
+        pose_kind: Whether poses are matrices, or vectors with a full matrix for each vote.
+        pose_size: Numbers of a pose.
+        routing: How votes become capsules, in every layer.
+        coordinates: What is added to the votes for the classes, for where they come from.
+        initialisation: How weights begin: "identity" draws matrices normally about the identity
+            with a deviation of 0.3, the others with variance 2 / fan-in before the ReLU, 1 / fan-in
+            elsewhere; "truncated" draws all truncated normally about zero, as the authors' code
+            does, with deviations of 0.05 (convolution), 0.5 and 3 (primary poses and logits), 0.3
+            (capsules) and 0.01 (classes).
+        initial_bias: Where the biases of the convolution begin.
+        init_scale: What the deviations of the matrices are multiplied by.
+        batch_norm: Whether the convolution's features are normalised over the batch.
+        dropout: Share of the primary capsules that is dropped in training.
+        reconstruction: What the class capsules must tell of the image beyond its class.
+    """
+
+    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+        {
+            "paper": {
+                "primary_bias": True,
+                "primary_shift": 0.0,
+                "coordinates": "paper",
+                "initialisation": "identity",
+                "initial_bias": 0.0,
+                "routing.profile": "paper",
+            },
+            "normalised": {"profile": "paper", "routing.profile": "normalised"},
+            "official": {
+                "primary_bias": False,
+                "primary_shift": 1.0,
+                "coordinates": "official",
+                "initialisation": "truncated",
+                "initial_bias": 0.1,
+                "routing.profile": "official",
+            },
+        }
+    )
+    kind: Literal["matrix_capsnet"] = "matrix_capsnet"
+    conv_channels: Annotated[Size, Choices(16, 32, 64)] = 32
+    conv_kernel: Size = 5
+    conv_stride: Size = 2
+    primary_types: Annotated[Size, Choices(4, 8, 16, 32)] = 32
+    primary_bias: bool = True
+    primary_shift: float = 0.0
+    first_types: Annotated[Size, Choices(4, 8, 16, 32)] = 32
+    first_kernel: Size = 3
+    first_stride: Size = 2
+    second_types: Annotated[int, Field(ge=0), Choices(4, 8, 16, 32)] = 32
+    second_kernel: Size = 3
+    second_stride: Size = 1
+    pose_kind: Annotated[PoseKind, Choices("matrix", "vector")] = "matrix"
+    pose_size: Annotated[Size, Choices(4, 9, 16)] = 16
+    routing: Annotated[Routing, OneOf(ROUTINGS)] = EMRouting()
+    coordinates: Annotated[Coordinates, Choices("none", "paper", "official")] = "paper"
+    initialisation: Annotated[
+        Literal["identity", "truncated"], Choices("identity", "truncated")
+    ] = "identity"
+    initial_bias: float = 0.0
+    init_scale: Annotated[float, Field(gt=0), Floats(0.1, 10, log=True)] = 1.0
+    batch_norm: Annotated[bool, Choices(False, True)] = False
+    dropout: Annotated[float, Field(ge=0, lt=1), Floats(0.0, 0.5)] = 0.0
+    reconstruction: Annotated[Reconstruction, OneOf(RECONSTRUCTIONS)] = NoReconstruction()
+
+    def build(self, image_shape: tuple[int, int, int], num_classes: int) -> "MatrixCapsuleNetwork":
+        """Return the network.
+
+        Raises:
+            ValueError: If a kernel is larger than what it looks at, a matrix pose is not square,
+                or the routing cannot take the poses.
+        """
+        return MatrixCapsuleNetwork(self, image_shape, num_classes)
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The windows of the convolution and of the convolutional capsules."""
+        first = Window(self.conv_kernel, self.conv_stride, 0)
+        second = Window(self.first_kernel, self.first_stride, 0)
+        third = Window(self.second_kernel, self.second_stride, 0)
+        return (first, second, third) if self.second_types else (first, second)
+
+    @property
+    def primary_start(self) -> PrimaryStart:
+        """How the primary capsules begin."""
+        deviations = (0.5, 3.0) if self.initialisation == "truncated" else (None, None)
+        return PrimaryStart(*deviations, self.primary_bias, self.primary_shift)
+
+    def matrix_start(self, *, of_classes: bool) -> MatrixStart:
+        """Return how the matrices of a layer begin."""
+        at_identity = self.initialisation == "identity"
+        deviation = 0.01 if of_classes and not at_identity else 0.3
+        return MatrixStart(deviation * self.init_scale, at_identity)
+
+    def layer_shape(
+        self, neighbourhood: Neighbourhood, in_types: int, out_types: int
+    ) -> ConvCapsulesShape:
+        """Return the shape of a layer of capsules with these poses."""
+        return ConvCapsulesShape(neighbourhood, in_types, out_types, self.pose_kind, self.pose_size)
+
+    def offsets(self, size: tuple[int, int]) -> Float[Tensor, "places pose"] | None:
+        """Return what the votes for the classes are told of their place, for a size in pixels."""
+        pose = pose_shape(self.pose_kind, self.pose_size)
+        return coordinate_offsets(self.coordinates, self.windows, size, pose)
+
+
+class MatrixCapsuleNetwork(Network):
+    """The module that a `MatrixCapsNet` describes."""
+
+    def __init__(
+        self, settings: MatrixCapsNet, image_shape: tuple[int, int, int], num_classes: int
+    ) -> None:
+        super().__init__()
+        channels, height, width = image_shape
+        first, *others = settings.windows
+        rows, columns = first.positions(height), first.positions(width)
+        self.settings = settings
+        self.reconstruction = settings.reconstruction
+        self.convolution = Convolution(
+            channels, settings.conv_channels, first, batch_norm=settings.batch_norm
+        )
+        self.primary = GridPrimaryCapsules(
+            settings.conv_channels,
+            settings.primary_types,
+            settings.pose_size,
+            settings.primary_start,
+            with_activations=settings.routing.reads_activations,
+        )
+        types = (settings.primary_types, settings.first_types, settings.second_types)
+        self.layers: dict[str, ConvCapsules] = {}
+        for place, (name, window) in enumerate(zip(("first", "second"), others, strict=False)):
+            neighbourhood = Neighbourhood(rows, columns, window.kernel, window.stride)
+            shape = settings.layer_shape(neighbourhood, types[place], types[place + 1])
+            start = settings.matrix_start(of_classes=False)
+            self.layers[name] = ConvCapsules(shape, settings.routing, start)
+            self.add_module(name, self.layers[name])
+            rows, columns = neighbourhood.out_height, neighbourhood.out_width
+        shape = settings.layer_shape(Neighbourhood(), types[len(others)], num_classes)
+        self.classes = ConvCapsules(
+            shape._replace(all_places=rows * columns),
+            settings.routing,
+            settings.matrix_start(of_classes=True),
+            settings.offsets((height, width)),
+        )
+        self.decoder = settings.reconstruction.build(num_classes * settings.pose_size, image_shape)
+
+    def forward(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        labels: Int[Tensor, " batch"] | None,
+        generator: torch.Generator,
+    ) -> Outputs:
+        """Return the activations of the class capsules, and images drawn from one of them each."""
+        grid = self.primary(self.convolution(images))
+        if self.training and self.settings.dropout > 0:
+            grid = drop_capsules(grid, self.settings.dropout, generator)
+        routed: dict[str, Routed] = {}
+        for name, layer in self.layers.items():
+            routed[name] = layer(grid, generator)
+            grid = layer.grid(routed[name])
+        routed["classes"] = found = self.classes(grid, generator)
+        outputs = Outputs(found.activations, None, None, found.poses, couplings_of(routed))
+        if self.decoder is None:
+            return outputs
+        drawn = found.activations.argmax(dim=1) if labels is None else labels
+        return outputs._replace(reconstructions=self.decoder(keep_class(found.poses, drawn)))
+
+    def initialise(self, seed: int) -> None:
+        """Set every parameter in place, those of each child from a stream of its own."""
+        super().initialise(seed)
+        set_biases(self.convolution, self.settings.initial_bias)
+        if self.settings.initialisation == "truncated":
+            (convolution,) = plain_layers(self.convolution)
+            set_truncated(convolution.weight, 0.05, stream(seed, "initialisation", "convolution"))
+
+    def penalty(
+        self, outputs: Outputs, images: Float[Tensor, "batch channels height width"]
+    ) -> Float[Tensor, ""]:
+        """Return the weighted error of the reconstructions, zero without a decoder."""
+        if outputs.reconstructions is None:
+            return images.new_zeros(())
+        return self.reconstruction.penalty(outputs.reconstructions, images)
