@@ -1,0 +1,169 @@
+"""Files of drawn images, which are drawn once, whoever else wants the same."""
+
+import hashlib
+import os
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from filelock import FileLock, Timeout
+from jaxtyping import UInt8
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from capsmodel.data.archive import ROOT_VARIABLE, data_root
+from capsmodel.data.viewpoints.drawing import Drawn, joined
+from capsmodel.data.viewpoints.renderer import IMAGE_SHAPE
+
+_FOLDER = "viewpoints"
+
+
+class PixelFile(NamedTuple):
+    """Stereo pairs one after the other, a byte a pixel and nothing else.
+
+    Attributes:
+        name: Its name, with the renderer's version, so that versions stand side by side.
+        num_pairs: How many there are.
+        sha256: Checksum of its bytes.
+    """
+
+    name: str
+    num_pairs: int
+    sha256: str
+
+    @property
+    def num_bytes(self) -> int:
+        """Its size."""
+        return self.num_pairs * int(np.prod(IMAGE_SHAPE))
+
+    def is_somewhere(self) -> bool:
+        """Return whether there is such a file, whole or not."""
+        return any((folder / self.name).exists() for folder in folders())
+
+    def mapped(self, path: Path) -> UInt8[np.ndarray, "pairs 2 48 48"]:
+        """Return its pairs without reading them; processes on one machine share what is read."""
+        return np.memmap(path, np.uint8, mode="r", shape=(self.num_pairs, *IMAGE_SHAPE))
+
+
+def folders() -> list[Path]:
+    """Return where files are looked for and kept, the best place first.
+
+    These are the data root and, as that may be read-only, the user's cache.
+
+    Raises:
+        ValueError: If the data root names a user who is not there.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser().resolve()
+    return list(dict.fromkeys([data_root() / _FOLDER, cache / "capsweep" / "data" / _FOLDER]))
+
+
+def ensure(file: PixelFile, draw: Callable[[], Iterator[Drawn]]) -> Path:
+    """Return where a file lies, after drawing it if it is nowhere; other processes wait for it.
+
+    A file with a wrong checksum is set aside under another name and drawn anew.
+
+    Args:
+        file: What has to be there.
+        draw: Gives its pairs, asked only where they have to be drawn.
+
+    Raises:
+        ValueError: If no folder can be written, or the pairs drawn are not those expected.
+    """
+    for folder in folders():
+        with suppress(OSError):  # told below, if the file is nowhere else
+            if _is_whole(folder / file.name, file):
+                return folder / file.name
+    console = Console(stderr=True, soft_wrap=True, highlight=False, emoji=False, markup=False)
+    failures: list[str] = []
+    for folder in folders():
+        try:
+            with _alone(folder, console):
+                path = folder / file.name
+                if not _is_whole(path, file):  # another process may have drawn it meanwhile
+                    _set_aside(path, console)
+                    _write(path, file, _drawn(file, draw, folder, console))
+                return path
+        except OSError as error:
+            failures.append(f"{folder}: {error.strerror or error}")
+            console.print(f"{file.name} cannot be kept in {failures[-1]}.")
+    raise ValueError(
+        f"{file.name} of viewpoints can be kept nowhere ({'; '.join(failures)}): let "
+        f"{ROOT_VARIABLE} name a folder that can be written, with {file.num_bytes / 1e6:.0f} MB "
+        f"to spare."
+    )
+
+
+@contextmanager
+def _alone(folder: Path, console: Console) -> Generator[None]:
+    """Hold the folder's lock, which the kernel frees when its process dies."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / "draw.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        console.print("Waiting for another process that draws viewpoints.")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _is_whole(path: Path, file: PixelFile) -> bool:
+    try:
+        if path.stat().st_size != file.num_bytes:
+            return False
+        with path.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest() == file.sha256
+    except FileNotFoundError:
+        return False
+
+
+def _set_aside(path: Path, console: Console) -> None:
+    if not path.exists():
+        return
+    number, aside = 1, path.with_name(f"{path.name}.damaged")
+    while aside.exists():
+        number += 1
+        aside = path.with_name(f"{path.name}.damaged-{number}")
+    path.rename(aside)
+    console.print(f"{path} has a wrong checksum: it is now {aside.name}.")
+
+
+def _drawn(
+    file: PixelFile, draw: Callable[[], Iterator[Drawn]], folder: Path, console: Console
+) -> UInt8[np.ndarray, "pairs 2 48 48"]:
+    console.print(f"Drawing {file.name} of viewpoints, {file.num_bytes / 1e6:.1f} MB, to {folder}.")
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal
+    ) as progress:
+        task = progress.add_task(file.name, total=file.num_pairs)
+
+        def watched() -> Iterator[Drawn]:
+            for some in draw():
+                yield some
+                progress.advance(task, len(some.places))
+
+        return joined(watched(), file.num_pairs)
+
+
+def _write(path: Path, file: PixelFile, pairs: UInt8[np.ndarray, "pairs 2 48 48"]) -> None:
+    """Write a file that is there whole or not at all."""
+    found = hashlib.sha256(pairs.data).hexdigest()
+    if found != file.sha256:
+        raise ValueError(
+            f"This machine draws other images for {file.name} of viewpoints, with the checksum "
+            f"{found}, expected {file.sha256}: copy the file from another machine to {path.parent}."
+        )
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    try:
+        with unfinished.open("wb") as content:
+            content.write(pairs.data)
+            content.flush()
+            os.fsync(content.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -1,0 +1,50 @@
+"""Vectors of three numbers.
+
+All that pictures depend on comes from + - * / and square roots, which every machine rounds alike.
+`sum` is not among them: its rounding changed between versions of Python.
+"""
+
+import math
+
+Vector = tuple[float, float, float]
+Axes = tuple[Vector, Vector, Vector]
+
+
+def add(one: Vector, other: Vector) -> Vector:
+    """Return the sum of two vectors."""
+    return (one[0] + other[0], one[1] + other[1], one[2] + other[2])
+
+
+def scale(vector: Vector, factor: float) -> Vector:
+    """Return a vector times a number."""
+    return (vector[0] * factor, vector[1] * factor, vector[2] * factor)
+
+
+def dot(one: Vector, other: Vector) -> float:
+    """Return the scalar product of two vectors."""
+    return one[0] * other[0] + one[1] * other[1] + one[2] * other[2]
+
+
+def cross(one: Vector, other: Vector) -> Vector:
+    """Return the vector product of two vectors."""
+    return (
+        one[1] * other[2] - one[2] * other[1],
+        one[2] * other[0] - one[0] * other[2],
+        one[0] * other[1] - one[1] * other[0],
+    )
+
+
+def with_length(vector: Vector, length: float) -> Vector:
+    """Return a vector of that length and the same direction."""
+    return scale(vector, length / math.sqrt(dot(vector, vector)))
+
+
+def dual(axes: Axes) -> Axes:
+    """Return the vectors whose scalar products with a point give its parts along the axes."""
+    one, two, three = axes
+    volume = dot(one, cross(two, three))
+    return (
+        scale(cross(two, three), 1.0 / volume),
+        scale(cross(three, one), 1.0 / volume),
+        scale(cross(one, two), 1.0 / volume),
+    )
