@@ -1,7 +1,8 @@
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,10 +22,12 @@ from capsmodel.optimisers import (
     AdamW,
     CosineRate,
     Moment,
+    Optimiser,
     ScheduledOptimiser,
 )
 from capsmodel.parts import kind_of
 from capsmodel.routing import RandomRouting
+from capsmodel.testing import OptimiserContract
 from tests.capsmodel.small_config import small_config, small_model
 
 VARIANTS: dict[str, ScheduledOptimiser] = {
@@ -131,18 +134,52 @@ def test_nesterov_without_momentum_is_refused_in_one_sentence() -> None:
 # What is kept beside each parameter.
 
 
-@variants
-def test_the_state_kept_is_the_state_told(optimiser: ScheduledOptimiser) -> None:
-    parameters = [nn.Parameter(torch.ones(2, 3)), nn.Parameter(torch.ones(4))]
-    built = optimiser.build(parameters)
-    for parameter in parameters:
-        parameter.grad = torch.ones_like(parameter)
-    built.step()
-    for parameter in parameters:
-        kept: dict[str, Tensor] = built.state[parameter]
-        shapes = {name: tuple(value.shape) for name, value in kept.items()}
-        assert shapes == optimiser.state_shapes(tuple(parameter.shape))
-        assert {value.dtype for value in kept.values()} <= {torch.float32}
+class TestOptimisers(OptimiserContract):
+    @pytest.fixture(params=VARIANTS.values(), ids=list(VARIANTS))
+    def optimiser(self, request: pytest.FixtureRequest) -> Optimiser:
+        return request.param
+
+
+class ForgetfulSGD(SGD):
+    """It keeps a tensor that it does not tell of."""
+
+    def state_shapes(self, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+        return {}
+
+
+class HeadstrongOptimizer(torch.optim.SGD):
+    """It moves at a rate of its own, the more the oftener it has."""
+
+    num_steps = 0
+
+    def step(self, closure: Any = None) -> Any:
+        self.num_steps += 1
+        for group in self.param_groups:
+            group["lr"] = 0.01 * self.num_steps
+        return super().step(closure)
+
+
+class HeadstrongSGD(SGD):
+    def build(self, parameters: Sequence[nn.Parameter]) -> torch.optim.Optimizer:
+        return HeadstrongOptimizer(parameters, lr=self.learning_rate)
+
+    def learning_rate_at(self, moment: Moment) -> float:
+        return 1 - moment.progress * 2
+
+
+def test_an_optimiser_that_keeps_more_than_it_tells_is_found() -> None:
+    with pytest.raises(AssertionError):
+        OptimiserContract().test_it_keeps_the_tensors_that_it_tells(ForgetfulSGD())
+
+
+def test_an_optimiser_with_a_rate_and_a_memory_of_its_own_is_found() -> None:
+    contract, optimiser = OptimiserContract(), HeadstrongSGD()
+    with pytest.raises(AssertionError):
+        contract.test_it_takes_the_rate_that_it_is_set_to(optimiser)
+    with pytest.raises(AssertionError):
+        contract.test_with_these_tensors_it_goes_on_to_the_last_bit(optimiser, 3)
+    with pytest.raises(AssertionError):
+        contract.test_rates_are_finite_and_never_negative(optimiser, 1)
 
 
 def chancy(optimiser: ScheduledOptimiser) -> TrainingConfig:
@@ -165,16 +202,13 @@ def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
 
 
 @variants
-@pytest.mark.parametrize("done", [0, 1])
 def test_a_restored_training_equals_an_unbroken_one_to_the_last_bit(
-    tmp_path: Path, optimiser: ScheduledOptimiser, done: int
+    tmp_path: Path, optimiser: ScheduledOptimiser
 ) -> None:
     config = chancy(optimiser)
     history, tensors = finished(Training(config, seed=3), tmp_path)
     broken = Training(config, seed=3)
-    epochs = iter(broken)
-    for _ in range(done):
-        next(epochs)
+    next(iter(broken))
     broken.save(tmp_path / "checkpoint")
     restored = Training.restore(tmp_path / "checkpoint", config, seed=3)
     history_after, tensors_after = finished(restored, tmp_path)
