@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from search_spaces.tables import AblationTable as AblationTable
     from search_spaces.tables import ConfirmationTable as ConfirmationTable
     from search_spaces.tables import CurvesFigure as CurvesFigure
+    from search_spaces.tables import GridCell as GridCell
+    from search_spaces.tables import GridRow as GridRow
+    from search_spaces.tables import GridTable as GridTable
     from search_spaces.tables import PublishedRow as PublishedRow
     from search_spaces.tables import PublishedTable as PublishedTable
     from search_spaces.tables import SensitivityTable as SensitivityTable
@@ -28,6 +31,9 @@ _HOMES = {
     "ConfirmationTable": "search_spaces.tables",
     "CurvesFigure": "search_spaces.tables",
     "Dimension": "search_spaces.dimension",
+    "GridCell": "search_spaces.tables",
+    "GridRow": "search_spaces.tables",
+    "GridTable": "search_spaces.tables",
     "ListedArms": "search_spaces.design",
     "Median": "search_spaces.scheduler",
     "NoScheduler": "search_spaces.scheduler",

@@ -26,7 +26,13 @@ SeedsOption = Annotated[
 AddSeedsOption = Annotated[
     str | None, typer.Option(help="Seeds besides those that the launched sweep has.")
 ]
-EpochsOption = Annotated[int | None, typer.Option(help="Epochs of a full training.")]
+EpochsOption = Annotated[
+    int | None,
+    typer.Option(
+        help="Epochs of a full training: stopping.epochs, or stopping.max_epochs where a training "
+        "ends with a target."
+    ),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="PATH=VALUE", help="Change a setting of every arm."),

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from sweeps.aggregation.plain_text import one_line
+from sweeps.aggregation.targets import target_words
 
 if TYPE_CHECKING:
     from sweeps.aggregation.query import BestConfig, TrialView
@@ -156,6 +157,13 @@ def print_trial(view: "TrialView") -> None:
     out.print(f"outcome: {record.outcome.value}{plain(reason)}")
     if record.test_error is not None:
         out.print(f"test error: {100 * record.test_error:.2f} %")
+    for name, error in record.extra_test_errors.items():
+        out.print(f"test error, {plain(name)}: {100 * error:.2f} %")
+    if record.target:
+        words = target_words(view.config)
+        out.print(f"target: {record.target}{plain(f' ({words})') if words else ''}")
+    for warning in record.warnings:
+        out.print(f"warning: {plain(warning)}", soft_wrap=True)
     out.print(f"weights: {plain(str(view.weights or 'none are kept'))}", soft_wrap=True)
     out.print(f"MLflow run: {record.record_id}")
     table = table_of("epoch", "train loss", "validation loss", "validation error %", numbers=4)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from sweeps.aggregation.targets import target_words
 from sweeps.console import console, plain, table_of
 
 if TYPE_CHECKING:
@@ -30,9 +31,15 @@ def print_plan(plan: "Plan") -> None:
     estimate = (
         "no estimate, as nothing like it was trained yet"
         if seconds is None
-        else (f"about {clock(seconds)}" if seconds else "nothing to train")
+        else (f"{_about(plan)} {clock(seconds)}" if seconds else "nothing to train")
     )
     out.print(f"Estimate: {estimate}.")
+
+
+def _about(plan: "Plan") -> str:
+    """Return how good an estimate is: trainings with a target may end before their full length."""
+    has_target = any(target_words(arm.config) for arm in plan.definition.manifest.arms)
+    return "at most about" if has_target else "about"
 
 
 def _print_refusal(plan: "Plan", out: Console) -> None:
@@ -59,7 +66,7 @@ def _print_arms(plan: "Plan", out: Console) -> None:
         table.add_row(
             plain(arm.name) + (" (baseline)" if arm.name == manifest.baseline else ""),
             f"{arm.num_parameters:,}",
-            str(plan.definition.epochs[arm.name]),
+            ("up to " * bool(target_words(arm.config))) + str(plan.definition.epochs[arm.name]),
             _seeds(cell.cell.seed for cell in own if cell.is_filled),
             _seeds(cell.cell.seed for cell in own if not cell.is_filled),
         )

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from sweeps.manifest_tables import AblationTable, ManifestTable
 from sweeps.records import SCHEMA_VERSION, Json, Slug, Text, TrialKey
 
 Plain = str | int | float | bool
@@ -55,78 +56,6 @@ class ManifestCell(_Frozen):
     seed: int
     trial_key: TrialKey
     stopped: Stopped | None = None
-
-
-class AblationTable(_Frozen):
-    """Test error of each arm, and its difference from the baseline. Its name is its files'."""
-
-    kind: Literal["ablation"] = "ablation"
-    name: Slug = "ablation"
-
-
-class SensitivityTable(_Frozen):
-    """How much each searched setting matters, with its figures."""
-
-    kind: Literal["sensitivity"] = "sensitivity"
-    name: Slug = "sensitivity"
-
-
-class ConfirmationTable(_Frozen):
-    """The best arms of a search on seeds that had no part in choosing them."""
-
-    kind: Literal["confirmation"] = "confirmation"
-    name: Slug = "confirmation"
-
-
-class CurvesFigure(_Frozen):
-    """A metric over the epochs, one line an arm, with a band over its seeds."""
-
-    kind: Literal["curves"] = "curves"
-    name: Slug = "curves"
-    metric: Literal["train_loss", "validation_loss", "validation_error"] = "validation_error"
-
-
-class PublishedRow(_Frozen):
-    """One row of a published table.
-
-    Attributes:
-        labels: Its words, one for each of the table's headings.
-        arm: The arm that stands for it; None where ours has none.
-        published: The figure as published, in the metric's unit for readers (percent).
-        spread: As published beside it, in the same unit.
-        trust: Where the figure is from and how far it is to be trusted, in a few words.
-    """
-
-    labels: tuple[Text, ...]
-    arm: Text | None
-    published: float | None = None
-    spread: float | None = None
-    trust: str = ""
-
-
-class PublishedTable(_Frozen):
-    """A table of a paper in its own rows and columns, with our figures beside the published.
-
-    Attributes:
-        title: Which table of which paper.
-        headings: Of the columns that name a row.
-        spread: What the published spread is, in words.
-        notes: Sentences that a reader needs before comparing.
-    """
-
-    kind: Literal["published"] = "published"
-    name: Slug
-    title: Text
-    headings: Annotated[tuple[Text, ...], Field(min_length=1)]
-    rows: Annotated[tuple[PublishedRow, ...], Field(min_length=1)]
-    spread: str = ""
-    notes: tuple[str, ...] = ()
-
-
-ManifestTable = Annotated[
-    AblationTable | SensitivityTable | ConfirmationTable | CurvesFigure | PublishedTable,
-    Field(discriminator="kind"),
-]
 
 
 class ManifestDimension(_Frozen):

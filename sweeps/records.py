@@ -176,6 +176,12 @@ class TrialRecord(_Frozen):
         known = {"record_id": run_id, "settings": params, **given, **numbers, **extra}
         return cls.model_validate(known)
 
+    def error(self, metric: str) -> float | None:
+        """Return an error by the name of its metric, None where the record does not hold it."""
+        if metric.startswith(METRIC_EXTRA_TEST_ERRORS):
+            return self.extra_test_errors.get(metric.removeprefix(METRIC_EXTRA_TEST_ERRORS))
+        return self.test_error if metric == METRIC_TEST_ERROR else self.validation_error
+
     @property
     def is_counted(self) -> bool:
         """Whether its test error may enter a table: finished, with a finite error."""

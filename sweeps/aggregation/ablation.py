@@ -6,6 +6,7 @@ from itertools import combinations
 from sweeps.aggregation.arms import ArmResults, arm_results
 from sweeps.aggregation.departures import with_departures
 from sweeps.aggregation.gaps import GAP_COLUMN, gap_cell, gap_notes, reason_notes
+from sweeps.aggregation.health import health_notes
 from sweeps.aggregation.plain_text import one_line
 from sweeps.aggregation.statistics import mean_interval, paired_difference
 from sweeps.aggregation.table import (
@@ -20,6 +21,7 @@ from sweeps.aggregation.table import (
     mean_cell,
     no_difference_cell,
 )
+from sweeps.aggregation.targets import marked, target_cells, target_columns, target_notes
 from sweeps.manifest import Manifest
 from sweeps.records import EPOCH_METRICS, METRIC_TEST_ERROR, TrialRecord
 
@@ -50,14 +52,21 @@ def ablation_table(
     """
     arms = arm_results(manifest, records)
     baseline = next(arm for arm in arms if arm.is_baseline)
-    rows = tuple(_row(arm, baseline) for arm in arms)
+    more = target_columns(arms)
+    rows = tuple((*_row(arm, baseline), *target_cells(arm, more)) for arm in arms)
     table = Table(
         name=name,
         title=f"Ablation {manifest.sweep}: test error by arm",
         description=one_line(manifest.description),
-        columns=(*_COLUMNS, GAP_COLUMN),
+        columns=(*_COLUMNS, GAP_COLUMN, *more),
         rows=rows,
-        notes=(*_reading_notes(manifest, arms), *_identity_notes(arms), *reason_notes(arms)),
+        notes=(
+            *_reading_notes(manifest, arms),
+            *_identity_notes(arms),
+            *target_notes(arms),
+            *health_notes(arms),
+            *reason_notes(arms),
+        ),
     )
     return with_departures(manifest, table)
 
@@ -67,7 +76,7 @@ def _row(arm: ArmResults, baseline: ArmResults) -> tuple[Cell, ...]:
     return (
         arm_cell(arm.arm.name, arm.is_baseline),
         count_cell(len(errors), len(arm.trials)),
-        mean_cell(mean_interval(errors.values())),
+        marked(mean_cell(mean_interval(errors.values())), arm),
         no_difference_cell()
         if arm.is_baseline
         else difference_cell(paired_difference(errors, baseline.test_errors), len(errors)),

@@ -37,6 +37,20 @@ class ArmResults:
         """Test error of each counted trial in percent, by seed."""
         return {seed: 100 * (trial.test_error or 0.0) for seed, trial in self.counted.items()}
 
+    def errors(self, metric: str) -> dict[int, float]:
+        """Return an error of each counted trial in percent, by seed, of those that hold it.
+
+        Args:
+            metric: `validation_error`, `test_error`, or `test_error.` and the name of an extra
+                test.
+        """
+        found = {seed: trial.error(metric) for seed, trial in self.counted.items()}
+        return {
+            seed: 100 * error
+            for seed, error in found.items()
+            if error is not None and math.isfinite(error)
+        }
+
     @property
     def validation_errors(self) -> dict[int, float]:
         """Last-epoch validation error of each finished trial as a fraction, by seed.

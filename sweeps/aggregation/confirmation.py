@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sweeps.aggregation.arms import ArmResults, arm_results, cell_state
 from sweeps.aggregation.departures import with_departures
 from sweeps.aggregation.gaps import GAP_COLUMN, gap_cell, gap_notes, reason_notes
+from sweeps.aggregation.health import health_notes
 from sweeps.aggregation.plain_text import one_line
 from sweeps.aggregation.ranking import confirmed_arms, objective_values, with_seeds
 from sweeps.aggregation.search_results import SearchResults, search_results
@@ -22,6 +23,7 @@ from sweeps.aggregation.table import (
     mean_cell,
     no_difference_cell,
 )
+from sweeps.aggregation.targets import marked, target_notes
 from sweeps.manifest import Confirmation, Manifest, Plain
 from sweeps.records import METRIC_VALIDATION_ERROR, TrialRecord
 
@@ -143,6 +145,8 @@ def confirmation_table(
             *filter(None, [_progress(confirmed)]),
             *_notes(confirmed, manifest),
             *gap_notes(rows),
+            *target_notes(rows),
+            *health_notes(rows),
             *reason_notes(rows),
         ),
     )
@@ -168,7 +172,7 @@ def _row(rank: int, arm: ArmResults, confirmed: _Confirmed) -> tuple[Cell, ...]:
         count_cell(len(values), len(arm.trials)),
         difference,
         _search_cell(arm, confirmed),
-        mean_cell(mean_interval(arm.test_errors.values())),
+        marked(mean_cell(mean_interval(arm.test_errors.values())), arm),
         gap_cell(arm),
     )
 

@@ -23,7 +23,9 @@ from sweeps.aggregation.figure_style import (
 from sweeps.aggregation.gaps import gap_text
 from sweeps.aggregation.plain_text import one_line, shortened
 from sweeps.aggregation.ranking import with_seeds
-from sweeps.manifest import CurvesFigure, Manifest
+from sweeps.aggregation.targets import target_notes
+from sweeps.manifest import Manifest
+from sweeps.manifest_tables import CurvesFigure
 from sweeps.records import METRIC_VALIDATION_ERROR, Outcome, TrialRecord
 
 if TYPE_CHECKING:
@@ -234,6 +236,7 @@ def _notes(
     without = [f"{one_line(c.arm.arm.name)} ({_left_out(c)})" for c in curves if _left_out(c)]
     if without:
         yield shortened(f"Left out, as they did not run to their end: {'; '.join(without)}.", 400)
+    yield from target_notes([one.arm for one in drawn])
     more = sum(bool(one.points) for one in curves) - len(drawn)
     if more:
         yield f"Drawn are the first {len(drawn)} arms. The CSV file holds the {more} others too."

@@ -1,7 +1,7 @@
 """What a sweep declares to be for, made from its records: tables as values, figures as files."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sweeps.aggregation.ablation import ablation_table
 from sweeps.aggregation.confirmation import confirmation_table
@@ -10,6 +10,7 @@ from sweeps.aggregation.curves import arm_curves, curves_csv, curves_figure, fin
 from sweeps.aggregation.departures import with_departures
 from sweeps.aggregation.figure_style import ImageFormat
 from sweeps.aggregation.figures import ablation_figure
+from sweeps.aggregation.grid import grid_table
 from sweeps.aggregation.latex import to_latex
 from sweeps.aggregation.markdown import to_markdown
 from sweeps.aggregation.published import published_table
@@ -19,11 +20,12 @@ from sweeps.aggregation.sensitivity_table import sensitivity_tables
 from sweeps.aggregation.store import RecordStore
 from sweeps.aggregation.table import Table
 from sweeps.errors import BadInput
-from sweeps.manifest import (
+from sweeps.manifest import Manifest
+from sweeps.manifest_tables import (
     AblationTable,
     ConfirmationTable,
     CurvesFigure,
-    Manifest,
+    GridTable,
     ManifestTable,
     PublishedTable,
     SensitivityTable,
@@ -39,18 +41,20 @@ class Made:
 
     Attributes:
         tables: In their order; none of a figure that stands alone.
+        for_programs: Name of a table -> what its CSV holds, where that has other rows.
         others: Files besides those of the tables: name -> content.
     """
 
     declared: ManifestTable
     tables: tuple[Table, ...]
     others: dict[str, bytes]
+    for_programs: Mapping[str, Table] = field(default_factory=dict[str, Table])
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Yield every file: its name and its content."""
         for table in self.tables:
             yield f"{table.name}.md", to_markdown(table).encode()
-            yield f"{table.name}.csv", to_csv(table).encode()
+            yield f"{table.name}.csv", to_csv(self.for_programs.get(table.name, table)).encode()
             yield f"{table.name}.tex", to_latex(table).encode()
         yield from self.others.items()
 
@@ -72,6 +76,9 @@ def make(
             return _made_ablation(declared, manifest, records)
         case PublishedTable():
             return Made(declared, (published_table(manifest, records, declared),), {})
+        case GridTable():
+            seen, read = grid_table(manifest, records, declared)
+            return Made(declared, (seen,), {}, {read.name: read})
         case ConfirmationTable():
             return Made(declared, (confirmation_table(manifest, records, declared.name),), {})
         case SensitivityTable():

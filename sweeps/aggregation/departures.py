@@ -9,7 +9,13 @@ from sweeps.aggregation.plain_text import shortened
 from sweeps.aggregation.table import Cell, Column, Table
 from sweeps.manifest import Manifest
 
-_SIZES = ("fraction", "epochs", "seeds", "trials")  # of which less is only a smaller sweep
+_SIZES = (
+    "fraction",
+    "epochs",
+    "max_epochs",
+    "seeds",
+    "trials",
+)  # of which less is only a smaller sweep
 _LONGEST_VALUE = 60
 
 

@@ -20,6 +20,7 @@ from sweeps.aggregation.figure_style import (
 from sweeps.aggregation.gaps import gap_text
 from sweeps.aggregation.plain_text import one_line, shortened
 from sweeps.aggregation.statistics import Interval, mean_interval
+from sweeps.aggregation.targets import missed
 from sweeps.manifest import Manifest
 from sweeps.records import TrialRecord
 
@@ -163,6 +164,8 @@ def _label(arm: ArmResults) -> str:
     if len(lines) > 2:
         lines = [lines[0], shortened(" ".join(lines[1:]), _LINE_CHARACTERS)]
     planned, counted = len(arm.trials), len(arm.counted)
-    if 0 < counted < planned:
-        lines[-1] += f" (n = {counted})"
+    told = [f"n = {counted}"] if 0 < counted < planned else []
+    told += [f"{late} missed the target"] if (late := len(missed(arm))) else []
+    if told:
+        lines[-1] += f" ({', '.join(told)})"
     return "\n".join(lines)

@@ -29,6 +29,7 @@ _SPECIAL = {
     "\N{MINUS SIGN}": "$-$",
     "\N{PLUS-MINUS SIGN}": r"$\pm$",
     "\N{MULTIPLICATION SIGN}": r"$\times$",
+    "\N{DAGGER}": r"\textdagger{}",
     "\N{EN DASH}": "--",
     "\N{EM DASH}": "---",
     "\N{HORIZONTAL ELLIPSIS}": "...",
@@ -77,6 +78,8 @@ def to_latex(table: Table) -> str:
     table = shown(table)
     is_long = len(table.rows) > _LONGEST_ON_A_PAGE
     caption = escape_latex(table.title)
+    if table.lead:
+        caption += f". {escape_latex(table.lead.removesuffix('.'))}"
     if table.description:
         caption += f". {escape_latex(table.description)}"
     notes = [rf"\noindent {escape_latex(note)}\par" for note in table.notes]

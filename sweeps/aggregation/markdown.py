@@ -14,6 +14,8 @@ def to_markdown(table: Table) -> str:
     """Return the table with its title above and its notes as a list below."""
     table = shown(table)
     head = [f"# {escape_markdown(table.title)}"]
+    if table.lead:
+        head.append(_paragraph(table.lead))
     if table.description:
         head.append(_paragraph(table.description))
     lines = [

@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from sweeps.aggregation.arms import ArmResults, arm_results
+from sweeps.aggregation.beside import own_note, published_note, published_text
+from sweeps.aggregation.data_line import with_data
 from sweeps.aggregation.departures import with_departures
 from sweeps.aggregation.gaps import GAP_COLUMN, gap_cell, gap_notes, reason_notes
+from sweeps.aggregation.health import health_notes
 from sweeps.aggregation.plain_text import one_line
 from sweeps.aggregation.statistics import mean_interval
 from sweeps.aggregation.table import (
-    PLUS_MINUS,
     Cell,
     Column,
     Table,
@@ -17,8 +19,10 @@ from sweeps.aggregation.table import (
     mean_cell,
     text_cell,
 )
+from sweeps.aggregation.targets import marked, target_cells, target_columns, target_notes
 from sweeps.errors import BadInput
-from sweeps.manifest import Manifest, PublishedRow, PublishedTable
+from sweeps.manifest import Manifest
+from sweeps.manifest_tables import PublishedRow, PublishedTable
 from sweeps.records import TrialRecord
 
 _COLUMNS = (
@@ -29,6 +33,7 @@ _COLUMNS = (
     Column("Arm", ("arm",), align="left", hide_if_empty=True),
     GAP_COLUMN,
 )
+_LATER_FIELDS = {"data", "departures", "num_target_missed"}
 
 
 def published_table(
@@ -50,22 +55,28 @@ def published_table(
         )
     arms = {arm.arm.name: arm for arm in arm_results(manifest, records)}
     shown = [arms[name] for name in _names(spec) if name in arms]
+    more = target_columns(shown)
     table = Table(
         name=spec.name,
         title=f"{one_line(spec.title)}: ours beside the published",
         description=one_line(manifest.description),
-        columns=(*_label_columns(spec.headings), *_COLUMNS),
-        rows=tuple(_row(row, arms.get(row.arm or "")) for row in spec.rows),
+        columns=(*_label_columns(spec.headings), *_COLUMNS, *more),
+        rows=tuple(
+            (*_row(row, arms.get(row.arm or "")), *target_cells(arms.get(row.arm or ""), more))
+            for row in spec.rows
+        ),
         notes=(
-            *_own_notes(manifest, shown),
-            *_published_notes(spec),
+            own_note(manifest, shown, "mean test error in percent"),
+            published_note(spec.spread, any(row.spread is not None for row in spec.rows)),
             *_absence_notes(spec, arms),
             *map(one_line, spec.notes),
+            *target_notes(shown),
             *gap_notes(shown),
+            *health_notes(shown),
             *reason_notes(shown),
         ),
     )
-    return with_departures(manifest, table)
+    return with_data(with_departures(manifest, table), shown, spec.published_data)
 
 
 def _names(spec: PublishedTable) -> dict[str, None]:
@@ -75,7 +86,7 @@ def _names(spec: PublishedTable) -> dict[str, None]:
 
 def _label_columns(headings: Sequence[str]) -> tuple[Column, ...]:
     """Return a column a heading; its name in CSV is the heading's letters, or its place."""
-    own = {field for column in (*_COLUMNS, GAP_COLUMN) for field in column.fields}
+    own = {field for column in _COLUMNS for field in column.fields} | _LATER_FIELDS
     fields: list[str] = []
     for place, heading in enumerate(headings, start=1):
         field = re.sub(r"[^a-z0-9]+", "_", heading.lower()).strip("_")
@@ -95,50 +106,13 @@ def _row(row: PublishedRow, arm: ArmResults | None) -> tuple[Cell, ...]:
         ours = (Cell("", (None, None, None)), Cell("", (None, None)))
         return (*labels, *ours, *theirs, named, nothing)
     errors = arm.test_errors
-    ours = (mean_cell(mean_interval(errors.values())), count_cell(len(errors), len(arm.trials)))
+    mean = marked(mean_cell(mean_interval(errors.values())), arm)
+    ours = (mean, count_cell(len(errors), len(arm.trials)))
     return (*labels, *ours, *theirs, named, gap_cell(arm))
 
 
 def _published_cell(row: PublishedRow) -> Cell:
-    text = "" if row.published is None else _as_printed(row.published)
-    if text and row.spread is not None:
-        text += f" {PLUS_MINUS} {_as_printed(row.spread)}"
-    return Cell(text, (row.published, row.spread))
-
-
-def _as_printed(value: float) -> str:
-    """Return a figure with at least two decimals, and with all that it was published with."""
-    return f"{value:.2f}" if round(value, 2) == value else repr(value)
-
-
-def _own_notes(manifest: Manifest, arms: Sequence[ArmResults]) -> Iterator[str]:
-    word = "seed" if len(manifest.seeds) == 1 else "seeds"
-    seeds = ", ".join(str(seed) for seed in manifest.seeds)
-    yield (
-        f"Ours: mean test error in percent of n trials, one a seed ({word} {seeds}), each that of "
-        f"the last epoch{_length(arms)}; {PLUS_MINUS} half the width of the mean's 95 % t interval "
-        "(n - 1 degrees of freedom), none where n is 1. Selection never saw the test split."
-    )
-
-
-def _length(arms: Sequence[ArmResults]) -> str:
-    """Return how long our trials were trained, "" where none is counted."""
-    epochs = [trial.epochs for arm in arms for trial in arm.counted.values()]
-    if not epochs:
-        return ""
-    low, high = min(epochs), max(epochs)
-    return f", number {low}" if low == high else f", number {low} to {high}"
-
-
-def _published_notes(spec: PublishedTable) -> Iterator[str]:
-    spread = one_line(spec.spread).rstrip(".") or "as published, its meaning not known"
-    theirs = "Published: the figure that the source gives, in percent"
-    if any(row.spread is not None for row in spec.rows):
-        theirs += f"; {PLUS_MINUS} there: {spread}"
-    yield (
-        f"{theirs}. No difference from ours is tested, as the published trials are not at hand: "
-        "nothing is bold."
-    )
+    return Cell(published_text(row.published, row.spread), (row.published, row.spread))
 
 
 def _absence_notes(spec: PublishedTable, arms: Mapping[str, ArmResults]) -> Iterator[str]:

@@ -48,6 +48,7 @@ class Table:
 
     Attributes:
         name: A slug: the name of its files.
+        lead: A line that stands under the title, before all else.
         notes: Sentences that stand under it.
     """
 
@@ -55,6 +56,7 @@ class Table:
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    lead: str = ""
     description: str = ""
     notes: tuple[str, ...] = ()
 

@@ -12,16 +12,13 @@ from sweeps.aggregation.table import Table, shown
 def to_rich(table: Table, with_notes: bool = True) -> RenderableType:
     """Return what a rich console prints. Texts stand as they are: markup in them is not obeyed."""
     table = shown(table)
-    grid = RichTable(
-        title=Text(one_line(table.title), style="bold"),
-        title_justify="left",
-        box=rich.box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
+    head = [Text(one_line(table.title), style="bold")]
+    if table.lead:
+        head.append(Text(one_line(table.lead)))
+    grid = RichTable(box=rich.box.SIMPLE_HEAD, pad_edge=False)
     for column in table.columns:
         grid.add_column(Text(column.title), justify=column.align, overflow="fold")
     for row in table.rows:
         grid.add_row(*(Text(cell.text, style="bold" if cell.is_bold else "") for cell in row))
-    if not with_notes:
-        return grid
-    return Group(grid, *(Text(one_line(note), style="dim") for note in table.notes))
+    notes = table.notes if with_notes else ()
+    return Group(*head, grid, *(Text(one_line(note), style="dim") for note in notes))

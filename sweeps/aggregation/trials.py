@@ -1,12 +1,18 @@
 """One row a trial: `trials.csv`, which only trial keys decide, and the full list for queries."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sweeps.aggregation.arms import ArmResults, arm_results, cell_reason
 from sweeps.aggregation.csv_text import csv_text
 from sweeps.aggregation.table import Value
 from sweeps.manifest import Manifest, ManifestCell
-from sweeps.records import EPOCH_METRICS, METRIC_TEST_ERROR, Outcome, TrialRecord
+from sweeps.records import (
+    EPOCH_METRICS,
+    METRIC_EXTRA_TEST_ERRORS,
+    METRIC_TEST_ERROR,
+    Outcome,
+    TrialRecord,
+)
 
 RESULT_COLUMNS = (
     "arm",
@@ -36,22 +42,56 @@ def trials_csv(manifest: Manifest, records: Mapping[str, TrialRecord]) -> str:
     """Return every cell of the sweep with its trial's last-epoch figures, errors as fractions.
 
     Of a trial that a search's scheduler stopped it holds what the scheduler saw last, whatever
-    became of the trial in another sweep. Holds no times, devices or record ids, so that it is the
+    became of the trial in another sweep. Targets, errors of extra tests and warnings are columns
+    only where a trial has such. Holds no times, devices or record ids, so that it is the
     same however the sweep came about.
     """
     rows = trial_rows(manifest, records)
-    return csv_text(RESULT_COLUMNS, ([row[name] for name in RESULT_COLUMNS] for row in rows))
+    names = (*RESULT_COLUMNS, *_more_columns(_trials(manifest, records)))
+    return csv_text(names, ([row[name] for name in names] for row in rows))
 
 
 def trial_rows(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[dict[str, Value]]:
-    """Return a mapping a cell, arms and seeds in the manifest's order, with all columns."""
+    """Return a mapping a cell, arms and seeds in the manifest's order, with all columns.
+
+    Targets, errors of extra tests and warnings are columns only where a trial has such.
+    """
     cells = {(cell.arm, cell.seed): cell for cell in manifest.cells}
     objective = manifest.search.objective if manifest.search else ""
+    more = _more_columns(_trials(manifest, records))
     return [
-        _row(arm, cells[arm.arm.name, seed], trial) | _stop(cells[arm.arm.name, seed], objective)
+        _row(arm, cells[arm.arm.name, seed], trial)
+        | _more(cells[arm.arm.name, seed], trial, more)
+        | _stop(cells[arm.arm.name, seed], objective)
         for arm in arm_results(manifest, records)
         for seed, trial in arm.trials.items()
     ]
+
+
+def _trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[TrialRecord]:
+    found = (records.get(cell.trial_key) for cell in manifest.cells if cell.stopped is None)
+    return [trial for trial in found if trial is not None]
+
+
+def _more_columns(trials: Sequence[TrialRecord]) -> tuple[str, ...]:
+    """Return the columns that only some sweeps have: errors of extra tests, target, warnings."""
+    extra = sorted({name for trial in trials for name in trial.extra_test_errors})
+    return (
+        *(METRIC_EXTRA_TEST_ERRORS + name for name in extra),
+        *(["target"] if any(trial.target for trial in trials) else []),
+        *(["warnings"] if any(trial.warnings for trial in trials) else []),
+    )
+
+
+def _more(cell: ManifestCell, trial: TrialRecord | None, names: Sequence[str]) -> dict[str, Value]:
+    if trial is None or cell.stopped is not None:
+        return dict.fromkeys(names)
+    known: dict[str, Value] = {
+        "target": trial.target,
+        "warnings": "; ".join(trial.warnings),
+        **{METRIC_EXTRA_TEST_ERRORS + name: e for name, e in trial.extra_test_errors.items()},
+    }
+    return {name: known.get(name) for name in names}
 
 
 def _row(arm: ArmResults, cell: ManifestCell, trial: TrialRecord | None) -> dict[str, Value]:

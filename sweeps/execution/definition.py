@@ -1,6 +1,6 @@
 """What is launched: a sweep by name, by file or as an object, turned into its manifest."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,11 @@ from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import sweep_from_file
 from sweeps.errors import BadInput
 from sweeps.execution.arms import manifest_arm, manifest_cells
+from sweeps.execution.lengths import epochs_path, stoppings_of_arms, with_epochs
 from sweeps.execution.search.declaration import manifest_search, refuse_impossible_points
 from sweeps.execution.told import TrialHead
-from sweeps.manifest import (
-    AblationTable,
-    ConfirmationTable,
-    Manifest,
-    ManifestCell,
-    SensitivityTable,
-)
+from sweeps.manifest import Manifest, ManifestCell
+from sweeps.manifest_tables import AblationTable, ConfirmationTable, SensitivityTable
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,8 @@ class Changes:
         seeds: Instead of the sweep's list.
         add_seeds: Besides those of the current manifest, or of the sweep where there is none.
         settings: Path -> value, applied to the base.
-        epochs: Short for the stopping part's epochs.
+        epochs: Of a full training of every arm: short for the stopping part's epochs, of one that
+            may end before for the most that there may be.
         trials: Proposals of a search.
         sampler: Who makes them.
         scheduler: Who stops the hopeless early.
@@ -115,28 +112,34 @@ def define(which: str | Path | Sweep, changes: Changes, current_seeds: Sequence[
     """
     declared, source, folder = sweep_of(which)
     try:
-        sweep = declared.changed(
-            _settings(changes),
+        settings = _settings(declared, changes)
+        longer = declared if changes.epochs is None else with_epochs(declared, changes.epochs)
+        sweep = longer.changed(
+            settings,
             name=changes.name,
             seeds=_seeds(declared, changes, current_seeds),
             trials=changes.trials,
             sampler=changes.sampler,
             scheduler=changes.scheduler,
         )
-        return _definition(sweep, source, folder, _departures(declared, sweep, changes))
+        return _definition(sweep, source, folder, _departures(declared, sweep, settings))
     except ValidationError as error:
         raise BadInput(explain(error)) from error
     except ValueError as error:
         raise BadInput(str(error)) from error
 
 
-def _settings(changes: Changes) -> dict[str, Any]:
+def _settings(declared: Sweep, changes: Changes) -> dict[str, Any]:
+    """Return what a launch changes of the base of all arms."""
     settings = dict(changes.settings or {})
-    if changes.epochs is not None:
-        if "stopping.epochs" in settings:
-            raise ValueError("The epochs are given twice: --epochs is short for stopping.epochs.")
-        settings["stopping.epochs"] = changes.epochs
-    return settings
+    if changes.epochs is None:
+        return settings
+    path = epochs_path(declared, settings)
+    if path in settings:
+        raise ValueError(f"The epochs are given twice: --epochs is short for {path}.")
+    arms = () if isinstance(declared.plan, Search) else declared.plan.arms
+    is_seen = not arms or len(stoppings_of_arms(declared)) < len(arms)
+    return settings | {path: changes.epochs} if is_seen else settings
 
 
 def _seeds(sweep: Sweep, changes: Changes, current: Sequence[int]) -> tuple[int, ...]:
@@ -163,10 +166,15 @@ def seeds_of(sweep: Sweep) -> tuple[int, ...]:
     return sweep.plan.seeds if isinstance(sweep.plan, Search) else sweep.seeds
 
 
-def _departures(declared: Sweep, sweep: Sweep, changes: Changes) -> dict[str, tuple[Any, Any]]:
+def _departures(
+    declared: Sweep, sweep: Sweep, settings: Mapping[str, Any]
+) -> dict[str, tuple[Any, Any]]:
     """Return what differs from the sweep as declared: path -> declared, given."""
     before, after = declared.base.model_dump(mode="json"), sweep.base.model_dump(mode="json")
-    pairs = {path: (_at(before, path), _at(after, path)) for path in _settings(changes)}
+    pairs = {path: (_at(before, path), _at(after, path)) for path in settings}
+    given = stoppings_of_arms(sweep)
+    for name, one in stoppings_of_arms(declared).items():
+        pairs[f"of {name} stopping.{one.length_setting}"] = (one.num_epochs, given[name].num_epochs)
     pairs["seeds"] = (list(seeds_of(declared)), list(seeds_of(sweep)))
     if isinstance(declared.plan, Search) and isinstance(sweep.plan, Search):
         first, second = declared.plan.model_dump(), sweep.plan.model_dump()

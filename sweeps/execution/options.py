@@ -20,7 +20,8 @@ class LaunchArguments(TypedDict, total=False):
         name: Of the sweep's records, instead of its own.
         seeds: Instead of the sweep's list.
         add_seeds: Besides those of the current manifest.
-        epochs: Short for `settings={"stopping.epochs": epochs}`.
+        epochs: Of a full training of every arm: short for `settings={"stopping.epochs": epochs}`,
+            or for `stopping.max_epochs` where a training may end before, with its target.
         settings: Path -> value, changes to the base of all arms.
         trials: Proposals of a search.
         sampler: Of a search, by its name.

@@ -6,24 +6,41 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from capsmodel import TrainingConfig
 from search_spaces import (
     AblationTable,
     ConfirmationTable,
     CurvesFigure,
+    GridCell,
+    GridRow,
+    GridTable,
+    ListedArms,
     PublishedRow,
     PublishedTable,
     SensitivityTable,
+    Sweep,
 )
-from search_spaces.tables import Table
-from sweeps.manifest import ManifestTable
+from search_spaces.tables import Table, arms_of
+from sweeps.manifest_tables import ManifestTable
 
 ROW = PublishedRow(labels=("CapsNet", "3"), arm="base", published=0.25, spread=0.005)
+GRID_ROW = GridRow(
+    label="Familiar",
+    cells=(GridCell(arm="base", metric="test_error.familiar", published=3.7), GridCell(arm=None)),
+)
 TABLES = (
     AblationTable(),
     SensitivityTable(),
     ConfirmationTable(),
     CurvesFigure(metric="train_loss"),
-    PublishedTable(name="table1", title="Table 1", headings=("Method", "Routing"), rows=(ROW,)),
+    PublishedTable(
+        name="table1",
+        title="Table 1",
+        headings=("Method", "Routing"),
+        rows=(ROW,),
+        published_data="smallNORB",
+    ),
+    GridTable(name="table2", title="Table 2", columns=("CNN", "Capsules"), rows=(GRID_ROW,)),
 )
 
 
@@ -37,6 +54,39 @@ def test_a_row_has_a_label_for_each_heading() -> None:
         PublishedTable(name="table1", title="Table 1", headings=("Method",), rows=(ROW,))
 
 
+def grid(**changes: Any) -> GridTable:
+    known: dict[str, Any] = {"name": "table2", "title": "Table 2", "rows": (GRID_ROW,)}
+    return GridTable(**(known | {"columns": ("CNN", "Capsules")} | changes))
+
+
+def test_a_row_of_a_grid_has_a_cell_for_each_column() -> None:
+    with pytest.raises(ValidationError, match=r"'Familiar' of 'table2' has 2 cells for 1 columns"):
+        grid(columns=("CNN",))
+
+
+def test_rows_and_columns_of_a_grid_are_told_apart() -> None:
+    with pytest.raises(ValidationError, match="Two columns of 'table2' are called 'CNN'"):
+        grid(columns=("CNN", "CNN"))
+    with pytest.raises(ValidationError, match="Two rows of 'table2' are called 'Familiar'"):
+        grid(rows=(GRID_ROW, GRID_ROW))
+
+
+@pytest.mark.parametrize(
+    "metric", ["error", "test_error.", "test_error.A b", "test_error\n", "train_loss"]
+)
+def test_a_cell_of_a_grid_is_an_error_that_a_record_holds(metric: str) -> None:
+    with pytest.raises(ValidationError, match="pattern"):
+        GridCell(arm="base", metric=metric)
+
+
+@pytest.mark.parametrize(
+    ("table", "arms"),
+    [(TABLES[0], ()), (TABLES[4], ("base",)), (TABLES[5], ("base",))],
+)
+def test_a_table_names_the_arms_it_needs(table: Any, arms: tuple[str, ...]) -> None:
+    assert arms_of(table) == arms
+
+
 @pytest.mark.parametrize("name", ["", "A", "../x", "a b"])
 def test_a_table_is_called_as_a_file_can_be(name: str) -> None:
     with pytest.raises(ValidationError, match="pattern"):
@@ -47,3 +97,9 @@ def test_a_table_is_called_as_a_file_can_be(name: str) -> None:
 def test_a_manifest_holds_each_table_as_it_is(table: Any) -> None:
     adapter = TypeAdapter[Any](ManifestTable)
     assert adapter.validate_python(table.model_dump()).model_dump() == table.model_dump()
+
+
+def test_a_grid_of_an_arm_that_the_sweep_does_not_have_is_refused() -> None:
+    plan = ListedArms(baseline="bass", arms={"bass": {}})
+    with pytest.raises(ValidationError, match="Unknown arm in the table 'table2' 'base'"):
+        Sweep(name="example", base=TrainingConfig(), plan=plan, seeds=(0,), tables=(grid(),))

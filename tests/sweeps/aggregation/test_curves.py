@@ -14,7 +14,8 @@ from sweeps.aggregation.curves import (
     curves_csv,
     curves_figure,
 )
-from sweeps.manifest import CurvesFigure, Manifest
+from sweeps.manifest import Manifest
+from sweeps.manifest_tables import CurvesFigure
 from sweeps.records import Outcome, TrialRecord
 from tests.sweeps.aggregation.known_sweep import (
     by_key,

@@ -14,7 +14,8 @@ from sweeps.aggregation.markdown import to_markdown
 from sweeps.aggregation.published import published_table
 from sweeps.aggregation.table import Table
 from sweeps.errors import BadInput
-from sweeps.manifest import Manifest, PublishedTable
+from sweeps.manifest import Manifest
+from sweeps.manifest_tables import PublishedTable
 from sweeps.records import Outcome, TrialRecord
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished
 

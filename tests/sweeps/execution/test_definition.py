@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from capsmodel.routing import VectorRouting
+from capsmodel.stopping import TargetMetric
 from search_spaces import ListedArms, Sweep
 from search_spaces.trial_key import trial_key
 from sweeps.errors import BadInput
@@ -86,6 +87,60 @@ def test_epochs_are_short_for_the_stoppings() -> None:
     )
     assert short == long
     assert short != define(sweep(), Changes(), ()).manifest
+
+
+CHOOSING = {
+    "base": {},
+    "stopped": {"stopping": TargetMetric(at_or_below=0.1, max_epochs=40)},
+    "named": {"stopping.kind": "target_metric", "batch_size": 7},
+}
+
+
+def lengths(arms: dict[str, Any], **changes: Any) -> dict[str, int]:
+    return define(sweep(arms), Changes(**changes), ()).epochs
+
+
+def test_epochs_are_the_most_there_may_be_where_a_training_ends_with_a_target() -> None:
+    settings = {"stopping": "target_metric", "stopping.at_or_below": 0.1}
+    short, long = (
+        define(sweep(), changes, ()).manifest
+        for changes in (
+            Changes(epochs=2, settings=settings),
+            Changes(settings=settings | {"stopping.max_epochs": 2}),
+        )
+    )
+    assert short == long
+    assert short.arms[0].config["stopping"]["max_epochs"] == 2
+    told = refusal(sweep(), epochs=1, settings=settings | {"stopping.max_epochs": 2})
+    assert told == "The epochs are given twice: --epochs is short for stopping.max_epochs."
+
+
+def test_epochs_reach_the_arms_that_choose_their_own_stopping() -> None:
+    assert lengths(CHOOSING) == {"base": 3, "stopped": 40, "named": 50}
+    assert lengths(CHOOSING, epochs=2) == {"base": 2, "stopped": 2, "named": 2}
+    target = define(sweep(CHOOSING), Changes(epochs=2), ()).manifest.arms[1].config["stopping"]
+    assert target["at_or_below"] == 0.1
+
+
+def test_epochs_are_given_too_where_every_arm_chooses_its_own_stopping() -> None:
+    arms = {name: arm for name, arm in CHOOSING.items() if name != "base"}
+    assert lengths(arms, epochs=2) == {"stopped": 2, "named": 2}
+    assert define(sweep(arms), Changes(), ()).manifest.departures == {}
+
+
+def test_what_epochs_change_of_an_arm_is_a_departure() -> None:
+    manifest = define(sweep(CHOOSING), Changes(epochs=2), ()).manifest
+    assert manifest.departures == {
+        "stopping.epochs": (3, 2),
+        "of stopped stopping.max_epochs": (40, 2),
+        "of named stopping.max_epochs": (50, 2),
+    }
+
+
+def test_an_arm_that_varies_its_epochs_keeps_them_to_itself() -> None:
+    assert "varied by the sweep itself" in refusal(
+        sweep({"base": {}, "long": {"stopping.epochs": 30}}), epochs=2
+    )
 
 
 def test_another_name_leaves_every_key() -> None:

@@ -10,7 +10,8 @@ from capsmodel.search_range import Floats
 from search_spaces import Median, Space
 from sweeps.execution.definition import Changes, define
 from sweeps.execution.search.declaration import refuse_impossible_points
-from sweeps.manifest import ConfirmationTable, ManifestSearch, SensitivityTable
+from sweeps.manifest import ManifestSearch
+from sweeps.manifest_tables import ConfirmationTable, SensitivityTable
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.search.examples import (
     BATCH,
