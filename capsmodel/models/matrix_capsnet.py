@@ -215,9 +215,9 @@ class MatrixCapsuleNetwork(Network):
             grid = drop_capsules(grid, self.settings.dropout, generator)
         routed: dict[str, Routed] = {}
         for name, layer in self.layers.items():
-            routed[name] = layer(grid, generator)
+            routed[name] = self.recomputable(layer, grid, generator=generator)
             grid = layer.grid(routed[name])
-        routed["classes"] = found = self.classes(grid, generator)
+        routed["classes"] = found = self.recomputable(self.classes, grid, generator=generator)
         outputs = Outputs(found.activations, None, None, found.poses, couplings_of(routed))
         if self.decoder is None:
             return outputs
