@@ -1,6 +1,7 @@
 """The margin loss of the first capsule network."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
 from jaxtyping import Float, Int
@@ -44,10 +45,9 @@ class MarginLoss(ClassWeightedLoss):
             as the authors' code does.
     """
 
-    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {"reduction": "sum"},
-        "official": {"reduction": "half_mean"},
-    }
+    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+        {"paper": {"reduction": "sum"}, "official": {"reduction": "half_mean"}}
+    )
     kind: Literal["margin"] = "margin"
     positive_margin: Annotated[float, Field(gt=0, le=1), Floats(0.7, 0.95)] = 0.9
     negative_margin: Annotated[float, Field(ge=0, lt=1), Floats(0.05, 0.3)] = 0.1

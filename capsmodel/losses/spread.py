@@ -1,6 +1,7 @@
 """The spread loss of matrix capsules."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
 from jaxtyping import Float, Int
@@ -33,22 +34,24 @@ class SpreadLoss(ClassWeightedLoss):
             number, as the authors' code does.
     """
 
-    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {
-            "margin": 0.9,
-            "schedule.kind": "linear",
-            "schedule.start": 0.2,
-            "reduction": "sum",
-        },
-        "official": {
-            "margin": 0.99,
-            "schedule.kind": "sigmoid",
-            "schedule.start": 0.2,
-            "schedule.steepness": 40.0,
-            "schedule.midpoint": 0.1,
-            "reduction": "mean",
-        },
-    }
+    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+        {
+            "paper": {
+                "margin": 0.9,
+                "schedule.kind": "linear",
+                "schedule.start": 0.2,
+                "reduction": "sum",
+            },
+            "official": {
+                "margin": 0.99,
+                "schedule.kind": "sigmoid",
+                "schedule.start": 0.2,
+                "schedule.steepness": 40.0,
+                "schedule.midpoint": 0.1,
+                "reduction": "mean",
+            },
+        }
+    )
     kind: Literal["spread"] = "spread"
     margin: Annotated[float, Field(gt=0, le=1), Floats(0.5, 1.0)] = 0.9
     schedule: Annotated[SpreadSchedule, OneOf(SPREAD_SCHEDULES)] = LinearSpread()
