@@ -7,15 +7,18 @@ from jaxtyping import Float
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from capsmodel.functional import squash
-from capsmodel.routing.base import VectorRouting, output_first, share_out
+from capsmodel.functional import lengths, squash
+from capsmodel.routing.base import Couplings, Fan, Routed, Router, Routing, output_first, share_out
+from capsmodel.routing.neighbourhood import Neighbourhood
+from capsmodel.routing.votes import Votes
 
 
-class RandomRouting(VectorRouting):
+class RandomRouting(Routing):
     """Couplings are drawn, proportional to U(low, high), and add up to 1 over the outputs.
 
-    One draw of shape [in_caps, out_caps] serves all images of a batch. In training every call
-    draws anew; in evaluation the same generator state comes in each time, so the draw is fixed.
+    One draw serves all images of a batch. In training every call draws anew; in evaluation the same
+    generator state comes in each time, so the draw is fixed. In a convolutional layer the couplings
+    of an input add up to 1 over all outputs at all places that see it.
 
     Source: Paik, Kwak and Kim 2019, arXiv:1907.13327, the random control.
     Difference: the images of a batch share the draw, so that a prediction does not depend on
@@ -37,12 +40,22 @@ class RandomRouting(VectorRouting):
             raise ValueError(f"low must be below high, got low {self.low} and high {self.high}.")
         return self
 
-    def route(
-        self,
-        votes: Float[Tensor, "batch in_caps out_caps pose"],
-        *,
-        generator: torch.Generator | None,
-    ) -> Float[Tensor, "batch out_caps pose"]:
+    def build(self, fan: Fan) -> Router:
+        """Return the routing for a layer."""
+        return RandomRouter(self)
+
+
+class RandomRouter(Router):
+    """Random routing in its place."""
+
+    def __init__(self, routing: RandomRouting) -> None:
+        super().__init__()
+        self.routing = routing
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Set nothing: there is nothing to learn."""
+
+    def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
         """Return the squashed sum of the votes in drawn shares.
 
         Raises:
@@ -50,8 +63,19 @@ class RandomRouting(VectorRouting):
         """
         if generator is None:
             raise ValueError("Random routing draws its couplings: hand it a generator, not None.")
-        batch, in_caps, out_caps, _ = votes.shape
-        draw = torch.rand(in_caps, out_caps, generator=generator, dtype=votes.dtype)
-        weights = self.low + (self.high - self.low) * draw
-        couplings = (weights / weights.sum(dim=1, keepdim=True)).t().to(votes.device)
-        return squash(share_out(output_first(votes), couplings.expand(batch, -1, -1)))
+        grouped = output_first(votes.values)
+        sites, out_caps, edges, _ = grouped.shape
+        places = votes.neighbourhood.num_places
+        draw = torch.rand(edges, places, out_caps, generator=generator, dtype=grouped.dtype)
+        shares = self._shares(draw, votes.neighbourhood).to(grouped.device)
+        couplings = shares.permute(1, 2, 0).repeat(sites // places, 1, 1)
+        poses = squash(share_out(grouped, couplings))
+        told = Couplings(couplings.permute(2, 0, 1), votes.neighbourhood)
+        return Routed(poses, lengths(poses), told)
+
+    def _shares(
+        self, draw: Float[Tensor, "edges places out_caps"], neighbourhood: Neighbourhood
+    ) -> Float[Tensor, "edges places out_caps"]:
+        low, high = self.routing.low, self.routing.high
+        weights = low + (high - low) * draw
+        return weights / neighbourhood.sum_over_parents(weights.sum(dim=2)).unsqueeze(2)

@@ -3,26 +3,36 @@
 from typing import Literal
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from capsmodel.routing.base import VectorRouting
-from capsmodel.routing.dynamic import route_by_agreement
+from capsmodel.functional import lengths, squash
+from capsmodel.routing.base import Couplings, Fan, Routed, Router, Routing, output_first
+from capsmodel.routing.sharing import Shares
+from capsmodel.routing.votes import Votes
 
 
-class UniformRouting(VectorRouting):
+class UniformRouting(Routing):
     """Every input is shared equally among the outputs, whatever it votes.
 
-    The same arithmetic as one iteration of dynamic routing, so the two agree to the last bit.
+    The same arithmetic as one iteration of dynamic routing, so the two agree to the last bit. In a
+    convolutional layer an input is shared among all outputs at all places that see it.
     """
 
     kind: Literal["uniform"] = "uniform"
 
-    def route(
-        self,
-        votes: Float[Tensor, "batch in_caps out_caps pose"],
-        *,
-        generator: torch.Generator | None,
-    ) -> Float[Tensor, "batch out_caps pose"]:
+    def build(self, fan: Fan) -> Router:
+        """Return the routing for a layer."""
+        return UniformRouter()
+
+
+class UniformRouter(Router):
+    """Uniform routing in its place."""
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Set nothing: there is nothing to learn."""
+
+    def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
         """Return the squashed equal share of all votes; the generator is not used."""
-        return route_by_agreement(votes, iterations=1)
+        grouped, shares = output_first(votes.values), Shares(votes.neighbourhood)
+        poses = squash(shares.share_equally(grouped))
+        told = shares.equal(grouped).expand(grouped.shape[:3]).permute(2, 0, 1)
+        return Routed(poses, lengths(poses), Couplings(told, votes.neighbourhood))

@@ -1,119 +1,215 @@
-"""The laws of every routing."""
+"""The laws of every routing, in fully connected layers and in convolutional ones."""
+
+from typing import cast
 
 import pytest
 import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from capsmodel.routing import VectorRouting
+from capsmodel.routing import ProductVotes, Routed, Router, Routing
+from capsmodel.testing.example_votes import (
+    BATCH,
+    LAYERS,
+    OUT_CAPS,
+    POSE,
+    example_votes,
+    fan_of,
+    images_of,
+    with_outputs_in_order,
+    with_types_in_order,
+)
 from capsmodel.testing.part_contract import PartContract
 
-_BATCH, _IN_CAPS, _OUT_CAPS, _POSE = 3, 7, 4, 5
 
-
-class VectorRoutingContract(PartContract):
+class RoutingContract(PartContract):
     """The laws of every routing.
 
-        class TestMyRouting(VectorRoutingContract):
+        class TestMyRouting(RoutingContract):
             @pytest.fixture
-            def routing(self) -> VectorRouting:
+            def routing(self) -> Routing:
                 return MyRouting()
 
-    The two laws of permutation are skipped where the routing says that it is not symmetric.
+    The two laws of permutation are skipped where the routing says that it is not symmetric. A
+    routing of votes alone keeps those of `VectorRoutingContract` too.
     """
 
     @pytest.fixture
-    def routing(self) -> VectorRouting:
+    def routing(self) -> Routing:
         """Return the routing under test; a subclass must say which."""
         raise NotImplementedError("Override the fixture `routing`.")
 
     @pytest.fixture
-    def part(self, routing: VectorRouting) -> VectorRouting:
+    def part(self, routing: Routing) -> Routing:
         """Return the routing, for the laws of every part."""
         return routing
 
-    def test_each_output_gets_one_pose(self, routing: VectorRouting) -> None:
-        """Shapes are [batch out_caps pose]."""
-        assert _route(routing, _votes()).shape == (_BATCH, _OUT_CAPS, _POSE)
+    @pytest.fixture(params=LAYERS)
+    def layer(self, request: pytest.FixtureRequest) -> str:
+        """Return the name of a layer."""
+        return cast(str, request.param)
+
+    def test_each_site_gets_the_capsules_of_its_layer(self, routing: Routing, layer: str) -> None:
+        """Shapes are [sites out_caps pose] and [sites out_caps]."""
+        routed = routed_by(router_of(routing, layer), example_votes(layer))
+        sites = BATCH * LAYERS[layer].num_places
+        assert routed.poses.shape == (sites, OUT_CAPS, POSE)
+        assert routed.activations.shape == (sites, OUT_CAPS)
 
     @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-    def test_no_pose_is_longer_than_one(self, routing: VectorRouting, scale: float) -> None:
-        """Lengths are beliefs."""
-        lengths = _route(routing, scale * _votes()).norm(dim=-1)
-        assert bool((lengths <= 1 + 1e-12).all())
+    def test_activations_are_beliefs(self, routing: Routing, layer: str, scale: float) -> None:
+        """They lie from 0 to 1."""
+        routed = routed_by(router_of(routing, layer), example_votes(layer, scale))
+        assert bool((routed.activations >= 0).all())
+        assert bool((routed.activations <= 1 + 1e-12).all())
 
-    def test_the_number_type_of_the_votes_is_kept(self, routing: VectorRouting) -> None:
+    def test_couplings_share_out_a_child_at_most_once(self, routing: Routing, layer: str) -> None:
+        """Those that are told add up to 1 at most, over all parents of a child."""
+        told = routed_by(router_of(routing, layer), example_votes(layer)).couplings
+        if told is None:
+            pytest.skip(f"{routing.kind} routing tells no couplings")
+        assert not told.values.requires_grad
+        assert bool((told.values >= 0).all())
+        whole = told.neighbourhood.sum_over_parents(told.values.sum(dim=2))
+        assert bool((whole <= 1 + 1e-12).all())
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    def test_number_type_and_device_are_those_of_the_votes(
+        self, routing: Routing, layer: str, dtype: torch.dtype
+    ) -> None:
         """Single precision stays single."""
-        assert _route(routing, _votes().float()).dtype == torch.float32
+        votes = example_votes(layer, dtype=dtype)
+        routed = routed_by(router_of(routing, layer).to(dtype), votes)
+        for found in (routed.poses, routed.activations):
+            assert found.dtype == dtype
+            assert found.device == votes.poses.device
 
-    def test_the_same_generator_state_gives_the_same_poses(self, routing: VectorRouting) -> None:
+    def test_the_same_generator_state_gives_the_same_capsules(
+        self, routing: Routing, layer: str
+    ) -> None:
         """All chance comes from the generator."""
-        assert torch.equal(_route(routing, _votes()), _route(routing, _votes()))
+        router, votes = router_of(routing, layer), example_votes(layer)
+        assert_same(routed_by(router, votes), routed_by(router, votes))
 
-    def test_the_global_generator_is_left_alone(self, routing: VectorRouting) -> None:
+    def test_the_same_seed_gives_the_same_initial_values(
+        self, routing: Routing, layer: str
+    ) -> None:
+        """Initial values come from the generator, and none is left out."""
+        first, second = (router_of(routing, layer).state_dict() for _ in range(2))
+        assert all(torch.equal(value, second[name]) for name, value in first.items())
+        assert all(bool(value.isfinite().all()) for value in first.values())
+
+    def test_the_global_chance_is_left_alone(self, routing: Routing, layer: str) -> None:
         """All chance comes from the generator."""
         before = torch.get_rng_state()
-        _route(routing, _votes())
+        routed_by(router_of(routing, layer), example_votes(layer))
         assert torch.equal(torch.get_rng_state(), before)
 
-    def test_an_image_is_routed_the_same_alone_and_in_a_batch(self, routing: VectorRouting) -> None:
+    def test_a_router_is_built_without_storage(self, routing: Routing, layer: str) -> None:
+        """Its values are set afterwards."""
+        with torch.device("meta"):
+            router = routing.build(fan_of(layer))
+        assert all(value.is_meta for value in router.state_dict().values())
+
+    def test_what_a_router_learned_can_be_saved_and_restored(
+        self, routing: Routing, layer: str
+    ) -> None:
+        """All that decides its capsules is in its state."""
+        trained, fresh = router_of(routing, layer), router_of(routing, layer)
+        with torch.no_grad():
+            for value in trained.parameters():
+                value.add_(torch.rand(value.shape, generator=seeded(5), dtype=value.dtype))
+        fresh.load_state_dict(trained.state_dict())
+        votes = example_votes(layer)
+        assert_same(routed_by(fresh, votes), routed_by(trained, votes))
+
+    def test_an_image_gives_the_same_capsules_alone_and_in_a_batch(
+        self, routing: Routing, layer: str
+    ) -> None:
         """No image looks at its neighbours."""
-        votes = _votes()
-        alone = [_route(routing, image) for image in votes.split(1)]
-        assert_close(torch.cat(alone), _route(routing, votes))
+        router, votes = router_of(routing, layer), example_votes(layer)
+        alone = [routed_by(router, images_of(votes, slice(n, n + 1))) for n in range(BATCH)]
+        together = routed_by(router, votes)
+        assert_close(torch.cat([one.poses for one in alone]), together.poses)
+        assert_close(torch.cat([one.activations for one in alone]), together.activations)
 
-    def test_the_order_of_the_inputs_does_not_matter(self, routing: VectorRouting) -> None:
-        """Inputs are a set."""
-        self._skip_unless_symmetric(routing)
-        votes, order = _votes(), torch.arange(_IN_CAPS).roll(2)
-        assert_close(_route(routing, votes[:, order]), _route(routing, votes))
+    def test_the_order_of_the_children_does_not_matter(self, routing: Routing, layer: str) -> None:
+        """Types of children are a set."""
+        skip_unless_symmetric(routing)
+        router, votes = router_of(routing, layer), example_votes(layer)
+        order = torch.arange(fan_of(layer).edges // LAYERS[layer].window_size).roll(1)
+        found = routed_by(router, with_types_in_order(votes, order))
+        assert_close(found.poses, routed_by(router, votes).poses)
 
-    def test_permuted_outputs_give_permuted_poses(self, routing: VectorRouting) -> None:
-        """Outputs have no names."""
-        self._skip_unless_symmetric(routing)
-        votes, order = _votes(), torch.arange(_OUT_CAPS).roll(1)
-        assert_close(_route(routing, votes[:, :, order]), _route(routing, votes)[:, order])
+    def test_permuted_parents_are_permuted_capsules(self, routing: Routing, layer: str) -> None:
+        """Types of parents have no names."""
+        skip_unless_symmetric(routing)
+        router, votes = router_of(routing, layer), example_votes(layer)
+        order = torch.arange(OUT_CAPS).roll(1)
+        found = routed_by(router, with_outputs_in_order(votes, order))
+        assert_close(found.poses, routed_by(router, votes).poses[:, order])
 
-    def test_how_the_votes_lie_in_memory_does_not_matter(self, routing: VectorRouting) -> None:
-        """The layout is a promise about speed, not about values."""
-        votes = _votes()
-        assert_close(_route(routing, votes.contiguous()), _route(routing, votes))
+    def test_nothing_that_is_handed_in_is_written_to(self, routing: Routing, layer: str) -> None:
+        """Votes belong to the layer."""
+        votes = example_votes(layer)
+        tensors = (votes.activations, votes.poses, votes.matrices)
+        before = [tensor.clone() for tensor in tensors]
+        routed_by(router_of(routing, layer), votes)
+        assert all(map(torch.equal, tensors, before))
 
-    def test_the_votes_are_not_written_to(self, routing: VectorRouting) -> None:
-        """A routing is a pure function."""
-        votes = _votes()
-        before = votes.clone()
-        _route(routing, votes)
-        assert torch.equal(votes, before)
-
-    @pytest.mark.parametrize("scale", [0.0, 1.0, 1e3])
-    def test_poses_and_gradients_are_finite(self, routing: VectorRouting, scale: float) -> None:
+    @pytest.mark.parametrize("scale", [0.0, 1e-20, 1.0, 1e3])
+    def test_capsules_and_gradients_are_finite(
+        self, routing: Routing, layer: str, scale: float
+    ) -> None:
         """Zero votes and large ones included."""
-        votes = (scale * _votes()).requires_grad_()
-        poses = _route(routing, votes)
-        poses.square().sum().backward()
-        assert votes.grad is not None
-        assert bool(poses.isfinite().all())
-        assert bool(votes.grad.isfinite().all())
+        router, votes = router_of(routing, layer), example_votes(layer, scale)
+        learned = [votes.poses, votes.activations, votes.matrices, *router.parameters()]
+        for tensor in learned:
+            tensor.requires_grad_()
+        routed = routed_by(router, votes)
+        (routed.poses.square().sum() + routed.activations.square().sum()).backward()
+        assert bool(routed.poses.isfinite().all())
+        assert bool(routed.activations.isfinite().all())
+        for tensor in learned:
+            assert tensor.grad is None or bool(tensor.grad.isfinite().all())
 
-    def test_every_vote_has_a_gradient(self, routing: VectorRouting) -> None:
-        """No input is cut off from learning."""
-        votes = _votes().requires_grad_()
-        _route(routing, votes).square().sum().backward()
-        assert votes.grad is not None
-        assert bool((votes.grad != 0).any(dim=-1).any(dim=-1).all())
-
-    @staticmethod
-    def _skip_unless_symmetric(routing: VectorRouting) -> None:
-        if not routing.is_symmetric:
-            pytest.skip(f"{routing.kind} routing tells capsules apart by their place")
-
-
-def _votes() -> Tensor:
-    generator = torch.Generator().manual_seed(1)
-    shape = (_BATCH, _OUT_CAPS, _IN_CAPS, _POSE)
-    return torch.randn(shape, generator=generator, dtype=torch.float64).transpose(1, 2)
+    def test_every_child_has_a_gradient(self, routing: Routing, layer: str) -> None:
+        """No vote is cut off from learning."""
+        votes = example_votes(layer)
+        votes.poses.requires_grad_()
+        routed = routed_by(router_of(routing, layer), votes)
+        (routed.poses.square().sum() + routed.activations.square().sum()).backward()
+        assert votes.poses.grad is not None
+        assert bool((votes.poses.grad.flatten(2) != 0).any(dim=2).all())
 
 
-def _route(routing: VectorRouting, votes: Tensor) -> Tensor:
-    return routing.route(votes, generator=torch.Generator().manual_seed(2))
+def seeded(seed: int) -> torch.Generator:
+    """Return a fresh generator."""
+    return torch.Generator().manual_seed(seed)
+
+
+def router_of(routing: Routing, layer: str) -> Router:
+    """Return a routing in a layer, its values set, in double precision."""
+    router = routing.build(fan_of(layer))
+    router.initialise(seeded(3))
+    return router.double()
+
+
+def routed_by(router: Router, votes: ProductVotes) -> Routed:
+    """Return what a router makes of votes, always with the same chance."""
+    return cast(Routed, router(votes, seeded(2)))
+
+
+def skip_unless_symmetric(routing: Routing) -> None:
+    """Skip a law of permutation where it is not promised."""
+    if not routing.is_symmetric:
+        pytest.skip(f"{routing.kind} routing tells capsules apart by their place")
+
+
+def assert_same(first: Routed, second: Routed) -> None:
+    """Check that capsules are equal to the last bit."""
+    pairs: list[tuple[Tensor, Tensor]] = [
+        (first.poses, second.poses),
+        (first.activations, second.activations),
+    ]
+    assert all(torch.equal(one, other) for one, other in pairs)

@@ -11,19 +11,22 @@ from capsmodel.models import MODELS
 from capsmodel.optimisers import LEARNING_RATE_SCHEDULES, OPTIMISERS
 from capsmodel.parts import Part, kind_of
 from capsmodel.reconstruction import RECONSTRUCTIONS
-from capsmodel.routing import ROUTINGS, DynamicRouting, VectorRouting
+from capsmodel.routing import INITIAL_LOGITS, INVERSE_TEMPERATURES, ROUTINGS, Routing
+from capsmodel.squash import SQUASHES
 from capsmodel.stopping import STOPPINGS
 from capsmodel.testing import (
     AugmentationContract,
     DataSetContract,
     LossContract,
-    VectorRoutingContract,
+    RoutingContract,
 )
 from capsmodel.testing.part_contract import PartContract
 
 FAMILIES: tuple[tuple[type[Part], ...], ...] = (
     AUGMENTATIONS,
     DATA_SETS,
+    INITIAL_LOGITS,
+    INVERSE_TEMPERATURES,
     LEARNING_RATE_SCHEDULES,
     LOSSES,
     MARGIN_SCHEDULES,
@@ -32,29 +35,23 @@ FAMILIES: tuple[tuple[type[Part], ...], ...] = (
     RECONSTRUCTIONS,
     ROUTINGS,
     SPREAD_SCHEDULES,
+    SQUASHES,
     STOPPINGS,
 )
-VECTOR_ROUTINGS = [part for part in ROUTINGS if issubclass(part, VectorRouting)]
 OTHER_PARTS = [
     part
     for family in FAMILIES
     for part in family
-    if part not in (*AUGMENTATIONS, *LOSSES, *VECTOR_ROUTINGS)
+    if part not in (*AUGMENTATIONS, *LOSSES, *ROUTINGS)
 ]
 
 FRACTIONS = {"digits": 0.5, "mnist": 0.02, "fashion_mnist": 0.02, "viewpoints": 0.005}
 
 
-class TestRoutings(VectorRoutingContract):
-    @pytest.fixture(params=VECTOR_ROUTINGS, ids=kind_of)
-    def routing(self, request: pytest.FixtureRequest) -> VectorRouting:
+class TestRoutings(RoutingContract):
+    @pytest.fixture(params=ROUTINGS, ids=kind_of)
+    def routing(self, request: pytest.FixtureRequest) -> Routing:
         return request.param()
-
-
-class TestOneIteration(VectorRoutingContract):
-    @pytest.fixture
-    def routing(self) -> VectorRouting:
-        return DynamicRouting(iterations=1)
 
 
 class TestLosses(LossContract):

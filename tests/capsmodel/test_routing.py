@@ -1,35 +1,45 @@
+"""Routing by agreement is the printed procedure, and its controls know nothing of the votes."""
+
 import pytest
 import torch
 from pydantic import ValidationError
 from torch import Tensor
 from torch.testing import assert_close
 
-from capsmodel.routing import ROUTINGS, DynamicRouting, RandomRouting, UniformRouting, VectorRouting
+from capsmodel.functional import squash
+from capsmodel.routing import (
+    DynamicRouting,
+    Fan,
+    GivenVotes,
+    LeakyRouting,
+    Neighbourhood,
+    NormalLogits,
+    RandomRouting,
+    Routing,
+    UniformRouting,
+)
+from tests.capsmodel.routed import poses_of, routed_by, router_for, seeded, some_votes
 
-VECTOR_ROUTINGS = [part() for part in ROUTINGS if issubclass(part, VectorRouting)]
 GOLDEN = {
     1: [0.51507875, 0.77261813, 0.60982136, 0.76227669],
     2: [0.05317871, 0.08478133, 0.62084387, 0.77537362],
     3: [8e-8, 4.15e-6, 0.6209423, 0.77610091],
 }
+WHOLE = [DynamicRouting(), UniformRouting(), RandomRouting()]
 
 
-def seeded(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+def kind(routing: Routing) -> str:
+    return routing.kind
 
 
-def some_votes(*shape: int) -> Tensor:
-    return torch.randn(*shape, dtype=torch.float64, generator=seeded())
-
-
-def route_literally(votes: Tensor, iterations: int) -> Tensor:
+def route_literally(votes: Tensor, iterations: int, *, leak: bool = False) -> Tensor:
     """Procedure 1 of Sabour, Frosst and Hinton 2017 as it is printed, one image after another."""
     results: list[Tensor] = []
     for votes_of_image in votes:
         logits = torch.zeros(votes.shape[1:3], dtype=votes.dtype)
         poses: list[Tensor] = []
         for _ in range(iterations):
-            couplings = torch.stack([row.exp() / row.exp().sum() for row in logits])
+            couplings = torch.stack([row.exp() / (row.exp().sum() + leak) for row in logits])
             poses = []
             for output in range(votes.shape[2]):
                 total = (couplings[:, output, None] * votes_of_image[:, output]).sum(dim=0)
@@ -44,24 +54,28 @@ def route_literally(votes: Tensor, iterations: int) -> Tensor:
 @pytest.mark.parametrize("iterations", [1, 2, 3])
 def test_dynamic_routing_gives_the_hand_worked_values(iterations: int) -> None:
     votes = torch.arange(8, dtype=torch.float64).reshape(1, 2, 2, 2)
-    poses = DynamicRouting(iterations=iterations).route(votes, generator=None)
+    poses = poses_of(DynamicRouting(iterations=iterations), votes)
     expected = torch.tensor(GOLDEN[iterations], dtype=torch.float64)
     assert_close(poses.flatten(), expected, atol=6e-9, rtol=0)
 
 
+@pytest.mark.parametrize("leak", [False, True])
 @pytest.mark.parametrize("iterations", [1, 2, 3, 5])
-def test_dynamic_routing_equals_the_printed_procedure(iterations: int) -> None:
+def test_it_equals_the_printed_procedure(iterations: int, leak: bool) -> None:
+    routing = (LeakyRouting if leak else DynamicRouting)(iterations=iterations)
     votes = some_votes(3, 6, 4, 5)
-    fast = DynamicRouting(iterations=iterations).route(votes, generator=None)
-    assert_close(fast, route_literally(votes, iterations), atol=1e-13, rtol=1e-12)
+    literal = route_literally(votes, iterations, leak=leak)
+    assert_close(poses_of(routing, votes), literal, atol=1e-13, rtol=1e-12)
 
 
+@pytest.mark.parametrize("leak", [False, True])
 @pytest.mark.parametrize("iterations", [1, 2, 3, 5])
-def test_gradients_flow_through_every_iteration(iterations: int) -> None:
+def test_gradients_flow_through_every_iteration(iterations: int, leak: bool) -> None:
+    routing = (LeakyRouting if leak else DynamicRouting)(iterations=iterations)
     gradients: list[Tensor] = []
     for route in (
-        lambda votes: DynamicRouting(iterations=iterations).route(votes, generator=None),
-        lambda votes: route_literally(votes, iterations),
+        lambda votes: poses_of(routing, votes),
+        lambda votes: route_literally(votes, iterations, leak=leak),
     ):
         votes = some_votes(2, 6, 4, 5).requires_grad_()
         weights = some_votes(2, 4, 5)
@@ -69,30 +83,73 @@ def test_gradients_flow_through_every_iteration(iterations: int) -> None:
     assert_close(gradients[0], gradients[1], atol=1e-13, rtol=1e-11)
 
 
-@pytest.mark.parametrize("routing", VECTOR_ROUTINGS, ids=lambda part: part.kind)
-def test_each_input_is_shared_out_whole_over_the_outputs(routing: VectorRouting) -> None:
+@pytest.mark.parametrize("routing", WHOLE, ids=kind)
+def test_each_input_is_shared_out_whole_over_the_outputs(routing: Routing) -> None:
     # Where an input votes the same for all outputs, the unsquashed poses add up to its vote only
     # if its couplings add up to 1 over the outputs; over the inputs they would not.
     vote = some_votes(2, 7, 1, 5)
-    poses = routing.route(vote.expand(-1, -1, 4, -1), generator=seeded())
+    poses = poses_of(routing, vote.expand(-1, -1, 4, -1))
     length = poses.norm(dim=-1, keepdim=True)
     unsquashed = poses / length * (length / (1 - length)).sqrt()
     assert_close(unsquashed.sum(dim=1), vote.sum(dim=(1, 2)))
 
 
-@pytest.mark.parametrize("routing", VECTOR_ROUTINGS, ids=lambda part: part.kind)
-def test_an_orthogonal_map_of_pose_space_maps_the_poses(routing: VectorRouting) -> None:
+@pytest.mark.parametrize("routing", [*WHOLE, LeakyRouting()], ids=kind)
+def test_the_poses_are_the_squashed_sums_by_the_couplings_that_are_told(routing: Routing) -> None:
+    votes = some_votes(2, 7, 4, 5)
+    routed = routed_by(router_for(routing, votes), votes)
+    assert routed.couplings is not None
+    sums = torch.einsum("ibo,biop->bop", routed.couplings.values, votes)
+    assert_close(routed.poses, squash(sums))
+    assert_close(routed.activations, routed.poses.norm(dim=-1))
+
+
+@pytest.mark.parametrize("routing", [*WHOLE, LeakyRouting()], ids=kind)
+def test_a_child_of_a_convolution_is_shared_among_all_that_see_it(routing: Routing) -> None:
+    neighbourhood = Neighbourhood(height=4, width=5, kernel=3)
+    votes = some_votes(2 * neighbourhood.num_places, 2 * 9, 3, 4)
+    routed = routed_by(router_for(routing, votes, neighbourhood), votes, neighbourhood)
+    assert routed.couplings is not None
+    whole = neighbourhood.sum_over_parents(routed.couplings.values.sum(dim=2))
+    if routing.kind == "leaky":
+        assert bool((whole < 1 - 1e-3).all())
+    else:
+        assert_close(whole, torch.ones_like(whole))
+    sums = torch.einsum("eso,seop->sop", routed.couplings.values, votes)
+    assert_close(routed.poses, squash(sums))
+
+
+def test_the_leak_of_a_convolution_is_one_more_parent_of_a_child() -> None:
+    neighbourhood = Neighbourhood(height=2, width=3, kernel=2)  # two places, which share two
+    votes = some_votes(2, 4, 3, 5)
+    router = router_for(LeakyRouting(iterations=1), votes, neighbourhood)
+    couplings = routed_by(router, votes, neighbourhood).couplings
+    assert couplings is not None
+    # edges are rows of a 2 by 2 window: what both see is right in the first, left in the second
+    assert_close(couplings.values[0, 0], torch.full((3,), 1 / 4, dtype=torch.float64))
+    assert_close(couplings.values[1, 0], torch.full((3,), 1 / 7, dtype=torch.float64))
+    assert_close(couplings.values[0, 1], torch.full((3,), 1 / 7, dtype=torch.float64))
+
+
+def test_a_window_that_sees_all_is_a_fully_connected_layer() -> None:
+    neighbourhood = Neighbourhood(height=3, width=3, kernel=3)
+    votes = some_votes(2, 9, 3, 4)
+    of_window = routed_by(router_for(DynamicRouting(), votes, neighbourhood), votes, neighbourhood)
+    assert torch.equal(of_window.poses, poses_of(DynamicRouting(), votes))
+
+
+@pytest.mark.parametrize("routing", [*WHOLE, LeakyRouting()], ids=kind)
+def test_an_orthogonal_map_of_pose_space_maps_the_poses(routing: Routing) -> None:
     votes = some_votes(2, 7, 4, 5)
     rotation = torch.linalg.qr(some_votes(5, 5)).Q
-    mapped = routing.route(votes @ rotation, generator=seeded())
-    assert_close(mapped, routing.route(votes, generator=seeded()) @ rotation)
+    assert_close(poses_of(routing, votes @ rotation), poses_of(routing, votes) @ rotation)
 
 
 def test_uniform_equals_one_dynamic_iteration_to_the_last_bit() -> None:
     results: list[Tensor] = []
     for routing in (UniformRouting(), DynamicRouting(iterations=1)):
         votes = some_votes(2, 7, 4, 5).float().requires_grad_()
-        poses = routing.route(votes, generator=None)
+        poses = poses_of(routing, votes)
         results += [poses.detach(), *torch.autograd.grad(poses.square().sum(), votes)]
     assert torch.equal(results[0], results[2])
     assert torch.equal(results[1], results[3])
@@ -100,13 +157,14 @@ def test_uniform_equals_one_dynamic_iteration_to_the_last_bit() -> None:
 
 def test_random_routing_draws_anew_from_a_generator_that_goes_on() -> None:
     generator, votes = seeded(), some_votes(1, 7, 4, 5)
-    first = RandomRouting().route(votes, generator=generator)
-    assert not torch.equal(first, RandomRouting().route(votes, generator=generator))
+    given = GivenVotes(votes.new_ones(7, 1), Neighbourhood(), votes)
+    router = router_for(RandomRouting(), votes)
+    first = router(given, generator).poses
+    assert not torch.equal(first, router(given, generator).poses)
 
 
 def test_random_couplings_are_shared_by_the_images_of_a_batch() -> None:
-    votes = some_votes(1, 7, 4, 5).expand(3, -1, -1, -1)
-    poses = RandomRouting().route(votes, generator=seeded())
+    poses = poses_of(RandomRouting(), some_votes(1, 7, 4, 5).expand(3, -1, -1, -1))
     assert torch.equal(poses[0], poses[1])
     assert torch.equal(poses[0], poses[2])
 
@@ -114,15 +172,19 @@ def test_random_couplings_are_shared_by_the_images_of_a_batch() -> None:
 def test_random_couplings_lie_between_the_ratios_of_their_bounds() -> None:
     # One-dimensional votes of one input: the unsquashed pose is the coupling itself.
     votes = torch.ones(1, 1, 50, 1, dtype=torch.float64)
-    length = RandomRouting(low=0.8, high=1.2).route(votes, generator=seeded()).abs().flatten()
+    length = poses_of(RandomRouting(low=0.8, high=1.2), votes).abs().flatten()
     couplings = (length / (1 - length)).sqrt()
     assert 0.8 / 1.2 / 50 < couplings.min() < couplings.max() < 1.2 / 0.8 / 50
     assert couplings.max() / couplings.min() > 1.3
 
 
-def test_random_routing_needs_a_generator() -> None:
-    with pytest.raises(ValueError, match="hand it a generator"):
-        RandomRouting().route(some_votes(1, 2, 2, 2), generator=None)
+@pytest.mark.parametrize(
+    "routing", [RandomRouting(), DynamicRouting(initial_logits=NormalLogits())], ids=kind
+)
+def test_what_is_drawn_needs_a_generator(routing: Routing) -> None:
+    given = GivenVotes(torch.ones(2, 1), Neighbourhood(), torch.ones(1, 2, 2, 2))
+    with pytest.raises(ValueError, match="a generator, not None"):
+        routing.build(Fan(2, 2, 2))(given, None)
 
 
 def test_random_bounds_must_be_in_order() -> None:

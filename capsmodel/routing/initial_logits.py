@@ -1,0 +1,99 @@
+"""Initial logits: where routing by agreement starts."""
+
+from abc import ABC, abstractmethod
+from typing import Annotated, ClassVar, Literal
+
+import torch
+from jaxtyping import Float
+from pydantic import Field
+from torch import Tensor
+
+from capsmodel.parts import Part
+from capsmodel.search_range import Floats
+
+
+class InitialLogits(Part, ABC):
+    """Where routing by agreement starts: how an input is shared before anything agrees.
+
+    All images, and all places of a convolutional layer, share the same ones.
+
+    Attributes:
+        are_learned: Whether they are a parameter of the layer, which starts at zero.
+    """
+
+    family: ClassVar[str] = "initial logits"
+    are_learned: ClassVar[bool] = False
+
+    @abstractmethod
+    def draw(
+        self, edges: int, out_caps: int, generator: torch.Generator | None
+    ) -> Float[Tensor, "edges out_caps"] | None:
+        """Return the logits of one pass, in float32 on the CPU; None are zero, or the parameter.
+
+        Raises:
+            ValueError: If they are drawn and there is no generator.
+        """
+
+
+class ZeroLogits(InitialLogits):
+    """Every output starts with the same share.
+
+    Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, procedure 1, line 2.
+    Difference: none.
+    """
+
+    kind: Literal["zero"] = "zero"
+
+    def draw(
+        self, edges: int, out_caps: int, generator: torch.Generator | None
+    ) -> Float[Tensor, "edges out_caps"] | None:
+        """Return None."""
+        return None
+
+
+class LearnedLogits(InitialLogits):
+    """The shares at the start are learned.
+
+    Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, section 2, "log prior probabilities
+    that can be learned discriminatively"; their results do without.
+    Difference: none.
+    """
+
+    kind: Literal["learned"] = "learned"
+    are_learned: ClassVar[bool] = True
+
+    def draw(
+        self, edges: int, out_caps: int, generator: torch.Generator | None
+    ) -> Float[Tensor, "edges out_caps"] | None:
+        """Return None."""
+        return None
+
+
+class NormalLogits(InitialLogits):
+    """The shares at the start are drawn anew in each pass.
+
+    Source: none; widespread in early reimplementations, with a deviation of 1.
+    Difference: the images of a batch share the draw, so that a prediction does not depend on the
+    place in its batch.
+
+    Attributes:
+        deviation: Of the normal distribution around zero.
+    """
+
+    kind: Literal["normal"] = "normal"
+    deviation: Annotated[float, Field(gt=0), Floats(0.01, 3.0, log=True)] = 1.0
+
+    def draw(
+        self, edges: int, out_caps: int, generator: torch.Generator | None
+    ) -> Float[Tensor, "edges out_caps"] | None:
+        """Return the drawn logits.
+
+        Raises:
+            ValueError: If there is no generator.
+        """
+        if generator is None:
+            raise ValueError("Normal logits are drawn: hand the routing a generator, not None.")
+        return self.deviation * torch.randn(edges, out_caps, generator=generator)
+
+
+INITIAL_LOGITS = (ZeroLogits, LearnedLogits, NormalLogits)

@@ -1,0 +1,67 @@
+"""Squashes: how the length of a pose becomes a belief."""
+
+from abc import ABC, abstractmethod
+from typing import Annotated, ClassVar, Literal
+
+import torch
+from jaxtyping import Float
+from pydantic import Field
+from torch import Tensor
+
+from capsmodel.functional import lengths, squash
+from capsmodel.parts import Part
+
+_SHORT = 1e-8  # below it 1 - n / 2 is (1 - exp(-n)) / n to the last bit
+
+
+class Squash(Part, ABC):
+    """How the length of a pose becomes a belief: the direction stays, the length is at most 1."""
+
+    family: ClassVar[str] = "squash"
+
+    @abstractmethod
+    def squash(self, poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
+        """Return the poses squashed; value and gradient are finite, at a zero pose too."""
+
+
+class SabourSquash(Squash):
+    """A length n becomes n^2 / (1 + n^2): short poses almost vanish.
+
+    Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, equation 1.
+    Difference: none with an epsilon of zero. Widespread reimplementations divide the pose by
+    sqrt(n^2 + epsilon) in the place of n, with 1e-7.
+
+    Attributes:
+        epsilon: Added to the squared length under that root.
+    """
+
+    kind: Literal["sabour"] = "sabour"
+    epsilon: Annotated[float, Field(ge=0)] = 0.0
+
+    def squash(self, poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
+        """Return the poses squashed."""
+        if self.epsilon == 0:
+            return squash(poses)
+        squared = poses.square().sum(dim=-1, keepdim=True)
+        return poses * (squared / (1 + squared) * (squared + self.epsilon).rsqrt())
+
+
+class ExponentialSquash(Squash):
+    """A length n becomes 1 - exp(-n): short poses stay as long as they are.
+
+    Source: Xi, Bing and Jin 2017, arXiv:1712.03480, section 3; Mazzia, Salvetti and Chiaberge 2021,
+    arXiv:2101.12491, equation 3.
+    Difference: none.
+    """
+
+    kind: Literal["exponential"] = "exponential"
+
+    def squash(self, poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
+        """Return the poses squashed."""
+        length = lengths(poses).unsqueeze(-1)
+        is_short = length < _SHORT
+        long = length.where(~is_short, torch.ones_like(length))
+        return poses * (1 - length / 2).where(is_short, -torch.expm1(-long) / long)
+
+
+SQUASHES = (SabourSquash, ExponentialSquash)
