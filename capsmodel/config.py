@@ -1,6 +1,8 @@
 """All settings that decide a training, as one tree of parts."""
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
 
 import torch
 from pydantic import Field, model_validator
@@ -9,15 +11,25 @@ from capsmodel.augmentation import AUGMENTATIONS, Augmentation, NoAugmentation
 from capsmodel.data import DATA_SETS, DataSet, Digits
 from capsmodel.losses import LOSSES, Loss, MarginLoss
 from capsmodel.models import MODELS, CapsNet, Model, Network
-from capsmodel.optimisers import OPTIMISERS, Adam, Optimiser
+from capsmodel.optimisers import OPTIMISERS, Adam, ExponentialRate, Optimiser
 from capsmodel.parts import OneOf, Settings
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.search_range import Choices
 from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping
 
+_SABOUR2017_OPTIMISER = {
+    "optimiser.kind": "adam",
+    "optimiser.learning_rate": 1e-3,
+    "optimiser.schedule": ExponentialRate(factor=0.96, every_steps=2000, floor=1e-6),
+}
+
 
 class TrainingConfig(Settings):
     """All settings that decide a training; with a seed they decide its result.
+
+    The profile "sabour2017_paper" is model and loss of Sabour, Frosst and Hinton 2017 as printed,
+    "sabour2017_official" as their released code; both decay the learning rate as that code does,
+    of which the paper leaves the numbers out.
 
     Attributes:
         data: Where images come from and how they are split.
@@ -30,6 +42,18 @@ class TrainingConfig(Settings):
     """
 
     protocol_version: ClassVar[int] = 1
+    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+        {
+            f"sabour2017_{profile}": {
+                "model.kind": "capsnet",
+                "model.profile": profile,
+                "loss.kind": "margin",
+                "loss.profile": profile,
+                **_SABOUR2017_OPTIMISER,
+            }
+            for profile in ("paper", "official")
+        }
+    )
     data: Annotated[DataSet, OneOf(DATA_SETS)] = Digits()
     augmentation: Annotated[Augmentation, OneOf(AUGMENTATIONS)] = NoAugmentation()
     model: Annotated[Model, OneOf(MODELS)] = CapsNet()
@@ -37,6 +61,11 @@ class TrainingConfig(Settings):
     optimiser: Annotated[Optimiser, OneOf(OPTIMISERS)] = Adam()
     stopping: Annotated[Stopping, OneOf(STOPPINGS)] = FixedEpochs()
     batch_size: Annotated[int, Field(ge=1), Choices(32, 64, 128, 256)] = 128
+
+    @classmethod
+    def described(cls) -> str:
+        """Return what a sentence calls the whole."""
+        return "the training"
 
     @model_validator(mode="after")
     def _check_classes(self) -> "TrainingConfig":

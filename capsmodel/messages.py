@@ -1,7 +1,6 @@
 """Sentences about settings that cannot be: what is wrong, what was given, what is allowed."""
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -10,6 +9,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from capsmodel.parts import OneOf, Part, Settings, kind_of
+from capsmodel.spelling import unknown as unknown
 
 _NO_WORDS = "a valid value"
 
@@ -43,14 +43,6 @@ def explain(
     sentence = _sentence(places[first], details[first])
     others = {place.path for place in places} - {places[first].path}
     return sentence if not others else f"{sentence} (And {len(others)} more.)"
-
-
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """Say that a name is not known, with the nearest one and all that are."""
-    names = list(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    return f"Unknown {what} '{name}'.{hint} Known: {', '.join(names) or 'none'}."
 
 
 def allowed(field: FieldInfo) -> str:

@@ -1,4 +1,4 @@
-"""Changing settings by their path: `model.routing.iterations`."""
+"""Changing settings by their path: `model.routing.iterations`, `data.kind`, `model.profile`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
@@ -15,9 +15,9 @@ from capsmodel.parts import (
     family_parts,
     kind_of,
 )
+from capsmodel.profiles import KIND, PROFILE, Path, Profile, given_paths, of_kind, profile_paths
 
 S = TypeVar("S", bound=Settings)
-Path = tuple[str, ...]
 Parts = tuple[type[Part], ...]
 
 
@@ -27,17 +27,43 @@ def with_settings(config: S, changes: Mapping[str, Any], parts: Sequence[type[Pa
     Args:
         config: What to start from; it stays as it is.
         changes: Path to value. A value for a part is an object, a kind, or plain JSON; the changes
-            of settings below it are made to it.
+            of settings below it are made to it. `part.kind` changes the kind alone: what was
+            changed of the settings that both kinds have stays. `part.profile` sets all that a
+            profile of the part does.
         parts: A user's own parts that a kind may name.
 
     Raises:
-        ValueError: In one sentence, if a path leads nowhere or a value is not allowed.
+        ValueError: In one sentence, if a path leads nowhere, a value is not allowed, or one
+            contradicts a profile.
     """
     paths = {tuple(path.split(".")): value for path, value in changes.items()}
     return _changed(config, paths, (), tuple(parts))
 
 
+def paths_set(config: Settings, changes: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return for each changed path those that it sets: all of a profile, the part of a kind.
+
+    Args:
+        config: The settings after the changes, which tell what profiles there are.
+        changes: Path to value.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for path, value in changes.items():
+        *above, name = path.split(".")
+        part = _part_at(config, above)
+        paths = [path]
+        if name == PROFILE and isinstance(part, Settings):
+            below = profile_paths(part, value)
+            paths = [".".join((*above, *one)) for one in below if one[-1] != KIND]
+        elif name == KIND and above:
+            paths = [".".join(above)]
+        found[path] = tuple(paths)
+    return found
+
+
 def _changed(settings: S, changes: Mapping[Path, Any], above: Path, parts: Parts) -> S:
+    if (PROFILE,) in changes and PROFILE not in settings_of(type(settings)):
+        return _with_profile(settings, changes, above, parts)
     whole: dict[str, Any] = {}
     within: dict[str, dict[Path, Any]] = {}
     for (name, *rest), value in changes.items():
@@ -46,15 +72,70 @@ def _changed(settings: S, changes: Mapping[Path, Any], above: Path, parts: Parts
             within.setdefault(name, {})[tuple(rest)] = value
         else:
             whole[name] = _as_part(settings, name, value, parts)
-    settings = _validated(settings, whole, above, parts)
-    inner: dict[str, Any] = {}
     for name, below in within.items():
-        part = getattr(settings, name)
+        _refuse_two_kinds(name, whole, below, above)
+        part = _read(settings, name, whole.get(name, getattr(settings, name)), above, parts)
         if not isinstance(part, Settings):
             path = ".".join((*above, name, *next(iter(below))))
             raise ValueError(f"'{path}' leads nowhere: '{name}' is a value, not a part.")
-        inner[name] = _changed(part, below, (*above, name), parts)
-    return _validated(settings, inner, above, parts)
+        if (KIND,) in below:
+            part = _of_kind(type(settings), name, part, below.pop((KIND,)), parts)
+        whole[name] = _changed(part, below, (*above, name), parts)
+    return _validated(settings, whole, above, parts)
+
+
+def _with_profile(settings: S, changes: Mapping[Path, Any], above: Path, parts: Parts) -> S:
+    """Apply a profile to settings and what is given beside it, whichever of them needs the other.
+
+    A kind that is given may bring the profile's settings along, and a profile may choose the kind
+    whose settings are given: so the profile is applied before and after.
+    """
+    beside = {path: value for path, value in changes.items() if path != (PROFILE,)}
+    profile = Profile.of(type(settings), changes[(PROFILE,)])
+    context = {"parts": parts}
+    given = _changed(profile.applied(settings, context, partly=True), beside, above, parts)
+    paths = (
+        one
+        for (*outer, name), value in beside.items()
+        for one in given_paths({name: value}, _part_at(given, outer), tuple(outer))
+    )
+    return profile.beside(given, paths, context)
+
+
+def _read(settings: Settings, name: str, value: Any, above: Path, parts: Parts) -> Any:
+    """Return a part that is given as JSON as an object, so that it can be changed further."""
+    one_of = family_of(settings, name)
+    if one_of is None or not isinstance(value, Mapping):
+        return value
+    member = next(part for part in _members(one_of, parts) if kind_of(part) == value[KIND])
+    try:
+        return member.model_validate(value, context={"parts": parts})
+    except ValidationError as error:
+        raise ValueError(explain(error, member, (*above, name))) from error
+
+
+def _of_kind(owner: type[Settings], name: str, part: Settings, kind: Any, parts: Parts) -> Settings:
+    one_of = family_of(owner, name)
+    kinds = [] if one_of is None else [kind_of(member) for member in _members(one_of, parts)]
+    if kind not in kinds:
+        family = part.family if isinstance(part, Part) else name
+        raise ValueError(unknown(family, str(kind), kinds))
+    return of_kind(owner, name, part, kind, {"parts": parts})
+
+
+def _refuse_two_kinds(
+    name: str, whole: Mapping[str, Any], below: Mapping[Path, Any], above: Path
+) -> None:
+    if name in whole and (KIND,) in below:
+        path = ".".join((*above, name))
+        raise ValueError(f"'{path}' and '{path}.{KIND}' both set the kind: leave one of them out.")
+
+
+def _part_at(settings: Settings, path: Sequence[str]) -> Any:
+    found: Any = settings
+    for name in path:
+        found = getattr(found, name, None)
+    return found
 
 
 def _validated(settings: S, values: Mapping[str, Any], above: Path, parts: Parts) -> S:
@@ -67,9 +148,10 @@ def _validated(settings: S, values: Mapping[str, Any], above: Path, parts: Parts
         raise ValueError(explain(error, type(settings), above)) from error
 
 
-def family_of(settings: Settings, name: str) -> OneOf | None:
+def family_of(settings: Settings | type[Settings], name: str) -> OneOf | None:
     """Return the members a field chooses from, None where it holds a plain value."""
-    metadata = type(settings).model_fields[name].metadata
+    owner = settings if isinstance(settings, type) else type(settings)
+    metadata = owner.model_fields[name].metadata
     return next((extra for extra in metadata if isinstance(extra, OneOf)), None)
 
 
@@ -80,11 +162,16 @@ def _as_part(settings: Settings, name: str, value: Any, parts: Parts) -> Any:
         return value
     given = {"kind": value} if isinstance(value, str) else value
     family = family_class(one_of.members[0])
-    kinds = [kind_of(part) for part in (*one_of.members, *family_parts(family, {"parts": parts}))]
+    kinds = [kind_of(part) for part in _members(one_of, parts)]
     kind = cast(Any, given).get("kind") if isinstance(given, Mapping) else None
     if kind not in kinds:
         raise ValueError(unknown(family.family, str(kind or value), kinds))
     return given
+
+
+def _members(one_of: OneOf, parts: Parts) -> Parts:
+    own = family_parts(family_class(one_of.members[0]), {"parts": parts})
+    return (*one_of.members, *own)
 
 
 def _refuse_unknown(settings: Settings, name: str, path: Path, parts: Parts) -> None:
@@ -94,14 +181,14 @@ def _refuse_unknown(settings: Settings, name: str, path: Path, parts: Parts) -> 
     if not isinstance(settings, Part):
         raise ValueError(unknown("setting", name, own))
     label = f"{settings.family} '{settings.kind}'"
-    if name == "kind":
-        part = ".".join(path[:-1])
-        raise ValueError(f"The kind of a part is set by the part's own path: '{part}', not .kind.")
+    if name == KIND:
+        raise ValueError(f"'{KIND}' leads nowhere: only a part of the {label} has another kind.")
     relatives = [kind_of(part) for part in _siblings(settings, parts) if name in settings_of(part)]
     if relatives:
+        verb = "has" if len(relatives) == 1 else "have"
         raise ValueError(
             f"'{'.'.join(path)}' has no effect: the {label} has no setting '{name}' "
-            f"(only {', '.join(relatives)} has)."
+            f"(only {', '.join(relatives)} {verb})."
         )
     raise ValueError(unknown(f"setting of the {label}", name, own))
 

@@ -12,14 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Union, cast
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-
-class Settings(BaseModel):
-    """Frozen settings that refuse names they do not know and numbers that are not finite."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+from capsmodel.profiles import Settings as Settings
 
 
 class Part(Settings):
@@ -37,6 +33,11 @@ class Part(Settings):
     family: ClassVar[str] = "part"
     protocol_version: ClassVar[int | str] = 1
     kind: Any  # each member narrows it to its Literal, which a `str` would forbid
+
+    @classmethod
+    def described(cls) -> str:
+        """Return family and kind."""
+        return f"the {cls.family} '{kind_of(cls)}'"
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ SWEEP = Sweep(
             }
         )
         .only(
-            "model.routing",
+            "model.routing.iterations",
             "model.primary_types",
             "model.primary_dim",
             "model.class_dim",

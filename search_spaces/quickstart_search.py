@@ -28,7 +28,7 @@ SWEEP = Sweep(
             }
         )
         .only(
-            "model.routing",
+            "model.routing.iterations",
             "model.class_dim",
             "model.reconstruction.weight",
             "loss",

@@ -13,15 +13,14 @@ from capsmodel.search_range import Plain
 from search_spaces.design import Arm, ListedArms
 from search_spaces.scheduler import Scheduler
 from search_spaces.search import Search, Seed, each_seed_once
-from search_spaces.settings_tree import is_at_or_below
-from search_spaces.space import Space
 from search_spaces.tables import (
     AblationTable,
     ConfirmationTable,
-    PublishedTable,
     SensitivityTable,
     Table,
+    arms_of,
 )
+from search_spaces.varied import refuse_varied, refuse_varied_profiles
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 
@@ -91,10 +90,9 @@ class Sweep(Settings):
         arms = self.plan.arms if isinstance(self.plan, ListedArms) else ()
         for table in self.tables:
             _refuse_table_of_the_other_plan(table, self.plan)
-            rows = table.rows if isinstance(table, PublishedTable) else ()
-            for row in rows:
-                if row.arm is not None and row.arm not in arms:
-                    raise ValueError(unknown(f"arm in the table '{table.name}'", row.arm, arms))
+            for arm in arms_of(table):
+                if arm not in arms:
+                    raise ValueError(unknown(f"arm in the table '{table.name}'", arm, arms))
         return self
 
     @model_validator(mode="after")
@@ -164,16 +162,15 @@ class Sweep(Settings):
         """
         searching = {"trials": trials, "sampler": sampler, "scheduler": scheduler}
         changes: dict[str, Any] = {"name": self.name if name is None else name}
+        refuse_varied(settings or {}, self.plan)
         if isinstance(self.plan, Search):
-            for path in settings or {}:
-                _refuse_path_of_the_space(path, self.plan.space)
             changes["plan"] = self.plan.changed(seeds=seeds or None, **searching)
         else:
             _refuse_search_options(self.name, searching)
-            for path in settings or {}:
-                _refuse_path_of_an_arm(path, self.plan)
             changes["seeds"] = seeds or self.seeds
-        changes["base"] = with_settings(self.base, settings or {}, self.parts)
+        base = with_settings(self.base, settings or {}, self.parts)
+        refuse_varied_profiles(settings or {}, base, self.plan, self.parts)
+        changes["base"] = base
         fields = {field: getattr(self, field) for field in type(self).model_fields}
         return type(self).model_validate({**fields, **changes})
 
@@ -200,20 +197,6 @@ def _is_same_kind(part: type[Part], other: type[Part]) -> bool:
     return kind_of(part) == kind_of(other) and family_class(part) is family_class(other)
 
 
-def _refuse_path_of_an_arm(path: str, plan: ListedArms) -> None:
-    for arm, changes in plan.arms.items():
-        for own in changes:
-            if own == path or _is_below(own, path):
-                raise ValueError(
-                    f"'{path}' is varied by the sweep itself (arm '{arm}' changes '{own}'): "
-                    f"set something that no arm changes, or write the arm in a sweep of your own."
-                )
-    if all(any(_is_below(path, own) for own in changes) for changes in plan.arms.values()):
-        raise ValueError(
-            f"'{path}' has no effect: every arm of the sweep chooses that part itself."
-        )
-
-
 def _refuse_search_options(name: str, options: Mapping[str, object]) -> None:
     given = [option for option, value in options.items() if value is not None]
     if given:
@@ -221,19 +204,6 @@ def _refuse_search_options(name: str, options: Mapping[str, object]) -> None:
             f"The sweep '{name}' is a design, whose arms are declared in full: only a search has "
             f"{' and '.join(given)}."
         )
-
-
-def _refuse_path_of_the_space(path: str, space: Space) -> None:
-    for one in space.dimensions:
-        if is_at_or_below(one.path, path):
-            raise ValueError(
-                f"'{path}' is varied by the search itself ('{one.name}'): set something that it "
-                f"does not vary, or write a sweep of your own with a smaller space."
-            )
-
-
-def _is_below(path: str, part: str) -> bool:
-    return path.startswith(part + ".")
 
 
 def _refuse_undeclared_parts(settings: Settings, parts: tuple[type[Part], ...]) -> None:

@@ -10,10 +10,10 @@ from capsmodel.routing import Fan, GivenVotes, Neighbourhood, Routed, Routing
 
 
 class Capsules(InitialisedModule):
-    """Each pair of an input and an output capsule has a matrix of its own; there is no bias.
+    """Each pair of an input and an output capsule has a matrix of its own.
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, equation 2.
-    Difference: none. The authors' code adds a bias to each sum of votes.
+    Difference: none. The authors' code adds a bias to each sum of votes: a setting of the routing.
 
     Attributes:
         weight: Matrices of shape [in_caps, in_pose, out_caps * pose].
@@ -22,21 +22,34 @@ class Capsules(InitialisedModule):
     """
 
     def __init__(
-        self, in_shape: tuple[int, int], out_shape: tuple[int, int], routing: Routing
+        self,
+        in_shape: tuple[int, int],
+        out_shape: tuple[int, int],
+        routing: Routing,
+        deviation: float = 0.1,
     ) -> None:
-        """Take numbers and poses of the capsules as (in_caps, in_pose) and (out_caps, pose)."""
+        """Take the capsules' numbers and poses, the routing, and the deviation of the matrices.
+
+        Args:
+            in_shape: Of the inputs, as (in_caps, in_pose).
+            out_shape: Of the outputs, as (out_caps, pose).
+            routing: What makes capsules of votes.
+            deviation: Of the initial weights.
+        """
         super().__init__()
+        self.deviation = deviation
         self.out_shape = out_shape
         self.neighbourhood = Neighbourhood()
         self.weight = nn.Parameter(torch.empty(*in_shape, out_shape[0] * out_shape[1]))
         self.router = routing.build(Fan(in_shape[0], *out_shape))
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Draw the weights normally with a deviation of 0.1, as the authors' code does.
+        """Draw the weights normally; the routing sets its own values.
 
-        From 0.03 to 0.3 the validation error on the digits does not tell them apart (8 seeds).
+        By default with a deviation of 0.1, as the authors' code does. From 0.03 to 0.3 the
+        validation error on the digits does not tell them apart (8 seeds).
         """
-        nn.init.normal_(self.weight, std=0.1, generator=generator)
+        nn.init.normal_(self.weight, std=self.deviation, generator=generator)
         self.router.initialise(generator)
 
     def forward(

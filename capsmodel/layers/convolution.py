@@ -1,21 +1,39 @@
 """The convolution that stands before the capsules, and the sizes of convolutions."""
 
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
+from pydantic import Field
 from torch import Tensor, nn
 
 from capsmodel.initialised import InitialisedModule
+from capsmodel.layers.batch_norm import BatchNorm
+
+Padding = Annotated[int, Field(ge=0)] | Literal["same"]
 
 
 class Window(NamedTuple):
-    """What a convolution looks at: a square of `kernel` pixels, moved by `stride`."""
+    """What a convolution looks at: a square of `kernel` pixels, moved by `stride`.
+
+    Attributes:
+        kernel: Its side.
+        stride: Its step.
+        padding: Zeros on each side.
+        is_same: Whether there are instead as many zeros as give every step of `stride` pixels one
+            place, the odd one of them behind, as TensorFlow pads.
+    """
 
     kernel: int
     stride: int
     padding: int
+    is_same: bool = False
+
+    @classmethod
+    def of(cls, kernel: int, stride: int, padding: Padding) -> "Window":
+        """Return the window of settings, in which padding may be "same"."""
+        return cls(kernel, stride, 0, True) if padding == "same" else cls(kernel, stride, padding)
 
     def positions(self, size: int) -> int:
         """Return how many places the window has along an axis of a size.
@@ -23,6 +41,8 @@ class Window(NamedTuple):
         Raises:
             ValueError: If the window is larger than the padded axis.
         """
+        if self.is_same:
+            return -(-size // self.stride)
         room = size + 2 * self.padding - self.kernel
         if room < 0:
             raise ValueError(
@@ -33,26 +53,45 @@ class Window(NamedTuple):
         return room // self.stride + 1
 
     def convolution(self, in_channels: int, out_channels: int) -> nn.Conv2d:
-        """Return the convolution, with bias, its weights not yet set."""
+        """Return the convolution of padded images, with bias, its weights not yet set."""
         return nn.Conv2d(in_channels, out_channels, self.kernel, self.stride, self.padding)
+
+    def padded(
+        self, images: Float[Tensor, "batch channels height width"]
+    ) -> Float[Tensor, "batch channels padded_height padded_width"]:
+        """Return the images with the zeros that a convolution does not add by itself."""
+        if not self.is_same:
+            return images
+        before: list[int] = []
+        for size in (images.shape[3], images.shape[2]):  # the last axis comes first
+            room = max((self.positions(size) - 1) * self.stride + self.kernel - size, 0)
+            before += [room // 2, room - room // 2]
+        return F.pad(images, before)
 
 
 class Convolution(InitialisedModule):
-    """A convolution with bias and ReLU."""
+    """A convolution with bias and ReLU, and batch normalisation between them where it is wanted."""
 
-    def __init__(self, in_channels: int, out_channels: int, window: Window) -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int, window: Window, *, batch_norm: bool = False
+    ) -> None:
         super().__init__()
+        self.window = window
         self.convolution = window.convolution(in_channels, out_channels)
+        self.norm = BatchNorm(out_channels) if batch_norm else None
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the weights normally with variance 2 / fan-in; the bias starts at zero."""
         set_weights(self.convolution, generator, gain=2.0)
+        if self.norm is not None:
+            self.norm.initialise(generator)
 
     def forward(
         self, images: Float[Tensor, "batch channels height width"]
     ) -> Float[Tensor, "batch features out_height out_width"]:
         """Return the rectified feature maps."""
-        return F.relu(self.convolution(images))
+        features = self.convolution(self.window.padded(images))
+        return F.relu(features if self.norm is None else self.norm(features))
 
 
 def set_weights(layer: nn.Conv2d | nn.Linear, generator: torch.Generator, gain: float) -> None:

@@ -17,13 +17,19 @@ class ConvolutionStack(InitialisedModule):
     The features keep height and width, but for the pooling.
     """
 
-    def __init__(self, channels: tuple[int, ...], kernel: int, pooling: int) -> None:
-        """Take the channels of the images and of each convolution, an odd kernel, the pooling."""
+    def __init__(
+        self, channels: tuple[int, ...], kernel: int | tuple[int, ...], pooling: int
+    ) -> None:
+        """Take the channels of the images and of each convolution, odd kernels, the pooling.
+
+        A single kernel is that of all convolutions.
+        """
         super().__init__()
-        window = Window(kernel, stride=1, padding=kernel // 2)
+        kernels = (kernel,) * (len(channels) - 1) if isinstance(kernel, int) else kernel
         self.pooling = Window(pooling, stride=pooling, padding=0)
         self.layers = nn.ModuleList(
-            Convolution(before, after, window) for before, after in pairwise(channels)
+            Convolution(before, after, Window(side, stride=1, padding=side // 2))
+            for (before, after), side in zip(pairwise(channels), kernels, strict=True)
         )
 
     def initialise(self, generator: torch.Generator) -> None:

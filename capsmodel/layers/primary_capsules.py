@@ -1,12 +1,38 @@
 """The first capsules: a convolution whose channels are read as poses."""
 
+from typing import Literal, NamedTuple
+
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.functional import squash
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.convolution import Window, set_weights
+from capsmodel.squash import SabourSquash, Squash
+
+Coupling = Literal["none", "uniform", "leaky"]
+
+
+class PrimaryShape(NamedTuple):
+    """What primary capsules look like.
+
+    Attributes:
+        types: Types at each position.
+        pose: Length of a pose.
+        coupling: What the convolution, without its bias, is divided by: "none" leaves it as it is,
+            "uniform" divides by the number of types, "leaky" by one more.
+    """
+
+    types: int
+    pose: int
+    coupling: Coupling = "none"
+
+    @property
+    def share(self) -> float:
+        """What the convolution is multiplied by."""
+        shares = {"none": 1.0, "uniform": 1 / self.types, "leaky": 1 / (self.types + 1)}
+        return shares[self.coupling]
 
 
 class PrimaryCapsules(InitialisedModule):
@@ -16,14 +42,20 @@ class PrimaryCapsules(InitialisedModule):
     row, then column.
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, section 4.
-    Difference: none. The authors' code divides by the number of types before squashing.
+    Difference: none. The authors' code routes here too, from one input and in one iteration, so
+    that each type gets an equal share of the convolution before its bias: the coupling "uniform",
+    or "leaky" where its routing is.
     """
 
-    def __init__(self, in_channels: int, types: int, pose: int, window: Window) -> None:
+    def __init__(
+        self, in_channels: int, shape: PrimaryShape, window: Window, squash: Squash | None = None
+    ) -> None:
+        """Take the channels of the features, what the capsules look like, window and squash."""
         super().__init__()
-        self.types = types
-        self.pose = pose
-        self.convolution = window.convolution(in_channels, types * pose)
+        self.shape = shape
+        self.window = window
+        self.squash = squash or SabourSquash()
+        self.convolution = window.convolution(in_channels, shape.types * shape.pose)
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the weights normally with variance 1 / fan-in; the bias starts at zero."""
@@ -33,6 +65,14 @@ class PrimaryCapsules(InitialisedModule):
         self, features: Float[Tensor, "batch channels height width"]
     ) -> Float[Tensor, "batch in_caps pose"]:
         """Return the squashed poses, all of one type before all of the next."""
-        maps = self.convolution(features)
-        poses = maps.view(len(maps), self.types, self.pose, -1).transpose(2, 3)
-        return squash(poses.flatten(1, 2))
+        maps = self._maps(self.window.padded(features))
+        poses = maps.view(len(maps), self.shape.types, self.shape.pose, -1).transpose(2, 3)
+        return self.squash.squash(poses.flatten(1, 2))
+
+    def _maps(self, features: Tensor) -> Tensor:
+        layer, share = self.convolution, self.shape.share
+        if share == 1:
+            return layer(features)
+        # a share of the weights is far less to multiply than one of the maps
+        weight = share * layer.weight
+        return F.conv2d(features, weight, layer.bias, self.window.stride, layer.padding)

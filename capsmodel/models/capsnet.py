@@ -1,20 +1,29 @@
 """The first capsule network with routing."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
+from capsmodel.chance import stream
 from capsmodel.functional import keep_class
 from capsmodel.layers import Capsules, Convolution, PrimaryCapsules
-from capsmodel.layers.convolution import Window
+from capsmodel.layers.classifier import drop
+from capsmodel.layers.convolution import Padding, Window
+from capsmodel.layers.primary_capsules import Coupling, PrimaryShape
+from capsmodel.layers.truncated_normal import plain_layers, set_biases, set_truncated
 from capsmodel.models.base import Model, Network, Outputs, couplings_of
 from capsmodel.parts import OneOf
 from capsmodel.reconstruction import RECONSTRUCTIONS, FullyConnectedDecoder, Reconstruction
 from capsmodel.routing import ROUTINGS, DynamicRouting, Routing
-from capsmodel.search_range import Choices
+from capsmodel.search_range import Choices, Floats
+from capsmodel.squash import SQUASHES, SabourSquash, Squash
+
+_DEVIATION = 0.1  # of the class capsules' matrices
 
 Size = Annotated[int, Field(ge=1)]
 
@@ -23,38 +32,71 @@ class CapsNet(Model):
     """A convolution, primary capsules, class capsules, and a decoder of their poses.
 
     The defaults are the paper's network for 28 by 28 grey images: 8,215,568 parameters, of which
-    1,411,344 are the decoder's.
+    1,411,344 are the decoder's. Profiles: "paper" is as printed, "official" as the authors'
+    released code.
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, section 4 and figure 1.
-    Difference: none. The authors' code has biases in the class capsules and divides the primary
-    poses by the number of types.
+    Difference: none, but that the paper does not say how weights begin. The authors' code has
+    biases in the class capsules, divides the primary poses by the number of types, begins with
+    truncated normal weights and biases of 0.1, and does not say so: the profile "official".
 
     Attributes:
         conv_channels: Feature maps of the first convolution.
         conv_kernel: Its kernel in pixels.
         conv_stride: Its stride.
-        conv_padding: Zeros around the image.
+        conv_padding: Zeros around the image, or "same" for as many as keep its size at stride 1.
+        batch_norm: Whether its features are normalised over the batch before they are rectified.
         primary_types: Types of primary capsules.
         primary_dim: Length of a primary capsule's pose.
         primary_kernel: Kernel of the primary capsules.
         primary_stride: Their stride.
-        primary_padding: Zeros around the feature maps.
+        primary_padding: Zeros around the feature maps, or "same".
+        primary_coupling: What their convolution, without its bias, is divided by: "uniform" by the
+            number of types, "leaky" by one more, "none" by nothing.
+        primary_squash: What makes beliefs of their lengths.
+        dropout: Share of the primary capsules that is dropped whole in training.
         class_dim: Length of a class capsule's pose.
+        initialisation: How weights begin: "scaled" draws normally with variance 2 / fan-in before
+            a ReLU, 1 / fan-in elsewhere; "truncated" as the authors' code does, truncated normally
+            with a deviation of 0.05 in the first convolution and 0.1 elsewhere.
+        initial_bias: Where the biases of convolutions and decoder begin.
+        init_scale: What the deviation of the class capsules' matrices, 0.1, is multiplied by.
         routing: How votes of primary capsules become poses of class capsules.
         reconstruction: What the class capsules must tell of the image beyond its class.
     """
+
+    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+        {
+            "paper": {},
+            "official": {
+                "primary_coupling": "uniform",
+                "initialisation": "truncated",
+                "initial_bias": 0.1,
+                "routing.bias": True,
+            },
+        }
+    )
 
     kind: Literal["capsnet"] = "capsnet"
     conv_channels: Annotated[Size, Choices(32, 64, 128, 256)] = 256
     conv_kernel: Size = 9
     conv_stride: Size = 1
-    conv_padding: Annotated[int, Field(ge=0)] = 0
+    conv_padding: Padding = 0
+    batch_norm: Annotated[bool, Choices(False, True)] = False
     primary_types: Annotated[Size, Choices(4, 8, 16, 32)] = 32
     primary_dim: Annotated[Size, Choices(4, 8, 16)] = 8
     primary_kernel: Size = 9
     primary_stride: Size = 2
-    primary_padding: Annotated[int, Field(ge=0)] = 0
+    primary_padding: Padding = 0
+    primary_coupling: Annotated[Coupling, Choices("none", "uniform", "leaky")] = "none"
+    primary_squash: Annotated[Squash, OneOf(SQUASHES)] = SabourSquash()
+    dropout: Annotated[float, Field(ge=0, lt=1), Floats(0.0, 0.5)] = 0.0
     class_dim: Annotated[Size, Choices(8, 16, 32)] = 16
+    initialisation: Annotated[Literal["scaled", "truncated"], Choices("scaled", "truncated")] = (
+        "scaled"
+    )
+    initial_bias: float = 0.0
+    init_scale: Annotated[float, Field(gt=0), Floats(0.1, 3.0, log=True)] = 1.0
     routing: Annotated[Routing, OneOf(ROUTINGS)] = DynamicRouting()
     reconstruction: Annotated[Reconstruction, OneOf(RECONSTRUCTIONS)] = FullyConnectedDecoder()
 
@@ -74,18 +116,28 @@ class CapsuleNetwork(Network):
         self, settings: CapsNet, image_shape: tuple[int, int, int], num_classes: int
     ) -> None:
         super().__init__()
-        first = Window(settings.conv_kernel, settings.conv_stride, settings.conv_padding)
-        second = Window(settings.primary_kernel, settings.primary_stride, settings.primary_padding)
+        first = Window.of(settings.conv_kernel, settings.conv_stride, settings.conv_padding)
+        second = Window.of(
+            settings.primary_kernel, settings.primary_stride, settings.primary_padding
+        )
         channels, height, width = image_shape
         rows, columns = (second.positions(first.positions(size)) for size in (height, width))
-        in_caps = settings.primary_types * rows * columns
+        shape = PrimaryShape(
+            settings.primary_types, settings.primary_dim, settings.primary_coupling
+        )
+        self.settings = settings
         self.reconstruction = settings.reconstruction
-        self.convolution = Convolution(channels, settings.conv_channels, first)
+        self.convolution = Convolution(
+            channels, settings.conv_channels, first, batch_norm=settings.batch_norm
+        )
         self.primary = PrimaryCapsules(
-            settings.conv_channels, settings.primary_types, settings.primary_dim, second
+            settings.conv_channels, shape, second, settings.primary_squash
         )
         self.capsules = Capsules(
-            (in_caps, settings.primary_dim), (num_classes, settings.class_dim), settings.routing
+            (shape.types * rows * columns, shape.pose),
+            (num_classes, settings.class_dim),
+            settings.routing,
+            settings.init_scale * _DEVIATION,
         )
         self.decoder = settings.reconstruction.build(num_classes * settings.class_dim, image_shape)
 
@@ -96,7 +148,8 @@ class CapsuleNetwork(Network):
         generator: torch.Generator,
     ) -> Outputs:
         """Return the lengths of the class capsules and images drawn from one of them each."""
-        routed = self.capsules(self.primary(self.convolution(images)), generator)
+        primary = self._dropped(self.primary(self.convolution(images)), generator)
+        routed = self.capsules(primary, generator)
         couplings = couplings_of({"capsules": routed})
         outputs = Outputs(routed.activations, None, None, routed.poses, couplings)
         if self.decoder is None:
@@ -111,3 +164,27 @@ class CapsuleNetwork(Network):
         if outputs.reconstructions is None:
             return images.new_zeros(())
         return self.reconstruction.penalty(outputs.reconstructions, images)
+
+    def initialise(self, seed: int) -> None:
+        """Set every parameter in place, those of each child from a stream of its own."""
+        super().initialise(seed)
+        for name, child in self.named_children():
+            set_biases(child, self.settings.initial_bias)
+            if self.settings.initialisation == "truncated":
+                generator = stream(seed, "initialisation", name)
+                for layer in plain_layers(child):
+                    deviation = 0.05 if child is self.convolution else 0.1
+                    set_truncated(layer.weight, deviation, generator)
+        if self.settings.initialisation == "truncated":
+            capsules = self.capsules
+            generator = stream(seed, "initialisation", "capsules")
+            set_truncated(capsules.weight, capsules.deviation, generator)
+
+    def _dropped(
+        self, primary: Float[Tensor, "batch in_caps pose"], generator: torch.Generator
+    ) -> Float[Tensor, "batch in_caps pose"]:
+        """Return the capsules with a share of them set to zero, the others raised in proportion."""
+        if not self.training or self.settings.dropout == 0:
+            return primary
+        kept = drop(torch.ones(primary.shape[:2]), self.settings.dropout, generator)
+        return primary * kept.to(primary).unsqueeze(-1)

@@ -6,6 +6,7 @@ from torch.testing import assert_close
 from capsmodel.functional import squash
 from capsmodel.layers import Capsules, Decoder, PrimaryCapsules
 from capsmodel.layers.convolution import Window
+from capsmodel.layers.primary_capsules import PrimaryShape
 from capsmodel.routing import DynamicRouting, UniformRouting
 
 
@@ -14,7 +15,7 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def test_a_primary_capsule_is_made_of_its_types_neighbouring_channels() -> None:
-    primary = PrimaryCapsules(1, types=4, pose=8, window=Window(3, 2, 0))
+    primary = PrimaryCapsules(1, PrimaryShape(types=4, pose=8), Window(3, 2, 0))
     nn.init.zeros_(primary.convolution.weight)
     assert primary.convolution.bias is not None
     with torch.no_grad():
@@ -25,7 +26,7 @@ def test_a_primary_capsule_is_made_of_its_types_neighbouring_channels() -> None:
 
 
 def test_primary_capsules_are_ordered_by_type_row_and_column() -> None:
-    primary = PrimaryCapsules(1, types=2, pose=1, window=Window(1, 1, 0))
+    primary = PrimaryCapsules(1, PrimaryShape(types=2, pose=1), Window(1, 1, 0))
     nn.init.ones_(primary.convolution.weight)
     assert primary.convolution.bias is not None
     nn.init.zeros_(primary.convolution.bias)

@@ -7,8 +7,12 @@ from pydantic import Field, ValidationError
 
 from capsmodel import TrainingConfig
 from capsmodel.messages import allowed, explain, unknown
-from capsmodel.models import CapsNet
-from capsmodel.parts import Settings
+from capsmodel.models import MODELS, CapsNet
+from capsmodel.parts import Settings, kind_of
+from capsmodel.routing import ROUTINGS
+
+ROUTING_KINDS = ", ".join(map(kind_of, ROUTINGS))
+MODEL_KINDS = ", ".join(map(kind_of, MODELS))
 
 
 class Example(Settings):
@@ -47,7 +51,7 @@ def test_what_a_setting_takes_is_told_in_words(name: str, words: str) -> None:
 
 
 def test_a_part_takes_its_familys_kinds() -> None:
-    assert allowed(CapsNet.model_fields["routing"]) == "one of dynamic, uniform, random"
+    assert allowed(CapsNet.model_fields["routing"]) == f"one of {ROUTING_KINDS}"
 
 
 def sentence(of: type[Settings], value: Any) -> str:
@@ -90,11 +94,11 @@ def test_one_list_with_two_faults_is_one_complaint() -> None:
         ),
         (
             {"model": {"kind": "capsnet", "routing": {"kind": "unform"}}},
-            "Unknown routing 'unform'. Did you mean 'uniform'? Known: dynamic, uniform, random.",
+            f"Unknown routing 'unform'. Did you mean 'uniform'? Known: {ROUTING_KINDS}.",
         ),
         (
             {"model": {"kind": "kapsnet"}},
-            "Unknown model 'kapsnet'. Did you mean 'capsnet'? Known: capsnet, cnn.",
+            f"Unknown model 'kapsnet'. Did you mean 'capsnet'? Known: {MODEL_KINDS}.",
         ),
         (
             {"model": {"kind": "capsnet", "routing": {"kind": "dynamic", "iterations": 0}}},
@@ -106,7 +110,7 @@ def test_one_list_with_two_faults_is_one_complaint() -> None:
         ),
         (
             {"model": {"kind": "capsnet", "routing": 3}},
-            "model.routing must be one of dynamic, uniform, random, got 3.",
+            f"model.routing must be one of {ROUTING_KINDS}, got 3.",
         ),
     ],
 )

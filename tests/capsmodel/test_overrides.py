@@ -8,8 +8,16 @@ from pydantic import Field
 
 from capsmodel import TrainingConfig
 from capsmodel.losses import CrossEntropy
+from capsmodel.messages import settings_of
 from capsmodel.overrides import with_settings
-from capsmodel.routing import DynamicRouting, RandomRouting, UniformRouting, VectorRouting
+from capsmodel.parts import kind_of
+from capsmodel.routing import (
+    ROUTINGS,
+    DynamicRouting,
+    RandomRouting,
+    UniformRouting,
+    VectorRouting,
+)
 
 
 class Tempered(VectorRouting):
@@ -25,6 +33,8 @@ class Tempered(VectorRouting):
 
 
 CONFIG = TrainingConfig()
+KNOWN = ", ".join(map(kind_of, ROUTINGS))
+ITERATED = ", ".join(kind_of(part) for part in ROUTINGS if "iterations" in part.model_fields)
 
 
 def refusal(changes: Mapping[str, Any], config: TrainingConfig = CONFIG, *parts: Any) -> str:
@@ -56,7 +66,7 @@ def test_all_changes_hold_at_once_whatever_their_order() -> None:
 def test_a_setting_of_a_part_that_another_change_replaces_is_refused() -> None:
     assert refusal({"model.routing.iterations": 2, "model.routing": "uniform"}) == (
         "'model.routing.iterations' has no effect: the routing 'uniform' has no setting "
-        "'iterations' (only dynamic has)."
+        f"'iterations' (only {ITERATED} have)."
     )
 
 
@@ -70,22 +80,20 @@ def test_an_unknown_setting_gets_the_nearest_name() -> None:
 def test_an_unknown_setting_of_a_part_names_the_part() -> None:
     assert refusal({"model.routing.iteration": 2}) == (
         "Unknown setting of the routing 'dynamic' 'iteration'. Did you mean 'iterations'? "
-        "Known: iterations."
+        f"Known: {', '.join(settings_of(DynamicRouting))}."
     )
 
 
 def test_an_unknown_kind_gets_the_nearest_and_all_known() -> None:
     assert refusal({"model.routing": "dynamc"}) == (
-        "Unknown routing 'dynamc'. Did you mean 'dynamic'? Known: dynamic, uniform, random."
+        f"Unknown routing 'dynamc'. Did you mean 'dynamic'? Known: {KNOWN}."
     )
 
 
 def test_a_users_own_kind_is_known_where_it_is_given() -> None:
     changed = with_settings(CONFIG, {"model.routing": "tempered"}, [Tempered])
     assert changed.model.routing == Tempered()
-    assert "Known: dynamic, uniform, random, tempered." in refusal(
-        {"model.routing": "x"}, CONFIG, Tempered
-    )
+    assert f"Known: {KNOWN}, tempered." in refusal({"model.routing": "x"}, CONFIG, Tempered)
     assert "tempered" not in refusal({"model.routing": "tempered"}).partition("Known")[2]
 
 
@@ -158,7 +166,7 @@ def test_a_setting_without_effect_names_who_has_it() -> None:
     config = with_settings(CONFIG, {"model.routing": UniformRouting()})
     assert refusal({"model.routing.iterations": 2}, config) == (
         "'model.routing.iterations' has no effect: the routing 'uniform' has no setting "
-        "'iterations' (only dynamic has)."
+        f"'iterations' (only {ITERATED} have)."
     )
 
 
@@ -171,8 +179,8 @@ def test_a_setting_without_effect_names_who_has_it() -> None:
             "'model.reconstruction.hidden.0' leads nowhere: 'hidden' is a value, not a part.",
         ),
         (
-            "model.routing.kind",
-            "The kind of a part is set by the part's own path: 'model.routing', not .kind.",
+            "batch_size.kind",
+            "'batch_size.kind' leads nowhere: 'batch_size' is a value, not a part.",
         ),
     ],
 )
@@ -189,4 +197,4 @@ def test_a_path_with_an_empty_step_is_an_unknown_setting(path: str) -> None:
 def test_what_is_no_part_of_the_family_is_refused_with_the_kinds(value: Any) -> None:
     sentence = refusal({"model.routing": value})
     assert sentence.startswith("Unknown routing")
-    assert sentence.endswith("Known: dynamic, uniform, random.")
+    assert sentence.endswith(f"Known: {KNOWN}.")

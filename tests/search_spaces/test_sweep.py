@@ -230,7 +230,7 @@ def test_an_unknown_setting_is_refused_with_the_nearest() -> None:
 # Searches.
 
 
-SPACE = Space.of(TrainingConfig).varied({"model": ("capsnet",)}).only("model.routing")
+SPACE = Space.of(TrainingConfig).varied({"model": ("capsnet",)}).only("model.routing.iterations")
 
 
 def searching(space: Space = SPACE, **changes: Any) -> Sweep:
