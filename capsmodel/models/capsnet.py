@@ -149,7 +149,7 @@ class CapsuleNetwork(Network):
     ) -> Outputs:
         """Return the lengths of the class capsules and images drawn from one of them each."""
         primary = self._dropped(self.primary(self.convolution(images)), generator)
-        routed = self.capsules(primary, generator)
+        routed = self.recomputable(self.capsules, primary, generator=generator)
         couplings = couplings_of({"capsules": routed})
         outputs = Outputs(routed.activations, None, None, routed.poses, couplings)
         if self.decoder is None:
