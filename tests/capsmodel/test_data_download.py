@@ -341,10 +341,11 @@ def test_a_damaged_unpacked_file_is_set_aside_and_the_packed_one_taken(
     assert MAY_BE_UNPACKED.path("values.mat.gz") == folder / "values.mat.gz"
 
 
-def test_a_file_that_changes_is_looked_at_again(folder: Path, nobody: str) -> None:
+@pytest.mark.parametrize("content", [b"torn", bytes(len(CONTENTS[FIRST]))])
+def test_a_file_that_changes_is_looked_at_again(folder: Path, content: bytes) -> None:
     write_files(folder)
     assert ARCHIVES.lacking() == []
-    (folder / FIRST).write_bytes(b"torn")
+    (folder / FIRST).write_bytes(content)
     assert [file.name for file in ARCHIVES.lacking()] == [FIRST]
 
 
