@@ -1,17 +1,24 @@
 """The fifty objects: five classes of ten."""
 
 import math
+from functools import cache
 
 from capsmodel.data.viewpoints.aeroplanes import aeroplane
 from capsmodel.data.viewpoints.cars import car
 from capsmodel.data.viewpoints.figures import figure
 from capsmodel.data.viewpoints.quadrupeds import quadruped
+from capsmodel.data.viewpoints.rays import Assembly
 from capsmodel.data.viewpoints.solids import Solid
 from capsmodel.data.viewpoints.trucks import truck
 from capsmodel.data.viewpoints.vectors import Vector, add, dot, scale
 
 CLASSES = (quadruped, figure, aeroplane, truck, car)
-NUM_INSTANCES = 10
+
+
+@cache
+def assembly_of(label: int, instance: int) -> Assembly:
+    """Return an object, ready to be met by rays; put together once a process."""
+    return Assembly(solids_of(label, instance))
 
 
 def solids_of(label: int, instance: int) -> tuple[Solid, ...]:

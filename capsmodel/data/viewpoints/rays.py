@@ -10,6 +10,8 @@ from capsmodel.data.viewpoints.vectors import Axes, Vector, add, dot, dual, scal
 
 NOTHING = -1
 
+_ORIGIN = (0.0, 0.0, 0.0)
+
 Field = Float64[np.ndarray, "rows columns"]
 Places = Int[np.ndarray, " points"]
 Points = Float64[np.ndarray, "3 points"]
@@ -84,15 +86,23 @@ class _Faces(NamedTuple):
 
     Attributes:
         first: Number of its first surface: one for each plane, then one for what is round.
-        planes: Normal of each, and its greatest scalar product with a point inside.
-        round_axes: Parts of a point along the axes over which it is round.
-        centre: Where these are 0.
+        bounds: For each plane, the greatest scalar product of its normal with a point inside.
+        vectors: Where the planes' normals are among all vectors of an object, and after them the
+            axes of what is round.
     """
 
     first: int
-    planes: tuple[tuple[Vector, float], ...]
-    round_axes: tuple[Vector, ...]
-    centre: Vector
+    bounds: list[float]
+    vectors: slice
+
+
+class _Products(NamedTuple):
+    """Scalar products of a vector with the parts of rays."""
+
+    start: float
+    ahead: float
+    across: float
+    down: float
 
 
 class Assembly:
@@ -108,11 +118,19 @@ class Assembly:
         """Number the surfaces of some solids."""
         self._faces: list[_Faces] = []
         gradients: list[list[float]] = []
+        vectors: list[Vector] = []
+        centres: list[Vector] = []
         for solid in solids:
-            faces = _faces(solid, len(gradients))
-            gradients += [[0.0] * 9 + list(normal) for normal, _ in faces.planes]
-            gradients += [_round_gradient(faces)] if faces.round_axes else []
-            self._faces.append(faces)
+            parts = dual(solid.axes)
+            normals, round_axes = _normals(solid, parts), parts[: solid.num_round]
+            bounds = [1.0 + dot(normal, solid.centre) for normal in normals]
+            place = slice(len(vectors), len(vectors) + len(normals) + len(round_axes))
+            self._faces.append(_Faces(len(gradients), bounds, place))
+            vectors += [*normals, *round_axes]
+            centres += [_ORIGIN] * len(normals) + [solid.centre] * len(round_axes)
+            gradients += [[0.0] * 9 + list(normal) for normal in normals]
+            gradients += [_round_gradient(round_axes, solid.centre)] if round_axes else []
+        self._vectors, self._centres = np.array(vectors).T, np.array(centres).T
         self._gradients = np.array(gradients).T
         self._corners = np.array([solid.corners() for solid in solids]).transpose(2, 0, 1)
         self.height = float(self._corners[2].max())
@@ -121,9 +139,11 @@ class Assembly:
         """Return what each ray meets first."""
         shape = (rays.size, rays.size)
         hits = Hits(np.full(shape, np.inf), np.full(shape, NOTHING, np.int16))
+        products, positions = self._products(rays), rays.positions
         with np.errstate(divide="ignore", invalid="ignore"):  # rays along a face never cross it
             for faces, window in zip(self._faces, self._windows(rays), strict=True):
-                met = _Meeting(faces, rays, window)
+                met = _Meeting(positions[window[0], None], positions[None, window[1]], faces.first)
+                met.cross(faces.bounds, products[faces.vectors])
                 distances, surfaces = hits.distances[window], hits.surfaces[window]
                 is_first = (met.enters <= met.leaves) & (met.enters < distances)
                 np.copyto(distances, met.enters, where=is_first)
@@ -141,6 +161,13 @@ class Assembly:
                 for axis in range(3)
             ]
         )  # fmt: skip
+
+    def _products(self, rays: Rays) -> list[_Products]:
+        """Return what the vectors make with the rays: their start is from a vector's centre."""
+        x, y, z = self._vectors
+        starts = np.array(rays.origin)[:, None] - self._centres
+        parts = [x * part[0] + y * part[1] + z * part[2] for part in (starts, *rays.axes)]
+        return [_Products(*numbers) for numbers in np.stack(parts, axis=1).tolist()]
 
     def _windows(self, rays: Rays) -> list[Window]:
         """Return which rows and columns of the grid can meet each solid, with one to spare."""
@@ -162,71 +189,69 @@ class Assembly:
 class _Meeting:
     """Where the rays of a window enter and leave one solid, and by which surface they enter."""
 
-    def __init__(self, faces: _Faces, rays: Rays, window: Window) -> None:
-        self._rays = rays
-        self._rows = rays.positions[window[0], None]
-        self._columns = rays.positions[None, window[1]]
-        shape = (self._rows.size, self._columns.size)
-        self.enters: Field = np.zeros(shape)
-        self.leaves: Field = np.full(shape, np.inf)
-        self.surfaces = np.full(shape, faces.first, np.int16)
-        for number, (normal, most) in enumerate(faces.planes, start=faces.first):
-            self._cross_plane(normal, most, number)
-        if faces.round_axes:
-            self._cross_round(faces, faces.first + len(faces.planes))
+    def __init__(
+        self,
+        rows: Float64[np.ndarray, "rows 1"],
+        columns: Float64[np.ndarray, "1 columns"],
+        first: int,
+    ) -> None:
+        self._rows, self._columns, self._first = rows, columns, first
+        self.enters: Field = np.zeros((rows.size, columns.size))
+        self.leaves = np.full_like(self.enters, np.inf)
+        self.surfaces = np.full_like(self.enters, first, np.int16)
 
-    def _cross_plane(self, normal: Vector, most: float, number: int) -> None:
-        height = most - dot(normal, self._rays.origin)
-        speeds = self._products_with(normal)
+    def cross(self, bounds: list[float], products: list[_Products]) -> None:
+        """Cut the rays at the planes, then at what is round."""
+        num_planes = len(bounds)
+        for plane, (bound, product) in enumerate(zip(bounds, products[:num_planes], strict=True)):
+            self._cross_plane(bound - product.start, self._speeds(product), self._first + plane)
+        if products[num_planes:]:
+            self._cross_round(products[num_planes:], self._first + num_planes)
+
+    def _cross_plane(self, height: float, speeds: Field, number: int) -> None:
         times = height / speeds
         if height < 0:  # the rays start outside
             self._enter(np.where(speeds < 0, times, np.inf), number)
         else:
             np.minimum(self.leaves, times, out=self.leaves, where=speeds > 0)
 
-    def _cross_round(self, faces: _Faces, number: int) -> None:
-        """Solve for where the squares of the parts along the round axes add up to 1."""
-        start = add(self._rays.origin, scale(faces.centre, -1.0))
+    def _cross_round(self, products: list[_Products], number: int) -> None:
+        """Solve for where the squares of the parts along the round axes add up to 1.
+
+        A ray exactly along a cylinder misses it.
+        """
         squares, halves, rest = np.zeros_like(self.enters), np.zeros_like(self.enters), -1.0
-        for axis in faces.round_axes:
-            part, speeds = dot(axis, start), self._products_with(axis)
+        for product in products:
+            speeds = self._speeds(product)
             squares += speeds * speeds
-            halves -= part * speeds
-            rest += part * part
+            halves -= product.start * speeds
+            rest += product.start * product.start
         roots = np.sqrt(halves * halves - squares * rest)  # not a number for rays that miss
         self._enter(np.where(roots >= 0, (halves - roots) / squares, np.inf), number)
         np.minimum(self.leaves, (halves + roots) / squares, out=self.leaves, where=roots >= 0)
 
-    def _products_with(self, vector: Vector) -> Field:
-        ahead, across, down = (dot(vector, axis) for axis in self._rays.axes)
-        return (ahead + across * self._columns) + down * self._rows
+    def _speeds(self, product: _Products) -> Field:
+        """Return how fast the scalar product with the vector grows along each ray."""
+        return (product.ahead + product.across * self._columns) + product.down * self._rows
 
     def _enter(self, times: Field, number: int) -> None:
         np.copyto(self.surfaces, number, where=times > self.enters)
         np.maximum(self.enters, times, out=self.enters)
 
 
-def _faces(solid: Solid, first: int) -> _Faces:
-    parts = dual(solid.axes)
-    planes: list[tuple[Vector, float]] = []
-    for plane in solid.planes:
-        normal = add(
-            scale(parts[0], plane[0]), add(scale(parts[1], plane[1]), scale(parts[2], plane[2]))
-        )
-        planes.append((normal, 1.0 + dot(normal, solid.centre)))
-    return _Faces(first, tuple(planes), parts[: solid.num_round], solid.centre)
+def _normals(solid: Solid, parts: Axes) -> list[Vector]:
+    """Return the normals of a solid's planes, as they are in space."""
+    return [
+        add(scale(parts[0], x), add(scale(parts[1], y), scale(parts[2], z)))
+        for x, y, z in solid.planes
+    ]
 
 
-def _round_gradient(faces: _Faces) -> list[float]:
-    """Return half the gradient of the sum of squares that is 1 on the round surface."""
-    matrix = [0.0] * 9
-    vector = (0.0, 0.0, 0.0)
-    for axis in faces.round_axes:
-        matrix = [
-            value + one * other
-            for value, (one, other) in zip(
-                matrix, ((one, other) for one in axis for other in axis), strict=True
-            )
-        ]
-        vector = add(vector, scale(axis, -dot(axis, faces.centre)))
+def _round_gradient(round_axes: tuple[Vector, ...], centre: Vector) -> list[float]:
+    """Return the matrix and the vector of half the gradient of the sum of squares."""
+    matrix, vector = [0.0] * 9, _ORIGIN
+    for axis in round_axes:
+        products = [one * other for one in axis for other in axis]
+        matrix = [value + product for value, product in zip(matrix, products, strict=True)]
+        vector = add(vector, scale(axis, -dot(axis, centre)))
     return matrix + list(vector)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float64, UInt8
 
-from capsmodel.data.viewpoints.objects import solids_of
+from capsmodel.data.viewpoints.objects import assembly_of
 from capsmodel.data.viewpoints.rays import NOTHING, Assembly, Points, Rays, Values
 from capsmodel.data.viewpoints.scene import IMAGE_SIZE, LIGHTINGS, Lighting, Shadow, camera
 
@@ -27,7 +27,7 @@ class Turntable:
 
     def __init__(self, label: int, instance: int, azimuth: int) -> None:
         """Put an object on the turntable; all three as the data set's codes."""
-        self._assembly = Assembly(solids_of(label, instance))
+        self._assembly = assembly_of(label, instance)
         self._azimuth = 10.0 * azimuth
         self._shadows: dict[int, Shadow] = {}
 
