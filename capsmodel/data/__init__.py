@@ -11,5 +11,6 @@ from capsmodel.data.mnist import Mnist as Mnist
 from capsmodel.data.smallnorb import SmallNorb as SmallNorb
 from capsmodel.data.viewed_objects import ViewedObjects as ViewedObjects
 from capsmodel.data.viewed_objects import Views as Views
+from capsmodel.data.viewpoints import Viewpoints as Viewpoints
 
-DATA_SETS = (Digits, Mnist, FashionMnist, SmallNorb)
+DATA_SETS = (Digits, Mnist, FashionMnist, SmallNorb, Viewpoints)
