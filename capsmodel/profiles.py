@@ -182,7 +182,7 @@ def of_kind(owner: type[Settings], name: str, part: Any, kind: str, context: Con
     """Return a part with another kind, and those of its settings that both kinds have.
 
     A value that is the default of the old kind, or not valid in the new one, gives way to the
-    default of the new one.
+    default of the new one; so do all of them where they do not go together there.
 
     Args:
         owner: The class of the settings that hold the part.

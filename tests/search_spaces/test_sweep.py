@@ -199,6 +199,20 @@ def test_a_path_that_only_begins_like_one_of_an_arm_is_free() -> None:
     assert sweep(arms).changed({"model.primary_stride": 1})
 
 
+def test_the_kind_of_a_part_of_which_arms_change_single_settings_can_be_changed() -> None:
+    changed = sweep({"base": {}, "other split": {"data.split_seed": 3}}).changed(
+        {"data.kind": "fashion_mnist"}
+    )
+    found = [(arm.config.data.kind, arm.config.data.split_seed) for arm in changed.arms()]
+    assert found == [("fashion_mnist", 0), ("fashion_mnist", 3)]
+
+
+@pytest.mark.parametrize("path", ["data", "data.kind"])
+def test_the_kind_of_data_that_an_arm_chooses_is_refused(path: str) -> None:
+    with pytest.raises(ValueError, match=r"'data\.kind' is varied by the sweep itself"):
+        sweep({"base": {}, "other": {path: "mnist"}}).changed({"data.kind": "fashion_mnist"})
+
+
 def test_a_setting_that_some_arm_still_has_can_be_changed() -> None:
     arms = {"base": {}, "uniform": {"model.routing": "uniform"}}
     changed = sweep(arms).changed({"model.routing.iterations": 5})
@@ -225,6 +239,62 @@ def test_changes_that_belong_together_may_be_given_in_any_order() -> None:
 def test_an_unknown_setting_is_refused_with_the_nearest() -> None:
     with pytest.raises(ValueError, match="Did you mean 'batch_size'"):
         sweep({"base": {}}).changed({"batch_sizes": 1})
+
+
+# Profiles and kinds.
+
+
+def test_an_arm_may_be_a_profile() -> None:
+    arms = sweep({"base": {}, "official": {"model.profile": "official", "batch_size": 8}}).arms()
+    assert arms[1].config.model == CapsNet.of_profile("official")
+    assert arms[1].changes == {"model.profile": "official", "batch_size": 8}
+    assert "profile" not in arms[1].config.model_dump_json()
+
+
+def test_what_an_arms_profile_sets_cannot_be_set_for_all() -> None:
+    profiled = sweep({"base": {}, "official": {"model.profile": "official"}})
+    sentence = r"'model\.routing\.bias' is varied by .* \(arm 'official' changes 'model\.profile'\)"
+    with pytest.raises(ValueError, match=sentence):
+        profiled.changed({"model.routing.bias": True})
+    with pytest.raises(ValueError, match=r"'model\.routing' is varied by"):
+        profiled.changed({"model.routing": "leaky"})
+
+
+def test_what_an_arms_profile_leaves_alone_reaches_it() -> None:
+    profiled = sweep({"base": {}, "official": {"model.profile": "official"}})
+    official = profiled.changed({"model.routing.iterations": 1}).arms()[1].config.model
+    assert official == CapsNet.of_profile("official", routing=DynamicRouting(iterations=1))
+
+
+def test_a_profile_that_no_arm_varies_reaches_every_arm() -> None:
+    changed = sweep().changed({"profile": "sabour2017_official"})
+    assert changed.base.model == CapsNet.of_profile("official")
+    routings = [arm.config.model_dump()["model"]["routing"] for arm in changed.arms()]
+    assert [routing.get("bias") for routing in routings] == [True, True, None, True]
+
+
+def test_a_profile_of_which_an_arm_varies_a_part_is_refused() -> None:
+    arms = {"base": {}, "no bias": {"model.routing.bias": False}}
+    sentence = r"'model\.profile' sets 'model\.routing\.bias', which is varied by .*'no bias'"
+    with pytest.raises(ValueError, match=sentence):
+        sweep(arms).changed({"model.profile": "official"})
+
+
+def test_the_kind_of_a_part_that_an_arm_chooses_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"'model\.routing\.kind' is varied by the sweep itself"):
+        sweep().changed({"model.routing.kind": "leaky"})
+    chosen = sweep({"base": {}, "x": {"model.routing.kind": "leaky"}})
+    with pytest.raises(
+        ValueError, match=r"'model\.routing' is varied by .* 'model\.routing\.kind'"
+    ):
+        chosen.changed({"model.routing": "uniform"})
+
+
+def test_a_profile_of_which_the_space_varies_a_part_is_refused() -> None:
+    space = Space.of(CapsNet, at="model").only("model.routing.bias")
+    sentence = r"'model\.profile' sets 'model\.routing\.bias', which is varied by the search itself"
+    with pytest.raises(ValueError, match=sentence):
+        searching(space).changed({"model.profile": "official"})
 
 
 # Searches.
