@@ -12,6 +12,8 @@ from search_spaces.settings_tree import is_at_or_below
 
 Parts = tuple[type[Part], ...]
 
+_KIND = ".kind"
+
 
 class _Varied(NamedTuple):
     """A path that a plan varies, and who does."""
@@ -30,7 +32,7 @@ def refuse_varied(paths: Iterable[str], plan: ListedArms | Search) -> None:
     varied = list(_varied_by(plan))
     for path in paths:
         for one in varied:
-            if is_at_or_below(one.path, _part_of_kind(path)):
+            if _is_hidden(path, one, plan):
                 raise ValueError(f"'{path}' is varied by {one.who}: {one.advice}.")
         if isinstance(plan, ListedArms) and all(
             any(path.startswith(own + ".") for own in changes) for changes in plan.arms.values()
@@ -57,8 +59,9 @@ def refuse_varied_profiles(
     varied = list(_varied_by(plan, base, parts))
     for given, paths in paths_set(base, settings).items():
         for path in paths:
+            set_by = given if given.endswith(_KIND) else path
             for one in varied:
-                if is_at_or_below(one.path, path):
+                if _is_hidden(set_by, one, plan):
                     sets = "" if path == given else f" sets '{path}', which"
                     raise ValueError(f"'{given}'{sets} is varied by {one.who}: {one.advice}.")
 
@@ -89,5 +92,15 @@ def _paths_of(
         yield from ((path, own) for path in (own, *paths))
 
 
+def _is_hidden(path: str, one: _Varied, plan: ListedArms | Search) -> bool:
+    """Return whether what a plan varies would hide a value at a path.
+
+    A kind that is set for all stays in arms that change but settings below its part.
+    """
+    if path.endswith(_KIND) and isinstance(plan, ListedArms):
+        return one.path == _part_of_kind(path)
+    return is_at_or_below(one.path, _part_of_kind(path))
+
+
 def _part_of_kind(path: str) -> str:
-    return path.removesuffix(".kind")
+    return path.removesuffix(_KIND)
