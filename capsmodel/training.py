@@ -40,13 +40,26 @@ class Training:
         config: All settings.
         seed: What all chance comes from.
         device: Where weights and images lie.
+        checkpointing: Whether capsule layers are computed anew in the backward pass.
         history: The metrics of every epoch done.
     """
 
     def __init__(
-        self, config: TrainingConfig, seed: int, device: str | torch.device = "cpu"
+        self,
+        config: TrainingConfig,
+        seed: int,
+        device: str | torch.device = "cpu",
+        *,
+        checkpointing: bool = False,
     ) -> None:
         """Load the data and set the initial weights.
+
+        Args:
+            config: All settings.
+            seed: What all chance comes from.
+            device: Where weights and images lie.
+            checkpointing: Whether capsule layers are computed anew in the backward pass: less
+                memory for more time, and the same result to the last bit.
 
         Raises:
             ValueError: If the images are too small for the model, or are not those expected.
@@ -54,8 +67,9 @@ class Training:
         self.config = config
         self.seed = seed
         self.device = torch.device(device)
+        self.checkpointing = checkpointing
         self.history: tuple[EpochMetrics, ...] = ()
-        self._learner = Learner(config, seed, self.device)
+        self._learner = self._new_learner()
         self._data = config.data.load(self.device)
 
     @property
@@ -123,16 +137,28 @@ class Training:
         """Return what is unsound in the epochs done, a sentence each; usually nothing."""
         return warnings_of(self.config, self._data.validation.labels, self.history)
 
-    def find_origin(self) -> Origin | None:
-        """Train the next epoch with a look at every step; return where numbers went wrong.
+    def find_origin(self, before: Path | None) -> Origin | None:
+        """Train the last epoch once more with a look at every step; return where it went wrong.
 
-        To be asked of a training that was restored before an epoch whose losses are not finite.
-        It takes that epoch's time and leaves the training in its midst: of no further use.
+        To be asked of a training whose last losses are not finite. It takes that epoch's time and
+        leaves the network in the midst of it: only the history is of further use.
+
+        Args:
+            before: What `save` wrote after the epoch before; None of the first epoch.
 
         Returns:
-            The first number that is not finite; None where all are, this time.
+            The first number that is not finite; None where all are this time, or where the
+            file is of another epoch.
+
+        Raises:
+            ValueError: If the file does not fit the config or is of another seed.
+            OSError: If the file cannot be read.
         """
-        return origin_in_epoch(self._learner, self._data, self.epoch)
+        self._learner = self._new_learner()
+        num_before = len(self._read(before)) if before else 0
+        if num_before != self.epoch - 1:
+            return None
+        return origin_in_epoch(self._learner, self._data, num_before)
 
     def test(self) -> TestResult:
         """Return the result on the test split and the extra tests, which nothing else reads."""
@@ -162,21 +188,43 @@ class Training:
 
     @classmethod
     def restore(
-        cls, path: Path, config: TrainingConfig, seed: int, device: str | torch.device = "cpu"
+        cls,
+        path: Path,
+        config: TrainingConfig,
+        seed: int,
+        device: str | torch.device = "cpu",
+        *,
+        checkpointing: bool = False,
     ) -> "Training":
         """Return the training that `save` wrote, ready for its next epoch.
+
+        Args:
+            path: The file; whether its training was checkpointing does not matter.
+            config: All settings.
+            seed: What all chance comes from.
+            device: Where weights and images lie.
+            checkpointing: As for a new training.
 
         Raises:
             ValueError: If the file does not fit the config or is of another seed.
             OSError: If the file cannot be read.
         """
-        training = cls(config, seed, device)
-        history = read_history(path, seed)
-        layout = training._learner.layout(with_optimiser=len(history) > 0)
-        tensors, _ = tensor_file.read(path, layout, _SCHEMA_VERSION)
-        training._learner.set(path, tensors)
-        training.history = history
+        training = cls(config, seed, device, checkpointing=checkpointing)
+        training.history = training._read(path)
         return training
+
+    def _new_learner(self) -> Learner:
+        learner = Learner(self.config, self.seed, self.device)
+        learner.network.checkpointing = self.checkpointing
+        return learner
+
+    def _read(self, path: Path) -> tuple[EpochMetrics, ...]:
+        """Set the learner to what `save` wrote and return the epochs done then."""
+        history = read_history(path, self.seed)
+        layout = self._learner.layout(with_optimiser=len(history) > 0)
+        tensors, _ = tensor_file.read(path, layout, _SCHEMA_VERSION)
+        self._learner.set(path, tensors)
+        return history
 
     @property
     def _progress(self) -> float:

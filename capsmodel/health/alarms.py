@@ -1,7 +1,7 @@
 """Alarms: what a training's numbers mean where they mean that something is wrong."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 
 import torch
@@ -15,8 +15,8 @@ from capsmodel.metrics import EpochMetrics
 _NUM_EPOCHS = 3  # that a state must last for
 _NEAR = 0.01  # how near to a closed form a loss counts as being there
 _LEARNT = 0.1  # share of the first loss below which a loss has fallen, whatever it does there
-_SWING = 0.1
-_TURNS = 0.5
+_GUESSED = 0.95  # share of the error of guessing that is no better than it
+_SWING, _TURNS = 0.1, 0.5
 
 
 def warnings_of(
@@ -29,7 +29,8 @@ def warnings_of(
     - the loss is within 1 % of its value where all beliefs are alike, and those are
       0, 1 or another number: with default settings 0.81 or 3.645 of the margin loss, and
       (classes - 1) times the squared margin of the spread loss;
-    - a class is believed in below 0.05, or above 0.95, in all validation images;
+    - else a class is believed in below 0.05, or above 0.95, in all validation images;
+    - else the validation error is as large as that of guessing;
     - the gradient is exactly zero though the loss is not.
 
     The training loss is called oscillating where over the last eight epochs at least half of
@@ -41,11 +42,11 @@ def warnings_of(
         labels: Of the validation images.
         history: The epochs done.
     """
-    if len(history) < _NUM_EPOCHS or not _are_finite(history):
+    last = history[-_NUM_EPOCHS:]
+    if len(last) < _NUM_EPOCHS or not _are_finite(last):
         return ()
-    stuck = _stuck(config, labels, history[-_NUM_EPOCHS:])
-    alarms = [stuck, *_dead(config, history[-_NUM_EPOCHS:]), _oscillation(history)]
-    return tuple(alarm for alarm in alarms if alarm)
+    states = _stuck(config, labels, last) or _dead(config, last) or _guessing(config, last)
+    return (*states, *_without_gradient(last), *_oscillation(history))
 
 
 def _are_finite(history: Sequence[EpochMetrics]) -> bool:
@@ -54,25 +55,20 @@ def _are_finite(history: Sequence[EpochMetrics]) -> bool:
 
 def _stuck(
     config: TrainingConfig, labels: Int[Tensor, " images"], last: Sequence[EpochMetrics]
-) -> str:
-    by_chance = 1 - 1 / config.data.num_classes
-    if any(one.validation_error < by_chance / 2 for one in last):
-        return ""  # beliefs that are right cannot be alike, whatever the loss comes to
+) -> list[str]:
+    if any(one.validation_error < _error_of_guessing(config) / 2 for one in last):
+        return []  # beliefs that are right cannot be alike, whatever the loss comes to
     forms = [_closed_forms(config, labels, one.epoch) for one in last]
-    kind, at = config.loss.kind.replace("_", "-"), last[-1].health.get("class_loss", math.nan)
-    told = f"The {kind} loss stays at {at:.4g}, its value where every belief is"
-    places = [0, 1] if forms[-1][0] != forms[-1][1] else [0]
-    for place in places:
-        near = (
-            abs(one.health.get("class_loss", math.nan) - form[place]) <= _NEAR * form[place]
-            for one, form in zip(last, forms, strict=True)
-        )
-        if all(near):
-            if len(places) == 1:
-                return f"{told} the same: the network tells no class from another."
-            state = "saturated" if place else "dead"
-            return f"{told} {place}: all class capsules are {state}."
-    return ""
+    losses = [one.health.get("class_loss", math.nan) for one in last]
+    told = f"The loss of the classes stays at {losses[-1]:.4g}, its value where every belief is"
+    words = ("0: all class capsules are dead.", "1: all class capsules are saturated.")
+    if forms[-1][0] == forms[-1][1]:
+        words = ("the same: the network tells no class from another.",)
+    for place, state in enumerate(words):
+        closed = [form[place] for form in forms]
+        if all(abs(a - b) <= _NEAR * b for a, b in zip(losses, closed, strict=True)):
+            return [f"{told} {state}"]
+    return []
 
 
 def _closed_forms(
@@ -87,30 +83,49 @@ def _closed_forms(
     return of_dead.item(), of_saturated.item()
 
 
-def _dead(config: TrainingConfig, last: Sequence[EpochMetrics]) -> Iterator[str]:
+def _dead(config: TrainingConfig, last: Sequence[EpochMetrics]) -> list[str]:
     num_classes = config.data.num_classes
-    for name, words in (
-        ("dead_capsules", f"dead: the belief in them stays below {LOW_BELIEF}"),
-        ("saturated_capsules", f"saturated: the belief in them stays above {HIGH_BELIEF}"),
-    ):
-        number = round(num_classes * min(one.health.get(name, 0.0) for one in last))
-        if number:
-            yield f"{number} of {num_classes} class capsules are {words} in all validation images."
-    has_loss = all(one.train_loss > 0 for one in last)
-    if has_loss and all(one.health.get("gradient_norm_max") == 0 for one in last):
-        yield "The gradient is exactly zero though the loss is not: nothing is learnt."
+    found: list[str] = []
+    for state, bound in (("dead", f"below {LOW_BELIEF}"), ("saturated", f"above {HIGH_BELIEF}")):
+        share = min(one.health.get(f"{state}_capsules", 0.0) for one in last)
+        if number := round(num_classes * share):
+            are, them = ("is", "it") if number == 1 else ("are", "them")
+            found.append(
+                f"{number} of {num_classes} class capsules {are} {state}: the belief in {them} "
+                f"stays {bound} in all validation images."
+            )
+    return found
 
 
-def _oscillation(history: Sequence[EpochMetrics]) -> str:
+def _guessing(config: TrainingConfig, last: Sequence[EpochMetrics]) -> list[str]:
+    by_guessing = _error_of_guessing(config)
+    if any(one.validation_error < _GUESSED * by_guessing for one in last):
+        return []
+    return [f"The validation error stays at that of guessing, {100 * by_guessing:.0f} %."]
+
+
+def _error_of_guessing(config: TrainingConfig) -> float:
+    return 1 - 1 / config.data.num_classes
+
+
+def _without_gradient(last: Sequence[EpochMetrics]) -> list[str]:
+    has_none = all(one.health.get("gradient_norm_max") == 0 for one in last)
+    if not has_none or any(one.train_loss == 0 for one in last):
+        return []
+    return ["The gradient stays at exactly zero though the loss is not: nothing is learnt."]
+
+
+def _oscillation(history: Sequence[EpochMetrics]) -> list[str]:
     last = history[-WINDOW:]
     turns = last[-1].health.get("loss_turns", 0.0)
     swing = last[-1].health.get("loss_swing", 0.0)
+    if turns < _TURNS or swing <= _SWING:
+        return []
     losses = [one.train_loss for one in last]
-    earlier, later = fmean(losses[: WINDOW // 2]), fmean(losses[WINDOW // 2 :] or [0.0])
-    has_learnt = later <= _LEARNT * history[0].train_loss
-    if turns < _TURNS or swing <= _SWING or later < earlier or has_learnt:
-        return ""
-    return (
+    earlier, later = fmean(losses[: WINDOW // 2]), fmean(losses[WINDOW // 2 :])
+    if later < earlier or later <= _LEARNT * history[0].train_loss:
+        return []
+    return [
         f"The training loss oscillates: over the last {WINDOW} epochs it went up and down by "
         f"{100 * swing:.0f} % an epoch and did not fall."
-    )
+    ]

@@ -2,6 +2,8 @@
 
 After every epoch the checkpoint is written first and the outbox told second. A trial that goes on
 tells what its checkpoint holds and its outbox does not, so no epoch is told twice and none is lost.
+An epoch whose losses are not finite is told, not kept: it is the last one, and trained once more to
+find where its numbers went wrong.
 A trial never talks to MLflow.
 """
 
@@ -92,7 +94,7 @@ class _Attempt:
         sys.stdout.write(f"{place}: going on after epoch {training.epoch}\n")
         for metrics in self._epochs(training, report):
             if not _is_finite(metrics):
-                return self._finish(training, Outcome.DIVERGED, _why_diverged(metrics))
+                return self._finish(training, Outcome.DIVERGED, self._why_diverged(training))
         return self._finish(training, Outcome.FINISHED)
 
     def _epochs(self, training: "Training", report: Report) -> "Iterator[EpochMetrics]":
@@ -105,11 +107,15 @@ class _Attempt:
                 report(self._reported(line))
             yield metrics
         for metrics in training:
-            training.save(self.cell.checkpoint)
+            # One that is not finite is not saved: its origin is sought from the one before.
+            is_finite, is_new = _is_finite(metrics), metrics.epoch > last_told
+            if is_finite:
+                training.save(self.cell.checkpoint)
             line = _line(training, metrics)
-            if metrics.epoch > last_told:
+            if is_new:
                 self._tell_epoch(line)
-            report(self._reported(line))
+            if is_finite or is_new:
+                report(self._reported(line))
             yield metrics
 
     def _tell_epoch(self, line: EpochLine) -> None:
@@ -128,12 +134,15 @@ class _Attempt:
 
         config = training_config(self.head.config, self.head.source)
         seed, device = self.head.seed, self.head.device
+        checkpointing = self.head.gradient_checkpointing
         if not self.cell.checkpoint.exists():
-            return Training(config, seed, device)
+            return Training(config, seed, device, checkpointing=checkpointing)
         try:
-            return Training.restore(self.cell.checkpoint, config, seed, device)
+            path = self.cell.checkpoint
+            return Training.restore(path, config, seed, device, checkpointing=checkpointing)
         except ValueError as error:
-            training = Training(config, seed, device)  # first, as the fault may be the config's
+            # a new one first, as the fault may be the config's
+            training = Training(config, seed, device, checkpointing=checkpointing)
             self.cell.set_checkpoint_aside()
             sys.stdout.write(f"starting over, as the checkpoint is damaged: {error}\n")
             return training
@@ -155,6 +164,16 @@ class _Attempt:
         self.cell.write_final(record)
         return outcome
 
+    def _why_diverged(self, training: "Training") -> str:
+        """Return what became of the last epoch's loss, and where, found by training it anew."""
+        metrics = training.history[-1]
+        name = "training" if not math.isfinite(metrics.train_loss) else "validation"
+        value = metrics.train_loss if name == "training" else metrics.validation_loss
+        reason = f"the {name} loss became {value} in epoch {metrics.epoch}"
+        before = self.cell.checkpoint if self.cell.checkpoint.exists() else None
+        origin = training.find_origin(before)
+        return f"{reason}, {origin}" if origin else reason
+
     def _peak_memory(self) -> int | None:
         """Return the largest of all attempts."""
         peaks = [line.peak_memory_bytes for line in self.told] + [self.memory.bytes()]
@@ -175,6 +194,7 @@ class _Attempt:
             "test_error": result.error,
             "extra_test_errors": dict(result.extra_errors),
             "target": training.target,
+            "warnings": training.warnings(),
         }
 
 
@@ -186,17 +206,12 @@ def _line(training: "Training", metrics: "EpochMetrics") -> EpochLine:
         validation_error=metrics.validation_error,
         duration_seconds=metrics.duration_seconds,
         reaches_target=training.config.stopping.is_reached(metrics),
+        health=dict(metrics.health),
     )
 
 
 def _is_finite(metrics: "EpochMetrics") -> bool:
     return math.isfinite(metrics.train_loss) and math.isfinite(metrics.validation_loss)
-
-
-def _why_diverged(metrics: "EpochMetrics") -> str:
-    name = "training" if not math.isfinite(metrics.train_loss) else "validation"
-    value = metrics.train_loss if name == "training" else metrics.validation_loss
-    return f"the {name} loss became {value} in epoch {metrics.epoch}"
 
 
 @contextmanager

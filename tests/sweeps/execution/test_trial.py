@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from safetensors.numpy import load_file
 
+from capsmodel.metrics import read_history
 from capsmodel.training import TestResult, Training
 from search_spaces.trial_key import trial_key
 from sweeps.errors import BadInput
@@ -298,7 +299,10 @@ def test_a_training_that_diverges_ends_and_says_when(tmp_path: Path) -> None:
     assert run_trial(order, silent) is Outcome.DIVERGED
     record = final_of(folder)
     assert record.outcome is Outcome.DIVERGED
-    assert record.reason == f"the training loss became nan in epoch {len(record.curve)}"
+    assert record.reason == (
+        f"the training loss became nan in epoch {len(record.curve)}, step 2, in "
+        "primary.convolution (its output; inputs were finite)"
+    )
     assert len(record.curve) < NUM_EPOCHS + 1
     assert record.test_error is None
     assert not folder.weights.exists()
@@ -356,6 +360,56 @@ def test_a_users_own_part_is_rebuilt_from_the_text_beside_it(tmp_path: Path) -> 
     order = TrialOrder(cells=str(tmp_path), head=own)
     assert run_trial(order, silent) is Outcome.FINISHED
     assert "routing by the mean" in folder_of(order).log.read_text()
+
+
+LATE = """
+from typing import Literal
+from capsmodel import TrainingConfig
+from capsmodel.losses import Loss, MarginLoss
+from search_spaces import ListedArms, Sweep
+
+
+class Late(Loss):
+    kind: Literal["late"] = "late"
+
+    def loss(self, lengths, labels, progress):
+        loss = MarginLoss().loss(lengths, labels, progress)
+        return loss if progress <= 0.5 else loss * float("nan")
+
+
+SWEEP = Sweep(name="own", base=TrainingConfig(), plan=ListedArms(baseline="a", arms={"a": {}}),
+              seeds=(0,), parts=(Late,))
+"""
+
+
+def test_an_epoch_that_is_not_finite_is_told_but_not_kept(tmp_path: Path) -> None:
+    plain = order_of(tmp_path).head
+    config = plain.config | {"loss": {"kind": "late"}}
+    own = plain.model_copy(update={"config": config, "source": LATE, "trial_key": "e" * 20})
+    order = TrialOrder(cells=str(tmp_path), head=own)
+    folder = folder_of(order)
+    stopped_after(order, 2)
+    assert told_epochs(folder) == [1, 2]
+    assert len(read_history(folder.checkpoint, seed=0)) == 1
+    assert run_trial(order, silent) is Outcome.DIVERGED
+    assert told_epochs(folder) == [1, 2]
+    # 7 steps an epoch, so more than half of 3 epochs are done before the fifth step of the second.
+    assert final_of(folder).reason == (
+        "the training loss became nan in epoch 2, step 5, in the loss (its value; outputs of the "
+        "network were finite)"
+    )
+
+
+def test_the_health_of_each_epoch_and_what_is_unsound_in_the_end_are_in_the_record(
+    tmp_path: Path, unbroken: CellFolder
+) -> None:
+    order = order_of(tmp_path, optimiser={"kind": "adam", "learning_rate": 10})
+    run_trial(order, silent)
+    unsound, sound = final_of(folder_of(order)), final_of(unbroken)
+    assert "class capsules are saturated" in unsound.warnings[-1]
+    assert sound.warnings == ()
+    assert sound.curve[-1].health["dead_capsules"] == 0
+    assert all(line.health["gradient_norm"] > 0 for line in sound.curve)
 
 
 def test_a_config_that_cannot_be_read_is_a_failure_with_its_reason(tmp_path: Path) -> None:
@@ -436,7 +490,7 @@ def test_a_checkpoint_is_kept_where_the_fault_is_another(
     stopped_after(order, 2)
     before = folder_of(order).checkpoint.read_bytes()
 
-    def other_digits(*_: Any) -> None:
+    def other_digits(*_: Any, **__: Any) -> None:
         raise ValueError("other digits than expected")
 
     monkeypatch.setattr(Training, "__init__", other_digits)
@@ -534,3 +588,24 @@ def test_the_errors_of_extra_tests_stand_in_the_final_record(
     order = of_target(tmp_path, 1.0)
     run_trial(order, silent)
     assert final_of(folder_of(order)).extra_test_errors == {"familiar": 0.25}
+
+
+def test_gradient_checkpointing_is_asked_of_the_training_and_changes_no_result(
+    tmp_path: Path, unbroken: CellFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    real = Training.__init__
+
+    def begin(training: Training, *arguments: Any, checkpointing: bool = False) -> None:
+        asked.append(checkpointing)
+        real(training, *arguments, checkpointing=checkpointing)
+
+    monkeypatch.setattr(Training, "__init__", begin)
+    known = order_of(tmp_path)
+    sparing = known.head.model_copy(update={"gradient_checkpointing": True})
+    order = TrialOrder(cells=known.cells, head=sparing)
+    stopped_after(order, 2)
+    run_trial(order, silent)
+    assert asked == [True, True], "also where it goes on from a checkpoint"
+    assert files(folder_of(order)) == files(unbroken)
+    assert final_of(folder_of(order)).head.gradient_checkpointing
