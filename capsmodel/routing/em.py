@@ -29,6 +29,51 @@ _NATS = (
 
 Positive = Annotated[float, Field(gt=0)]
 
+_PROFILES: Mapping[str, Mapping[str, Any]] = {
+    "paper": {
+        "class_temperature_factor": 1.0,
+        "variance_floor": 1e-4,
+        "centre_momentum": 1.0,
+        "log_variance_weight": 0.5,
+        "activation_bias_scale": 1.0,
+        "cost_bias_scale": 1.0,
+        "initial_activation_bias": 0.0,
+        "initial_cost_bias": 0.0,
+        "class_activation_bias": 0.0,
+        "class_cost_bias": 0.0,
+        "competition": "parents",
+        "scale_by_children": False,
+    },
+    "official": {
+        "class_temperature_factor": 0.25,
+        "variance_floor": 5e-4,
+        "centre_momentum": 0.9,
+        "log_variance_weight": 1.0,
+        "activation_bias_scale": 5000.0,
+        "cost_bias_scale": _NATS,
+        "initial_activation_bias": -0.5,
+        "initial_cost_bias": 0.5,
+        "class_activation_bias": -1.0,
+        "class_cost_bias": 2.0,
+        "competition": "places",
+        "scale_by_children": False,
+    },
+    "normalised": {
+        "class_temperature_factor": 1.0,
+        "variance_floor": 1e-9,
+        "centre_momentum": 1.0,
+        "log_variance_weight": 0.5,
+        "activation_bias_scale": 1.0,
+        "cost_bias_scale": 1.0,
+        "initial_activation_bias": -1000.0,
+        "initial_cost_bias": 0.0,
+        "class_activation_bias": -1000.0,
+        "class_cost_bias": 0.0,
+        "competition": "parents",
+        "scale_by_children": True,
+    },
+}
+
 
 class EMRouting(Routing):
     """Expectation maximisation: parents are Gaussians that compete for the children's votes.
@@ -70,6 +115,7 @@ class EMRouting(Routing):
         gradient: Whether "all" rounds pass gradients on, or the "last" alone.
     """
 
+    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = _PROFILES
     reads_activations: ClassVar[bool] = True
     kind: Literal["em"] = "em"
     iterations: Annotated[int, Field(ge=1, le=100), Ints(1, 5)] = 3
@@ -89,24 +135,6 @@ class EMRouting(Routing):
     competition: Annotated[Competition, Choices("parents", "places", "types")] = "parents"
     scale_by_children: Annotated[bool, Choices(False, True)] = False
     gradient: Annotated[Literal["all", "last"], Choices("all", "last")] = "all"
-
-    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {},
-        "official": {
-            "class_temperature_factor": 0.25,
-            "variance_floor": 5e-4,
-            "centre_momentum": 0.9,
-            "log_variance_weight": 1.0,
-            "activation_bias_scale": 5000.0,
-            "cost_bias_scale": _NATS,
-            "initial_activation_bias": -0.5,
-            "initial_cost_bias": 0.5,
-            "class_activation_bias": -1.0,
-            "class_cost_bias": 2.0,
-            "competition": "places",
-        },
-        "normalised": {},
-    }
 
     def build(self, fan: Fan) -> "EMRouter":
         """Return the routing for a layer."""

@@ -90,10 +90,11 @@ class _Tiled(torch.autograd.Function):
         centre = poses.new_empty(sites, poses.shape[2] * matrices.shape[2], out_caps)
         variance = torch.empty_like(centre)
         distances = poses.new_empty(edges, sites, out_caps) if with_distances else None
-        mass = (assignment * activations.unsqueeze(-1)).sum(dim=0)
+        mass = poses.new_empty(sites, assignment.shape[2])
         for at, votes, room, _ in _tiles(poses, matrices, offsets):
-            weights = assignment[:, at] * activations[:, at].unsqueeze(-1) * inverse_mass(mass[at])
-            weights = weights.unsqueeze(2)
+            shares = assignment[:, at] * activations[:, at].unsqueeze(-1)
+            torch.sum(shares, dim=0, out=mass[at])
+            weights = shares.mul_(inverse_mass(mass[at])).unsqueeze(2)
             torch.sum(torch.mul(weights, votes, out=room), dim=0, out=centre[at])
             if momentum < 1:
                 centre[at] *= momentum

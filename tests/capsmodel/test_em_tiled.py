@@ -1,0 +1,186 @@
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from capsmodel.routing import (
+    EMRouting,
+    Neighbourhood,
+    ProductVotes,
+    RisingInverseTemperature,
+    em_tiled,
+)
+from capsmodel.routing.em_statistics import Question, Statistics, plain_statistics
+from capsmodel.routing.em_tiled import tiled_statistics
+from tests.capsmodel.em_examples import (
+    ONE_PLACE,
+    STRIDE_1,
+    STRIDE_2,
+    Layer,
+    gradients,
+    results,
+)
+
+SHARP = RisingInverseTemperature(final=0.3)
+CONVOLUTIONS = pytest.mark.parametrize("of", [STRIDE_1, STRIDE_2], ids=["stride 1", "stride 2"])
+PRECISIONS = pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-4)], ids=["64", "32"]
+)
+
+
+@pytest.fixture(autouse=True)
+def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Two or three sites of the examples, so that there are several tiles, the last one smaller.
+    monkeypatch.setitem(em_tiled._TILE_BYTES, "cpu", 2**14)
+
+
+def assert_same(routing: EMRouting, layer: Layer, tolerance: float) -> None:
+    """Compare the votes as products with votes held in full, in values and gradients."""
+    found: list[list[Tensor]] = []
+    for held_in_full in (False, True):
+        own = layer.with_gradient()
+        routed = own.route(routing, held_in_full=held_in_full)
+        found.append([*results(routed), *gradients(routed, own)])
+    for tiled, plain in zip(*found, strict=True):
+        assert (tiled - plain).norm() <= tolerance * plain.norm()
+
+
+@CONVOLUTIONS
+@PRECISIONS
+@pytest.mark.parametrize("competition", ["parents", "places", "types"])
+@pytest.mark.parametrize("momentum", [0.9, 1.0])
+def test_tiles_change_nothing_in_convolutions(
+    of: Neighbourhood, dtype: torch.dtype, tolerance: float, competition: str, momentum: float
+) -> None:
+    routing = EMRouting.model_validate(
+        {
+            "competition": competition,
+            "centre_momentum": momentum,
+            "inverse_temperature": SHARP,
+        }
+    )
+    assert_same(routing, Layer.drawn(of, side=3).to(dtype), tolerance)
+
+
+@PRECISIONS
+@pytest.mark.parametrize("profile", ["paper", "official", "normalised"])
+@pytest.mark.parametrize("gradient", ["all", "last"])
+def test_tiles_change_nothing_in_class_layers(
+    dtype: torch.dtype, tolerance: float, profile: str, gradient: str
+) -> None:
+    layer = Layer.drawn(ONE_PLACE, types=32, side=3, batch=5, offset=True)
+    # As a layer of the classes makes them: the places of the children share their matrices.
+    shared = layer._replace(
+        matrices=layer.matrices[:4].repeat(8, 1, 1, 1), activation_bias=layer.activation_bias / 5000
+    )
+    routing = EMRouting.model_validate({"profile": profile, "gradient": gradient})
+    assert_same(routing, shared.to(dtype), tolerance)
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 3, 5])
+def test_tiles_change_nothing_in_any_iteration(iterations: int) -> None:
+    routing = EMRouting(iterations=iterations, inverse_temperature=SHARP)
+    assert_same(routing, Layer.drawn(STRIDE_1), 1e-12)
+
+
+@pytest.mark.parametrize("tile", [1, 2**13, 2**30])
+def test_the_size_of_the_tiles_does_not_matter(tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(em_tiled._TILE_BYTES, "cpu", tile)
+    assert_same(EMRouting(), Layer.drawn(STRIDE_2), 1e-12)
+
+
+def test_children_that_are_not_there_change_nothing_of_that() -> None:
+    layer = Layer.drawn(STRIDE_1)
+    layer.activations[0] = 0
+    layer.activations[1, 3] = 0
+    assert_same(EMRouting(centre_momentum=0.9), layer, 1e-12)
+
+
+class Asked:
+    """A question to the smallest votes of which each part matters."""
+
+    def __init__(self, *, narrow: bool, momentum: float, with_distances: bool) -> None:
+        layer = Layer.drawn(Neighbourhood(2, 3, 2, 1), types=1, out_caps=2, batch=1, offset=True)
+        votes = layer.products()
+        edges, sites = votes.activations.shape
+        chance = torch.Generator().manual_seed(1)
+        double = torch.float64
+        shares = torch.rand(edges, sites, 1 if narrow else 2, generator=chance, dtype=double)
+        previous = torch.randn(sites, 4, 2, generator=chance, dtype=double)
+        self.votes, self.question = votes, (momentum, 0.1, with_distances)
+        self.inputs: list[Tensor] = [
+            one.detach().requires_grad_()
+            for one in (votes.poses, votes.matrices, votes.offsets, votes.activations, shares)
+            if one is not None
+        ]
+        if momentum < 1:
+            self.inputs.append(previous.requires_grad_())
+
+    def answer(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        return tuple(one for one in self.statistics(tiled_statistics, *inputs) if one is not None)
+
+    def statistics(self, of: Any, *inputs: Tensor) -> Statistics:
+        poses, matrices, offsets, activations, shares, *previous = inputs
+        votes = ProductVotes(activations, self.votes.neighbourhood, poses, matrices, offsets)
+        return of(votes, Question(shares, previous[0] if previous else None, *self.question))
+
+
+ASKED = pytest.mark.parametrize(
+    "asked",
+    [
+        Asked(narrow=narrow, momentum=momentum, with_distances=with_distances)
+        for narrow, momentum in ((True, 1.0), (False, 1.0), (False, 0.7))
+        for with_distances in (True, False)
+    ],
+)
+
+
+@ASKED
+def test_the_gradient_written_by_hand_is_that_of_the_values(asked: Asked) -> None:
+    assert torch.autograd.gradcheck(asked.answer, asked.inputs)
+
+
+@ASKED
+def test_the_statistics_are_those_of_votes_held_in_full(asked: Asked) -> None:
+    tiled, plain = (
+        asked.statistics(of, *asked.inputs) for of in (tiled_statistics, plain_statistics)
+    )
+    for one, other in zip(tiled, plain, strict=True):
+        assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("needed", ["poses", "activations", "matrices", "activation_bias"])
+def test_one_gradient_alone_is_the_same_as_among_all(needed: str) -> None:
+    layer = Layer.drawn(STRIDE_1)
+    own = layer._replace(**{needed: getattr(layer, needed).clone().requires_grad_()})
+    (alone,) = torch.autograd.grad(own.route(EMRouting()).activations.sum(), getattr(own, needed))
+    every = layer.with_gradient()
+    (among,) = torch.autograd.grad(
+        every.route(EMRouting()).activations.sum(), getattr(every, needed)
+    )
+    assert_close(alone, among)
+
+
+@pytest.mark.parametrize("held_in_full", [False, True])
+def test_nothing_as_large_as_the_votes_is_kept_of_products(held_in_full: bool) -> None:
+    layer = Layer.drawn(STRIDE_1, side=4).with_gradient()
+    num_votes = layer.products().values.numel()
+    kept: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = tensor.numel()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        routed = layer.route(EMRouting(), held_in_full=held_in_full)
+    assert routed.poses.requires_grad
+    assert (sum(kept.values()) > num_votes) == held_in_full
+
+
+def test_without_gradients_the_values_are_the_same() -> None:
+    layer = Layer.drawn(STRIDE_2)
+    with torch.no_grad():
+        without = layer.route(EMRouting())
+    assert torch.equal(without.poses, layer.with_gradient().route(EMRouting()).poses)
