@@ -15,6 +15,7 @@ from sweeps.aggregation.connection import public
 from sweeps.cli_options import (
     AddressOption,
     AddSeedsOption,
+    CheckpointingOption,
     ConcurrentOption,
     CpusOption,
     EpochsOption,
@@ -106,6 +107,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how typer declares them
     gpus_per_trial: GpusOption = None,
     max_concurrent: ConcurrentOption = None,
     time_limit: LimitOption = None,
+    gradient_checkpointing: CheckpointingOption = False,
     keep_weights: KeepWeightsOption = "all",
     address: AddressOption = None,
     fresh: FreshOption = False,
@@ -122,6 +124,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how typer declares them
         **_search(trials, sampler, scheduler),
         **_machine(cpus_per_trial, gpus_per_trial, max_concurrent, address),
         **_place(storage, tracking_uri),
+        "gradient_checkpointing": gradient_checkpointing,
         "keep_weights": keep_weights,
         "time_limit_seconds": read_duration("--time-limit", time_limit),
         "fresh": fresh,

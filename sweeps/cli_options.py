@@ -50,6 +50,13 @@ LimitOption = Annotated[
 AddressOption = Annotated[
     str | None, typer.Option(help="A running Ray cluster [default: start Ray here].")
 ]
+CheckpointingOption = Annotated[
+    bool,
+    typer.Option(
+        "--gradient-checkpointing",
+        help="Less memory for more time, and the same results: a run's choice, no setting.",
+    ),
+]
 FreshOption = Annotated[
     bool, typer.Option("--fresh", help="Put what was trained aside and train all of it anew.")
 ]

@@ -161,7 +161,7 @@ def print_trial(view: "TrialView") -> None:
         out.print(f"test error, {plain(name)}: {100 * error:.2f} %")
     if record.target:
         words = target_words(view.config)
-        out.print(f"target: {record.target}{plain(f' ({words})') if words else ''}")
+        out.print(plain(f"target: {record.target}{f' ({words})' if words else ''}"))
     for warning in record.warnings:
         out.print(f"warning: {plain(warning)}", soft_wrap=True)
     out.print(f"weights: {plain(str(view.weights or 'none are kept'))}", soft_wrap=True)

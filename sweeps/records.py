@@ -32,6 +32,7 @@ TAG_VERSIONS = "capsweep.versions"  # JSON object: package -> version
 TAG_GIT_REVISION = "capsweep.git_revision"
 TAG_DEVICE = "capsweep.device"
 TAG_THREADS = "capsweep.threads"
+TAG_CHECKPOINTING = "capsweep.gradient_checkpointing"  # "true" or "false"
 TAG_DURATION = "capsweep.duration_seconds"
 TAG_PEAK_MEMORY = "capsweep.peak_memory_bytes"
 TAG_NUM_PARAMETERS = "capsweep.num_parameters"
@@ -149,6 +150,7 @@ class TrialRecord(_Frozen):
     peak_memory_bytes: int | None = None
     device: str = ""
     threads: int | None = None
+    gradient_checkpointing: bool = False
     data_fingerprint: str = ""
     git_revision: str = ""
     versions: str = ""
@@ -228,6 +230,7 @@ _RECORD_TAGS = {
     "peak_memory_bytes": TAG_PEAK_MEMORY,
     "device": TAG_DEVICE,
     "threads": TAG_THREADS,
+    "gradient_checkpointing": TAG_CHECKPOINTING,
     "data_fingerprint": TAG_DATA_FINGERPRINT,
     "git_revision": TAG_GIT_REVISION,
     "versions": TAG_VERSIONS,

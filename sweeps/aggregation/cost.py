@@ -29,17 +29,23 @@ _COLUMNS = (
     Column("Device", ("device",), align="left"),
     Column("Threads", ("threads",)),
 )
+_CHECKPOINTING = Column("Gradient checkpointing", ("gradient_checkpointing",), align="left")
 
 
 def cost_table(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Table:
-    """Return epochs, seconds, memory, devices and threads of each arm's finished trials."""
+    """Return epochs, seconds, memory, devices and threads of each arm's finished trials.
+
+    Gradient checkpointing is a column where any trial had it.
+    """
     arms = arm_results(manifest, records)
+    trials = [trial for arm in arms for trial in _finished(arm)]
+    more = (_CHECKPOINTING,) if any(trial.gradient_checkpointing for trial in trials) else ()
     return Table(
         name="cost",
         title=f"Cost of {manifest.sweep}: what a trial took",
-        columns=_COLUMNS,
-        rows=tuple(_row(arm) for arm in arms),
-        notes=tuple(_notes([trial for arm in arms for trial in _finished(arm)])),
+        columns=(*_COLUMNS, *more),
+        rows=tuple((*_row(arm), *(_checkpointing_cell(arm) for _ in more)) for arm in arms),
+        notes=tuple(_notes(trials)),
     )
 
 
@@ -62,6 +68,10 @@ def _row(arm: ArmResults) -> tuple[Cell, ...]:
         text_cell(", ".join(_several(trials, _device))),
         text_cell(", ".join(_several(trials, _threads))),
     )
+
+
+def _checkpointing_cell(arm: ArmResults) -> Cell:
+    return text_cell(", ".join(_several(_finished(arm), _checkpointing)))
 
 
 def _finished(arm: ArmResults) -> list[TrialRecord]:
@@ -92,6 +102,13 @@ def _mixtures(trials: Sequence[TrialRecord]) -> Iterator[str]:
             shares = ", ".join(f"{value} ({counts[value]} trials)" for value in sorted(counts))
             yield f"The trials ran on different {what}, so their costs do not compare: {shares}."
 
+    counts = Counter(_checkpointing(trial) for trial in trials)
+    if len(counts) > 1:
+        yield (
+            f"Of the trials {counts['yes']} ran with gradient checkpointing and {counts['no']} "
+            "without, so their costs do not compare; their results do."
+        )
+
 
 def _several(trials: Sequence[TrialRecord], of: Callable[[TrialRecord], str]) -> list[str]:
     return sorted({of(trial) for trial in trials})
@@ -99,6 +116,10 @@ def _several(trials: Sequence[TrialRecord], of: Callable[[TrialRecord], str]) ->
 
 def _device(trial: TrialRecord) -> str:
     return trial.device or "unknown"
+
+
+def _checkpointing(trial: TrialRecord) -> str:
+    return "yes" if trial.gradient_checkpointing else "no"
 
 
 def _threads(trial: TrialRecord) -> str:

@@ -23,7 +23,7 @@ from sweeps.aggregation.figure_style import (
 from sweeps.aggregation.gaps import gap_text
 from sweeps.aggregation.plain_text import one_line, shortened
 from sweeps.aggregation.ranking import with_seeds
-from sweeps.aggregation.targets import target_notes
+from sweeps.aggregation.targets import MARK, missed, target_notes
 from sweeps.manifest import Manifest
 from sweeps.manifest_tables import CurvesFigure
 from sweeps.records import METRIC_VALIDATION_ERROR, Outcome, TrialRecord
@@ -251,6 +251,7 @@ def _left_out(curve: ArmCurve) -> str:
 def _label(curve: ArmCurve) -> str:
     name = shortened(drawable(one_line(curve.arm.arm.name)), _LABEL_CHARACTERS)
     name += " (baseline)" if curve.arm.is_baseline else ""
+    name += f" {MARK}" if missed(curve.arm) else ""
     planned, there = len(curve.arm.trials), len(curve.seeds)
     return name if there == planned else f"{name}, n = {there} of {planned}"
 

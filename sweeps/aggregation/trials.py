@@ -33,6 +33,7 @@ COST_COLUMNS = (
     "peak_memory_bytes",
     "device",
     "threads",
+    "gradient_checkpointing",
     "record_id",
 )
 MISSING = "missing"

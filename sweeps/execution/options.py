@@ -30,6 +30,8 @@ class LaunchArguments(TypedDict, total=False):
         gpus_per_trial: GPUs a trial; 1 by default where Ray sees one, else 0.
         max_concurrent: Trials at once at most; by default as many as fit. On a cluster that grows,
             trials beyond what fits wait for machines.
+        gradient_checkpointing: Compute capsule layers anew in the backward pass: less memory for
+            more time, and the same results.
         keep_weights: "all", "best:K" or "none": what is kept when the sweep has ended.
         time_limit_seconds: Ends the launch as Ctrl-C does after this time.
         address: Of a running Ray cluster, "auto" for the one on this machine.
@@ -52,6 +54,7 @@ class LaunchArguments(TypedDict, total=False):
     gpus_per_trial: float | None
     max_concurrent: int | None
     time_limit_seconds: float | None
+    gradient_checkpointing: bool
     keep_weights: str
     address: str | None
     fresh: bool
@@ -78,6 +81,7 @@ class LaunchOptions(BaseModel):
     gpus_per_trial: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     max_concurrent: Annotated[int, Field(ge=1)] | None = None
     time_limit_seconds: Annotated[float, Field(gt=0, le=_LONGEST_SECONDS)] | None = None
+    gradient_checkpointing: bool = False
     keep_weights: str = "all"
     address: str | None = None
     fresh: bool = False

@@ -38,6 +38,7 @@ class Orders:
         return {
             "device": "cuda" if gpus_per_trial(self._options.resources) else "cpu",
             "threads": self._options.cpus_per_trial,
+            "gradient_checkpointing": self._options.gradient_checkpointing,
             "git_revision": git_revision(self._folder),
             "versions": package_versions(),
         }

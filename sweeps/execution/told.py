@@ -18,6 +18,8 @@ class TrialHead(_Frozen):
         device: What torch is told: "cpu" or "cuda".
         hardware: The device by its name, as the worker found it.
         versions: Of packages, Python and platform, as the worker found them.
+        gradient_checkpointing: Whether the launch asked for memory to be spared at the cost of
+            time, which changes no result.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -34,6 +36,7 @@ class TrialHead(_Frozen):
     threads: int = 1
     git_revision: str = ""
     versions: dict[str, str] = {}
+    gradient_checkpointing: bool = False
 
 
 class EpochLine(_Frozen):

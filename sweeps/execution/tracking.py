@@ -26,6 +26,7 @@ from sweeps.records import (
     METRIC_HEALTH,
     SCHEMA_VERSION,
     TAG_ARM,
+    TAG_CHECKPOINTING,
     TAG_DATA_FINGERPRINT,
     TAG_DEVICE,
     TAG_EPOCHS,
@@ -228,6 +229,7 @@ def provenance_tags(head: TrialHead) -> dict[str, str]:
         TAG_GIT_REVISION: head.git_revision,
         TAG_DEVICE: head.hardware or head.device,
         TAG_THREADS: str(head.threads),
+        TAG_CHECKPOINTING: str(head.gradient_checkpointing).lower(),
     }
 
 

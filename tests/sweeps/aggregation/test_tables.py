@@ -158,7 +158,13 @@ def test_results_do_not_depend_on_what_trials_cost():
     manifest, records = known_sweep()
     costly = {
         key: trial.model_copy(
-            update={"duration_seconds": 9e9, "device": "cuda", "threads": 8, "record_id": "other"}
+            update={
+                "gradient_checkpointing": True,
+                "duration_seconds": 9e9,
+                "device": "cuda",
+                "threads": 8,
+                "record_id": "other",
+            }
         )
         for key, trial in records.items()
     }
@@ -182,6 +188,16 @@ def test_a_sweep_on_mixed_devices_is_marked_in_its_costs():
     assert "different devices" in notes
     assert "cpu (1 trials), cuda (1 trials)" in notes
     assert "different numbers of threads" in notes
+
+
+def test_gradient_checkpointing_is_told_in_the_costs_where_a_trial_had_it():
+    records = by_key(finished("a", 0, 5), finished("a", 1, 5, gradient_checkpointing=True))
+    table = cost_table(manifest_of(["a"], [0, 1]), records)
+
+    assert row(table, "a")["gradient_checkpointing"] == "no, yes"
+    assert any("1 ran with gradient checkpointing and 1 without" in note for note in table.notes)
+    without = cost_table(manifest_of(["a"], [0, 1]), by_key(finished("a", 0, 5)))
+    assert "gradient_checkpointing" not in row(without, "a")
 
 
 def test_memory_that_a_machine_cannot_tell_is_empty_and_noted():

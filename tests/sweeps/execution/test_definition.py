@@ -13,7 +13,9 @@ from search_spaces.trial_key import trial_key
 from sweeps.errors import BadInput
 from sweeps.execution.definition import Changes, define
 from sweeps.execution.options import LaunchArguments, LaunchOptions, options_of
+from sweeps.execution.orders import Orders
 from sweeps.execution.survey import refuse_unwritable
+from sweeps.locations import resolve_storage
 from tests.capsmodel.small_config import small_config
 
 
@@ -214,6 +216,16 @@ def test_a_time_limit_that_no_timer_takes_is_refused(seconds: float) -> None:
 
 def test_every_argument_is_an_option() -> None:
     assert set(LaunchArguments.__annotations__) == set(LaunchOptions.model_fields)
+
+
+def test_gradient_checkpointing_is_told_to_workers_and_is_in_no_key(tmp_path: Path) -> None:
+    definition = define(sweep(), Changes(), ())
+    options = options_of({"gradient_checkpointing": True, "gpus_per_trial": 0})
+    orders = Orders(resolve_storage(tmp_path), options, tmp_path)
+    cell = definition.manifest.cells[0]
+    head = orders.of(definition, cell).head
+    assert head.gradient_checkpointing
+    assert head.trial_key == cell.trial_key
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

@@ -177,6 +177,7 @@ def test_a_record_holds_what_was_told(scene: Scene) -> None:
         "capsweep.git_revision": "",
         "capsweep.device": "cpu",
         "capsweep.threads": "1",
+        "capsweep.gradient_checkpointing": "false",
         "capsweep.num_parameters": "7",
         "capsweep.reason": "",
         "capsweep.epochs": "2",
