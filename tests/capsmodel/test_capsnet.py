@@ -1,14 +1,18 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
 from torch.testing import assert_close
 
+from capsmodel import Trained, Training
 from capsmodel.layers.convolution import Window
 from capsmodel.models import CapsNet, Network, Outputs
 from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
 from capsmodel.routing import DynamicRouting, UniformRouting
-from tests.capsmodel.small_config import small_model
+from capsmodel.squash import ExponentialSquash
+from tests.capsmodel.small_config import small_config, small_model
 
 
 def network(seed: int = 0, **changes: Any) -> Network:
@@ -131,3 +135,83 @@ def test_windows_of_the_network_are_those_of_its_settings() -> None:
     side = second.positions(first.positions(8))
     weight = built.build((1, 8, 8), 10).state_dict()["capsules.weight"]
     assert weight.shape[0] == 2 * side**2
+
+
+def lengths_in_training(built: Network, seed: int) -> torch.Tensor:
+    return built.train()(IMAGES, LABELS, seeded(seed)).lengths
+
+
+def test_whole_primary_capsules_are_dropped_in_training() -> None:
+    built = network(dropout=0.5)
+    first, again, other = (lengths_in_training(built, seed) for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    primary = built.primary(built.convolution(IMAGES))
+    ratios = built._dropped(primary, seeded()) / primary
+    assert torch.equal(ratios, ratios[:, :, :1].expand_as(ratios))
+    assert sorted(ratios.unique().tolist()) == [0.0, 2.0]
+
+
+def test_in_evaluation_no_capsule_is_dropped() -> None:
+    chance = seeded()
+    before = chance.get_state()
+    lengths = network(dropout=0.5).eval()(IMAGES, None, chance).lengths
+    assert torch.equal(lengths, network().eval()(IMAGES, None, chance).lengths)
+    assert torch.equal(chance.get_state(), before)
+
+
+def test_batch_normalisation_looks_at_the_batch_in_training_alone() -> None:
+    built = network(batch_norm=True)
+    alone = torch.cat(
+        [lengths_in_training(built, 0)[:1], built(IMAGES[1:], None, seeded()).lengths]
+    )
+    assert not torch.allclose(alone, lengths_in_training(built, 0), atol=1e-6)
+    built = built.double().eval()
+    images = IMAGES.double()
+    together = built(images, None, seeded()).lengths
+    assert_close(
+        torch.cat([built(one, None, seeded()).lengths for one in images.split(1)]), together
+    )
+
+
+def test_a_training_with_batch_normalisation_can_be_saved_and_restored(tmp_path: Path) -> None:
+    config = small_config(model=small_model(batch_norm=True, dropout=0.2))
+    unbroken, broken = Training(config, 0), Training(config, 0)
+    for _ in unbroken:
+        pass
+    next(iter(broken))
+    broken.save(tmp_path / "checkpoint")
+    restored = Training.restore(tmp_path / "checkpoint", config, 0)
+    for _ in restored:
+        pass
+    figures = [(one.train_loss, one.validation_loss) for one in unbroken.history]
+    assert figures == [(one.train_loss, one.validation_loss) for one in restored.history]
+    restored.trained().save(tmp_path / "weights")
+    loaded = Trained.load(tmp_path / "weights", config, 0)
+    assert_close(loaded.predict(IMAGES).lengths, unbroken.trained().predict(IMAGES).lengths)
+
+
+def test_the_matrices_deviation_is_scaled() -> None:
+    first, second = (network(init_scale=scale).state_dict() for scale in (1.0, 3.0))
+    assert_close(second["capsules.weight"], 3 * first["capsules.weight"])
+    assert torch.equal(second["primary.convolution.weight"], first["primary.convolution.weight"])
+
+
+def test_the_squash_of_the_primary_capsules_is_a_setting() -> None:
+    built = network(primary_squash=ExponentialSquash())
+    assert built.primary.squash == ExponentialSquash()
+    assert not torch.equal(
+        built(IMAGES, None, seeded()).lengths, network()(IMAGES, None, seeded()).lengths
+    )
+
+
+def test_same_padding_keeps_the_size_at_stride_one_and_halves_it_at_two() -> None:
+    built = small_model(conv_padding="same", primary_padding="same").build((1, 8, 7), 10)
+    assert built.state_dict()["capsules.weight"].shape[0] == 2 * 4 * 4
+    built.initialise(0)
+    assert built(torch.rand(2, 1, 8, 7), None, seeded()).lengths.shape == (2, 10)
+
+
+def test_a_padding_that_is_none_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        CapsNet.model_validate({"conv_padding": "valid"})

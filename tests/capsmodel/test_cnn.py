@@ -52,6 +52,12 @@ LABELS = torch.tensor([0, 1, 2, 3, 4])
         (ConvNet(), (1, 28, 28), 10, 35_445_522),
         (ConvNet(conv_channels=(32, 64), pooling=2, hidden=(1024,)), (1, 32, 32), 5, 4_252_549),
         (ConvNet(conv_channels=(32, 64), pooling=2, hidden=(1024,)), (2, 32, 32), 5, 4_253_349),
+        (
+            ConvNet(conv_channels=(512, 256), conv_kernel=(9, 5), pooling=2, hidden=(1024,)),
+            (1, 36, 36),
+            10,
+            24_563_978,
+        ),
     ],
 )
 def test_the_baselines_of_both_papers_have_their_parameters(
@@ -93,6 +99,21 @@ def test_images_too_small_to_be_pooled_are_refused() -> None:
 def test_an_even_kernel_is_refused() -> None:
     with pytest.raises(ValidationError, match="conv_kernel must be odd"):
         ConvNet(conv_kernel=4)
+
+
+def test_each_convolution_may_have_a_kernel_of_its_own() -> None:
+    values = network(conv_kernel=(5, 1)).state_dict()
+    shapes = [values[f"convolutions.layers.{n}.convolution.weight"].shape[2:] for n in (0, 1)]
+    assert shapes == [(5, 5), (1, 1)]
+    same = network(conv_kernel=(3, 3)).state_dict()
+    assert all(torch.equal(value, same[name]) for name, value in network().state_dict().items())
+
+
+def test_there_are_as_many_kernels_as_convolutions() -> None:
+    with pytest.raises(ValidationError, match="one for each of the 3 convolutions, got 2"):
+        ConvNet(conv_kernel=(3, 5))
+    with pytest.raises(ValidationError, match="conv_kernel must be odd"):
+        ConvNet(conv_kernel=(3, 4, 5))
 
 
 @pytest.mark.parametrize("field", ["conv_channels", "hidden"])

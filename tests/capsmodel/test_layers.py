@@ -1,13 +1,18 @@
+from typing import Any
+
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
 from capsmodel.functional import squash
-from capsmodel.layers import Capsules, Decoder, PrimaryCapsules
+from capsmodel.layers import Capsules, Convolution, Decoder, PrimaryCapsules
+from capsmodel.layers.batch_norm import BatchNorm
 from capsmodel.layers.convolution import Window
 from capsmodel.layers.primary_capsules import PrimaryShape
 from capsmodel.routing import DynamicRouting, UniformRouting
+from capsmodel.squash import ExponentialSquash
 
 
 def seeded(seed: int = 0) -> torch.Generator:
@@ -35,6 +40,21 @@ def test_primary_capsules_are_ordered_by_type_row_and_column() -> None:
     assert_close(primary(image), expected)
 
 
+@pytest.mark.parametrize(("coupling", "divisor"), [("none", 1), ("uniform", 4), ("leaky", 5)])
+def test_primary_capsules_divide_their_convolution_but_not_its_bias(
+    coupling: Any, divisor: int
+) -> None:
+    shape = PrimaryShape(types=4, pose=3, coupling=coupling)
+    primary = PrimaryCapsules(2, shape, Window(3, 2, 0), ExponentialSquash()).double()
+    primary.initialise(seeded())
+    nn.init.normal_(primary.convolution.bias, generator=seeded(1))
+    images = torch.randn(2, 2, 7, 9, dtype=torch.float64, generator=seeded(2))
+    maps = F.conv2d(images, primary.convolution.weight, stride=2) / divisor
+    biased = maps + primary.convolution.bias.view(-1, 1, 1)
+    expected = biased.view(2, 4, 3, -1).transpose(2, 3).flatten(1, 2)
+    assert_close(primary(images), ExponentialSquash().squash(expected))
+
+
 def test_votes_are_poses_times_the_pairs_own_matrices() -> None:
     capsules = Capsules((6, 3), (4, 5), UniformRouting())
     capsules.initialise(seeded())
@@ -51,6 +71,14 @@ def test_votes_lie_in_memory_as_routings_read_them() -> None:
 def test_capsules_have_no_bias() -> None:
     capsules = Capsules((6, 3), (4, 5), DynamicRouting())
     assert [name for name, _ in capsules.named_parameters()] == ["weight"]
+
+
+def test_matrices_begin_with_the_deviation_that_is_given() -> None:
+    drawn = [Capsules((60, 8), (10, 16), UniformRouting(), deviation=d) for d in (0.1, 0.3)]
+    for capsules in drawn:
+        capsules.initialise(seeded())
+    assert drawn[0].weight.std().item() == pytest.approx(0.1, rel=0.02)
+    assert_close(drawn[1].weight, 3 * drawn[0].weight)
 
 
 def test_a_decoder_draws_values_between_zero_and_one() -> None:
@@ -70,3 +98,53 @@ def test_a_window_counts_its_positions() -> None:
 def test_a_window_larger_than_its_axis_is_refused_with_the_largest_that_fits() -> None:
     with pytest.raises(ValueError, match="A kernel of 9 pixels does not fit 6 pixels padded by 1"):
         Window(kernel=9, stride=1, padding=1).positions(6)
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "stride", "before", "after"),
+    [(24, 9, 1, 4, 4), (24, 9, 2, 3, 4), (7, 3, 2, 1, 1), (8, 2, 1, 0, 1), (5, 1, 2, 0, 0)],
+)
+def test_a_window_of_same_padding_has_a_place_a_step_and_puts_the_odd_zero_behind(
+    size: int, kernel: int, stride: int, before: int, after: int
+) -> None:
+    window = Window.of(kernel, stride, "same")
+    assert window.positions(size) == -(-size // stride)
+    image = torch.ones(1, 1, size, size + 1)
+    padded = window.padded(image)
+    assert padded.shape[2] == before + size + after
+    assert torch.equal(padded[0, 0, before : before + size], padded[0, 0, before].expand(size, -1))
+    assert padded[0, 0, :before].sum() == padded[0, 0, before + size :].sum() == 0
+    assert window.convolution(1, 1)(padded).shape[2:] == (
+        window.positions(size),
+        window.positions(size + 1),
+    )
+
+
+def test_a_window_of_numbers_pads_by_itself() -> None:
+    assert Window.of(3, 2, 1) == Window(3, 2, 1)
+    image = torch.ones(1, 1, 4, 4)
+    assert Window(3, 2, 1).padded(image) is image
+
+
+def test_batch_normalisation_is_that_of_the_library() -> None:
+    ours, theirs = BatchNorm(3).double(), nn.BatchNorm2d(3).double()
+    ours.initialise(seeded())
+    for step in range(3):
+        maps = 2 * torch.randn(4, 3, 5, 5, dtype=torch.float64, generator=seeded(step)) + 1
+        assert_close(ours(maps), theirs(maps))
+    assert_close(ours.eval()(maps), theirs.eval()(maps))
+    assert all(value.is_floating_point() for value in ours.state_dict().values())
+
+
+def test_features_are_normalised_before_they_are_rectified() -> None:
+    convolution = Convolution(1, 2, Window(3, 1, 0), batch_norm=True)
+    convolution.initialise(seeded())
+    features = convolution(torch.rand(50, 1, 8, 8, generator=seeded(1)))
+    # half of what has mean zero is cut off
+    assert (features == 0).float().mean().item() == pytest.approx(0.5, abs=0.1)
+    assert features.square().mean().item() == pytest.approx(0.5, abs=0.1)
+
+
+def test_without_it_a_convolution_has_nothing_more() -> None:
+    names = [name for name, _ in Convolution(1, 2, Window(3, 1, 0)).named_parameters()]
+    assert names == ["convolution.weight", "convolution.bias"]
