@@ -40,7 +40,11 @@ class PixelFile(NamedTuple):
 
     def is_somewhere(self) -> bool:
         """Return whether there is such a file, whole or not."""
-        return any((folder / self.name).exists() for folder in folders())
+        for folder in folders():
+            with suppress(OSError):  # a folder that lets nobody in has no file for us
+                if (folder / self.name).exists():
+                    return True
+        return False
 
     def mapped(self, path: Path) -> UInt8[np.ndarray, "pairs 2 48 48"]:
         """Return its pairs without reading them; processes on one machine share what is read."""
@@ -55,8 +59,11 @@ def folders() -> list[Path]:
     Raises:
         ValueError: If the data root names a user who is not there.
     """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser().resolve()
-    return list(dict.fromkeys([data_root() / _FOLDER, cache / "capsweep" / "data" / _FOLDER]))
+    found = [data_root()]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    with suppress(RuntimeError):  # a user without a home has the data root alone
+        found.append(cache.expanduser().resolve() / "capsweep" / "data")
+    return [root / _FOLDER for root in dict.fromkeys(found)]
 
 
 def ensure(file: PixelFile, draw: Callable[[], Iterator[Drawn]]) -> Path:
@@ -86,12 +93,15 @@ def ensure(file: PixelFile, draw: Callable[[], Iterator[Drawn]]) -> Path:
                     _write(path, file, _drawn(file, draw, folder, console))
                 return path
         except OSError as error:
-            failures.append(f"{folder}: {error.strerror or error}")
-            console.print(f"{file.name} cannot be kept in {failures[-1]}.")
+            reason = error.strerror or str(error)
+            failures.append(f"{folder}: {reason}")
+            console.print(
+                f"{file.name} is not there or damaged, and {folder} cannot be written ({reason})."
+            )
     raise ValueError(
-        f"{file.name} of viewpoints can be kept nowhere ({'; '.join(failures)}): let "
-        f"{ROOT_VARIABLE} name a folder that can be written, with {file.num_bytes / 1e6:.0f} MB "
-        f"to spare."
+        f"{file.name} of viewpoints is nowhere, and can be kept nowhere ({'; '.join(failures)}): "
+        f"let {ROOT_VARIABLE} name a folder that can be written, with "
+        f"{file.num_bytes / 1e6:.0f} MB to spare."
     )
 
 

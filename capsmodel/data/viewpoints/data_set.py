@@ -15,20 +15,6 @@ from capsmodel.data.viewpoints.drawing import draw, joined, views_of
 from capsmodel.data.viewpoints.renderer import VERSION
 
 _NUM_PAIRS = 24_300
-_FILES: dict[Objects, PixelFile] = {
-    "train": PixelFile(
-        f"train-{VERSION}.pixels",
-        _NUM_PAIRS,
-        "13038a12d87975d11dee7d1086c10564374dadb5dd34c246f020ea41332b9d9d",
-    ),
-    "test": PixelFile(
-        f"test-{VERSION}.pixels",
-        _NUM_PAIRS,
-        "169bdcb5ff9b0f0dfccf2d49534fb15ccf1a25acb2a7813bc88368ab50ae6db7",
-    ),
-}
-_FEW = 1_000  # so many are drawn in a few seconds, which is not worth a file
-
 _PROBE = range(0, _NUM_PAIRS, 4_111)
 _PROBE_SHA256 = "2ebcdf1674340c19b152286cd122f4b39fed317a2e9d84750b3ee4cb2c2b8c32"
 
@@ -48,12 +34,29 @@ class Viewpoints(ViewedObjects):
     invariance to pose and lighting, for what varies, how far, and which instances are tested on.
     Difference: drawn solids instead of photographed toys; the objects, cameras, lamps and ground
     are our own. Results on it say nothing of results on smallNORB.
+
+    Attributes:
+        files: Where the pairs of each half are kept; changed pictures need another version.
+        few: So many pairs are drawn in a few seconds, which is not worth a file.
     """
 
     kind: Literal["viewpoints"] = "viewpoints"
+    files: ClassVar[dict[Objects, PixelFile]] = {
+        "train": PixelFile(
+            f"train-{VERSION}.pixels",
+            _NUM_PAIRS,
+            "13038a12d87975d11dee7d1086c10564374dadb5dd34c246f020ea41332b9d9d",
+        ),
+        "test": PixelFile(
+            f"test-{VERSION}.pixels",
+            _NUM_PAIRS,
+            "169bdcb5ff9b0f0dfccf2d49534fb15ccf1a25acb2a7813bc88368ab50ae6db7",
+        ),
+    }
     fingerprint: ClassVar[str] = hashlib.sha256(
-        "\n".join(file.sha256 for file in _FILES.values()).encode()
+        f"{files['train'].sha256}\n{files['test'].sha256}".encode()
     ).hexdigest()
+    few: ClassVar[int] = 1_000
 
     def prepare(self) -> None:
         """Draw the files that loading would read, and see that no class is left empty.
@@ -63,10 +66,10 @@ class Viewpoints(ViewedObjects):
         """
         rows = self.rows()
         num_test = len(rows.test) + sum(len(extra) for extra in rows.extra_tests.values())
-        if _is_worth_a_file("train", len(rows.train) + len(rows.validation)):
-            _ensure("train")
-        if _is_worth_a_file("test", num_test):
-            _ensure("test")
+        if self._is_worth_a_file("train", len(rows.train) + len(rows.validation)):
+            self._ensure("train")
+        if self._is_worth_a_file("test", num_test):
+            self._ensure("test")
 
     def catalogue(self, objects: Objects) -> Views:
         """Return every combination of class, instance, elevation, azimuth and lighting."""
@@ -78,18 +81,16 @@ class Viewpoints(ViewedObjects):
         Raises:
             ValueError: If a file can be kept nowhere, or this machine draws other images.
         """
-        if _is_worth_a_file(objects, len(rows)):
-            return np.asarray(_FILES[objects].mapped(_ensure(objects))[list(rows)])
+        if self._is_worth_a_file(objects, len(rows)):
+            return np.asarray(self.files[objects].mapped(self._ensure(objects))[list(rows)])
         return _drawn(objects, tuple(rows))
 
+    def _is_worth_a_file(self, objects: Objects, num_rows: int) -> bool:
+        return num_rows > self.few or self.files[objects].is_somewhere()
 
-def _is_worth_a_file(objects: Objects, num_rows: int) -> bool:
-    return num_rows > _FEW or _FILES[objects].is_somewhere()
-
-
-def _ensure(objects: Objects) -> Path:
-    views = views_of(objects)
-    return ensure(_FILES[objects], lambda: draw(views, range(len(views.labels))))
+    def _ensure(self, objects: Objects) -> Path:
+        file, views = self.files[objects], self.catalogue(objects)
+        return ensure(file, lambda: draw(views, range(file.num_pairs)))
 
 
 @lru_cache(maxsize=4)
