@@ -1,0 +1,197 @@
+"""The laws of every model."""
+
+from typing import NamedTuple, cast
+
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from capsmodel.models import Model, Network, Outputs
+from capsmodel.testing.part_contract import PartContract
+
+_BATCH, _CLASSES = 4, 3
+_IMAGE_SHAPE = (2, 14, 15)  # no two sizes are the same, so that none is taken for another
+_LABELS = torch.tensor([2, 0, 1, 1])
+
+
+class _Said(NamedTuple):
+    """What outputs hold, tensor by tensor."""
+
+    name: str
+    value: Tensor
+
+
+class ModelContract(PartContract):
+    """The laws of every model.
+
+        class TestMyModel(ModelContract):
+            @pytest.fixture
+            def model(self) -> Model:
+                return MyModel()
+
+    A small one is enough: it looks at images of 14 by 15 pixels with two channels.
+    """
+
+    @pytest.fixture
+    def model(self) -> Model:
+        """Return the model under test; a subclass must say which."""
+        raise NotImplementedError("Override the fixture `model`.")
+
+    @pytest.fixture
+    def part(self, model: Model) -> Model:
+        """Return the model, for the laws of every part."""
+        return model
+
+    def test_each_image_gets_a_belief_in_each_class(self, model: Model) -> None:
+        """And whatever else is said has its shape too."""
+        outputs = _outputs(_network(model), _images())
+        assert outputs.lengths.shape == (_BATCH, _CLASSES)
+        assert 0 <= outputs.lengths.min() <= outputs.lengths.max() <= 1 + 1e-12
+        if outputs.reconstructions is not None:
+            assert outputs.reconstructions.shape == (_BATCH, *_IMAGE_SHAPE)
+        if outputs.logits is not None:
+            assert_close(outputs.logits.softmax(dim=1), outputs.lengths)
+        if outputs.poses is not None:
+            assert outputs.poses.shape[:2] == (_BATCH, _CLASSES)
+
+    def test_couplings_are_told_without_a_gradient(self, model: Model) -> None:
+        """They are for looking at."""
+        for couplings in _outputs(_network(model), _images()).couplings.values():
+            assert not couplings.values.requires_grad
+            assert bool((couplings.values >= 0).all())
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    def test_number_type_and_device_are_those_of_the_images(
+        self, model: Model, dtype: torch.dtype
+    ) -> None:
+        """Single precision stays single."""
+        images = _images().to(dtype)
+        for said in _said(_outputs(_network(model).to(dtype), images)):
+            assert said.value.dtype == dtype, said.name
+            assert said.value.device == images.device, said.name
+
+    @pytest.mark.parametrize("brightness", [0.0, 1e-20, 1.0])
+    def test_outputs_and_gradients_are_finite(self, model: Model, brightness: float) -> None:
+        """Black images and faint ones included."""
+        network, images = _network(model).train(), brightness * _images()
+        outputs = _outputs(network, images, _LABELS)
+        loss = outputs.lengths.square().sum() + network.penalty(outputs, images)
+        loss.backward()
+        assert loss.shape == ()
+        assert all(bool(said.value.isfinite().all()) for said in _said(outputs))
+        for name, parameter in network.named_parameters():
+            assert parameter.grad is not None, f"{name} has no gradient"
+            assert bool(parameter.grad.isfinite().all()), name
+
+    def test_every_parameter_learns(self, model: Model) -> None:
+        """None is cut off from the loss."""
+        network, images = _network(model).train(), _images()
+        outputs = _outputs(network, images, _LABELS)
+        weights = torch.rand(outputs.lengths.shape, generator=_seeded(4), dtype=images.dtype)
+        ((weights * outputs.lengths).sum() + network.penalty(outputs, images)).backward()
+        for name, parameter in network.named_parameters():
+            assert parameter.grad is not None, f"{name} has no gradient"
+            assert bool((parameter.grad != 0).any()), f"{name} never moves"
+
+    def test_an_image_is_judged_the_same_alone_and_in_a_batch(self, model: Model) -> None:
+        """No image looks at its neighbours when nothing is trained."""
+        network = _network(model)
+        together = _outputs(network, _images())
+        alone = [_outputs(network, image) for image in _images().split(1)]
+        assert_close(torch.cat([one.lengths for one in alone]), together.lengths)
+        if together.reconstructions is not None:
+            drawn = [one.reconstructions for one in alone if one.reconstructions is not None]
+            assert_close(torch.cat(drawn), together.reconstructions)
+
+    def test_the_order_of_the_images_does_not_matter(self, model: Model) -> None:
+        """A batch is a set of images."""
+        network, order = _network(model), torch.arange(_BATCH).roll(1)
+        assert_close(
+            _outputs(network, _images()[order]).lengths, _outputs(network, _images()).lengths[order]
+        )
+
+    def test_how_the_images_lie_in_memory_does_not_matter(self, model: Model) -> None:
+        """The layout is a matter of speed."""
+        network, images = _network(model), _images()
+        other = images.contiguous(memory_format=torch.channels_last)
+        assert_close(_outputs(network, other).lengths, _outputs(network, images).lengths)
+
+    @pytest.mark.parametrize("is_training", [False, True])
+    def test_the_same_chance_gives_the_same_outputs(self, model: Model, is_training: bool) -> None:
+        """All chance comes from the generator, none from the global one."""
+        before = torch.get_rng_state()
+        first, second = (
+            _outputs(_network(model).train(is_training), _images(), _LABELS) for _ in range(2)
+        )
+        for one, other in zip(_said(first), _said(second), strict=True):
+            assert torch.equal(one.value, other.value), one.name
+        assert torch.equal(torch.get_rng_state(), before)
+
+    def test_the_seed_alone_decides_the_initial_values(self, model: Model) -> None:
+        """Whatever was in the storage before, and none is left as it was."""
+        first, again, other = (_network(model, seed).state_dict() for seed in (0, 0, 1))
+        assert all(bool(value.isfinite().all()) for value in first.values())
+        assert all(torch.equal(value, again[name]) for name, value in first.items())
+        assert not all(torch.equal(value, other[name]) for name, value in first.items())
+
+    def test_it_is_built_without_storage_in_single_precision(self, model: Model) -> None:
+        """Weights files hold nothing else."""
+        with torch.device("meta"):
+            network = model.build(_IMAGE_SHAPE, _CLASSES)
+        for name, value in network.state_dict().items():
+            assert value.is_meta, name
+            assert value.dtype == torch.float32, name
+
+    def test_what_it_learned_can_be_saved_and_restored(self, model: Model) -> None:
+        """All that decides its outputs is in its state."""
+        trained, fresh = _network(model), _network(model, seed=1)
+        trained.train()
+        _outputs(trained, _images(), _LABELS)
+        trained.eval()
+        fresh.load_state_dict(trained.state_dict())
+        found, expected = (_outputs(one, _images()) for one in (fresh, trained))
+        for one, other in zip(_said(found), _said(expected), strict=True):
+            assert torch.equal(one.value, other.value), one.name
+
+    def test_labels_choose_what_is_drawn_and_nothing_else(self, model: Model) -> None:
+        """Beliefs do not look at the truth."""
+        network = _network(model)
+        with_labels, without = (_outputs(network, _images(), of) for of in (_LABELS, None))
+        assert torch.equal(with_labels.lengths, without.lengths)
+        winners = _outputs(network, _images(), without.lengths.argmax(dim=1))
+        if without.reconstructions is not None and winners.reconstructions is not None:
+            assert torch.equal(winners.reconstructions, without.reconstructions)
+
+
+def _seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def _images() -> Tensor:
+    return torch.rand(_BATCH, *_IMAGE_SHAPE, generator=_seeded(1), dtype=torch.float64)
+
+
+def _network(model: Model, seed: int = 0) -> Network:
+    """Return a network whose storage was full of what are no numbers before it was initialised."""
+    with torch.device("meta"):
+        network = model.build(_IMAGE_SHAPE, _CLASSES)
+    network.to_empty(device="cpu")
+    for value in network.state_dict().values():
+        value.fill_(torch.nan)
+    network.initialise(seed)
+    return network.double().eval()
+
+
+def _outputs(network: Network, images: Tensor, labels: Tensor | None = None) -> Outputs:
+    return cast(Outputs, network(images, labels, _seeded(2)))
+
+
+def _said(outputs: Outputs) -> list[_Said]:
+    named = {
+        "lengths": outputs.lengths,
+        "reconstructions": outputs.reconstructions,
+        "logits": outputs.logits,
+        "poses": outputs.poses,
+    }
+    return [_Said(name, value) for name, value in named.items() if value is not None]

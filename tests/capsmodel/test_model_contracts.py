@@ -1,0 +1,65 @@
+"""Every model keeps the contract, in each of its profiles and with its options."""
+
+from typing import Any
+
+import pytest
+
+from capsmodel.models import MODELS, CapsNet, ConvNet, Model
+from capsmodel.parts import kind_of
+from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
+from capsmodel.routing import LeakyRouting, LearnedLogits, RandomRouting
+from capsmodel.squash import ExponentialSquash
+from capsmodel.testing import ModelContract
+
+SMALL: dict[str, dict[str, Any]] = {
+    "capsnet": {
+        "conv_channels": 4,
+        "conv_kernel": 3,
+        "primary_types": 2,
+        "primary_dim": 4,
+        "primary_kernel": 3,
+        "class_dim": 4,
+        "reconstruction": FullyConnectedDecoder(hidden=(6,)),
+    },
+    "matrix_capsnet": {
+        "conv_channels": 4,
+        "conv_kernel": 3,
+        "conv_stride": 1,
+        "primary_types": 2,
+        "first_types": 2,
+        "second_types": 3,
+        "pose_size": 4,
+    },
+    "cnn": {"conv_channels": (4, 3), "conv_kernel": 3, "hidden": (8, 6), "pooling": 2},
+}
+VARIANTS: dict[str, Model] = {
+    "official": CapsNet.of_profile("official", **SMALL["capsnet"]),
+    "all options": CapsNet(
+        **SMALL["capsnet"]
+        | {
+            "batch_norm": True,
+            "dropout": 0.2,
+            "conv_padding": "same",
+            "primary_padding": "same",
+            "primary_coupling": "leaky",
+            "primary_squash": ExponentialSquash(),
+            "routing": LeakyRouting(bias=True, initial_logits=LearnedLogits()),
+        }
+    ),
+    "random, no decoder": CapsNet(
+        **SMALL["capsnet"] | {"routing": RandomRouting(), "reconstruction": NoReconstruction()}
+    ),
+    "kernels of their own": ConvNet(**SMALL["cnn"] | {"conv_kernel": (5, 3)}),
+}
+
+
+class TestModels(ModelContract):
+    @pytest.fixture(params=MODELS, ids=kind_of)
+    def model(self, request: pytest.FixtureRequest) -> Model:
+        return request.param(**SMALL[kind_of(request.param)])
+
+
+class TestVariants(ModelContract):
+    @pytest.fixture(params=VARIANTS)
+    def model(self, request: pytest.FixtureRequest) -> Model:
+        return VARIANTS[request.param]
