@@ -92,6 +92,7 @@ SWEEP = Sweep(
                 ),
             ),
             spread="standard deviation of 3 trials",
+            published_data="MNIST",
             notes=(
                 "The paper trained for far longer: its released code takes 300,000 steps, the "
                 "50 epochs that this sweep declares are 20,550.",

@@ -13,10 +13,12 @@ from mlflow.tracking import MlflowClient
 
 from search_spaces.catalogue import named_sweep
 from sweeps import cli
+from sweeps.aggregation.query import TrialView
+from sweeps.console import print_trial
 from sweeps.execution.definition import Changes, define
 from sweeps.execution.parent import publish_manifest
 from sweeps.execution.tracking import Tracking
-from sweeps.records import TAG_MANIFEST_HASH
+from sweeps.records import TAG_MANIFEST_HASH, Outcome, TrialRecord
 
 COMMANDS = ("list", "plan", "run", "status", "report", "best", "show", "ui")
 
@@ -240,6 +242,34 @@ def test_a_plan_tells_arms_seeds_and_why_and_writes_nothing(shell: Shell) -> Non
     assert shell.files() == {}
 
 
+def test_a_plan_says_where_a_training_may_end_before_its_full_length(shell: Shell) -> None:
+    target = ("--set", "stopping=target_metric", "--set", "stopping.at_or_below=0.04")
+    answer = shell("plan", "quickstart", *target, "--epochs", "3")
+    assert (answer.code, answer.err) == (0, "")
+    assert "up to 3" in answer.out
+
+
+def test_a_trial_is_shown_with_its_target_extra_tests_and_warnings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    record = TrialRecord(
+        record_id="1",
+        trial_key="0" * 20,
+        outcome=Outcome.FINISHED,
+        seed=0,
+        test_error=0.25,
+        extra_test_errors={"familiar": 0.125},
+        target="missed",
+        warnings=("all class capsules are [dead]",),
+    )
+    stopping = {"metric": "validation_error", "at_or_below": 0.04, "max_epochs": 9}
+    print_trial(TrialView(record, {"stopping": stopping}, (), None))
+    lines = capsys.readouterr().out.splitlines()
+    assert "test error, familiar: 12.50 %" in lines
+    assert "target: missed (validation error at or below 4 %)" in lines
+    assert "warning: all class capsules are [dead]" in lines
+
+
 @pytest.mark.usefixtures("storage")
 def test_the_status_of_a_sweep_that_was_only_launched_is_all_missing(shell: Shell) -> None:
     answer = shell("status", "quickstart")
@@ -265,6 +295,8 @@ def test_a_launch_that_would_drop_cells_is_refused(shell: Shell) -> None:
 LOADED = """
 import sys
 from sweeps import cli
+from sweeps.aggregation.query import TrialView
+from sweeps.console import print_trial
 sys.argv = ["capsweep", *sys.argv[1:]]
 try:
     cli.main()
