@@ -176,5 +176,5 @@ def test_a_sigmoid_that_a_number_cannot_hold_is_refused(schedule: type) -> None:
 
 
 def test_settings_of_moving_margins_are_told_to_one_who_keeps_them_constant() -> None:
-    with pytest.raises(ValueError, match=r"has no effect: .*\(only linear, sigmoid has\)"):
+    with pytest.raises(ValueError, match=r"has no effect: .*\(only linear, sigmoid have\)"):
         with_settings(MarginLoss(), {"schedule.positive_start": 0.7})
