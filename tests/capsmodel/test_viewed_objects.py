@@ -1,5 +1,6 @@
 """Objects seen from viewpoints: which views are trained on, and which are tested on."""
 
+import dataclasses
 from collections.abc import Sequence
 from itertools import product
 from typing import Any, ClassVar, Literal
@@ -11,7 +12,7 @@ from pydantic import ValidationError
 
 from capsmodel import Training
 from capsmodel.augmentation import Patches
-from capsmodel.data import DataSplits
+from capsmodel.data import DataSplits, Digits, Images
 from capsmodel.data.viewed_objects import Objects, ViewedObjects, Views
 from capsmodel.models import ConvNet
 from capsmodel.stopping import FixedEpochs
@@ -174,6 +175,21 @@ def test_a_training_tells_the_error_on_familiar_viewpoints_too() -> None:
     wrong = int((predicted != familiar.labels).sum())
     assert result.extra_errors == {"familiar": wrong / len(familiar)}
     assert len(result.labels) == len(config.data.load("cpu").test)
+
+
+class DigitsTestedThrice(Digits):
+    def load(self, device: str | torch.device) -> DataSplits:
+        splits = super().load(device)
+        other = Images(splits.test.images, (splits.test.labels + 1) % 10)
+        return dataclasses.replace(splits, extra_tests={"again": splits.test, "other": other})
+
+
+def test_each_extra_test_is_told_by_its_own_labels() -> None:
+    training = Training(small_config(data=DigitsTestedThrice(), batch_size=50), seed=0)
+    list(training)
+    result = training.test()
+    assert result.extra_errors["again"] == result.error < 0.5
+    assert result.extra_errors["other"] > 0.5
 
 
 def test_without_extra_tests_none_is_told() -> None:
