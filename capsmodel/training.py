@@ -85,7 +85,7 @@ class Training:
     @property
     def is_done(self) -> bool:
         """Whether no epoch remains."""
-        return self.epoch >= self.num_epochs or self.target == "reached"
+        return self.epoch >= self.num_epochs or self._is_reached
 
     @property
     def target(self) -> Literal["reached", "missed"] | None:
@@ -93,11 +93,13 @@ class Training:
 
         None where the stopping has no target.
         """
-        stopping = self.config.stopping
-        if not stopping.has_target:
+        if not self.config.stopping.has_target:
             return None
-        is_reached = bool(self.history) and stopping.is_reached(self.history[-1])
-        return "reached" if is_reached else "missed"
+        return "reached" if self._is_reached else "missed"
+
+    @property
+    def _is_reached(self) -> bool:
+        return bool(self.history) and self.config.stopping.is_reached(self.history[-1])
 
     @property
     def num_parameters(self) -> int:

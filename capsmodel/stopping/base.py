@@ -37,10 +37,10 @@ class Stopping(Part, ABC):
 
     @property
     def has_target(self) -> bool:
-        """Whether something is to be reached, so that a training can miss it."""
+        """Whether an epoch has to be good enough, so that a training which has none missed it."""
         return False
 
     def is_reached(self, metrics: ValidationFigures) -> bool:
-        """Return whether an epoch reached the target, so that none follows it."""
+        """Return whether an epoch is good enough, so that none follows it."""
         del metrics
         return False

@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from capsmodel.overrides import with_settings
-from capsmodel.stopping import STOPPINGS, FixedEpochs, TargetMetric
+from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping, TargetMetric, ValidationFigures
 from capsmodel.training import EpochMetrics, Training
 from tests.capsmodel.small_config import small_config
 
@@ -28,7 +28,7 @@ def epoch(**changes: Any) -> EpochMetrics:
     return EpochMetrics(**(known | changes))
 
 
-def trained(stopping: TargetMetric | FixedEpochs) -> Training:
+def trained(stopping: Stopping) -> Training:
     training = Training(small_config(stopping=stopping), seed=0)
     for _ in training:
         pass
@@ -101,6 +101,24 @@ def test_a_restored_training_that_had_reached_its_target_does_not_train_on(tmp_p
     restored = Training.restore(tmp_path / "checkpoint.safetensors", config, seed=0)
     assert (restored.epoch, restored.is_done, restored.target) == (1, True, "reached")
     assert list(restored) == []
+
+
+class Soon(Stopping):
+    """Ends early without having had to."""
+
+    kind: Literal["soon"] = "soon"
+
+    @property
+    def num_epochs(self) -> int:
+        return 3
+
+    def is_reached(self, metrics: ValidationFigures) -> bool:
+        return metrics.validation_error < 2
+
+
+def test_an_own_stopping_may_end_a_training_without_a_target() -> None:
+    training = trained(Soon())
+    assert (training.epoch, training.is_done, training.target) == (1, True, None)
 
 
 def test_schedules_run_over_the_most_epochs_there_may_be() -> None:

@@ -39,6 +39,25 @@ def test_settings_of_the_users_own_do_not_enter():
         assert matplotlib.rcParams["font.size"] == 30
 
 
+def test_an_arm_that_missed_its_target_says_so(monkeypatch):
+    import matplotlib.axes
+
+    labels = []
+    real = matplotlib.axes.Axes.set_yticks
+
+    def set_yticks(self, ticks, told=None, **named):
+        labels.extend(told or ())
+        return real(self, ticks, told, **named)
+
+    monkeypatch.setattr("matplotlib.axes.Axes.set_yticks", set_yticks)
+    manifest, records = known_sweep()
+    late = {key: one.model_copy(update={"target": "missed"}) for key, one in records.items()}
+    ablation_figure(manifest, late, "png")
+
+    assert "uniform (3 missed the target)" in labels
+    assert "wild (n = 1, 1 missed the target)" in labels
+
+
 def test_the_figure_of_a_smaller_sweep_differs_by_what_its_title_says(monkeypatch):
     import matplotlib.axes
 
