@@ -5,6 +5,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
+from capsmodel.kinds import KIND, of_kind
 from capsmodel.messages import explain, settings_of, unknown
 from capsmodel.parts import (
     OneOf,
@@ -15,7 +16,7 @@ from capsmodel.parts import (
     family_parts,
     kind_of,
 )
-from capsmodel.profiles import KIND, PROFILE, Path, Profile, given_paths, of_kind, profile_paths
+from capsmodel.profiles import PROFILE, Path, Profile, given_paths, profile_paths, value_at
 
 S = TypeVar("S", bound=Settings)
 Parts = tuple[type[Part], ...]
@@ -50,7 +51,7 @@ def paths_set(config: Settings, changes: Mapping[str, Any]) -> dict[str, tuple[s
     found: dict[str, tuple[str, ...]] = {}
     for path, value in changes.items():
         *above, name = path.split(".")
-        part = _part_at(config, above)
+        part = value_at(config, above)
         paths = [path]
         if name == PROFILE and isinstance(part, Settings):
             below = profile_paths(part, value)
@@ -59,6 +60,29 @@ def paths_set(config: Settings, changes: Mapping[str, Any]) -> dict[str, tuple[s
             paths = [".".join(above)]
         found[path] = tuple(paths)
     return found
+
+
+def written_out(config: Settings, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return changes with each setting of a profile in the place of its name.
+
+    Args:
+        config: The settings after the changes.
+        changes: Path to value.
+    """
+    found: dict[str, Any] = {}
+    for path, below in paths_set(config, changes).items():
+        if path.split(".")[-1] == PROFILE:
+            found |= {one: value_at(config, one.split(".")) for one in below}
+        else:
+            is_short = _names_profile(changes[path])
+            found[path] = value_at(config, path.split(".")) if is_short else changes[path]
+    return found
+
+
+def _names_profile(value: Any) -> bool:
+    return isinstance(value, Mapping) and (
+        PROFILE in value or any(map(_names_profile, value.values()))
+    )
 
 
 def _changed(settings: S, changes: Mapping[Path, Any], above: Path, parts: Parts) -> S:
@@ -97,7 +121,7 @@ def _with_profile(settings: S, changes: Mapping[Path, Any], above: Path, parts: 
     paths = (
         one
         for (*outer, name), value in beside.items()
-        for one in given_paths({name: value}, _part_at(given, outer), tuple(outer))
+        for one in given_paths({name: value}, value_at(given, outer), tuple(outer))
     )
     return profile.beside(given, paths, context)
 
@@ -129,13 +153,6 @@ def _refuse_two_kinds(
     if name in whole and (KIND,) in below:
         path = ".".join((*above, name))
         raise ValueError(f"'{path}' and '{path}.{KIND}' both set the kind: leave one of them out.")
-
-
-def _part_at(settings: Settings, path: Sequence[str]) -> Any:
-    found: Any = settings
-    for name in path:
-        found = getattr(found, name, None)
-    return found
 
 
 def _validated(settings: S, values: Mapping[str, Any], above: Path, parts: Parts) -> S:

@@ -5,27 +5,19 @@ key holds its name: `CapsNet.of_profile("official")` equals the same settings wr
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    TypeAdapter,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
 from pydantic_core import to_jsonable_python
 
+from capsmodel.kinds import KIND, Context, fields_of, of_kind
 from capsmodel.spelling import unknown
 
 Path = tuple[str, ...]
-Context = Mapping[str, Any] | None
 
 PROFILE = "profile"
-KIND = "kind"
 
 
 class Settings(BaseModel):
@@ -134,7 +126,7 @@ class Profile:
         """
         result = self.applied(given, context)
         for path in paths:
-            ours, theirs = _value_at(result, path), _value_at(given, path)
+            ours, theirs = _plain_at(result, path), _plain_at(given, path)
             if ours != theirs:
                 raise ValueError(
                     f"{self.title} sets {'.'.join(path)} to {_word(ours)}, got {_word(theirs)}: "
@@ -173,46 +165,6 @@ class Profile:
             )
 
 
-def fields_of(settings: BaseModel) -> dict[str, Any]:
-    """Return the values of settings by their names, parts as objects."""
-    return {name: getattr(settings, name) for name in type(settings).model_fields}
-
-
-def of_kind(owner: type[Settings], name: str, part: Any, kind: str, context: Context) -> Any:
-    """Return a part with another kind, and those of its settings that both kinds have.
-
-    A value that is the default of the old kind, or not valid in the new one, gives way to the
-    default of the new one; so do all of them where they do not go together there.
-
-    Args:
-        owner: The class of the settings that hold the part.
-        name: The field that it is in.
-        part: As it is.
-        kind: The new one.
-        context: Of validation.
-
-    Raises:
-        ValidationError: If there is no such kind.
-    """
-    if part.kind == kind:
-        return part
-    field = owner.model_fields[name]
-    annotation: Any = field.annotation
-    for extra in field.metadata:
-        annotation = Annotated[annotation, extra]
-    family = TypeAdapter[Any](annotation)
-    fields = type(part).model_fields
-    kept = {name: v for name, v in fields_of(part).items() if v != fields[name].default}
-    while True:
-        try:
-            return family.validate_python({**kept, KIND: kind}, context=context)
-        except ValidationError as error:
-            refused = _refused(error, kept)
-            if not refused:
-                raise
-            kept = {field: value for field, value in kept.items() if field not in refused}
-
-
 def given_paths(given: Mapping[str, Any], settings: BaseModel, above: Path = ()) -> Iterator[Path]:
     """Yield the paths of all that is given, as plain values, as objects or by a profile.
 
@@ -241,11 +193,19 @@ def profile_paths(settings: Settings, name: object, above: Path = ()) -> Iterato
         ValueError: If the settings have none of that name.
     """
     for path, value in Profile.of(type(settings), name).values.items():
-        owner = _part_at(settings, path[:-1])
+        owner = value_at(settings, path[:-1])
         if path[-1] == PROFILE and isinstance(owner, Settings):
             yield from profile_paths(owner, value, (*above, *path[:-1]))
         else:
             yield (*above, *path)
+
+
+def value_at(settings: BaseModel, path: Sequence[str]) -> Any:
+    """Return the value or part at a path, None where it leads nowhere."""
+    found: Any = settings
+    for name in path:
+        found = getattr(found, name, None)
+    return found
 
 
 def _by_path(values: Mapping[str, Any]) -> dict[Path, Any]:
@@ -273,24 +233,9 @@ def _by_field(values: Mapping[Path, Any]) -> dict[str, dict[Path, Any]]:
     return found
 
 
-def _refused(error: ValidationError, kept: Mapping[str, Any]) -> set[str]:
-    """Return the settings that a kind refuses; all of them where they do not go together."""
-    names = set(kept) - {KIND}
-    found = {str(step) for detail in error.errors() for step in detail["loc"]} & names
-    is_of_all = any(detail["type"] == "value_error" for detail in error.errors())
-    return names if is_of_all and not found else found
-
-
-def _part_at(settings: BaseModel, path: Path) -> Any:
-    found: Any = settings
-    for name in path:
-        found = getattr(found, name, None)
-    return found
-
-
-def _value_at(settings: BaseModel, path: Path) -> Any:
+def _plain_at(settings: BaseModel, path: Path) -> Any:
     """Return the value at a path; that of a part is its kind, as no more of it was given."""
-    found = _part_at(settings, path)
+    found = value_at(settings, path)
     return getattr(found, KIND, None) if isinstance(found, BaseModel) else found
 
 

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, model_validator
 from pydantic_core import to_jsonable_python
 
 from capsmodel.config import TrainingConfig
-from capsmodel.overrides import with_settings
+from capsmodel.overrides import with_settings, written_out
 from capsmodel.parts import Part, Settings
 
 _LONGEST_NAME = 200  # of an arm, as records hold it
@@ -64,10 +64,7 @@ class ListedArms(Settings):
             ValueError: If an arm changes a setting that is not there or to what is not allowed, or
                 two arms are the same configuration.
         """
-        arms = tuple(
-            Arm(name, _arm_config(name, base, changes, parts), _plain(changes))
-            for name, changes in self.arms.items()
-        )
+        arms = tuple(_arm(name, base, changes, parts) for name, changes in self.arms.items())
         for index, arm in enumerate(arms):
             for other in arms[:index]:
                 if arm.config == other.config:
@@ -77,14 +74,11 @@ class ListedArms(Settings):
         return arms
 
 
-def _arm_config(
+def _arm(
     name: str, base: TrainingConfig, changes: Mapping[str, Any], parts: tuple[type[Part], ...]
-) -> TrainingConfig:
+) -> Arm:
     try:
-        return with_settings(base, changes, parts)
+        config = with_settings(base, changes, parts)
     except ValueError as error:
         raise ValueError(f"Arm '{name}': {error}") from error
-
-
-def _plain(changes: Mapping[str, Any]) -> dict[str, Any]:
-    return {path: to_jsonable_python(value) for path, value in changes.items()}
+    return Arm(name, config, to_jsonable_python(written_out(config, changes)))

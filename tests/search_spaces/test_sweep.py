@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from capsmodel import TrainingConfig
 from capsmodel.messages import explain
 from capsmodel.models import CapsNet
+from capsmodel.overrides import with_settings
 from capsmodel.routing import DynamicRouting, RandomRouting, UniformRouting, VectorRouting
 from capsmodel.search_range import Ints
 from search_spaces import (
@@ -247,8 +248,22 @@ def test_an_unknown_setting_is_refused_with_the_nearest() -> None:
 def test_an_arm_may_be_a_profile() -> None:
     arms = sweep({"base": {}, "official": {"model.profile": "official", "batch_size": 8}}).arms()
     assert arms[1].config.model == CapsNet.of_profile("official")
-    assert arms[1].changes == {"model.profile": "official", "batch_size": 8}
-    assert "profile" not in arms[1].config.model_dump_json()
+    assert arms[1].changes == {
+        "model.primary_coupling": "uniform",
+        "model.initialisation": "truncated",
+        "model.initial_bias": 0.1,
+        "model.routing.bias": True,
+        "batch_size": 8,
+    }
+
+
+def test_what_is_told_of_an_arm_never_names_a_profile() -> None:
+    model = {"kind": "capsnet", "profile": "official"}
+    nested = {"kind": "capsnet", "routing": {"kind": "em", "profile": "official"}}
+    arms = sweep({"base": {}, "x": {"model": model}, "y": {"model": nested}}).arms()
+    for arm in arms:
+        assert "profile" not in str(arm.changes)
+        assert with_settings(TrainingConfig(), arm.changes) == arm.config
 
 
 def test_what_an_arms_profile_sets_cannot_be_set_for_all() -> None:
