@@ -69,8 +69,8 @@ def _take_first_step(config_text: str, source: str | None, device: str) -> None:
         network = build_model(config)
         network.to_empty(device="cpu").initialise(0)
         network.to(device)
-        train = config.data.load(device).train
-        images, labels = train.images[:_WARM_UP_IMAGES], train.labels[:_WARM_UP_IMAGES]
+        few = config.data.load(device).train.take(slice(_WARM_UP_IMAGES))
+        images, labels = config.augmentation.plain(few.images), few.labels
         optimiser = config.optimiser.build(tuple(network.parameters()))
         outputs = network(images, labels, stream(0, "warm-up"))
         loss = config.loss.judge(outputs, labels, 0.0) + network.penalty(outputs, images)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from capsmodel.data import Digits
+from capsmodel.augmentation import Patches
+from capsmodel.data import Digits, Viewpoints
 from sweeps.execution.process import warm_up
 from tests.sweeps.execution.test_trial import order_of
 
@@ -48,6 +49,15 @@ def test_trials_that_differ_in_their_seed_warm_up_once(
     for seed in range(3):
         warm_up(order_of(tmp_path, seed=seed, batch_size=62).head)
     assert len(loads) == 1
+
+
+def test_images_of_one_byte_are_presented_as_in_training(tmp_path: Path) -> None:
+    changes = {
+        "data": Viewpoints(fraction=0.003),
+        "augmentation": Patches(size=12, standardise=False),
+        "batch_size": 63,
+    }
+    warm_up(order_of(tmp_path, **changes).head)
 
 
 TWO_TRIALS = """
