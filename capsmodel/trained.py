@@ -1,5 +1,6 @@
 """A trained network, ready to predict."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +12,8 @@ from torch import Tensor
 from capsmodel import tensor_file
 from capsmodel.chance import stream
 from capsmodel.config import TrainingConfig, build_model
-from capsmodel.models import Network, Outputs
+from capsmodel.evaluation import perturbed
+from capsmodel.models import ChildGrid, Network, Outputs
 
 EVALUATION_BATCH_SIZE = 256
 """Fixed, so that a result cannot depend on the batch size of the training."""
@@ -31,6 +33,20 @@ class Prediction(NamedTuple):
     classes: Int[Tensor, " batch"]
     lengths: Float[Tensor, "batch classes"]
     reconstructions: Float[Tensor, "batch channels height width"] | None
+
+
+class Inspection(NamedTuple):
+    """What a trained network says of a few images.
+
+    Attributes:
+        images: The images as the network is given them.
+        outputs: All that it says: beliefs, poses, reconstructions, couplings.
+        children: Where the children of the class capsules lie, None where that is not known.
+    """
+
+    images: Float[Tensor, "batch channels height width"]
+    outputs: Outputs
+    children: ChildGrid | None
 
 
 class Trained:
@@ -71,6 +87,53 @@ class Trained:
         lengths = torch.cat([output.lengths for output in outputs])
         drawn = [o.reconstructions for o in outputs if o.reconstructions is not None]
         return Prediction(lengths.argmax(dim=1), lengths, torch.cat(drawn) if drawn else None)
+
+    def inspect(self, images: Tensor | np.ndarray) -> Inspection:
+        """Return all that the network says of a few images, as it sees them.
+
+        Args:
+            images: As for `predict`; couplings of many take gigabytes.
+
+        Raises:
+            ValueError: If the images have another size or other values, or are more than 256.
+        """
+        batch = self._checked(images)
+        if len(batch) > EVALUATION_BATCH_SIZE:
+            raise ValueError(
+                f"At most {EVALUATION_BATCH_SIZE} images are inspected at once, got {len(batch)}: "
+                "hand in fewer, or predict them."
+            )
+        with torch.inference_mode():
+            presented = self.config.augmentation.plain(batch)
+            return Inspection(presented, self._outputs(batch), self._network.child_grid())
+
+    def perturb(
+        self, images: Tensor | np.ndarray, classes: Int[Tensor, " batch"], offsets: Sequence[float]
+    ) -> Float[Tensor, "batch pose offsets channels height width"] | None:
+        """Return images drawn from poses of which one number at a time is moved.
+
+        Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, section 5.1 and figure 4.
+        Difference: none; they move it by -0.25 to 0.25 in steps of 0.05.
+
+        Args:
+            images: As for `inspect`.
+            classes: Whose pose is moved and drawn, for each image.
+            offsets: What is added to the number.
+
+        Returns:
+            For each image, number of the pose and offset what the decoder draws; None where the
+            network has none.
+
+        Raises:
+            ValueError: As `inspect` does.
+        """
+        poses = self.inspect(images).outputs.poses
+        if poses is None:
+            return None
+        moved, repeated = perturbed(poses, torch.as_tensor(offsets).to(poses))
+        with torch.inference_mode():
+            drawn = self._network.decode(moved, classes.to(self.device).repeat_interleave(repeated))
+        return None if drawn is None else drawn.unflatten(0, (len(poses), -1, len(offsets)))
 
     def save(self, path: Path) -> None:
         """Write the weights as a safetensors file, all of it or nothing."""

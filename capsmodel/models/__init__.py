@@ -1,5 +1,6 @@
 """Models: whole networks from images to beliefs in classes."""
 
+from capsmodel.models.base import ChildGrid as ChildGrid
 from capsmodel.models.base import Model as Model
 from capsmodel.models.base import Network as Network
 from capsmodel.models.base import Outputs as Outputs

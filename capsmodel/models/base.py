@@ -42,6 +42,24 @@ def couplings_of(layers: Mapping[str, Routed]) -> dict[str, Couplings]:
     return {name: couplings for name, couplings in found.items() if couplings is not None}
 
 
+class ChildGrid(NamedTuple):
+    """Which capsules the class capsules are made of, and where they lie.
+
+    Attributes:
+        layer: Name of the class capsules' couplings.
+        types: Types of children at each place.
+        rows: Rows of their places.
+        columns: Columns of their places.
+        is_by_type: Whether all of one type stand before all of the next, or else all of one place.
+    """
+
+    layer: str
+    types: int
+    rows: int
+    columns: int
+    is_by_type: bool
+
+
 class Network(nn.Module, ABC):
     """A model as a module: its children are `InitialisedModule`s that hold all parameters.
 
@@ -73,6 +91,17 @@ class Network(nn.Module, ABC):
         self, outputs: Outputs, images: Float[Tensor, "batch channels height width"]
     ) -> Float[Tensor, ""]:
         """Return what the model itself adds to the loss, mean over the images."""
+
+    def decode(
+        self, poses: Float[Tensor, "batch classes pose"], labels: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch channels height width"] | None:
+        """Return images drawn from the poses of these classes, by default None: none can be."""
+        del poses, labels
+        return None
+
+    def child_grid(self) -> ChildGrid | None:
+        """Return where the children of the class capsules lie, by default None: there are none."""
+        return None
 
     def recomputable(
         self, function: Callable[..., T], *inputs: Any, generator: torch.Generator

@@ -16,7 +16,7 @@ from capsmodel.layers.classifier import drop
 from capsmodel.layers.convolution import Padding, Window
 from capsmodel.layers.primary_capsules import Coupling, PrimaryShape
 from capsmodel.layers.truncated_normal import plain_layers, set_biases, set_truncated
-from capsmodel.models.base import Model, Network, Outputs, couplings_of
+from capsmodel.models.base import ChildGrid, Model, Network, Outputs, couplings_of
 from capsmodel.parts import OneOf
 from capsmodel.reconstruction import RECONSTRUCTIONS, FullyConnectedDecoder, Reconstruction
 from capsmodel.routing import ROUTINGS, DynamicRouting, Routing
@@ -126,6 +126,7 @@ class CapsuleNetwork(Network):
             settings.primary_types, settings.primary_dim, settings.primary_coupling
         )
         self.settings = settings
+        self.places = (rows, columns)
         self.reconstruction = settings.reconstruction
         self.convolution = Convolution(
             channels, settings.conv_channels, first, batch_norm=settings.batch_norm
@@ -155,7 +156,17 @@ class CapsuleNetwork(Network):
         if self.decoder is None:
             return outputs
         drawn = routed.activations.argmax(dim=1) if labels is None else labels
-        return outputs._replace(reconstructions=self.decoder(keep_class(routed.poses, drawn)))
+        return outputs._replace(reconstructions=self.decode(routed.poses, drawn))
+
+    def decode(
+        self, poses: Float[Tensor, "batch classes pose"], labels: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch channels height width"] | None:
+        """Return images drawn from the poses of these classes, None without a decoder."""
+        return None if self.decoder is None else self.decoder(keep_class(poses, labels))
+
+    def child_grid(self) -> ChildGrid:
+        """Return where the primary capsules lie."""
+        return ChildGrid("capsules", self.settings.primary_types, *self.places, is_by_type=True)
 
     def penalty(
         self, outputs: Outputs, images: Float[Tensor, "batch channels height width"]

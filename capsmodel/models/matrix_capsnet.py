@@ -23,7 +23,7 @@ from capsmodel.layers.conv_capsules import (
 from capsmodel.layers.convolution import Window
 from capsmodel.layers.coordinates import Coordinates, coordinate_offsets
 from capsmodel.layers.truncated_normal import plain_layers, set_biases, set_truncated
-from capsmodel.models.base import Model, Network, Outputs, couplings_of
+from capsmodel.models.base import ChildGrid, Model, Network, Outputs, couplings_of
 from capsmodel.parts import OneOf
 from capsmodel.reconstruction import RECONSTRUCTIONS, NoReconstruction, Reconstruction
 from capsmodel.routing import ROUTINGS, EMRouting, Neighbourhood, Routed, Routing
@@ -194,7 +194,8 @@ class MatrixCapsuleNetwork(Network):
             self.layers[name] = ConvCapsules(shape, settings.routing, start)
             self.add_module(name, self.layers[name])
             rows, columns = neighbourhood.out_height, neighbourhood.out_width
-        shape = settings.layer_shape(Neighbourhood(), types[len(others)], num_classes)
+        self.last_types, self.last_places = types[len(others)], (rows, columns)
+        shape = settings.layer_shape(Neighbourhood(), self.last_types, num_classes)
         self.classes = ConvCapsules(
             shape._replace(all_places=rows * columns),
             settings.routing,
@@ -222,7 +223,17 @@ class MatrixCapsuleNetwork(Network):
         if self.decoder is None:
             return outputs
         drawn = found.activations.argmax(dim=1) if labels is None else labels
-        return outputs._replace(reconstructions=self.decoder(keep_class(found.poses, drawn)))
+        return outputs._replace(reconstructions=self.decode(found.poses, drawn))
+
+    def decode(
+        self, poses: Float[Tensor, "batch classes pose"], labels: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch channels height width"] | None:
+        """Return images drawn from the poses of these classes, None without a decoder."""
+        return None if self.decoder is None else self.decoder(keep_class(poses, labels))
+
+    def child_grid(self) -> ChildGrid:
+        """Return where the last convolutional capsules lie."""
+        return ChildGrid("classes", self.last_types, *self.last_places, is_by_type=False)
 
     def initialise(self, seed: int) -> None:
         """Set every parameter in place, those of each child from a stream of its own."""
