@@ -4,6 +4,7 @@
     sweeps.plan("quickstart")           say what that would do
     sweeps.best_configs("quickstart")   the arms, best first by validation error
     sweeps.trials("quickstart")         a pandas frame, one row a trial
+    sweeps.pictures("da2bbc")           what a trial's network draws, and how it routes
 
 Names are loaded when they are first used, so that reading records loads neither torch nor ray.
 """
@@ -11,6 +12,8 @@ Names are loaded when they are first used, so that reading records loads neither
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sweeps.aggregation.pictures import Pictures as Pictures
+    from sweeps.aggregation.pictures import pictures as pictures
     from sweeps.aggregation.query import BestConfig as BestConfig
     from sweeps.aggregation.query import TrialView as TrialView
     from sweeps.aggregation.query import best_configs as best_configs
@@ -27,12 +30,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "BadInput": "sweeps.errors",
     "BestConfig": "sweeps.aggregation.query",
+    "Pictures": "sweeps.aggregation.pictures",
     "Plan": "sweeps.execution.survey",
     "StoreUnreachable": "sweeps.errors",
     "SweepError": "sweeps.errors",
     "SweepResult": "sweeps.execution.result",
     "TrialView": "sweeps.aggregation.query",
     "best_configs": "sweeps.aggregation.query",
+    "pictures": "sweeps.aggregation.pictures",
     "plan": "sweeps.execution.run",
     "run": "sweeps.execution.run",
     "show": "sweeps.aggregation.query",

@@ -4,14 +4,11 @@ Nothing heavy is imported before a command needs it: `--help` loads neither torc
 """
 
 import os
-import shlex
-import shutil
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sweeps.aggregation.connection import public
 from sweeps.cli_options import (
     AddressOption,
     AddSeedsOption,
@@ -24,6 +21,8 @@ from sweeps.cli_options import (
     KeepWeightsOption,
     LimitOption,
     NameArgument,
+    OutOption,
+    PicturesOption,
     RenameOption,
     ReplaceOption,
     SamplerOption,
@@ -35,6 +34,7 @@ from sweeps.cli_options import (
     TrackingOption,
     TrialsOption,
 )
+from sweeps.command_words import again, program, where
 from sweeps.errors import SweepError
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def run(  # noqa: PLR0913 - one parameter an option is how typer declares them
         "replace": replace,
     }
     result = _launched(sweep, options)
-    print_result(result, _again(), _program(), _where(storage, tracking_uri))
+    print_result(result, again(), program(), where(storage, tracking_uri))
     _leave(result.exit_code)
 
 
@@ -178,12 +178,20 @@ def best(
 @app.command()
 def show(
     trial: Annotated[str, typer.Argument(help="The beginning of a trial key, or a run id.")],
+    pictures: PicturesOption = False,
+    out: OutOption = "pictures",
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
-    """Show one trial: its config, its curve, and where its weights lie."""
+    """Show one trial: its config, its curve, where its weights lie, and what they draw."""
+    from sweeps.console import print_pictures, print_trial
+
+    if pictures:
+        from sweeps.aggregation.pictures import pictures as draw
+
+        print_pictures(draw(trial, tracking_uri, storage, out))
+        return
     from sweeps.aggregation.query import show as show_trial
-    from sweeps.console import print_trial
 
     print_trial(show_trial(trial, tracking_uri, storage))
 
@@ -267,32 +275,3 @@ def _leave(code: int) -> None:
         sys.stderr.flush()
         os._exit(code)
     raise typer.Exit(code)
-
-
-def _program() -> str:
-    """Return how the user called capsweep."""
-    if shutil.which("capsweep"):
-        return "capsweep"
-    beside = os.path.relpath(sys.argv[0])
-    return sys.argv[0] if beside.startswith("..") else beside
-
-
-def _again() -> str:
-    """Return the command that goes on with this one, without passwords."""
-    once = {"--fresh", "--replace"}
-    words = [public(word) for word in sys.argv[1:] if word not in once]
-    return shlex.join([_program(), *words])
-
-
-def _where(storage: str | None, tracking_uri: str | None) -> str:
-    """Return the options that lead to this command's records, "" where the environment does."""
-    given = {
-        "--storage": (storage, "CAPSWEEP_STORAGE"),
-        "--tracking-uri": (tracking_uri and public(tracking_uri), "CAPSWEEP_TRACKING_URI"),
-    }
-    options = [
-        f" {option} {shlex.quote(value)}"
-        for option, (value, variable) in given.items()
-        if value and variable not in os.environ
-    ]
-    return "".join(options)

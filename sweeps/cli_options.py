@@ -72,3 +72,9 @@ KeepWeightsOption = Annotated[
     str,
     typer.Option(metavar="all|best:K|none", help="Weights that are kept when the sweep has ended."),
 ]
+PicturesOption = Annotated[
+    bool, typer.Option("--pictures", help="Draw what its network draws, and how it routes.")
+]
+OutOption = Annotated[
+    str, typer.Option(help="Where the pictures go, in a folder named by the trial key.")
+]

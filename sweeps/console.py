@@ -14,6 +14,7 @@ from sweeps.aggregation.plain_text import one_line
 from sweeps.aggregation.targets import target_words
 
 if TYPE_CHECKING:
+    from sweeps.aggregation.pictures import Pictures
     from sweeps.aggregation.query import BestConfig, TrialView
     from sweeps.aggregation.report import Report
     from sweeps.aggregation.statistics import Interval
@@ -177,6 +178,15 @@ def print_trial(view: "TrialView") -> None:
     out.print(table)
     out.print("config:")
     out.print(escape(json.dumps(view.config, indent=2)), soft_wrap=True)
+
+
+def print_pictures(pictures: "Pictures") -> None:
+    """Print which pictures were drawn, and why others were not."""
+    out = console()
+    for path in pictures.paths:
+        out.print(plain(str(path)), soft_wrap=True)
+    for sentence in pictures.left_out:
+        out.print(plain(sentence))
 
 
 def _figure(value: float | None, is_error: bool) -> str:

@@ -1,7 +1,5 @@
 """A sweep's report: tables and figures as files, and as artifacts of its parent run."""
 
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +9,7 @@ from sweeps.aggregation.cost import cost_table, mixtures
 from sweeps.aggregation.csv_text import to_csv
 from sweeps.aggregation.declared import Made, make
 from sweeps.aggregation.markdown import to_markdown
+from sweeps.aggregation.result_files import make_folder, write_whole
 from sweeps.aggregation.store import RecordStore
 from sweeps.aggregation.table import Table
 from sweeps.aggregation.trials import trials_csv
@@ -65,9 +64,9 @@ def write_report(store: RecordStore, sweep: str, folder: Path = Path("reports"))
     cost = cost_table(manifest, records)
     files = list(_files(manifest, records, made, cost))
     _check_files(manifest, [name for name, _ in files])
-    target = _make_folder(folder, manifest.sweep)
+    target = make_folder(folder, manifest.sweep)
     for name, content in files:
-        _write(target / name, content)
+        write_whole(target / name, content)
     return Report(
         paths=tuple(target / name for name, _ in files),
         tables=tuple(table for one in made for table in one.tables),
@@ -143,33 +142,3 @@ def _check_names(manifest: Manifest) -> None:
             )
     if not names:
         raise BadInput(f"Sweep '{manifest.sweep}' declares no table.")
-
-
-def _make_folder(folder: Path, sweep: str) -> Path:
-    target = folder / sweep
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unwritable(target, error) from error
-    if not target.resolve().is_relative_to(folder.resolve()):
-        raise BadInput(f"{target} leads out of {folder}: remove that link, or report elsewhere.")
-    return target
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise _unwritable(path.parent, error) from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(scratch).chmod(0o644)
-        Path(scratch).replace(path)
-    except OSError as error:
-        Path(scratch).unlink(missing_ok=True)
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> BadInput:
-    return BadInput(f"{path} cannot be written: {error.strerror}. Choose another folder.")
