@@ -23,55 +23,44 @@ from capsmodel.routing.votes import ProductVotes, Votes
 from capsmodel.search_range import Choices, Floats, Ints
 
 _SEEN_BY_PARENT = 100  # what the number of children of a parent is scaled to
-_NATS = (
-    2.8378770664093453  # log(2 pi) + 1: twice the entropy of a normal distribution of variance 1
-)
+_NATS = 2.8378770664093453  # log(2 pi) + 1, twice the entropy of a unit normal distribution
 
 Positive = Annotated[float, Field(gt=0)]
 
-_PROFILES: Mapping[str, Mapping[str, Any]] = {
-    "paper": {
-        "class_temperature_factor": 1.0,
-        "variance_floor": 1e-4,
-        "centre_momentum": 1.0,
-        "log_variance_weight": 0.5,
-        "activation_bias_scale": 1.0,
-        "cost_bias_scale": 1.0,
-        "initial_activation_bias": 0.0,
-        "initial_cost_bias": 0.0,
-        "class_activation_bias": 0.0,
-        "class_cost_bias": 0.0,
-        "competition": "parents",
-        "scale_by_children": False,
-    },
-    "official": {
-        "class_temperature_factor": 0.25,
-        "variance_floor": 5e-4,
-        "centre_momentum": 0.9,
-        "log_variance_weight": 1.0,
-        "activation_bias_scale": 5000.0,
-        "cost_bias_scale": _NATS,
-        "initial_activation_bias": -0.5,
-        "initial_cost_bias": 0.5,
-        "class_activation_bias": -1.0,
-        "class_cost_bias": 2.0,
-        "competition": "places",
-        "scale_by_children": False,
-    },
-    "normalised": {
-        "class_temperature_factor": 1.0,
-        "variance_floor": 1e-9,
-        "centre_momentum": 1.0,
-        "log_variance_weight": 0.5,
-        "activation_bias_scale": 1.0,
-        "cost_bias_scale": 1.0,
-        "initial_activation_bias": -1000.0,
-        "initial_cost_bias": 0.0,
-        "class_activation_bias": -1000.0,
-        "class_cost_bias": 0.0,
-        "competition": "parents",
-        "scale_by_children": True,
-    },
+_PAPER: Mapping[str, Any] = {
+    "class_temperature_factor": 1.0,
+    "variance_floor": 1e-4,
+    "centre_momentum": 1.0,
+    "log_variance_weight": 0.5,
+    "activation_bias_scale": 1.0,
+    "cost_bias_scale": 1.0,
+    "initial_activation_bias": 0.0,
+    "initial_cost_bias": 0.0,
+    "class_activation_bias": 0.0,
+    "class_cost_bias": 0.0,
+    "competition": "parents",
+    "scale_by_children": False,
+}
+_OFFICIAL: Mapping[str, Any] = {
+    "class_temperature_factor": 0.25,
+    "variance_floor": 5e-4,
+    "centre_momentum": 0.9,
+    "log_variance_weight": 1.0,
+    "activation_bias_scale": 5000.0,
+    "cost_bias_scale": _NATS,
+    "initial_activation_bias": -0.5,
+    "initial_cost_bias": 0.5,
+    "class_activation_bias": -1.0,
+    "class_cost_bias": 2.0,
+    "competition": "places",
+    "scale_by_children": False,
+}
+_NORMALISED: Mapping[str, Any] = {
+    **_PAPER,
+    "variance_floor": 1e-9,
+    "initial_activation_bias": -1000.0,
+    "class_activation_bias": -1000.0,
+    "scale_by_children": True,
 }
 
 
@@ -89,9 +78,9 @@ class EMRouting(Routing):
     "official": the authors' code; profile "normalised": Gritzman 2019, arXiv:1907.00652.
     Difference: a small floor under the variance, without which a parent with one child is not a
     number; a parent whose mass is below 1e-8 has a centre of zero. The paper is silent about the
-    initial values of both betas. In the profile "official" the places that share a child are the
-    true ones at every stride, the masses have no 1e-7 added, and in the layer of the classes, which
-    has one place, the classes compete. The profile "normalised" draws no initial betas.
+    initial values of both betas: from zero, hidden capsules start at activations about one half.
+    In the profile "official" the places that share a child are the true ones at every stride, and
+    the masses have no 1e-7 added. The profile "normalised" draws no initial betas.
 
     Attributes:
         iterations: Rounds. One round shares every child equally.
@@ -115,7 +104,11 @@ class EMRouting(Routing):
         gradient: Whether "all" rounds pass gradients on, or the "last" alone.
     """
 
-    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = _PROFILES
+    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": _PAPER,
+        "official": _OFFICIAL,
+        "normalised": _NORMALISED,
+    }
     reads_activations: ClassVar[bool] = True
     kind: Literal["em"] = "em"
     iterations: Annotated[int, Field(ge=1, le=100), Ints(1, 5)] = 3
