@@ -222,7 +222,7 @@ def _draw_maps(axes: Sequence["Axes"], image: RoutedImage, norm: "TwoSlopeNorm")
     axes[0].imshow(_shown(image.image), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
     words = f"class {image.label}"
     if image.predicted != image.label:
-        words += f", taken for {image.predicted}"
+        words += f",\ntaken for {image.predicted}"
     axes[0].set_ylabel(words, fontsize=8)
     maps = [image.shares.mean(axis=0), *image.shares[strongest]]
     for own, values in zip(axes[1:], maps, strict=True):
