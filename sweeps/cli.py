@@ -35,7 +35,7 @@ from sweeps.cli_options import (
     TrialsOption,
 )
 from sweeps.command_words import again, program, where
-from sweeps.errors import SweepError
+from sweeps.errors import BadInput, SweepError
 
 if TYPE_CHECKING:
     from sweeps.execution.options import LaunchArguments
@@ -57,6 +57,21 @@ def list_sweeps() -> None:
     from sweeps.console import print_names
 
     print_names([(entry.name, entry.summary) for entry in named_sweeps()])
+
+
+@app.command()
+def parts(
+    kind: Annotated[str | None, typer.Argument(help="Of one kind or family, in full.")] = None,
+) -> None:
+    """List the parts that trainings are made of, or one of them with its settings."""
+    from capsmodel.described import described_parts
+    from sweeps.console_parts import print_parts
+
+    try:
+        found = described_parts(kind)
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+    print_parts(found, in_full=kind is not None)
 
 
 @app.command()

@@ -20,7 +20,7 @@ from sweeps.execution.parent import publish_manifest
 from sweeps.execution.tracking import Tracking
 from sweeps.records import TAG_MANIFEST_HASH, Outcome, TrialRecord
 
-COMMANDS = ("list", "plan", "run", "status", "report", "best", "show", "ui")
+COMMANDS = ("list", "parts", "plan", "run", "status", "report", "best", "show", "ui")
 
 
 class Answer:
@@ -345,3 +345,13 @@ def test_reading_records_loads_neither_torch_nor_ray(tmp_path: Path, command: st
 def test_planning_does_not_start_ray(tmp_path: Path) -> None:
     _, told = loaded_by(tmp_path, "plan", "quickstart")
     assert told.startswith("STARTED False")
+
+
+def test_one_part_is_told_in_full(shell: Shell) -> None:
+    told = shell("parts", "em").out
+    assert "variance_floor" in told
+    assert "Hinton, Sabour and Frosst 2018" in told
+
+
+def test_a_part_that_is_not_there_is_refused(shell: Shell) -> None:
+    assert "Did you mean 'dynamic'?" in shell.refused("parts", "dynamc")

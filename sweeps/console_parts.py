@@ -1,0 +1,40 @@
+"""What `capsweep parts` prints."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sweeps.console import console, plain, table_of
+
+if TYPE_CHECKING:
+    from capsmodel.described import Description
+
+
+def print_parts(parts: Sequence["Description"], *, in_full: bool) -> None:
+    """Print parts in a line each, or in full: where they are from and what can be set."""
+    if in_full:
+        for part in parts:
+            _print_in_full(part)
+        return
+    out = console()
+    table = table_of("family", "kind", "what it is")
+    for part in parts:
+        table.add_row(part.family, part.kind, plain(part.summary))
+    out.print(table)
+    out.print("\nMore of one, with its settings: capsweep parts KIND.")
+
+
+def _print_in_full(part: "Description") -> None:
+    out = console()
+    out.print(f"\n{part.family} '{part.kind}': {plain(part.summary)}")
+    for word, text in (
+        ("Source", part.source),
+        ("Difference", part.difference),
+        ("Profiles", ", ".join(part.profiles)),
+    ):
+        if text:
+            out.print(f"{word}: {plain(text)}")
+    if part.settings:
+        table = table_of("setting", "default", "allowed", "what it is")
+        for setting in part.settings:
+            table.add_row(*map(plain, setting))
+        out.print(table)

@@ -1,0 +1,56 @@
+"""The words that tell users of parts are those of the parts themselves."""
+
+from pathlib import Path
+
+import pytest
+
+from capsmodel.described import Description, described_parts, markdown_table
+from tests.capsmodel.test_contracts import FAMILIES
+
+PARTS = described_parts()
+
+
+def test_every_member_of_every_family_is_described_once() -> None:
+    members = {
+        (member.family, member.model_fields["kind"].default) for f in FAMILIES for member in f
+    }
+    told = [(part.family, part.kind) for part in PARTS]
+    assert set(told) == members
+    assert len(told) == len(members)
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: f"{part.family}-{part.kind}")
+def test_a_part_says_what_it_is_and_what_each_setting_means(part: Description) -> None:
+    assert part.summary.endswith(".")
+    assert not [setting.name for setting in part.settings if not setting.meaning]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: f"{part.family}-{part.kind}")
+def test_a_part_with_a_source_says_how_it_differs(part: Description) -> None:
+    assert not part.source or part.source.startswith("none") or part.difference
+
+
+def test_a_description_holds_source_difference_settings_and_profiles() -> None:
+    (em,) = described_parts("em")
+    assert em.source.startswith("Hinton, Sabour and Frosst 2018")
+    assert em.difference.endswith(".")
+    assert em.profiles == ("paper", "official", "normalised")
+    (iterations,) = [setting for setting in em.settings if setting.name == "iterations"]
+    assert iterations.default == "3"
+    assert iterations.allowed == "an integer from 1 to 100"
+    assert iterations.meaning.startswith("Rounds.")
+
+
+def test_a_family_is_asked_for_as_a_whole() -> None:
+    assert {part.kind for part in described_parts("routing")} >= {"dynamic", "leaky", "em"}
+
+
+def test_a_misspelt_part_is_refused_with_the_nearest_one() -> None:
+    with pytest.raises(ValueError, match=r"Unknown part 'dynamc'\. Did you mean 'dynamic'"):
+        described_parts("dynamc")
+
+
+def test_the_readmes_table_of_parts_is_that_of_the_parts() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    found = readme.partition("<!-- parts -->\n")[2].partition("<!-- end of parts -->")[0]
+    assert found == markdown_table(described_parts())
