@@ -49,8 +49,8 @@ class SabourSquash(Squash):
 class ExponentialSquash(Squash):
     """A length n becomes 1 - exp(-n): short poses stay as long as they are.
 
-    Source: Xi, Bing and Jin 2017, arXiv:1712.03480, section 3; Mazzia, Salvetti and Chiaberge 2021,
-    arXiv:2101.12491, equation 3.
+    Source: Xi, Bing and Jin 2017, arXiv:1712.03480, and the released code of Mazzia, Salvetti and
+    Chiaberge 2021, arXiv:2101.12491.
     Difference: none.
     """
 

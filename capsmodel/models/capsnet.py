@@ -33,7 +33,9 @@ class CapsNet(Model):
 
     The defaults are the paper's network for 28 by 28 grey images: 8,215,568 parameters, of which
     1,411,344 are the decoder's. Profiles: "paper" is as printed, "official" as the authors'
-    released code.
+    released code. That code's network for CIFAR-10, 22,476,448 parameters on 24 by 24 pixels in
+    colour, is the latter with both paddings "same", 64 types of primary capsules, a leaky coupling,
+    leaky routing and no reconstruction.
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, section 4 and figure 1.
     Difference: none, but that the paper does not say how weights begin. The authors' code has

@@ -1,6 +1,7 @@
 """Routing by agreement: what its variants share."""
 
 from abc import ABC
+from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import torch
@@ -10,7 +11,8 @@ from torch import Tensor, nn
 
 from capsmodel.functional import lengths
 from capsmodel.parts import OneOf
-from capsmodel.routing.base import Couplings, Fan, Routed, Router, Routing, output_first, share_out
+from capsmodel.routing.base import Couplings, Fan, Routed, Routing, output_first, share_out
+from capsmodel.routing.biased import BiasedRouter
 from capsmodel.routing.initial_logits import INITIAL_LOGITS, InitialLogits, ZeroLogits
 from capsmodel.routing.inverse_temperature import (
     INVERSE_TEMPERATURES,
@@ -21,8 +23,6 @@ from capsmodel.routing.sharing import Shares, Sharing, agreement_with
 from capsmodel.routing.votes import Votes
 from capsmodel.search_range import Choices, Ints
 from capsmodel.squash import SQUASHES, SabourSquash, Squash
-
-_INITIAL_BIAS = 0.1
 
 
 class AgreementRouting(Routing, ABC):
@@ -43,7 +43,7 @@ class AgreementRouting(Routing, ABC):
         bias: Whether a learned vector is added to each sum of votes, in every round, as the
             authors' released code does; it starts at 0.1.
         gradient: Whether gradients flow through all rounds, as in that code, or only through the
-            last, which takes the shares as given, as widespread reimplementations do.
+            last, which takes the shares as given, as a widespread reimplementation does.
         squash: What makes beliefs of lengths.
         initial_logits: How inputs are shared at the start.
         inverse_temperature: What the logits of each round are multiplied by.
@@ -65,26 +65,23 @@ class AgreementRouting(Routing, ABC):
         return AgreementRouter(self, fan)
 
 
-class AgreementRouter(Router):
+class AgreementRouter(BiasedRouter):
     """Routing by agreement in its place.
 
     Attributes:
-        bias: Added to each sum of votes, of shape [out_caps, pose], or None.
         logits: The learned initial logits, of shape [edges, out_caps], or None.
     """
 
     def __init__(self, routing: AgreementRouting, fan: Fan) -> None:
-        super().__init__()
+        super().__init__(fan, has_bias=routing.bias)
         self.routing = routing
-        shape = (fan.edges, fan.out_caps)
         is_learned = routing.initial_logits.are_learned
-        self.bias = nn.Parameter(torch.empty(fan.out_caps, fan.pose)) if routing.bias else None
+        shape = (fan.edges, fan.out_caps)
         self.logits = nn.Parameter(torch.empty(shape)) if is_learned else None
 
     def initialise(self, generator: torch.Generator) -> None:
         """Set the bias to 0.1 and the logits to zero."""
-        if self.bias is not None:
-            nn.init.constant_(self.bias, _INITIAL_BIAS)
+        super().initialise(generator)
         if self.logits is not None:
             nn.init.zeros_(self.logits)
 
@@ -96,7 +93,7 @@ class AgreementRouter(Router):
         """
         grouped = output_first(votes.values)
         rounds = _Rounds(
-            self.routing, Shares(votes.neighbourhood, self.routing.has_leak), self.bias
+            self.routing, Shares(votes.neighbourhood, self.routing.has_leak), self.biased
         )
         logits = self._initial_logits(grouped, generator)
         if self.routing.gradient == "all" or self.routing.iterations == 1:
@@ -120,7 +117,7 @@ class _Rounds(NamedTuple):
 
     routing: AgreementRouting
     shares: Shares
-    bias: Tensor | None
+    biased: Callable[[Tensor], Tensor]
 
     def all(
         self, votes: Float[Tensor, "sites out_caps edges pose"], logits: Tensor | None
@@ -165,7 +162,7 @@ class _Rounds(NamedTuple):
         return poses, couplings, agreed
 
     def _poses(self, sums: Tensor) -> Tensor:
-        return self.routing.squash.squash(sums if self.bias is None else sums + self.bias)
+        return self.routing.squash.squash(self.biased(sums))
 
     def _tempered(self, logits: Tensor, iteration: int) -> Tensor:
         inverse_temperature = self.routing.inverse_temperature.at(iteration)

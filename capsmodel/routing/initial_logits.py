@@ -54,9 +54,9 @@ class ZeroLogits(InitialLogits):
 class LearnedLogits(InitialLogits):
     """The shares at the start are learned.
 
-    Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, section 2, "log prior probabilities
-    that can be learned discriminatively"; their results do without.
-    Difference: none.
+    Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, section 2, where the initial logits
+    are log priors that may be learned with the other weights.
+    Difference: none. Their released code does without.
     """
 
     kind: Literal["learned"] = "learned"
@@ -72,9 +72,8 @@ class LearnedLogits(InitialLogits):
 class NormalLogits(InitialLogits):
     """The shares at the start are drawn anew in each pass.
 
-    Source: none; widespread in early reimplementations, with a deviation of 1.
-    Difference: the images of a batch share the draw, so that a prediction does not depend on the
-    place in its batch.
+    The images of a batch share the draw, so that a prediction does not depend on the place in its
+    batch. Source: none.
 
     Attributes:
         deviation: Of the normal distribution around zero.

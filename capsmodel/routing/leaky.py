@@ -11,9 +11,9 @@ class LeakyRouting(AgreementRouting):
     One more output, whose logit stays at zero, takes part in each softmax and is then dropped: what
     agrees with nothing need not be explained. In a convolutional layer an input has one leak.
 
-    Source: the released code of Sabour, Frosst and Hinton 2017, the "none of the above" category of
-    the paper's section 7.
-    Difference: none with a bias; without one the text of the paper is followed.
+    Source: the released code of Sabour, Frosst and Hinton 2017, arXiv:1710.09829, where it is the
+    paper's category "none of the above".
+    Difference: none with a bias, which the paper does not have.
     """
 
     has_leak: ClassVar[bool] = True

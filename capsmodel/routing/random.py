@@ -9,8 +9,10 @@ from torch import Tensor
 
 from capsmodel.functional import lengths, squash
 from capsmodel.routing.base import Couplings, Fan, Routed, Router, Routing, output_first, share_out
+from capsmodel.routing.biased import BiasedRouter
 from capsmodel.routing.neighbourhood import Neighbourhood
 from capsmodel.routing.votes import Votes
+from capsmodel.search_range import Choices
 
 
 class RandomRouting(Routing):
@@ -27,12 +29,14 @@ class RandomRouting(Routing):
     Attributes:
         low: Smallest draw before the normalisation.
         high: Largest draw before the normalisation, above `low`.
+        bias: Whether a learned vector is added to each sum of votes, as in dynamic routing.
     """
 
     kind: Literal["random"] = "random"
     is_symmetric: ClassVar[bool] = False
     low: Annotated[float, Field(gt=0)] = 0.8
     high: Annotated[float, Field(gt=0)] = 1.2
+    bias: Annotated[bool, Choices(False, True)] = False
 
     @model_validator(mode="after")
     def _check_order(self) -> "RandomRouting":
@@ -42,18 +46,15 @@ class RandomRouting(Routing):
 
     def build(self, fan: Fan) -> Router:
         """Return the routing for a layer."""
-        return RandomRouter(self)
+        return RandomRouter(self, fan)
 
 
-class RandomRouter(Router):
+class RandomRouter(BiasedRouter):
     """Random routing in its place."""
 
-    def __init__(self, routing: RandomRouting) -> None:
-        super().__init__()
+    def __init__(self, routing: RandomRouting, fan: Fan) -> None:
+        super().__init__(fan, has_bias=routing.bias)
         self.routing = routing
-
-    def initialise(self, generator: torch.Generator) -> None:
-        """Set nothing: there is nothing to learn."""
 
     def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
         """Return the squashed sum of the votes in drawn shares.
@@ -69,7 +70,7 @@ class RandomRouter(Router):
         draw = torch.rand(edges, places, out_caps, generator=generator, dtype=grouped.dtype)
         shares = self._shares(draw, votes.neighbourhood).to(grouped.device)
         couplings = shares.permute(1, 2, 0).repeat(sites // places, 1, 1)
-        poses = squash(share_out(grouped, couplings))
+        poses = squash(self.biased(share_out(grouped, couplings)))
         told = Couplings(couplings.permute(2, 0, 1), votes.neighbourhood)
         return Routed(poses, lengths(poses), told)
 

@@ -1,13 +1,15 @@
 """Uniform routing: the control without any routing."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 
 from capsmodel.functional import lengths, squash
 from capsmodel.routing.base import Couplings, Fan, Routed, Router, Routing, output_first
+from capsmodel.routing.biased import BiasedRouter
 from capsmodel.routing.sharing import Shares
 from capsmodel.routing.votes import Votes
+from capsmodel.search_range import Choices
 
 
 class UniformRouting(Routing):
@@ -15,24 +17,25 @@ class UniformRouting(Routing):
 
     The same arithmetic as one iteration of dynamic routing, so the two agree to the last bit. In a
     convolutional layer an input is shared among all outputs at all places that see it.
+
+    Attributes:
+        bias: Whether a learned vector is added to each sum of votes, as in dynamic routing.
     """
 
     kind: Literal["uniform"] = "uniform"
+    bias: Annotated[bool, Choices(False, True)] = False
 
     def build(self, fan: Fan) -> Router:
         """Return the routing for a layer."""
-        return UniformRouter()
+        return UniformRouter(fan, has_bias=self.bias)
 
 
-class UniformRouter(Router):
+class UniformRouter(BiasedRouter):
     """Uniform routing in its place."""
-
-    def initialise(self, generator: torch.Generator) -> None:
-        """Set nothing: there is nothing to learn."""
 
     def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
         """Return the squashed equal share of all votes; the generator is not used."""
         grouped, shares = output_first(votes.values), Shares(votes.neighbourhood)
-        poses = squash(shares.share_equally(grouped))
+        poses = squash(self.biased(shares.share_equally(grouped)))
         told = shares.equal(grouped).expand(grouped.shape[:3]).permute(2, 0, 1)
         return Routed(poses, lengths(poses), Couplings(told, votes.neighbourhood))

@@ -90,7 +90,7 @@ def test_one_list_with_two_faults_is_one_complaint() -> None:
     [
         (
             {"model": {"kind": "capsnet", "routing": {"kind": "uniform", "iterations": 1}}},
-            "Unknown setting of routing 'uniform' 'iterations'. Known: none.",
+            "Unknown setting of routing 'uniform' 'iterations'. Known: bias.",
         ),
         (
             {"model": {"kind": "capsnet", "routing": {"kind": "unform"}}},

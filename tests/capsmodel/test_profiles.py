@@ -13,7 +13,13 @@ from capsmodel.messages import explain
 from capsmodel.models import CapsNet, ConvNet
 from capsmodel.overrides import paths_set, with_settings
 from capsmodel.parts import Part, Settings, built_in_members
-from capsmodel.routing import DynamicRouting, LeakyRouting, UniformRouting, VectorRouting
+from capsmodel.routing import (
+    DynamicRouting,
+    EMRouting,
+    LeakyRouting,
+    UniformRouting,
+    VectorRouting,
+)
 from search_spaces.trial_key import trial_key
 
 CONFIG = TrainingConfig()
@@ -183,15 +189,15 @@ def test_a_part_without_profiles_says_so() -> None:
 
 
 def test_a_part_that_has_not_what_a_profile_sets_is_refused() -> None:
-    assert refused({"model.profile": "official", "model.routing": "uniform"}) == (
-        "The profile 'official' of the model 'capsnet' sets routing.bias, which the routing "
-        "'uniform' has not: change one of them."
+    assert refused({"model.profile": "official", "model.routing": "em"}) == (
+        "The profile 'official' of the model 'capsnet' sets routing.bias, which the routing 'em' "
+        "has not: change one of them."
     )
 
 
 def test_a_default_that_a_part_has_not_need_not_be_restored() -> None:
-    changes = {"model.profile": "paper", "model.routing": "uniform"}
-    assert with_settings(CONFIG, changes).model == CapsNet(routing=UniformRouting())
+    changes = {"model.profile": "paper", "model.routing": "em"}
+    assert with_settings(CONFIG, changes).model == CapsNet(routing=EMRouting())
 
 
 def test_a_value_that_is_not_allowed_beside_a_profile_gets_its_place() -> None:
@@ -215,6 +221,12 @@ def test_a_kind_that_contradicts_a_profile_is_refused() -> None:
         "The profile 'sabour2017_paper' of the training sets model to capsnet, got cnn: leave one "
         "of them out."
     )
+
+
+def test_the_controls_of_a_profile_are_its_network_with_another_kind_of_routing() -> None:
+    official = with_settings(CONFIG, {"model.profile": "official", "model.routing.iterations": 1})
+    control = with_settings(official, {"model.routing.kind": "uniform"}).model
+    assert control == CapsNet(**OFFICIAL | {"routing": UniformRouting(bias=True)})
 
 
 def test_a_kind_brings_the_settings_that_a_profile_beside_it_sets() -> None:

@@ -145,14 +145,24 @@ def test_an_orthogonal_map_of_pose_space_maps_the_poses(routing: Routing) -> Non
     assert_close(poses_of(routing, votes @ rotation), poses_of(routing, votes) @ rotation)
 
 
-def test_uniform_equals_one_dynamic_iteration_to_the_last_bit() -> None:
+@pytest.mark.parametrize("bias", [False, True])
+def test_uniform_equals_one_dynamic_iteration_to_the_last_bit(bias: bool) -> None:
     results: list[Tensor] = []
-    for routing in (UniformRouting(), DynamicRouting(iterations=1)):
+    for routing in (UniformRouting(bias=bias), DynamicRouting(iterations=1, bias=bias)):
         votes = some_votes(2, 7, 4, 5).float().requires_grad_()
         poses = poses_of(routing, votes)
         results += [poses.detach(), *torch.autograd.grad(poses.square().sum(), votes)]
     assert torch.equal(results[0], results[2])
     assert torch.equal(results[1], results[3])
+
+
+def test_random_routing_may_have_a_bias() -> None:
+    votes = some_votes(2, 7, 4, 5)
+    router = router_for(RandomRouting(bias=True), votes)
+    routed = routed_by(router, votes)
+    assert routed.couplings is not None
+    sums = torch.einsum("ibo,biop->bop", routed.couplings.values, votes)
+    assert_close(routed.poses, squash(sums + router.state_dict()["bias"]))
 
 
 def test_random_routing_draws_anew_from_a_generator_that_goes_on() -> None:

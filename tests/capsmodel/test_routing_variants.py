@@ -6,8 +6,10 @@ from capsmodel.routing import (
     DynamicRouting,
     LeakyRouting,
     LearnedLogits,
+    RandomRouting,
     RisingInverseTemperature,
     Routing,
+    UniformRouting,
 )
 from capsmodel.squash import ExponentialSquash, SabourSquash
 from capsmodel.testing import RoutingContract
@@ -16,6 +18,8 @@ VARIANTS: dict[str, Routing] = {
     "one iteration": DynamicRouting(iterations=1),
     "leaky in one iteration": LeakyRouting(iterations=1),
     "bias": DynamicRouting(bias=True),
+    "uniform with a bias": UniformRouting(bias=True),
+    "random with a bias": RandomRouting(bias=True),
     "last gradient": DynamicRouting(gradient="last"),
     "exponential": DynamicRouting(squash=ExponentialSquash()),
     "epsilon": DynamicRouting(squash=SabourSquash(epsilon=1e-7)),

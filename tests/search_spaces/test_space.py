@@ -16,8 +16,8 @@ from capsmodel.losses.margin_schedule import LinearMargins, Margins, MarginSched
 from capsmodel.models import CapsNet
 from capsmodel.optimisers import Adam
 from capsmodel.overrides import with_settings
-from capsmodel.reconstruction import FullyConnectedDecoder
-from capsmodel.routing import DynamicRouting, Routing, UniformRouting, VectorRouting
+from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
+from capsmodel.routing import DynamicRouting, Routing, VectorRouting
 from capsmodel.search_range import Choices, Floats, Ints
 from search_spaces import Dimension, Space
 
@@ -339,7 +339,7 @@ def test_two_ends_that_do_not_go_together_are_refused() -> None:
 
 
 def test_an_empty_space_is_refused() -> None:
-    for space in (Space(), Space.of(UniformRouting, at="model.routing")):
+    for space in (Space(), Space.of(NoReconstruction, at="model.reconstruction")):
         with pytest.raises(ValueError, match="The space is empty"):
             space.check(BASE)
 

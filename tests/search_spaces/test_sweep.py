@@ -88,7 +88,7 @@ def test_arms_are_built_in_the_order_they_are_listed() -> None:
 def test_what_an_arm_changes_is_told_in_plain_json() -> None:
     arms = sweep({"base": {}, "x": {"model.routing": RandomRouting(), "batch_size": 3}}).arms()
     assert arms[1].changes == {
-        "model.routing": {"kind": "random", "low": 0.8, "high": 1.2},
+        "model.routing": {"kind": "random", "low": 0.8, "high": 1.2, "bias": False},
         "batch_size": 3,
     }
     assert sweep().arms()[3].changes["model.reconstruction.hidden"] == [4, 5]
@@ -97,7 +97,9 @@ def test_what_an_arm_changes_is_told_in_plain_json() -> None:
 def test_an_object_inside_plain_values_is_told_in_plain_json_too() -> None:
     value = {"kind": "capsnet", "routing": UniformRouting()}
     arm = sweep({"base": {}, "x": {"model": value}}).arms()[1]
-    assert arm.changes == {"model": {"kind": "capsnet", "routing": {"kind": "uniform"}}}
+    assert arm.changes == {
+        "model": {"kind": "capsnet", "routing": {"kind": "uniform", "bias": False}}
+    }
 
 
 def test_an_arm_that_cannot_be_is_named() -> None:
@@ -285,7 +287,7 @@ def test_a_profile_that_no_arm_varies_reaches_every_arm() -> None:
     changed = sweep().changed({"profile": "sabour2017_official"})
     assert changed.base.model == CapsNet.of_profile("official")
     routings = [arm.config.model_dump()["model"]["routing"] for arm in changed.arms()]
-    assert [routing.get("bias") for routing in routings] == [True, True, None, True]
+    assert [routing.get("bias") for routing in routings] == [True, True, False, True]
 
 
 def test_a_profile_of_which_an_arm_varies_a_part_is_refused() -> None:
