@@ -23,7 +23,7 @@ from pydantic import Field
 from capsmodel import OneOf, Part, TrainingConfig
 from capsmodel.data import Digits
 from capsmodel.losses import LOSSES, CrossEntropy, Loss, MarginLoss
-from capsmodel.models import CapsNet, ConvNet, Model
+from capsmodel.models import CapsNet, ConvNet, MatrixCapsNet, Model
 from capsmodel.optimisers import Adam
 from capsmodel.overrides import with_settings
 from capsmodel.parts import Settings
@@ -99,7 +99,11 @@ class LaterUniform(UniformRouting):
     temperature: float = 1.0
 
 
-LATER_ROUTINGS = (LaterDynamic, LaterUniform, RandomRouting)
+LATER_ROUTINGS = (
+    LaterDynamic,
+    LaterUniform,
+    *(part for part in ROUTINGS if part not in (DynamicRouting, UniformRouting)),
+)
 
 
 class LaterCapsNet(CapsNet):
@@ -112,10 +116,16 @@ class LaterConvNet(ConvNet):
     bias: bool = False
 
 
+class LaterMatrixCapsNet(MatrixCapsNet):
+    bias: bool = False
+
+
 class LaterConfig(TrainingConfig):
     precision: Literal["float32", "bfloat16"] = "float32"
     schedule: Annotated[Part, OneOf((NewPart,))] = Field(default_factory=NewPart)
-    model: Annotated[Model, OneOf((LaterCapsNet, LaterConvNet))] = LaterCapsNet()
+    model: Annotated[Model, OneOf((LaterCapsNet, LaterMatrixCapsNet, LaterConvNet))] = (
+        LaterCapsNet()
+    )
 
 
 def later(config: TrainingConfig) -> LaterConfig:
