@@ -89,6 +89,8 @@ TRIED = (
     "| 2 iterations, scaled by children | yes | 0.01 | 3 | 35.7 |",
     "| 2 iterations | yes | 0.01 | 3 | 35.7 |",
     "| 2 iterations, inverse temperature to 0.1 | yes | 0.01 | 3 | 32.5 |",
+    "| the same, but two layers of 8 types and stride 2 | yes | 0.01 | 3 | 38.0 |",
+    "| 3 iterations, scaled, two layers of 8 types, kernel 5 | yes | 0.003 | 4 | 78.0 |",
     "",
     "| digits, EM, 8 epochs | learning rate | validation error % |",
     "| :--- | ---: | ---: |",
@@ -98,6 +100,7 @@ TRIED = (
     "| normalised, inverse temperature to 0.1 | 0.003 | 46.1 |",
     "| official | 0.003 | 11.7 |",
     "| official | 0.01 | 4.4 |",
+    "| paper | 0.01 | 11.7 |",
     "| paper, inverse temperature to 0.1 | 0.003 | 12.2 |",
     "| paper, inverse temperature to 0.1 | 0.01 | 7.2 |",
     "| paper, 2 iterations | 0.003 | 4.4 |",
@@ -168,6 +171,7 @@ def em_cases() -> dict[str, Case]:
 
 CASES = {
     "viewpoints": Case("viewpoints", VIEWPOINTS, {}, has_curve=True),
+    "viewpoints, uniform": Case("viewpoints", VIEWPOINTS, {"model.routing": "uniform"}),
     **em_cases(),
     "dynamic": Case("digits", DYNAMIC, {}, has_curve=True),
     "leaky": Case("digits", DYNAMIC, {"model.routing": "leaky"}),
