@@ -6,7 +6,15 @@ from torch import Tensor, nn
 
 from capsmodel.functional import lengths
 from capsmodel.initialised import InitialisedModule
-from capsmodel.routing import Fan, GivenVotes, Neighbourhood, Routed, Routing
+from capsmodel.routing import (
+    Fan,
+    GivenVotes,
+    Neighbourhood,
+    ProductVotes,
+    Routed,
+    Routing,
+    Votes,
+)
 
 
 class Capsules(InitialisedModule):
@@ -40,6 +48,7 @@ class Capsules(InitialisedModule):
         self.deviation = deviation
         self.out_shape = out_shape
         self.neighbourhood = Neighbourhood()
+        self.reads_activations = routing.reads_activations
         self.weight = nn.Parameter(torch.empty(*in_shape, out_shape[0] * out_shape[1]))
         self.router = routing.build(Fan(in_shape[0], *out_shape))
 
@@ -56,9 +65,7 @@ class Capsules(InitialisedModule):
         self, poses: Float[Tensor, "batch in_caps in_pose"], generator: torch.Generator
     ) -> Routed:
         """Return the routed capsules; an input's activation is the length of its pose."""
-        activations = lengths(poses).t()
-        votes = GivenVotes(activations, self.neighbourhood, self.votes(poses))
-        return self.router(votes, generator)
+        return self.router(self._told(poses), generator)
 
     def votes(
         self, poses: Float[Tensor, "batch in_caps in_pose"]
@@ -74,3 +81,13 @@ class Capsules(InitialisedModule):
         products = torch.bmm(poses.transpose(0, 1), self.weight)
         by_output = products.view(in_caps, batch * out_caps, pose).transpose(0, 1).contiguous()
         return by_output.view(batch, out_caps, in_caps, pose).transpose(1, 2)
+
+    def _told(self, poses: Float[Tensor, "batch in_caps in_pose"]) -> Votes:
+        """Return the votes as the routing wants them: one of activations needs them in passing."""
+        activations, neighbourhood = lengths(poses).t(), self.neighbourhood
+        if not self.reads_activations:
+            return GivenVotes(activations, neighbourhood, self.votes(poses))
+        matrices = self.weight.unflatten(2, self.out_shape).transpose(2, 3)
+        return ProductVotes(
+            activations, neighbourhood, poses.transpose(0, 1).unsqueeze(2), matrices
+        )

@@ -46,7 +46,7 @@ class Couplings(NamedTuple):
 
     Attributes:
         values: The share of each child that goes to each parent; over all edges of a child they
-            add up to at most 1.
+            add up to at most 1, unless the routing lets others than all its parents compete.
         neighbourhood: Which edges are of one child.
     """
 

@@ -11,7 +11,13 @@ from capsmodel.layers import Capsules, Convolution, Decoder, PrimaryCapsules
 from capsmodel.layers.batch_norm import BatchNorm
 from capsmodel.layers.convolution import Window
 from capsmodel.layers.primary_capsules import PrimaryShape
-from capsmodel.routing import DynamicRouting, UniformRouting
+from capsmodel.routing import (
+    DynamicRouting,
+    EMRouting,
+    GivenVotes,
+    Neighbourhood,
+    UniformRouting,
+)
 from capsmodel.squash import ExponentialSquash
 
 
@@ -148,3 +154,14 @@ def test_features_are_normalised_before_they_are_rectified() -> None:
 def test_without_it_a_convolution_has_nothing_more() -> None:
     names = [name for name, _ in Convolution(1, 2, Window(3, 1, 0)).named_parameters()]
     assert names == ["convolution.weight", "convolution.bias"]
+
+
+def test_a_routing_of_activations_is_told_the_same_votes() -> None:
+    capsules = Capsules((6, 3), (4, 5), EMRouting())
+    capsules.initialise(seeded())
+    poses = torch.randn(2, 6, 3, generator=seeded(1))
+    votes = GivenVotes(poses.norm(dim=-1).t(), Neighbourhood(), capsules.votes(poses))
+    for found, expected in zip(
+        capsules(poses, seeded())[:2], capsules.router(votes, None)[:2], strict=True
+    ):
+        assert_close(found, expected)
