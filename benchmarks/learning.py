@@ -91,6 +91,9 @@ TRIED = (
     "| 2 iterations, inverse temperature to 0.1 | yes | 0.01 | 3 | 32.5 |",
     "| the same, but two layers of 8 types and stride 2 | yes | 0.01 | 3 | 38.0 |",
     "| 3 iterations, scaled, two layers of 8 types, kernel 5 | yes | 0.003 | 4 | 78.0 |",
+    "| uniform routing | yes | 0.01 | 3 | 77.0 |",
+    "| uniform routing | yes | 0.003 | 3 | 64.6 |",
+    "| uniform routing, margin loss | yes | 0.01 | 3 | 49.2 |",
     "",
     "| digits, EM, 8 epochs | learning rate | validation error % |",
     "| :--- | ---: | ---: |",
@@ -172,6 +175,9 @@ def em_cases() -> dict[str, Case]:
 CASES = {
     "viewpoints": Case("viewpoints", VIEWPOINTS, {}, has_curve=True),
     "viewpoints, uniform": Case("viewpoints", VIEWPOINTS, {"model.routing": "uniform"}),
+    "viewpoints, uniform, margin loss": Case(
+        "viewpoints", VIEWPOINTS, {"model.routing": "uniform", "loss": "margin"}
+    ),
     **em_cases(),
     "dynamic": Case("digits", DYNAMIC, {}, has_curve=True),
     "leaky": Case("digits", DYNAMIC, {"model.routing": "leaky"}),
@@ -197,13 +203,14 @@ def trained(name: str) -> Result:
         error, spent = 100 * metrics.validation_error, time.process_time() - start
         print(name, metrics.epoch, f"{error:.2f} % {spent:.0f} s", file=sys.stderr, flush=True)
     test = training.test()
+    seconds = time.process_time() - start
     result = Result(
         training.num_parameters,
-        len(training._data.train),
+        len(training.config.data.load("cpu").train),
         training.history,
         int((test.predictions == test.labels).sum()),
         len(test.labels),
-        time.process_time() - start,
+        seconds,
         training.warnings(),
     )
     print(name, result._replace(history=()), file=sys.stderr, flush=True)
@@ -231,8 +238,7 @@ def table(results: dict[str, Result]) -> list[str]:
         "| test accuracy % (95 %) | processor s | all finite |",
         "| :--- | :--- | ---: | ---: | ---: | ---: | ---: | ---: | :--- |",
         *(row(name, result) for name, result in results.items()),
-        "",
-        *(f"{name}: {' '.join(one.warnings)}" for name, one in results.items() if one.warnings),
+        *(f"\n{name}: {' '.join(one.warnings)}" for name, one in results.items() if one.warnings),
         "",
         "## Tried before",
         "",
