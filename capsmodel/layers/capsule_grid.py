@@ -10,6 +10,8 @@ from capsmodel.functional import lengths, squash
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.truncated_normal import set_truncated
 
+_POSE_DEVIATION, _LOGIT_DEVIATION = 0.5, 3.0  # of the authors' code
+
 
 class CapsuleGrid(NamedTuple):
     """Capsules of several types at each place.
@@ -27,15 +29,15 @@ class PrimaryStart(NamedTuple):
     """How primary capsules with activations begin.
 
     Attributes:
-        pose_deviation: Of the weights of the poses, drawn truncated normally; None draws them
-            normally with variance 1 / fan-in.
-        activation_deviation: Of the weights of the activations' logits, likewise.
+        is_truncated: Whether weights are drawn as the authors' code draws them, not normally with
+            variance 1 / fan-in: truncated normally, for all poses with a deviation of 0.5 and then
+            for all logits with one of 3, but read type by type, a pose and its logit at a time. So
+            only the last types get the wide ones, most of them for their poses.
         has_bias: Whether poses and logits have biases, which start at zero.
         shift: What the logits are lowered by.
     """
 
-    pose_deviation: float | None = None
-    activation_deviation: float | None = None
+    is_truncated: bool = False
     has_bias: bool = True
     shift: float = 0.0
 
@@ -73,19 +75,23 @@ class GridPrimaryCapsules(InitialisedModule):
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the weights about zero; the bias starts at zero."""
-        start, num_poses = self.start, self.types * self.pose
-        usual = self.convolution.in_channels**-0.5
         weight = self.convolution.weight.data
-        for part, deviation in (
-            (weight[:num_poses], start.pose_deviation),
-            (weight[num_poses:], start.activation_deviation),
-        ):
-            if deviation is None:
-                nn.init.normal_(part, std=usual, generator=generator)
-            else:
-                set_truncated(part, deviation, generator)
+        if self.start.is_truncated:
+            weight.copy_(self._truncated(torch.empty_like(weight), generator))
+        else:
+            deviation = self.convolution.in_channels**-0.5
+            nn.init.normal_(weight, std=deviation, generator=generator)
         if self.convolution.bias is not None:
             nn.init.zeros_(self.convolution.bias)
+
+    def _truncated(self, drawn: Tensor, generator: torch.Generator) -> Tensor:
+        num_poses = self.types * self.pose
+        set_truncated(drawn[:num_poses], _POSE_DEVIATION, generator)
+        if not self.with_activations:
+            return drawn
+        set_truncated(drawn[num_poses:], _LOGIT_DEVIATION, generator)
+        by_type = drawn.unflatten(0, (self.types, self.pose + 1))
+        return torch.cat([by_type[:, :-1].flatten(0, 1), by_type[:, -1]])
 
     def forward(self, features: Float[Tensor, "batch channels height width"]) -> CapsuleGrid:
         """Return the capsules of every place, row after row."""

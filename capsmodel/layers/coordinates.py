@@ -23,7 +23,8 @@ def coordinate_offsets(
     the first two elements of the first row. Both take the first two elements of a vector.
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", section 4.
-    Difference: the paper does not state the scale; (place + 0.5) / places is taken.
+    Difference: the paper does not state the scale; (place + 0.5) / places is taken. The authors'
+    code swaps the two elements with each convolution, which only renames two columns of weights.
 
     Args:
         kind: Which; "none" adds nothing.

@@ -196,8 +196,13 @@ class CapsuleNetwork(Network):
     def _dropped(
         self, primary: Float[Tensor, "batch in_caps pose"], generator: torch.Generator
     ) -> Float[Tensor, "batch in_caps pose"]:
-        """Return the capsules with a share of them set to zero, the others raised in proportion."""
+        """Return the capsules with a share of them set to zero, the others raised in proportion.
+
+        Where lengths are read as activations, which are at most 1, the others stay as they are.
+        """
         if not self.training or self.settings.dropout == 0:
             return primary
         kept = drop(torch.ones(primary.shape[:2]), self.settings.dropout, generator)
+        if self.settings.routing.reads_activations:
+            kept = kept.sign()
         return primary * kept.to(primary).unsqueeze(-1)

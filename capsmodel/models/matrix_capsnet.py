@@ -44,7 +44,8 @@ class MatrixCapsNet(Model):
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", section 4, figure 1.
     Difference: the paper does not state how weights begin; see `initialisation`. Profile
-    "official" is what the authors' released code does.
+    "official" is what the authors' released code does; "normalised" is the paper's network with
+    the routing of Gritzman 2019, arXiv:1907.00652, not that author's network.
 
     Attributes:
         conv_channels: Feature maps of the convolution, A.
@@ -66,8 +67,8 @@ class MatrixCapsNet(Model):
         initialisation: How weights begin: "identity" draws matrices normally about the identity
             with a deviation of 0.3, the others with variance 2 / fan-in before the ReLU, 1 / fan-in
             elsewhere; "truncated" draws all truncated normally about zero, as the authors' code
-            does, with deviations of 0.05 (convolution), 0.5 and 3 (primary poses and logits), 0.3
-            (capsules) and 0.01 (classes).
+            does, with deviations of 0.05 (convolution), 0.5 and for the last types 3 (primary
+            capsules, see `PrimaryStart`), 0.3 (capsules) and 0.01 (classes).
         initial_bias: Where the biases of the convolution begin.
         init_scale: What the deviations of the matrices are multiplied by.
         batch_norm: Whether the convolution's features are normalised over the batch.
@@ -142,8 +143,8 @@ class MatrixCapsNet(Model):
     @property
     def primary_start(self) -> PrimaryStart:
         """How the primary capsules begin."""
-        deviations = (0.5, 3.0) if self.initialisation == "truncated" else (None, None)
-        return PrimaryStart(*deviations, self.primary_bias, self.primary_shift)
+        is_truncated = self.initialisation == "truncated"
+        return PrimaryStart(is_truncated, self.primary_bias, self.primary_shift)
 
     def matrix_start(self, *, of_classes: bool) -> MatrixStart:
         """Return how the matrices of a layer begin."""

@@ -14,7 +14,8 @@ class Adam(RunningMoments):
     Source: Kingma and Ba 2014, arXiv:1412.6980, algorithm 1.
     Difference: none. They have no weight decay; it is that of the released code of Hinton, Sabour
     and Frosst 2018, which sets 2e-7: the gradient of half its multiple of all squared weights
-    enters both moments. No loss that is reported holds that sum.
+    enters both moments. Theirs is of kernels and matrices alone, ours of all parameters. No loss
+    that is reported holds that sum.
 
     Attributes:
         learning_rate: Step size before warm-up and schedule.

@@ -29,17 +29,6 @@ class Fan(NamedTuple):
     pose: int
     neighbourhood: Neighbourhood = Neighbourhood()
 
-    @property
-    def num_children(self) -> int:
-        """Capsules of the layer below."""
-        types = self.edges // self.neighbourhood.window_size
-        return types * self.neighbourhood.num_child_places
-
-    @property
-    def num_parents(self) -> int:
-        """Capsules of the layer."""
-        return self.out_caps * self.neighbourhood.num_places
-
 
 class Couplings(NamedTuple):
     """How the children of a layer were shared out among their parents, detached.

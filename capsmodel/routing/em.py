@@ -80,7 +80,8 @@ class EMRouting(Routing):
     number; a parent whose mass is below 1e-8 has a centre of zero. The paper is silent about the
     initial values of both betas: from zero, hidden capsules start at activations about one half.
     In the profile "official" the places that share a child are the true ones at every stride, and
-    the masses have no 1e-7 added. The profile "normalised" draws no initial betas.
+    the masses have no 1e-7 (for the classes 1e-5) added. The profile "normalised" draws no initial
+    betas.
 
     Attributes:
         iterations: Rounds. One round shares every child equally.
@@ -99,8 +100,8 @@ class EMRouting(Routing):
         competition: Who competes for a child: all its "parents"; in each type the "places" that see
             it, in layers of more than one; or at each place on its own the "types", which gives a
             child that many places see more weight.
-        scale_by_children: Multiply the mass in the cost by 100 parents a child of the layer, so
-            that it is alike in layers of different sizes.
+        scale_by_children: Multiply the mass in the cost by 100 times the types of parents a child
+            that a place sees, so that it is alike in layers of different sizes.
         gradient: Whether "all" rounds pass gradients on, or the "last" alone.
     """
 
@@ -212,4 +213,4 @@ class EMRouter(Router):
 
 
 def _mass_scale(fan: Fan) -> float:
-    return _SEEN_BY_PARENT * fan.num_parents / fan.num_children
+    return _SEEN_BY_PARENT * fan.out_caps / fan.edges

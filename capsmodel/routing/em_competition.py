@@ -15,12 +15,13 @@ Competition = Literal["parents", "places", "types"]
 def equal_assignment(
     votes: Votes, out_caps: int, competition: Competition
 ) -> Float[Tensor, "edges sites 1"]:
-    """Return equal shares of each child for all its parents, at all places that see it.
+    """Return equal shares of each child for its parents.
 
-    Where the types compete at each place on its own, the shares add up to 1 at each place.
+    Where all its parents compete, the shares add up to 1 over all places that see it; elsewhere
+    they add up to 1 at each place, as in the released code of Hinton, Sabour and Frosst 2018.
     """
     shares = torch.full_like(votes.activations, 1 / out_caps)
-    if competition != "types":
+    if competition == "parents":
         seen = votes.neighbourhood.sum_over_parents(torch.ones_like(shares))
         shares = shares / seen
     return shares.unsqueeze(-1)

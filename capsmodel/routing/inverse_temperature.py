@@ -27,7 +27,7 @@ class ConstantInverseTemperature(InverseTemperature):
     """
 
     kind: Literal["constant"] = "constant"
-    value: Annotated[float, Field(gt=0), Floats(1e-4, 1e-1, log=True)] = 1.0
+    value: Annotated[float, Field(gt=0), Floats(1e-4, 10.0, log=True)] = 1.0
 
     def at(self, iteration: int) -> float:
         """Return the value."""
@@ -47,7 +47,7 @@ class RisingInverseTemperature(InverseTemperature):
     """
 
     kind: Literal["rising"] = "rising"
-    final: Annotated[float, Field(gt=0), Floats(1e-3, 1e-1, log=True)] = 0.01
+    final: Annotated[float, Field(gt=0), Floats(1e-3, 10.0, log=True)] = 0.01
     decay: Annotated[float, Field(ge=0, lt=1), Floats(0.0, 0.95)] = 0.95
 
     def at(self, iteration: int) -> float:

@@ -116,6 +116,7 @@ class Neighbourhood:
 
 
 @cache
+@torch.inference_mode(mode=False)  # what is kept must serve trainings too
 def _children(of: Neighbourhood, device: torch.device) -> Int[Tensor, "places window"]:
     """Return the child's place that each place of the parents sees at each place of its window."""
     rows, columns = torch.arange(of.height), torch.arange(of.width)
@@ -125,6 +126,7 @@ def _children(of: Neighbourhood, device: torch.device) -> Int[Tensor, "places wi
 
 
 @cache
+@torch.inference_mode(mode=False)
 def _parents(of: Neighbourhood, device: torch.device) -> Int[Tensor, "child_places most"]:
     """Return for each child's place its edges, flat over [places window], filled up with one more.
 

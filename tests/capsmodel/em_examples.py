@@ -129,6 +129,9 @@ class Procedure(NamedTuple):
         competes: Whether two parents compete for a child.
         floor: Added to variances.
         momentum: Of the centres.
+        last_gradient: Whether gradients flow through the last round alone.
+        starts_at_each_place: Whether the first shares of a child add up to 1 at each place that
+            sees it, not over all of them.
     """
 
     logit: Logit
@@ -136,6 +139,7 @@ class Procedure(NamedTuple):
     floor: float = 1e-4
     momentum: float = 1.0
     last_gradient: bool = False
+    starts_at_each_place: bool = False
 
 
 def route_literally(
@@ -164,7 +168,11 @@ def _image(
     of_child = {i: [j for j in parents if (i, j) in vote] for i in children}
     of_parent = {j: [i for i in sorted(children) if (i, j) in vote] for j in parents}
     activation = {i: layer.activations[image, i[0], i[1]] for i in children}
-    r = {(i, j): torch.tensor(1 / len(of_child[i]), dtype=torch.float64) for i, j in vote}
+    sharing = {
+        (i, j): [k for k in of_child[i] if k[0] == j[0] or not procedure.starts_at_each_place]
+        for i, j in vote
+    }
+    r = {pair: torch.tensor(1 / len(among), dtype=torch.float64) for pair, among in sharing.items()}
     mu = {j: torch.zeros(side * side, dtype=torch.float64) for j in parents}
     variance: dict[Parent, Tensor] = {}
     a: dict[Parent, Tensor] = {}

@@ -84,7 +84,9 @@ def test_the_official_profile_lets_the_places_compete(neighbourhood: Neighbourho
         return one[1] == other[1]
 
     layer = Layer.drawn(neighbourhood, batch=1)._replace(activation_bias=torch.zeros(3).double())
-    procedure = Procedure(coded_logit, same_type, floor=5e-4, momentum=0.9)
+    procedure = Procedure(
+        coded_logit, same_type, floor=5e-4, momentum=0.9, starts_at_each_place=True
+    )
     assert_literal(layer, EMRouting.of_profile("official"), procedure)
 
 
@@ -94,11 +96,11 @@ def test_the_official_profile_lets_the_classes_compete_at_a_quarter_of_the_tempe
     assert_literal(layer, EMRouting.of_profile("official"), procedure)
 
 
-def test_the_normalised_profile_scales_the_mass_by_the_children_of_a_parent() -> None:
+def test_the_normalised_profile_scales_the_mass_by_the_children_that_a_place_sees() -> None:
     def logit(
         layer: Layer, mass: Tensor, variance: Tensor, parent: int, inverse_temperature: float
     ) -> Tensor:
-        scaled = mass * 100 / ((5 * 7 * 2) / (2 * 3 * 3))
+        scaled = mass * 100 / ((3 * 3 * 2) / 3)  # 9 places of 2 types for 3 types of parents
         return printed_logit(layer, scaled, variance, parent, inverse_temperature)
 
     layer = Layer.drawn(STRIDE_2, batch=1)

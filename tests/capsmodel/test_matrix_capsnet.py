@@ -133,7 +133,7 @@ def test_capsules_are_dropped_in_training_only() -> None:
     assert torch.equal(*(built(IMAGES, None, seeded(seed)).lengths for seed in (0, 1)))
 
 
-def test_about_half_of_the_capsules_begin_active() -> None:
+def test_classes_begin_neither_dead_nor_saturated() -> None:
     for changes in ({}, {"routing": EMRouting(scale_by_children=True)}):
         lengths = network(**changes)(IMAGES, None, seeded()).lengths
         assert 0.05 < lengths.mean() < 0.95
@@ -143,8 +143,6 @@ def test_the_released_codes_beginning_draws_within_two_deviations() -> None:
     built = network(initialisation="truncated", initial_bias=0.1)
     for weight, deviation in (
         (built.convolution.convolution.weight, 0.05),
-        (built.primary.convolution.weight[:32], 0.5),
-        (built.primary.convolution.weight[32:], 3.0),
         (built.layers["first"].weight, 0.3),
         (built.classes.weight, 0.01),
     ):
@@ -152,6 +150,16 @@ def test_the_released_codes_beginning_draws_within_two_deviations() -> None:
     bias = built.convolution.convolution.bias
     assert bias is not None
     assert_close(bias, torch.full_like(bias, 0.1))
+
+
+def test_the_released_codes_wide_weights_land_in_its_last_types() -> None:
+    weight = network(initialisation="truncated", primary_types=32).primary.convolution.weight
+    num_channels = 32 * 17  # as the released code reads them: type after type, a pose and its logit
+    by_type = torch.cat([weight[:512].view(32, 16, 4), weight[512:].view(32, 1, 4)], dim=1)
+    widest = by_type.reshape(num_channels, 4).abs().amax(dim=1)
+    assert widest[:512].max() <= 2 * 0.5
+    assert widest[512:].max() > 2 * 0.5
+    assert widest[512:].min() > 0.5
 
 
 def test_the_scale_of_the_beginning_widens_the_matrices_alone() -> None:
