@@ -10,14 +10,18 @@ which figures say nothing of smallNORB's. `--set data.kind=smallnorb` takes the 
 they are there, and keeps the viewpoints of each arm. The paper stops its capsules where they are as
 good as its CNN on familiar views of the test objects; here both stop at 3 % on held-out views of
 the training objects, so that no test image decides. An epoch is a coarse step, so beside the error
-on novel views stands that on familiar ones: compare the former only where the latter are near. The
-paper does not say which of its two networks it took; here it is the smaller one, of 68,754
-parameters. A trial that never reaches 3 % is told as one that missed its target.
+on novel views stands that on familiar ones: compare the former only where the latter are near. A
+trial that never reaches 3 % is told as one that missed its target.
+The paper does not say which of its two networks it took, and both are work for GPUs. Here it is a
+network that a laptop trains, chosen on the validation images of all viewpoints: a convolution of 9
+pixels and step 3 with batch normalisation, one layer of convolutional capsules, 2 iterations at an
+inverse temperature that rises to 0.1, and a rate that falls along a cosine over 20 epochs. The
+paper's smaller one: `--set model.conv_kernel=5 --set model.conv_stride=2 --set
+model.batch_norm=false --set model.second_types=16 --set model.routing.iterations=3`, and more
+epochs.
 
-On the solids the CNN comes to 3 % of the azimuths within 4 epochs (one seed). The capsules need
-thousands of steps, of which 100 epochs have 11,100; whether these are enough was not tried: after
-300 they still missed 6 in 10. On one core an epoch of the capsules takes 2 minutes, of the CNN
-15 s. For a first look: `--seeds 0 --epochs 10 --set data.fraction=0.1`.
+On one core an epoch of the capsules takes 11 s, and about 12 of them (one seed) come to 3 %; an
+epoch of the CNN takes 15 s, and 4 of them do. For a first look: `--seeds 0 --epochs 5`.
 """
 
 from capsmodel.augmentation import Patches
@@ -25,7 +29,8 @@ from capsmodel.config import TrainingConfig
 from capsmodel.data import Viewpoints
 from capsmodel.losses import SpreadLoss
 from capsmodel.models import MatrixCapsNet
-from capsmodel.optimisers import Adam, ExponentialRate
+from capsmodel.optimisers import Adam, CosineRate
+from capsmodel.routing import EMRouting, RisingInverseTemperature
 from capsmodel.stopping import TargetMetric
 from search_spaces.design import ListedArms
 from search_spaces.hinton2018_table1 import CNN
@@ -40,14 +45,21 @@ SWEEP = Sweep(
     base=TrainingConfig(
         data=Viewpoints(views="azimuth"),
         augmentation=Patches(),
-        model=MatrixCapsNet(conv_channels=64, primary_types=8, first_types=16, second_types=16),
-        loss=SpreadLoss(),
-        optimiser=Adam(
-            learning_rate=3e-3,
-            schedule=ExponentialRate(factor=0.96, every_steps=20_000),
-            weight_decay=2e-7,
+        model=MatrixCapsNet(
+            conv_channels=64,
+            conv_kernel=9,
+            conv_stride=3,
+            batch_norm=True,
+            primary_types=8,
+            first_types=16,
+            second_types=0,
+            routing=EMRouting(
+                iterations=2, inverse_temperature=RisingInverseTemperature(final=0.1)
+            ),
         ),
-        stopping=TargetMetric(at_or_below=0.03, max_epochs=100),
+        loss=SpreadLoss(),
+        optimiser=Adam(learning_rate=1e-2, schedule=CosineRate()),
+        stopping=TargetMetric(at_or_below=0.03, max_epochs=20),
         batch_size=64,
     ),
     plan=ListedArms(

@@ -114,7 +114,7 @@ def test_networks_of_matrix_capsules_have_the_papers_size() -> None:
     assert {sizes.pop(name) for name in vector} == {4_779_274}
     assert set(sizes.values()) == {317_194}
     views = [num_parameters(arm.config) for arm in named_sweep("novel_viewpoints").arms()]
-    assert views == [4_253_349, 68_754, 4_253_349, 68_754]
+    assert views == [4_253_349, 39_154, 4_253_349, 39_154]  # a network for a laptop
 
 
 def test_networks_of_the_released_code_have_its_size() -> None:
