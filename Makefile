@@ -14,7 +14,7 @@ test: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n 2
 
 test-slow: .venv/installed-dev
 	$(BIN)/pytest -q -m slow
