@@ -5,6 +5,7 @@ from typing import Any, Literal, cast
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from capsmodel.routing.neighbourhood import Neighbourhood
 from capsmodel.routing.votes import Votes
@@ -46,7 +47,10 @@ def share_out_children(
 
 
 class _Sharing(torch.autograd.Function):
-    """A softmax over a child's parents; of all that is as large, only the shares are kept."""
+    """A softmax over a child's parents; of all that is as large, only the shares are kept.
+
+    A second derivative is refused.
+    """
 
     @staticmethod
     def forward(
@@ -63,7 +67,8 @@ class _Sharing(torch.autograd.Function):
         return shares
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (shares,) = cast(tuple[Tensor], ctx.saved_tensors)
         of_logits = shares * gradients[0]
         of_logits.addcmul_(shares, _sum(of_logits, *ctx.among), value=-1)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from capsmodel.routing.em_statistics import Question, Statistics, inverse_mass
 from capsmodel.routing.votes import ProductVotes
@@ -18,8 +19,8 @@ _TILE_BYTES = {"cpu": 2**22, "cuda": 2**28}
 def tiled_statistics(votes: ProductVotes, question: Question) -> Statistics:
     """Return what `plain_statistics` does, up to rounding, in the memory of the votes' factors.
 
-    The gradient is written by hand: it multiplies the votes out again, a few sites at a time. It
-    has no second derivative.
+    The gradient is written by hand: it multiplies the votes out again, a few sites at a time. A
+    second derivative is refused.
     """
     found = _Tiled.apply(
         (question.momentum, question.floor, question.with_distances),
@@ -111,7 +112,8 @@ class _Tiled(torch.autograd.Function):
         return mass.expand(-1, out_caps).contiguous(), centre, variance, distances
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         needed = ctx.needs_input_grad[1:]
         backward = _Backward(_Saved(*ctx.saved_tensors), ctx.momentum, needed)
         backward.run(_Slopes(*gradients))

@@ -6,6 +6,7 @@ from typing import Any, cast
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from capsmodel.routing.base import share_out
 from capsmodel.routing.neighbourhood import Neighbourhood
@@ -71,7 +72,8 @@ class Sharing(torch.autograd.Function):
 
     Both parts of the gradient of the votes, through the sum and through the shares, are outer
     products of a row over `edges` with a row over `pose`, so one matrix product makes them
-    together. Automatic differentiation would write a tensor as large as the votes for each.
+    together. Automatic differentiation would write a tensor as large as the votes for each. A
+    second derivative is refused.
     """
 
     @staticmethod
@@ -104,7 +106,8 @@ class Sharing(torch.autograd.Function):
         return share_out(votes, couplings), couplings
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the gradients of the votes, of what they agreed with, and of the logits."""
         gradient = gradients[0].contiguous()
         votes, agreed, couplings = cast(tuple[Tensor, Tensor, Tensor], ctx.saved_tensors)
