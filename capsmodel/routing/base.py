@@ -88,6 +88,11 @@ class Routing(Part, ABC):
     is_symmetric: ClassVar[bool] = True
     reads_activations: ClassVar[bool] = False
 
+    @property
+    def shares_out_once(self) -> bool:
+        """Whether the couplings of a child add up to at most 1 over all its parents."""
+        return True
+
     @abstractmethod
     def build(self, fan: Fan) -> Router:
         """Return the routing for a layer, its learned values not yet set.

@@ -130,6 +130,11 @@ class EMRouting(Routing):
     scale_by_children: Annotated[bool, Choices(False, True)] = False
     gradient: Annotated[Literal["all", "last"], Choices("all", "last")] = "all"
 
+    @property
+    def shares_out_once(self) -> bool:
+        """Whether all parents of a child compete for it."""
+        return self.competition == "parents"
+
     def build(self, fan: Fan) -> "EMRouter":
         """Return the routing for a layer."""
         return EMRouter(self, fan)

@@ -11,7 +11,7 @@ from capsmodel.models import MODELS
 from capsmodel.optimisers import LEARNING_RATE_SCHEDULES, OPTIMISERS
 from capsmodel.parts import Part, kind_of
 from capsmodel.reconstruction import RECONSTRUCTIONS
-from capsmodel.routing import INITIAL_LOGITS, INVERSE_TEMPERATURES, ROUTINGS, Routing
+from capsmodel.routing import INITIAL_LOGITS, INVERSE_TEMPERATURES, ROUTINGS, EMRouting, Routing
 from capsmodel.squash import SQUASHES
 from capsmodel.stopping import STOPPINGS
 from capsmodel.testing import (
@@ -52,6 +52,12 @@ class TestRoutings(RoutingContract):
     @pytest.fixture(params=ROUTINGS, ids=kind_of)
     def routing(self, request: pytest.FixtureRequest) -> Routing:
         return request.param()
+
+
+class TestProfilesOfEMRouting(RoutingContract):
+    @pytest.fixture(params=["official", "normalised"])
+    def routing(self, request: pytest.FixtureRequest) -> Routing:
+        return EMRouting.of_profile(request.param)
 
 
 class TestLosses(LossContract):
