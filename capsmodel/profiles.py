@@ -6,7 +6,7 @@ key holds its name: `CapsNet.of_profile("official")` equals the same settings wr
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
@@ -141,6 +141,8 @@ class Profile:
         own.pop(KIND, None)
         if PROFILE in own:
             inner = Profile.of(type(settings), own.pop(PROFILE))
+            if not above:  # what is asked for is the outer one
+                inner = replace(inner, title=self.title)
             settings = inner.applied(settings, context, partly=partly)
         changed: dict[str, Any] = {}
         for name, below in _by_field(values).items():
@@ -153,9 +155,27 @@ class Profile:
                 part = of_kind(type(settings), name, part, below[(KIND,)], context)
             if any(below):
                 assert isinstance(part, Settings), f"{name} is a value, no part"
-                part = self._with_values(part, below, (*above, name), context, partly)
+                default = type(settings).model_fields[name].default
+                fitting = self._fitting(part, below, default, partly=partly)
+                part = self._with_values(part, fitting, (*above, name), context, partly)
             changed[name] = part
         return type(settings).model_validate({**fields_of(settings), **changed}, context=context)
+
+    def _fitting(
+        self, part: Settings, values: Mapping[Path, Any], default: object, *, partly: bool
+    ) -> Mapping[Path, Any]:
+        """Return the values for a part, without a profile that only the default kind has."""
+        name = values.get((PROFILE,))
+        if name in part.profiles or not (
+            isinstance(default, Settings) and name in default.profiles
+        ):
+            return values
+        if not partly:
+            raise ValueError(
+                f"{self.title} needs {default.described()}, got '{getattr(part, KIND, None)}': "
+                f"leave one of them out."
+            )
+        return {path: value for path, value in values.items() if path != (PROFILE,)}
 
     def _refuse_lack(self, settings: Settings, path: Path) -> None:
         if any(path == one[: len(path)] for one in self.values if one not in self.resets):

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from capsmodel import TrainingConfig
 from capsmodel.losses import MarginLoss
 from capsmodel.messages import explain
-from capsmodel.models import CapsNet, ConvNet
+from capsmodel.models import CapsNet, ConvNet, MatrixCapsNet
 from capsmodel.overrides import paths_set, with_settings
 from capsmodel.parts import Part, Settings, built_in_members
 from capsmodel.routing import (
@@ -193,6 +193,26 @@ def test_a_part_that_has_not_what_a_profile_sets_is_refused() -> None:
         "The profile 'official' of the model 'capsnet' sets routing.bias, which the routing 'em' "
         "has not: change one of them."
     )
+
+
+@pytest.mark.parametrize("profile", ["official", "normalised", "paper"])
+def test_a_kind_without_the_profile_that_a_profile_sets_in_it_is_refused(profile: str) -> None:
+    matrix = TrainingConfig(model=MatrixCapsNet())
+    sentence = (
+        f"The profile '{profile}' of the model 'matrix_capsnet' needs the routing 'em', got "
+        "'dynamic': leave one of them out."
+    )
+    for changes in ({"model.routing.kind": "dynamic"}, {"model.routing": "dynamic"}):
+        assert refused({"model.profile": profile, **changes}, matrix) == sentence
+    routed = with_settings(matrix, {"model.routing": "dynamic"})
+    assert refused({"model.profile": profile}, routed) == sentence
+    assert refusal(MatrixCapsNet, {"profile": profile, "routing": {"kind": "dynamic"}}) == sentence
+
+
+def test_a_kind_that_has_the_profile_that_a_profile_sets_in_it_may_stand_beside_it() -> None:
+    routed = TrainingConfig(model=MatrixCapsNet(routing=DynamicRouting()))
+    changes = {"model.profile": "official", "model.routing": "em"}
+    assert with_settings(routed, changes).model == MatrixCapsNet.of_profile("official")
 
 
 def test_a_default_that_a_part_has_not_need_not_be_restored() -> None:
