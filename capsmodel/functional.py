@@ -9,7 +9,8 @@ def squash(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
     """Return the poses with their direction kept and their length n made n^2 / (1 + n^2).
 
     No small constant is added: the length's gradient at a zero pose is taken as zero, so that
-    both value and gradient are finite there.
+    both value and gradient are finite there. They are up to lengths whose square the number type
+    holds: 1e19 in float32. Beyond, they are not numbers.
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, equation 1.
     Difference: none.

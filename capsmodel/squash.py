@@ -5,12 +5,13 @@ from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
-from pydantic import Field
+from pydantic import Field, field_validator
 from torch import Tensor
 
 from capsmodel.functional import lengths, squash
 from capsmodel.parts import Part
 
+_LEAST_EPSILON = 1e-20  # to the power of -3/2, which is in the gradient, float32 holds it
 _SHORT = 1e-8  # below it 1 - n / 2 is (1 - exp(-n)) / n to the last bit
 
 
@@ -21,7 +22,10 @@ class Squash(Part, ABC):
 
     @abstractmethod
     def squash(self, poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
-        """Return the poses squashed; value and gradient are finite, at a zero pose too."""
+        """Return the poses squashed; value and gradient are finite, at a zero pose too.
+
+        Up to lengths whose square the number type holds: 1e19 in float32.
+        """
 
 
 class SabourSquash(Squash):
@@ -32,11 +36,21 @@ class SabourSquash(Squash):
     sqrt(n^2 + epsilon) in the place of n, with 1e-7.
 
     Attributes:
-        epsilon: Added to the squared length under that root.
+        epsilon: Added to the squared length under that root; 0, or at least 1e-20.
     """
 
     kind: Literal["sabour"] = "sabour"
     epsilon: Annotated[float, Field(ge=0)] = 0.0
+
+    @field_validator("epsilon")
+    @classmethod
+    def _check_epsilon(cls, epsilon: float) -> float:
+        if 0 < epsilon < _LEAST_EPSILON:
+            raise ValueError(
+                f"epsilon must be 0 or at least {_LEAST_EPSILON:g}, got {epsilon:g}: with less, "
+                f"the gradient at a short pose is not a number in float32."
+            )
+        return epsilon
 
     def squash(self, poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
         """Return the poses squashed."""

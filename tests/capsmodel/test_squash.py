@@ -4,15 +4,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from torch import Tensor
 from torch.testing import assert_close
 
 from capsmodel.functional import squash
+from capsmodel.messages import explain
 from capsmodel.parts import kind_of
 from capsmodel.squash import SQUASHES, ExponentialSquash, SabourSquash, Squash
 from tests.capsmodel.routed import some_votes
 
-ALL = [*(part() for part in SQUASHES), SabourSquash(epsilon=1e-7)]
+ALL = [*(part() for part in SQUASHES), SabourSquash(epsilon=1e-7), SabourSquash(epsilon=1e-20)]
 coordinates = st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=1, max_size=6)
 
 
@@ -33,7 +35,7 @@ def test_the_direction_is_kept_and_the_length_at_most_one(one: Squash, values: l
 
 @pytest.mark.parametrize("one", ALL, ids=repr)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("length", [0.0, 1e-40, 1e-30, 1e-20, 1e-8, 1e-7, 1.0, 1e3, 1e15])
+@pytest.mark.parametrize("length", [0.0, 1e-40, 1e-30, 1e-20, 1e-8, 1e-7, 1.0, 1e3, 1e15, 1e19])
 def test_value_and_gradient_are_finite(one: Squash, length: float, dtype: torch.dtype) -> None:
     poses = (length * torch.tensor([[0.6, -0.8], [1.0, 0.0]], dtype=dtype)).requires_grad_()
     squashed = one.squash(poses)
@@ -76,6 +78,16 @@ def test_lengths_are_those_of_the_formulas(length: float) -> None:
 def test_short_poses_stay_as_long_as_they_are(length: float) -> None:
     assert length_of(ExponentialSquash(), length) == pytest.approx(
         length - length**2 / 2, rel=1e-15 + length**2
+    )
+
+
+@pytest.mark.parametrize("epsilon", [1e-50, 9e-21])
+def test_an_epsilon_that_single_precision_loses_is_refused(epsilon: float) -> None:
+    with pytest.raises(ValidationError) as caught:
+        SabourSquash(epsilon=epsilon)
+    assert explain(caught.value) == (
+        f"epsilon must be 0 or at least 1e-20, got {epsilon:g}: with less, the gradient at a short "
+        "pose is not a number in float32."
     )
 
 
