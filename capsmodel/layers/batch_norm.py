@@ -14,7 +14,9 @@ class BatchNorm(InitialisedModule):
     """Each channel is brought to mean 0 and variance 1, then scaled and shifted as is learned.
 
     In training mean and variance are those of the batch, in evaluation the running ones, so that an
-    image is then judged by itself. PyTorch's own module also counts batches, which nothing reads.
+    image is then judged by itself. One image with maps of one pixel has no variance: in training
+    too it is judged by the running statistics, which stay. PyTorch's own module refuses it, and
+    also counts batches, which nothing reads.
 
     Source: Ioffe and Szegedy 2015, arXiv:1502.03167, algorithms 1 and 2.
     Difference: running statistics stand for those of all training images.
@@ -40,12 +42,13 @@ class BatchNorm(InitialisedModule):
         self, features: Float[Tensor, "batch channels height width"]
     ) -> Float[Tensor, "batch channels height width"]:
         """Return the normalised maps; in training the running statistics move."""
+        has_variance = features.numel() > features.shape[1]
         return F.batch_norm(
             features,
             self.running_mean,
             self.running_variance,
             self.weight,
             self.bias,
-            training=self.training,
+            training=self.training and has_variance,
             momentum=_MOMENTUM,
         )

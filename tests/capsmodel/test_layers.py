@@ -142,6 +142,19 @@ def test_batch_normalisation_is_that_of_the_library() -> None:
     assert all(value.is_floating_point() for value in ours.state_dict().values())
 
 
+def test_a_single_value_a_channel_is_normalised_by_the_running_statistics() -> None:
+    norm = BatchNorm(2)
+    norm.initialise(seeded())
+    norm(torch.rand(3, 2, 4, 4, generator=seeded(1)))
+    before = {name: value.clone() for name, value in norm.state_dict().items()}
+    single = torch.tensor([3.0, -1.0]).view(1, 2, 1, 1)
+    found = norm(single)
+    mean, variance = before["running_mean"], before["running_variance"]
+    expected = (single.flatten() - mean) / (variance + 1e-5).sqrt()
+    assert_close(found.flatten(), expected)
+    assert all(torch.equal(value, before[name]) for name, value in norm.state_dict().items())
+
+
 def test_features_are_normalised_before_they_are_rectified() -> None:
     convolution = Convolution(1, 2, Window(3, 1, 0), batch_norm=True)
     convolution.initialise(seeded())
