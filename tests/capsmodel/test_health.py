@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel import EpochMetrics, Training, TrainingConfig, build_model
+from capsmodel import EpochMetrics, Training, TrainingConfig, build_model, learner
 from capsmodel.health import (
     belief_figures,
     gradient_figures,
@@ -21,6 +21,7 @@ from capsmodel.health import (
     routing_figures,
     warnings_of,
 )
+from capsmodel.learner import Learner
 from capsmodel.losses import CrossEntropy, MarginLoss, SpreadLoss
 from capsmodel.models import ConvNet
 from capsmodel.optimisers import Adam
@@ -49,6 +50,21 @@ def finished(**changes: Any) -> Training:
 
 def numbers(figures: dict[str, Tensor]) -> dict[str, float]:
     return {name: round(float(value), 6) for name, value in figures.items()}
+
+
+def test_an_evaluation_tells_the_routing_of_its_first_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = small_config()
+    splits = config.data.load("cpu").validation
+    assert len(splits) == 180
+    network = Learner(config, 0, torch.device("cpu"))
+    alone = [
+        numbers(dict(network.evaluate(splits.take(slice(*ends)), 0.0).routing))
+        for ends in ((0, 100), (100, 180))
+    ]
+    monkeypatch.setattr(learner, "EVALUATION_BATCH_SIZE", 100)
+    assert numbers(dict(network.evaluate(splits, 0.0).routing)) == alone[0] != alone[1]
 
 
 def test_the_norms_of_an_epochs_gradients_give_their_mean_and_maximum() -> None:

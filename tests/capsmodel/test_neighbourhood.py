@@ -1,5 +1,6 @@
 """The geometry of capsule layers, against loops over rows and columns."""
 
+import math
 from collections import defaultdict
 
 import pytest
@@ -9,7 +10,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.testing import assert_close
 
-from capsmodel.routing import Neighbourhood
+from capsmodel import Training
+from capsmodel.data import Digits
+from capsmodel.models import MatrixCapsNet
+from capsmodel.routing import Neighbourhood, neighbourhood
+from capsmodel.stopping import FixedEpochs
+from tests.capsmodel.small_config import small_config
 
 
 @st.composite
@@ -95,6 +101,26 @@ def test_the_children_in_the_middle_are_seen_most_often() -> None:
     seen = Neighbourhood(3, 3, kernel=2, stride=1).num_parent_places(4, 4)
     assert seen[3, 0] == 4  # the middle, at the lower right of the first window
     assert seen[0, 0] == 1  # the corner
+
+
+def test_what_a_prediction_has_kept_serves_a_training() -> None:
+    for kept in (neighbourhood._children, neighbourhood._parents):
+        kept.cache_clear()
+    model = MatrixCapsNet(
+        conv_channels=2,
+        conv_kernel=3,
+        conv_stride=1,
+        primary_types=2,
+        first_types=2,
+        first_stride=1,
+        second_types=0,
+    )
+    config = small_config(
+        model=model, data=Digits(fraction=0.05), stopping=FixedEpochs(epochs=1), batch_size=32
+    )
+    training = Training(config, seed=0)
+    training.trained().predict(torch.zeros(1, 1, 8, 8))
+    assert [math.isfinite(metrics.train_loss) for metrics in training] == [True]
 
 
 def test_a_window_that_does_not_fit_is_refused() -> None:

@@ -103,6 +103,16 @@ def test_a_standardised_patch_has_mean_zero_and_deviation_one(seed: int) -> None
     assert not patches.keeps_range
 
 
+def test_standardising_takes_pixels_and_channels_together() -> None:
+    first, second = [0.1, 0.2, 0.3, 0.2], [0.9, 0.7, 0.8, 0.8]
+    values = first + second
+    mean = sum(values) / 8
+    deviation = (sum((value - mean) ** 2 for value in values) / 8) ** 0.5
+    expected = [(value - mean) / deviation for value in values]
+    found = Patches(size=2).plain(torch.tensor(values).view(1, 2, 2, 2))
+    assert_close(found, torch.tensor(expected).view(1, 2, 2, 2))
+
+
 def test_standardising_is_that_of_grey_values_with_its_floor() -> None:
     image = torch.zeros(1, 1, 4, 4)
     image[..., 0, 0] = 0.5 / 255  # in grey values: deviation 0.12, below 1 / sqrt(16)

@@ -7,12 +7,21 @@ from torch.testing import assert_close
 
 from capsmodel import Trained, Training, tensor_file
 from capsmodel.data import Digits
-from capsmodel.models import CapsNet
+from capsmodel.models import CapsNet, MatrixCapsNet
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.routing import RandomRouting
 from tests.capsmodel.small_config import small_config, small_model
 
 RANDOM = small_config(model=small_model(routing=RandomRouting()))
+MATRIX = MatrixCapsNet(
+    conv_channels=2,
+    conv_kernel=3,
+    conv_stride=1,
+    primary_types=2,
+    first_types=2,
+    first_stride=1,
+    second_types=0,
+)
 IMAGES = Digits().load("cpu").test.images[:300]
 
 
@@ -94,6 +103,18 @@ def test_values_that_are_not_from_zero_to_one_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match="must be floating-point numbers from 0 to 1"):
         trained.predict(image)
+
+
+def test_matrix_capsules_refuse_an_image_of_the_wrong_size_in_one_sentence() -> None:
+    trained = Training(small_config(model=MATRIX), seed=0).trained()
+    assert trained.predict(IMAGES[:1]).lengths.shape == (1, 10)
+    for side in (7, 9, 32):
+        with pytest.raises(ValueError, match="do not fit") as caught:
+            trained.predict(torch.zeros(2, 1, side, side))
+        assert str(caught.value) == (
+            f"Images of shape [2, 1, {side}, {side}] do not fit this network: hand in "
+            "[batch, 1, 8, 8] (channels, height, width) with at least one image."
+        )
 
 
 def test_a_trained_network_stays_as_it_is_when_its_training_goes_on() -> None:
