@@ -104,7 +104,7 @@ def test_a_standardised_patch_has_mean_zero_and_deviation_one(seed: int) -> None
 
 
 def test_standardising_takes_pixels_and_channels_together() -> None:
-    first, second = [0.1, 0.2, 0.3, 0.2], [0.9, 0.7, 0.8, 0.8]
+    first, second = [0.1, 0.2, 0.3, 0.2], [1.0, 0.4, 0.9, 0.9]
     values = first + second
     mean = sum(values) / 8
     deviation = (sum((value - mean) ** 2 for value in values) / 8) ** 0.5
