@@ -1,6 +1,16 @@
-"""Shapes and types that the signatures of modules with tensors state are checked in every test."""
+"""What every test has: checked shapes, tables of one width, and time for hypothesis.
 
+Shapes and types that the signatures of modules with tensors state are checked in every test.
+"""
+
+import os
+
+from hypothesis import settings
 from jaxtyping import install_import_hook
+
+os.environ.pop("COLUMNS", None)  # set by pytest-xdist: results would be printed in 80 columns
+settings.register_profile("capsweep", deadline=None)  # a crowded machine is no failure
+settings.load_profile("capsweep")
 
 # Before anything of the package is imported: only what is imported later is checked.
 install_import_hook(

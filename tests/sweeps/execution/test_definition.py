@@ -65,7 +65,7 @@ def test_a_trial_is_told_what_its_cell_needs() -> None:
     cell = definition.manifest.cells[1]
     head = definition.head(cell)
     assert (head.trial_key, head.arm, head.seed) == (cell.trial_key, cell.arm, cell.seed)
-    assert head.config["model"]["routing"] == {"kind": "uniform"}
+    assert head.config["model"]["routing"]["kind"] == "uniform"
     assert head.source is None
     assert head.data_fingerprint
 
