@@ -3,8 +3,10 @@
 import inspect
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from pydantic_core import to_jsonable_python
 
 from capsmodel.config import TrainingConfig
 from capsmodel.messages import allowed
@@ -39,7 +41,7 @@ class Description(NamedTuple):
         source: Where it is from, empty where it has no source of its own.
         difference: How it differs from its source.
         settings: What can be set of it.
-        profiles: Names of its profiles.
+        profiles: Name of a profile -> what it sets, as `--set` would.
     """
 
     family: str
@@ -48,7 +50,7 @@ class Description(NamedTuple):
     source: str
     difference: str
     settings: tuple[Setting, ...]
-    profiles: tuple[str, ...]
+    profiles: Mapping[str, str]
 
 
 def described_parts(kind: str | None = None) -> tuple[Description, ...]:
@@ -69,6 +71,18 @@ def described_parts(kind: str | None = None) -> tuple[Description, ...]:
     raise ValueError(unknown("part", kind, names))
 
 
+def profiles_of(settings: type[Settings]) -> dict[str, str]:
+    """Return the name of each profile and what it sets, written as for `--set`."""
+    return {
+        name: ", ".join(f"{path}={_as_given(value)}" for path, value in values.items())
+        for name, values in settings.profiles.items()
+    }
+
+
+def _as_given(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(to_jsonable_python(value))
+
+
 def _describe(part: type[Part]) -> Description:
     text = inspect.getdoc(part) or ""
     return Description(
@@ -78,7 +92,7 @@ def _describe(part: type[Part]) -> Description:
         source=_after("Source", text),
         difference=_after("Difference", text),
         settings=tuple(_setting(part, name) for name in part.model_fields if name != "kind"),
-        profiles=tuple(part.profiles),
+        profiles=profiles_of(part),
     )
 
 

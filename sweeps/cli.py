@@ -64,14 +64,15 @@ def parts(
     kind: Annotated[str | None, typer.Argument(help="Of one kind or family, in full.")] = None,
 ) -> None:
     """List the parts that trainings are made of, or one of them with its settings."""
-    from capsmodel.described import described_parts
+    from capsmodel.config import TrainingConfig
+    from capsmodel.described import described_parts, profiles_of
     from sweeps.console_parts import print_parts
 
     try:
         found = described_parts(kind)
     except ValueError as error:
         raise BadInput(str(error)) from None
-    print_parts(found, in_full=kind is not None)
+    print_parts(found, profiles_of(TrainingConfig), in_full=kind is not None)
 
 
 @app.command()

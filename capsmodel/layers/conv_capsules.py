@@ -140,6 +140,6 @@ def pose_shape(kind: PoseKind, size: int) -> tuple[int, int]:
     if side * side != size:
         raise ValueError(
             f"A matrix pose is square, got {size} numbers: choose 4, 9, 16 or another square, or "
-            f"pose 'vector'."
+            f"pose_kind 'vector'."
         )
     return side, side

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LINE_CHARACTERS = 30
-_TITLE_CHARACTERS = 75
+_ACROSS_CHARACTERS = 88  # of a title and the longest label before it
 
 
 def ablation_figure(
@@ -45,7 +45,7 @@ def ablation_figure(
     arms = arm_results(manifest, records)
     with figure_style():
         labels = [_label(arm) for arm in arms]
-        title = _title(manifest)
+        title = _title(manifest, labels)
         height = 1.35 + sum(0.2 + 0.13 * label.count("\n") + 0.1 for label in labels)
         height += 0.17 * title.count("\n")
         figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
@@ -151,9 +151,11 @@ def _draw_legend(figure: "Figure", arms: Sequence[ArmResults]) -> None:
     )
 
 
-def _title(manifest: Manifest) -> str:
+def _title(manifest: Manifest, labels: Sequence[str]) -> str:
     """Return the title, below what the launch changed of the sweep as declared."""
-    changed = textwrap.wrap(drawable(departure_sentence(manifest)), _TITLE_CHARACTERS)
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    width = _ACROSS_CHARACTERS - longest
+    changed = textwrap.wrap(drawable(departure_sentence(manifest)), width)
     return "\n".join([*changed, f"{manifest.sweep}: test error by arm"])
 
 

@@ -20,7 +20,7 @@ from sweeps.records import ARTIFACT_WEIGHTS, Outcome
 _LEFT_OUT = {
     "reconstructions.png": "reconstructions.png is left out, as the network has no decoder.",
     "perturbations.png": "perturbations.png is left out, as the network draws nothing from poses.",
-    "couplings.png": "couplings.png is left out, as the network's routing tells no couplings.",
+    "couplings.png": "couplings.png is left out, as the network tells no couplings.",
 }
 
 

@@ -34,7 +34,8 @@ def test_a_description_holds_source_difference_settings_and_profiles() -> None:
     (em,) = described_parts("em")
     assert em.source.startswith("Hinton, Sabour and Frosst 2018")
     assert em.difference.endswith(".")
-    assert em.profiles == ("paper", "official", "normalised")
+    assert list(em.profiles) == ["paper", "official", "normalised"]
+    assert "centre_momentum=0.9" in em.profiles["official"]
     (iterations,) = [setting for setting in em.settings if setting.name == "iterations"]
     assert iterations.default == "3"
     assert iterations.allowed == "an integer from 1 to 100"

@@ -252,8 +252,8 @@ def test_a_wrong_number_of_weights_is_refused_with_the_settings(
     loss: type[ClassWeightedLoss],
 ) -> None:
     sentence = (
-        "class_weights must be 10, one for each class of the data, got 3: give 10, or none to "
-        "weigh all alike."
+        "class_weights must be 10, one for each class of the data, got 3: give 10, or an "
+        "empty list, [], to weigh all alike."
     )
     with pytest.raises(ValidationError) as caught:
         TrainingConfig(loss=loss(class_weights=(1.0, 2.0, 3.0)))
