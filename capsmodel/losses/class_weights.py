@@ -30,8 +30,8 @@ class ClassWeightedLoss(Loss, ABC):
         if len(self.class_weights) not in {0, num_classes}:
             raise ValueError(
                 f"class_weights must be {num_classes}, one for each class of the data, got "
-                f"{len(self.class_weights)}: give {num_classes}, or an empty list, [], to weigh all "
-                f"alike."
+                f"{len(self.class_weights)}: give {num_classes}, or an empty list, [], to weigh "
+                f"all alike."
             )
 
     def weighted_mean(
