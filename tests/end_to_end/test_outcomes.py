@@ -77,7 +77,10 @@ def expect_reasons(runs: dict[str, RunFacts]) -> None:
     """Check the reasons, and the logs of those that have something to tell."""
     reasons = {arm: run.tags.get("capsweep.reason", "") for arm, run in runs.items()}
     assert "the <b>routing</b> of 5 & 6 | broke" in reasons["raises"]
-    assert reasons["turns NaN"] == "the training loss became nan in epoch 3"
+    assert reasons["turns NaN"] == (
+        "the training loss became nan in epoch 3, step 1, in the loss "
+        "(its value; outputs of the network were finite)"
+    )
     assert "killed 4 times" in reasons["killed always"]
     assert reasons["good"] == reasons["killed once"] == ""
     log = (runs["raises"].artifacts / "log.txt").read_text()
