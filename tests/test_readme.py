@@ -63,6 +63,7 @@ def test_the_glossary_says_what_records_are_called() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # a dozen launches one after the other: minutes, more on a busy machine
 def test_the_tour_runs_in_its_order(tmp_path: Path) -> None:
     (tmp_path / "sharpness.py").write_text(OWN_SWEEP)
     (tmp_path / "depth.py").write_text(OWN_SEARCH)
