@@ -88,7 +88,10 @@ class Profile:
             ValueError: If the settings have none of that name.
         """
         if not owner.profiles:
-            raise ValueError(f"There are no profiles of {owner.described()}, got '{name}'.")
+            raise ValueError(
+                f"There are no profiles of {owner.described()}, got '{name}': leave the "
+                f"profile out, or choose a part that has it."
+            )
         if str(name) not in owner.profiles:
             raise ValueError(unknown(f"profile of {owner.described()}", str(name), owner.profiles))
         title = f"The profile '{name}' of {owner.described()}"

@@ -181,10 +181,12 @@ def test_an_unknown_profile_gets_the_nearest() -> None:
 
 def test_a_part_without_profiles_says_so() -> None:
     assert refused({"model.routing.profile": "paper"}) == (
-        "There are no profiles of the routing 'dynamic', got 'paper'."
+        "There are no profiles of the routing 'dynamic', got 'paper': leave the profile out, or "
+        "choose a part that has it."
     )
     assert refusal(UniformRouting, {"profile": "paper"}) == (
-        "There are no profiles of the routing 'uniform', got 'paper'."
+        "There are no profiles of the routing 'uniform', got 'paper': leave the profile out, or "
+        "choose a part that has it."
     )
 
 
