@@ -22,7 +22,7 @@ from capsmodel.losses import SpreadLoss
 from capsmodel.models import MatrixCapsNet
 from capsmodel.optimisers import Adam
 from capsmodel.routing import GivenVotes, Routed, Router, Votes
-from sweeps.execution.provenance import git_revision, package_versions
+from sweeps.execution.worker.provenance import git_revision, package_versions
 
 STEPS = 9
 BATCH, CLASSES, SIDE = 8, 5, 32

@@ -33,7 +33,7 @@ from capsmodel.routing import EMRouting
 from capsmodel.routing.inverse_temperature import RisingInverseTemperature
 from capsmodel.stopping import FixedEpochs
 from search_spaces import quickstart
-from sweeps.execution.provenance import git_revision, hardware, package_versions
+from sweeps.execution.worker.provenance import git_revision, hardware, package_versions
 
 SEED = 0
 PROCESSES = 2

@@ -25,7 +25,7 @@ from capsmodel.models import CapsNet, ConvNet, Model
 from capsmodel.optimisers import Adam, CosineRate
 from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.stopping import FixedEpochs
-from sweeps.execution.provenance import git_revision, package_versions
+from sweeps.execution.worker.provenance import git_revision, package_versions
 
 SEED = 0
 SMALL = TrainingConfig(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sweeps.execution.provenance import git_revision, package_versions
+from sweeps.execution.worker.provenance import git_revision, package_versions
 
 REPETITIONS = 3
 CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))

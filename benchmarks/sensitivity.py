@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sweeps.aggregation.importance import Column, Importances, importances
-from sweeps.execution.provenance import git_revision, package_versions
+from sweeps.aggregation.sensitivity.importance import Column, Importances, importances
+from sweeps.execution.worker.provenance import git_revision, package_versions
 
 DRAWS = 30
 TRIALS = (200, 100, 60, 40, 20)

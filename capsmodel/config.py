@@ -12,9 +12,9 @@ from capsmodel.data import DATA_SETS, DataSet, Digits
 from capsmodel.losses import LOSSES, Loss, MarginLoss
 from capsmodel.models import MODELS, CapsNet, Model, Network
 from capsmodel.optimisers import OPTIMISERS, Adam, ExponentialRate, Optimiser
-from capsmodel.parts import OneOf, Settings
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.search_range import Choices
+from capsmodel.settings.parts import OneOf, Settings
 from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping
 
 _SABOUR2017_OPTIMISER = {

@@ -5,9 +5,9 @@ from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
-from capsmodel.kinds import KIND, of_kind
-from capsmodel.messages import explain, settings_of, unknown
-from capsmodel.parts import (
+from capsmodel.settings.kinds import KIND, of_kind
+from capsmodel.settings.messages import explain, settings_of, unknown
+from capsmodel.settings.parts import (
     OneOf,
     Part,
     Settings,
@@ -16,7 +16,7 @@ from capsmodel.parts import (
     family_parts,
     kind_of,
 )
-from capsmodel.profiles import PROFILE, Path, Profile, given_paths, profile_paths, value_at
+from capsmodel.settings.profiles import PROFILE, Path, Profile, given_paths, profile_paths, value_at
 
 S = TypeVar("S", bound=Settings)
 Parts = tuple[type[Part], ...]

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from capsmodel.messages import unknown
-from capsmodel.parts import Settings
+from capsmodel.settings.messages import unknown
+from capsmodel.settings.parts import Settings
 
 Plain = str | int | float | bool
 

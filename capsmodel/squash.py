@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 from torch import Tensor
 
 from capsmodel.functional import lengths, squash
-from capsmodel.parts import Part
+from capsmodel.settings.parts import Part
 
 _LEAST_EPSILON = 1e-20  # to the power of -3/2, which is in the gradient, float32 holds it
 _SHORT = 1e-8  # below it 1 - n / 2 is (1 - exp(-n)) / n to the last bit

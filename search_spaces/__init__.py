@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from search_spaces.design import Arm as Arm
-    from search_spaces.design import ListedArms as ListedArms
-    from search_spaces.dimension import Dimension as Dimension
-    from search_spaces.scheduler import Asha as Asha
-    from search_spaces.scheduler import Median as Median
-    from search_spaces.scheduler import NoScheduler as NoScheduler
-    from search_spaces.search import Confirm as Confirm
-    from search_spaces.search import Search as Search
-    from search_spaces.space import Space as Space
+    from search_spaces.plans.listed import Arm as Arm
+    from search_spaces.plans.listed import ListedArms as ListedArms
+    from search_spaces.plans.scheduler import Asha as Asha
+    from search_spaces.plans.scheduler import Median as Median
+    from search_spaces.plans.scheduler import NoScheduler as NoScheduler
+    from search_spaces.plans.search import Confirm as Confirm
+    from search_spaces.plans.search import Search as Search
+    from search_spaces.space.dimension import Dimension as Dimension
+    from search_spaces.space.space import Space as Space
     from search_spaces.sweep import Sweep as Sweep
     from search_spaces.tables import AblationTable as AblationTable
     from search_spaces.tables import ConfirmationTable as ConfirmationTable
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AblationTable": "search_spaces.tables",
-    "Arm": "search_spaces.design",
-    "Asha": "search_spaces.scheduler",
-    "Confirm": "search_spaces.search",
+    "Arm": "search_spaces.plans.listed",
+    "Asha": "search_spaces.plans.scheduler",
+    "Confirm": "search_spaces.plans.search",
     "ConfirmationTable": "search_spaces.tables",
     "CurvesFigure": "search_spaces.tables",
-    "Dimension": "search_spaces.dimension",
+    "Dimension": "search_spaces.space.dimension",
     "GridCell": "search_spaces.tables",
     "GridRow": "search_spaces.tables",
     "GridTable": "search_spaces.tables",
-    "ListedArms": "search_spaces.design",
-    "Median": "search_spaces.scheduler",
-    "NoScheduler": "search_spaces.scheduler",
+    "ListedArms": "search_spaces.plans.listed",
+    "Median": "search_spaces.plans.scheduler",
+    "NoScheduler": "search_spaces.plans.scheduler",
     "PublishedRow": "search_spaces.tables",
     "PublishedTable": "search_spaces.tables",
-    "Search": "search_spaces.search",
+    "Search": "search_spaces.plans.search",
     "SensitivityTable": "search_spaces.tables",
-    "Space": "search_spaces.space",
+    "Space": "search_spaces.space.space",
     "Sweep": "search_spaces.sweep",
 }
 

@@ -2,12 +2,16 @@
 
 import ast
 import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from search_spaces.sweep import Sweep
+
+_AT_THE_TOP = "quickstart"  # users' files begin with it, and their versions hold where it is
+_FOLDERS = (Path(__file__).parent, Path(__file__).parent / "named")
 
 
 @dataclass(frozen=True)
@@ -23,15 +27,15 @@ class Entry:
     summary: str
 
 
-def named_sweeps(folder: Path = Path(__file__).parent) -> list[Entry]:
+def named_sweeps(folders: Sequence[Path] = _FOLDERS) -> list[Entry]:
     """Return the named sweeps, by name. Nothing is imported: their files are only read."""
     found: list[Entry] = []
-    for path in sorted(folder.glob("*.py")):
+    for path in (path for folder in folders for path in folder.glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         if any(_defines_sweep(statement) for statement in tree.body):
             docstring = ast.get_docstring(tree) or ""
             found.append(Entry(path.stem, docstring.partition("\n")[0]))
-    return found
+    return sorted(found, key=lambda entry: entry.name)
 
 
 def named_sweep(name: str) -> "Sweep":
@@ -42,10 +46,11 @@ def named_sweep(name: str) -> "Sweep":
     """
     names = [entry.name for entry in named_sweeps()]
     if name not in names:
-        from capsmodel.messages import unknown
+        from capsmodel.settings.messages import unknown
 
         raise ValueError(unknown("sweep", name, names))
-    return cast("Sweep", importlib.import_module(f"search_spaces.{name}").SWEEP)
+    package = "search_spaces" if name == _AT_THE_TOP else "search_spaces.named"
+    return cast("Sweep", importlib.import_module(f"{package}.{name}").SWEEP)
 
 
 def _defines_sweep(statement: ast.stmt) -> bool:

@@ -11,7 +11,7 @@ from capsmodel.models import CapsNet
 from capsmodel.optimisers import Adam
 from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.stopping import FixedEpochs
-from search_spaces.design import ListedArms
+from search_spaces.plans.listed import ListedArms
 from search_spaces.sweep import Sweep
 
 SWEEP = Sweep(

@@ -6,13 +6,21 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from capsmodel.config import TrainingConfig
-from capsmodel.messages import unknown
 from capsmodel.overrides import with_settings
-from capsmodel.parts import Part, Settings, built_in_members, family_class, is_built_in, kind_of
 from capsmodel.search_range import Plain
-from search_spaces.design import Arm, ListedArms
-from search_spaces.scheduler import Scheduler
-from search_spaces.search import Search, Seed, each_seed_once
+from capsmodel.settings.messages import unknown
+from capsmodel.settings.parts import (
+    Part,
+    Settings,
+    built_in_members,
+    family_class,
+    is_built_in,
+    kind_of,
+)
+from search_spaces.conflicts import refuse_varied, refuse_varied_profiles
+from search_spaces.plans.listed import Arm, ListedArms
+from search_spaces.plans.scheduler import Scheduler
+from search_spaces.plans.search import Search, Seed, each_seed_once
 from search_spaces.tables import (
     AblationTable,
     ConfirmationTable,
@@ -20,7 +28,6 @@ from search_spaces.tables import (
     Table,
     arms_of,
 )
-from search_spaces.varied import refuse_varied, refuse_varied_profiles
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 

@@ -14,8 +14,8 @@ from types import ModuleType
 
 from pydantic import ValidationError
 
-from capsmodel.messages import explain
-from capsmodel.parts import Part
+from capsmodel.settings.messages import explain
+from capsmodel.settings.parts import Part
 from search_spaces.source_version import part_version
 from search_spaces.sweep import Sweep
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from capsmodel.parts import Settings
+from capsmodel.settings.parts import Settings
 
 FileName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from capsmodel.config import TrainingConfig
-from capsmodel.parts import Part, Settings
+from capsmodel.settings.parts import Part, Settings
 
 
 def trial_key(config: TrainingConfig, seed: int) -> str:

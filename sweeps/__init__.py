@@ -12,34 +12,34 @@ Names are loaded when they are first used, so that reading records loads neither
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sweeps.aggregation.pictures import Pictures as Pictures
-    from sweeps.aggregation.pictures import pictures as pictures
+    from sweeps.aggregation.pictures.trial_pictures import Pictures as Pictures
+    from sweeps.aggregation.pictures.trial_pictures import pictures as pictures
     from sweeps.aggregation.query import BestConfig as BestConfig
     from sweeps.aggregation.query import TrialView as TrialView
     from sweeps.aggregation.query import best_configs as best_configs
     from sweeps.aggregation.query import show as show
     from sweeps.aggregation.query import trials as trials
-    from sweeps.errors import BadInput as BadInput
-    from sweeps.errors import StoreUnreachable as StoreUnreachable
-    from sweeps.errors import SweepError as SweepError
-    from sweeps.execution.result import SweepResult as SweepResult
-    from sweeps.execution.run import plan as plan
-    from sweeps.execution.run import run as run
-    from sweeps.execution.survey import Plan as Plan
+    from sweeps.execution.driver.result import SweepResult as SweepResult
+    from sweeps.execution.driver.run import plan as plan
+    from sweeps.execution.driver.run import run as run
+    from sweeps.execution.driver.survey import Plan as Plan
+    from sweeps.records.errors import BadInput as BadInput
+    from sweeps.records.errors import StoreUnreachable as StoreUnreachable
+    from sweeps.records.errors import SweepError as SweepError
 
 _HOMES = {
-    "BadInput": "sweeps.errors",
+    "BadInput": "sweeps.records.errors",
     "BestConfig": "sweeps.aggregation.query",
-    "Pictures": "sweeps.aggregation.pictures",
-    "Plan": "sweeps.execution.survey",
-    "StoreUnreachable": "sweeps.errors",
-    "SweepError": "sweeps.errors",
-    "SweepResult": "sweeps.execution.result",
+    "Pictures": "sweeps.aggregation.pictures.trial_pictures",
+    "Plan": "sweeps.execution.driver.survey",
+    "StoreUnreachable": "sweeps.records.errors",
+    "SweepError": "sweeps.records.errors",
+    "SweepResult": "sweeps.execution.driver.result",
     "TrialView": "sweeps.aggregation.query",
     "best_configs": "sweeps.aggregation.query",
-    "pictures": "sweeps.aggregation.pictures",
-    "plan": "sweeps.execution.run",
-    "run": "sweeps.execution.run",
+    "pictures": "sweeps.aggregation.pictures.trial_pictures",
+    "plan": "sweeps.execution.driver.run",
+    "run": "sweeps.execution.driver.run",
     "show": "sweeps.aggregation.query",
     "trials": "sweeps.aggregation.query",
 }

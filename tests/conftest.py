@@ -27,8 +27,8 @@ install_import_hook(
         "capsmodel.reconstruction",
         "capsmodel.routing",
         "capsmodel.tensor_file",
-        "capsmodel.trained",
-        "capsmodel.training",
+        "capsmodel.training.trained",
+        "capsmodel.training.training",
     ],
     "beartype.beartype",
 )

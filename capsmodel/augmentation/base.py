@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from capsmodel.parts import Part
+from capsmodel.settings.parts import Part
 
 
 class Augmentation(Part, ABC):

@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.data.splits import fraction_of, hold_out
-from capsmodel.parts import Part
+from capsmodel.settings.parts import Part
 
 WHITE = 255.0
 """The largest grey value of one byte."""

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from capsmodel.models.base import Outputs
-from capsmodel.parts import Part
+from capsmodel.settings.parts import Part
 
 
 class Loss(Part, ABC):

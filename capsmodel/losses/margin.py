@@ -16,8 +16,8 @@ from capsmodel.losses.margin_schedule import (
     Margins,
     MarginSchedule,
 )
-from capsmodel.parts import OneOf
 from capsmodel.search_range import Floats
+from capsmodel.settings.parts import OneOf
 
 
 class MarginLoss(ClassWeightedLoss):

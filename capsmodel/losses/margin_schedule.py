@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from capsmodel.parts import Part, Settings
 from capsmodel.search_range import Floats
+from capsmodel.settings.parts import Part, Settings
 
 
 class Margins(NamedTuple):

@@ -11,8 +11,8 @@ from torch import Tensor
 from capsmodel.functional import one_hot
 from capsmodel.losses.class_weights import ClassWeightedLoss
 from capsmodel.losses.spread_schedule import SPREAD_SCHEDULES, LinearSpread, SpreadSchedule
-from capsmodel.parts import OneOf
 from capsmodel.search_range import Floats
+from capsmodel.settings.parts import OneOf
 
 
 class SpreadLoss(ClassWeightedLoss):

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from capsmodel.parts import Part
 from capsmodel.search_range import Floats
+from capsmodel.settings.parts import Part
 
 _LARGEST_ARGUMENT = 10  # of the authors' sigmoid
 

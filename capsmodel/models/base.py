@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from capsmodel.chance import stream
 from capsmodel.initialised import InitialisedModule
-from capsmodel.parts import Part
 from capsmodel.recomputation import recomputed
 from capsmodel.routing import Couplings, Routed
+from capsmodel.settings.parts import Part
 
 T = TypeVar("T")
 

@@ -17,10 +17,10 @@ from capsmodel.layers.convolution import Padding, Window
 from capsmodel.layers.primary_capsules import Coupling, PrimaryShape
 from capsmodel.layers.truncated_normal import plain_layers, set_biases, set_truncated
 from capsmodel.models.base import ChildGrid, Model, Network, Outputs, couplings_of
-from capsmodel.parts import OneOf
 from capsmodel.reconstruction import RECONSTRUCTIONS, FullyConnectedDecoder, Reconstruction
 from capsmodel.routing import ROUTINGS, DynamicRouting, Routing
 from capsmodel.search_range import Choices, Floats
+from capsmodel.settings.parts import OneOf
 from capsmodel.squash import SQUASHES, SabourSquash, Squash
 
 _DEVIATION = 0.1  # of the class capsules' matrices

@@ -24,10 +24,10 @@ from capsmodel.layers.convolution import Window
 from capsmodel.layers.coordinates import Coordinates, coordinate_offsets
 from capsmodel.layers.truncated_normal import plain_layers, set_biases, set_truncated
 from capsmodel.models.base import ChildGrid, Model, Network, Outputs, couplings_of
-from capsmodel.parts import OneOf
 from capsmodel.reconstruction import RECONSTRUCTIONS, NoReconstruction, Reconstruction
 from capsmodel.routing import ROUTINGS, EMRouting, Neighbourhood, Routed, Routing
 from capsmodel.search_range import Choices, Floats
+from capsmodel.settings.parts import OneOf
 
 Size = Annotated[int, Field(ge=1)]
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from capsmodel.optimisers.moment import Moment
-from capsmodel.parts import Part
+from capsmodel.settings.parts import Part
 
 
 class Optimiser(Part, ABC):

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from capsmodel.optimisers.moment import Moment
-from capsmodel.parts import Part
 from capsmodel.search_range import Choices, Floats, Ints
+from capsmodel.settings.parts import Part
 
 
 class LearningRateSchedule(Part, ABC):

@@ -12,8 +12,8 @@ from capsmodel.optimisers.rate_schedule import (
     ConstantRate,
     LearningRateSchedule,
 )
-from capsmodel.parts import OneOf
 from capsmodel.search_range import Floats
+from capsmodel.settings.parts import OneOf
 
 
 class ScheduledOptimiser(Optimiser, ABC):

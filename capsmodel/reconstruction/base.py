@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel.initialised import InitialisedModule
-from capsmodel.parts import Part
+from capsmodel.settings.parts import Part
 
 
 class Reconstruction(Part, ABC):

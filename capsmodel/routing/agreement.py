@@ -10,7 +10,6 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from capsmodel.functional import lengths
-from capsmodel.parts import OneOf
 from capsmodel.routing.base import Couplings, Fan, Routed, Routing, output_first, share_out
 from capsmodel.routing.biased import BiasedRouter
 from capsmodel.routing.initial_logits import INITIAL_LOGITS, InitialLogits, ZeroLogits
@@ -22,6 +21,7 @@ from capsmodel.routing.inverse_temperature import (
 from capsmodel.routing.sharing import Shares, Sharing, agreement_with
 from capsmodel.routing.votes import Votes
 from capsmodel.search_range import Choices, Ints
+from capsmodel.settings.parts import OneOf
 from capsmodel.squash import SQUASHES, SabourSquash, Squash
 
 

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from capsmodel.functional import lengths
 from capsmodel.initialised import InitialisedModule
-from capsmodel.parts import Part
 from capsmodel.routing.neighbourhood import Neighbourhood
 from capsmodel.routing.votes import Votes
+from capsmodel.settings.parts import Part
 
 
 class Fan(NamedTuple):

@@ -9,7 +9,6 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from capsmodel.parts import OneOf
 from capsmodel.routing.base import Couplings, Fan, Routed, Router, Routing
 from capsmodel.routing.em_competition import Competition, equal_assignment, share_out_children
 from capsmodel.routing.em_statistics import Question, Statistics, plain_statistics
@@ -21,6 +20,7 @@ from capsmodel.routing.inverse_temperature import (
 )
 from capsmodel.routing.votes import ProductVotes, Votes
 from capsmodel.search_range import Choices, Floats, Ints
+from capsmodel.settings.parts import OneOf
 
 _SEEN_BY_PARENT = 100  # what the number of children of a parent is scaled to
 _NATS = 2.8378770664093453  # log(2 pi) + 1, twice the entropy of a unit normal distribution

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
-from capsmodel.parts import Part
 from capsmodel.search_range import Floats
+from capsmodel.settings.parts import Part
 
 
 class InitialLogits(Part, ABC):

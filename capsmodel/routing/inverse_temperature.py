@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from capsmodel.parts import Part
 from capsmodel.search_range import Floats
+from capsmodel.settings.parts import Part
 
 
 class InverseTemperature(Part, ABC):

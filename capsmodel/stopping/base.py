@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar, Protocol
 
-from capsmodel.parts import Part
+from capsmodel.settings.parts import Part
 
 
 class ValidationFigures(Protocol):

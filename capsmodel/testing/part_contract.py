@@ -5,8 +5,8 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from capsmodel.parts import Part, kind_of
 from capsmodel.search_range import Choices, search_range
+from capsmodel.settings.parts import Part, kind_of
 
 
 class PartContract:

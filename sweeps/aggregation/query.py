@@ -4,20 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sweeps.aggregation.arms import ArmResults
-from sweeps.aggregation.histories import CurvePoint
-from sweeps.aggregation.models import load_trained
-from sweeps.aggregation.ranking import RankedArm, ranking
-from sweeps.aggregation.statistics import Interval, mean_interval
-from sweeps.aggregation.store import RecordStore
-from sweeps.aggregation.trials import trial_rows
-from sweeps.errors import BadInput
-from sweeps.records import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.ranking import RankedArm, ranking
+from sweeps.aggregation.results.statistics import Interval, mean_interval
+from sweeps.aggregation.tables.trials import trial_rows
+from sweeps.aggregation.trained_models import load_trained
+from sweeps.records.errors import BadInput
+from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
+from sweeps.tracking.histories import CurvePoint
+from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from capsmodel.trained import Trained
+    from capsmodel.training.trained import Trained
 
 _WHOLE_NUMBERS = ("epochs", "stopped_epoch", "num_parameters", "peak_memory_bytes", "threads")
 _NUMBERS = ("train_loss", "validation_loss", "validation_error", "test_error", "duration_seconds")
@@ -193,7 +193,7 @@ def show(trial: str, tracking_uri: str | None = None, storage: str | None = None
 
 def open_store(tracking_uri: str | None, storage: str | None) -> RecordStore:
     """Return the store that is meant: given, from the environment, or the embedded default."""
-    from sweeps.locations import resolve_tracking_uri
+    from sweeps.storage.locations import resolve_tracking_uri
 
     return RecordStore(resolve_tracking_uri(tracking_uri, storage))
 

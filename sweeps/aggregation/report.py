@@ -4,18 +4,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sweeps.aggregation.connection import answering, connect
-from sweeps.aggregation.cost import cost_table, mixtures
-from sweeps.aggregation.csv_text import to_csv
-from sweeps.aggregation.declared import Made, make
-from sweeps.aggregation.markdown import to_markdown
-from sweeps.aggregation.result_files import make_folder, write_whole
-from sweeps.aggregation.store import RecordStore
-from sweeps.aggregation.table import Table
-from sweeps.aggregation.trials import trials_csv
-from sweeps.errors import BadInput
-from sweeps.manifest import Manifest
-from sweeps.records import SLUG, TrialRecord
+from sweeps.aggregation.makers import Made, make
+from sweeps.aggregation.rendering.csv_text import to_csv
+from sweeps.aggregation.rendering.markdown import to_markdown
+from sweeps.aggregation.rendering.result_files import make_folder, write_whole
+from sweeps.aggregation.rendering.table import Table
+from sweeps.aggregation.tables.cost import cost_table, mixtures
+from sweeps.aggregation.tables.trials import trials_csv
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import SLUG, TrialRecord
+from sweeps.tracking.connection import answering, connect
+from sweeps.tracking.store import RecordStore
 
 _RESERVED = ("cost", "trials")
 _ARTIFACT_FOLDER = "report"

@@ -9,9 +9,9 @@ from capsmodel.data import DATA_SETS, DataSet, FashionMnist, Mnist, SmallNorb
 from capsmodel.losses import LOSSES, MARGIN_SCHEDULES, SPREAD_SCHEDULES, Loss
 from capsmodel.models import MODELS
 from capsmodel.optimisers import LEARNING_RATE_SCHEDULES, OPTIMISERS
-from capsmodel.parts import Part, kind_of
 from capsmodel.reconstruction import RECONSTRUCTIONS
 from capsmodel.routing import INITIAL_LOGITS, INVERSE_TEMPERATURES, ROUTINGS, EMRouting, Routing
+from capsmodel.settings.parts import Part, kind_of
 from capsmodel.squash import SQUASHES
 from capsmodel.stopping import STOPPINGS
 from capsmodel.testing import (

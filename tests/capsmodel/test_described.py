@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from capsmodel.described import Description, described_parts, markdown_table
+from capsmodel.part_descriptions import Description, described_parts, markdown_table
 from tests.capsmodel.test_contracts import FAMILIES
 
 PARTS = described_parts()

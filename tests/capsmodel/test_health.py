@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel import EpochMetrics, Training, TrainingConfig, build_model, learner
+from capsmodel import EpochMetrics, Training, TrainingConfig, build_model
 from capsmodel.health import (
     belief_figures,
     gradient_figures,
@@ -21,13 +21,14 @@ from capsmodel.health import (
     routing_figures,
     warnings_of,
 )
-from capsmodel.learner import Learner
 from capsmodel.losses import CrossEntropy, MarginLoss, SpreadLoss
 from capsmodel.models import ConvNet
 from capsmodel.optimisers import Adam
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.routing import Couplings, Neighbourhood, RandomRouting, VectorRouting
 from capsmodel.stopping import FixedEpochs
+from capsmodel.training import learner
+from capsmodel.training.learner import Learner
 from tests.capsmodel.small_config import small_config, small_model
 
 LABELS = torch.arange(10).repeat(18)

@@ -22,10 +22,10 @@ from capsmodel.losses import (
     SigmoidSpread,
     SpreadLoss,
 )
-from capsmodel.messages import explain
 from capsmodel.models import Outputs
 from capsmodel.overrides import with_settings
-from capsmodel.parts import kind_of
+from capsmodel.settings.messages import explain
+from capsmodel.settings.parts import kind_of
 from capsmodel.testing import LossContract
 from tests.capsmodel.small_config import small_config
 

@@ -12,7 +12,7 @@ from capsmodel.models.matrix_capsnet import MatrixCapsuleNetwork
 from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.routing import DynamicRouting, EMRouting, UniformRouting
 from capsmodel.stopping import FixedEpochs
-from capsmodel.training import Training
+from capsmodel.training.training import Training
 from tests.capsmodel.small_config import small_config
 
 SMALLER = {"conv_channels": 64, "primary_types": 8, "first_types": 16, "second_types": 16}

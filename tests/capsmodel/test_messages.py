@@ -6,10 +6,10 @@ import pytest
 from pydantic import Field, ValidationError
 
 from capsmodel import TrainingConfig
-from capsmodel.messages import allowed, explain, unknown
 from capsmodel.models import MODELS, CapsNet
-from capsmodel.parts import Settings, kind_of
 from capsmodel.routing import ROUTINGS
+from capsmodel.settings.messages import allowed, explain, unknown
+from capsmodel.settings.parts import Settings, kind_of
 
 ROUTING_KINDS = ", ".join(map(kind_of, ROUTINGS))
 MODEL_KINDS = ", ".join(map(kind_of, MODELS))

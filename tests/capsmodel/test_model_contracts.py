@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from capsmodel.models import MODELS, CapsNet, ConvNet, Model
-from capsmodel.parts import kind_of
 from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
 from capsmodel.routing import LeakyRouting, LearnedLogits, RandomRouting
+from capsmodel.settings.parts import kind_of
 from capsmodel.squash import ExponentialSquash
 from capsmodel.testing import ModelContract
 

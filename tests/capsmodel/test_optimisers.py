@@ -25,8 +25,8 @@ from capsmodel.optimisers import (
     Optimiser,
     ScheduledOptimiser,
 )
-from capsmodel.parts import kind_of
 from capsmodel.routing import RandomRouting
+from capsmodel.settings.parts import kind_of
 from capsmodel.testing import OptimiserContract
 from tests.capsmodel.small_config import small_config, small_model
 

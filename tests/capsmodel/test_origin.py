@@ -16,8 +16,8 @@ from capsmodel.data import DataSplits, Digits, Images
 from capsmodel.losses import Loss, MarginLoss
 from capsmodel.models import ConvNet
 from capsmodel.optimisers import Adam
-from capsmodel.origin import Origin
 from capsmodel.routing import VectorRouting
+from capsmodel.training.origin import Origin
 from tests.capsmodel.small_config import small_config, small_model
 
 

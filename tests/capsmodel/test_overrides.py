@@ -8,9 +8,7 @@ from pydantic import Field
 
 from capsmodel import TrainingConfig
 from capsmodel.losses import CrossEntropy
-from capsmodel.messages import settings_of
 from capsmodel.overrides import with_settings
-from capsmodel.parts import kind_of
 from capsmodel.routing import (
     ROUTINGS,
     DynamicRouting,
@@ -18,6 +16,8 @@ from capsmodel.routing import (
     UniformRouting,
     VectorRouting,
 )
+from capsmodel.settings.messages import settings_of
+from capsmodel.settings.parts import kind_of
 
 
 class Tempered(VectorRouting):

@@ -12,7 +12,6 @@ from capsmodel.augmentation import NoAugmentation, Shift
 from capsmodel.losses import CrossEntropy, MarginLoss
 from capsmodel.models import CapsNet
 from capsmodel.optimisers import Adam
-from capsmodel.parts import OneOf, Part, Settings, family_class, is_built_in, kind_of
 from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
 from capsmodel.routing import (
     ROUTINGS,
@@ -22,6 +21,7 @@ from capsmodel.routing import (
     UniformRouting,
     VectorRouting,
 )
+from capsmodel.settings.parts import OneOf, Part, Settings, family_class, is_built_in, kind_of
 
 
 class Own(VectorRouting):

@@ -7,8 +7,8 @@ import pytest
 
 from capsmodel.losses import MarginLoss, SpreadLoss
 from capsmodel.models import MatrixCapsNet
-from capsmodel.parts import Settings
 from capsmodel.routing import EMRouting
+from capsmodel.settings.parts import Settings
 
 BETAS_FROM_ZERO = {
     "initial_activation_bias": 0.0,

@@ -9,10 +9,8 @@ from pydantic import ValidationError
 
 from capsmodel import TrainingConfig
 from capsmodel.losses import MarginLoss
-from capsmodel.messages import explain
 from capsmodel.models import CapsNet, ConvNet, MatrixCapsNet
 from capsmodel.overrides import paths_set, with_settings
-from capsmodel.parts import Part, Settings, built_in_members
 from capsmodel.routing import (
     DynamicRouting,
     EMRouting,
@@ -20,6 +18,8 @@ from capsmodel.routing import (
     UniformRouting,
     VectorRouting,
 )
+from capsmodel.settings.messages import explain
+from capsmodel.settings.parts import Part, Settings, built_in_members
 from search_spaces.trial_key import trial_key
 
 CONFIG = TrainingConfig()

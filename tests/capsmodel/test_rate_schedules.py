@@ -17,8 +17,8 @@ from capsmodel.optimisers import (
     Moment,
     PerEpochRate,
 )
-from capsmodel.parts import kind_of
 from capsmodel.routing import RandomRouting
+from capsmodel.settings.parts import kind_of
 from tests.capsmodel.small_config import small_config, small_model
 
 moments = st.tuples(st.integers(1, 10_000), st.integers(1, 1000)).flatmap(

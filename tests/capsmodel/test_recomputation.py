@@ -14,9 +14,9 @@ from capsmodel.chance import stream
 from capsmodel.data import Digits
 from capsmodel.models import CapsNet, MatrixCapsNet, Network
 from capsmodel.models.capsnet import CapsuleNetwork
-from capsmodel.parts import kind_of
 from capsmodel.recomputation import recomputed
 from capsmodel.routing import ROUTINGS, DynamicRouting, RandomRouting, Routing
+from capsmodel.settings.parts import kind_of
 from capsmodel.stopping import FixedEpochs
 from tests.capsmodel.small_config import small_config, small_model
 

@@ -9,10 +9,10 @@ from capsmodel import TrainingConfig
 from capsmodel.losses import CrossEntropy, MarginLoss
 from capsmodel.models import CapsNet
 from capsmodel.optimisers import Adam
-from capsmodel.parts import Settings
 from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.routing import DynamicRouting
 from capsmodel.search_range import Choices, Floats, Ints, SearchRange, search_range
+from capsmodel.settings.parts import Settings
 
 Size = Annotated[int, Field(ge=1), Ints(1, 100)]
 

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from capsmodel.functional import squash
-from capsmodel.messages import explain
-from capsmodel.parts import kind_of
+from capsmodel.settings.messages import explain
+from capsmodel.settings.parts import kind_of
 from capsmodel.squash import SQUASHES, ExponentialSquash, SabourSquash, Squash
 from tests.capsmodel.routed import some_votes
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from capsmodel.overrides import with_settings
 from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping, TargetMetric, ValidationFigures
-from capsmodel.training import EpochMetrics, Training
+from capsmodel.training.training import EpochMetrics, Training
 from tests.capsmodel.small_config import small_config
 
 NEVER = TargetMetric(at_or_below=0, max_epochs=2)

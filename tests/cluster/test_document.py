@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from sweeps.cli import app
+from sweeps.cli.commands import app
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")

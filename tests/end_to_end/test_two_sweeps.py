@@ -17,8 +17,8 @@ NUM_EPOCHS = 5
 _OPEN = """\
 import sys, time
 from pathlib import Path
-from sweeps.execution.parent import open_tracking
-from sweeps.locations import Storage
+from sweeps.tracking.sweep_run import open_tracking
+from sweeps.storage.locations import Storage
 storage = Storage(Path(sys.argv[1]))
 Path(sys.argv[1], sys.argv[2]).touch()
 while len(list(storage.root.glob("ready-*"))) < 3:  # so that all begin at once

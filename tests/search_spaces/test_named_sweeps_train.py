@@ -9,7 +9,7 @@ from capsmodel import TrainingConfig
 from capsmodel.data import Digits, Viewpoints
 from capsmodel.models import CapsNet, ConvNet, MatrixCapsNet, Model
 from capsmodel.overrides import with_settings
-from capsmodel.training import Training
+from capsmodel.training.training import Training
 from search_spaces.catalogue import named_sweep, named_sweeps
 from tests.search_spaces.test_trial_key import arms_of
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from search_spaces import Asha, Median, NoScheduler
-from search_spaces.scheduler import SCHEDULERS, Scheduler
+from search_spaces.plans.scheduler import SCHEDULERS, Scheduler
 
 shares = st.floats(0.001, 0.999)
 schedulers = st.one_of(

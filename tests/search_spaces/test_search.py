@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from capsmodel import TrainingConfig
-from capsmodel.messages import explain
 from capsmodel.search_range import Choices
+from capsmodel.settings.messages import explain
 from search_spaces import Asha, Confirm, Median, NoScheduler, Search, Space
 
 CONDITIONAL = Space.of(TrainingConfig).only("loss", "batch_size")

@@ -6,11 +6,11 @@ import pytest
 from pydantic import ValidationError
 
 from capsmodel import TrainingConfig
-from capsmodel.messages import explain
 from capsmodel.models import CapsNet
 from capsmodel.overrides import with_settings
 from capsmodel.routing import DynamicRouting, RandomRouting, UniformRouting, VectorRouting
 from capsmodel.search_range import Ints
+from capsmodel.settings.messages import explain
 from search_spaces import (
     AblationTable,
     Asha,

@@ -21,7 +21,7 @@ from search_spaces import (
     Sweep,
 )
 from search_spaces.tables import Table, arms_of
-from sweeps.manifest_tables import ManifestTable
+from sweeps.records.manifest_tables import ManifestTable
 
 ROW = PublishedRow(labels=("CapsNet", "3"), arm="base", published=0.25, spread=0.005)
 GRID_ROW = GridRow(

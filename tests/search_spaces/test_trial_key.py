@@ -26,12 +26,12 @@ from capsmodel.losses import LOSSES, CrossEntropy, Loss, MarginLoss
 from capsmodel.models import CapsNet, ConvNet, MatrixCapsNet, Model
 from capsmodel.optimisers import Adam
 from capsmodel.overrides import with_settings
-from capsmodel.parts import Settings
 from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
 from capsmodel.routing import ROUTINGS, DynamicRouting, RandomRouting, Routing, UniformRouting
+from capsmodel.settings.parts import Settings
 from capsmodel.stopping import FixedEpochs
 from search_spaces.catalogue import named_sweep, named_sweeps
-from search_spaces.design import Arm, ListedArms
+from search_spaces.plans.listed import Arm, ListedArms
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import differences, identity, trial_key
 

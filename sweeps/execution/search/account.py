@@ -7,8 +7,8 @@ before it takes effect, so that a driver may die between any two lines.
 import json
 from dataclasses import dataclass
 
-from sweeps.execution.journal import Journal
-from sweeps.manifest import Manifest, Plain, Stopped
+from sweeps.execution.cells.journal import Journal
+from sweeps.records.manifest import Manifest, Plain, Stopped
 
 
 @dataclass(frozen=True)

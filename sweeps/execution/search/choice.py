@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from search_spaces.search import Search
+from search_spaces.plans.search import Search
 from sweeps.execution.search.observation import Observation
 
 

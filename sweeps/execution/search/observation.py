@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sweeps.records import Outcome
+from sweeps.records.trial_record import Outcome
 
 
 @dataclass(frozen=True)

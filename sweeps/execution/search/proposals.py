@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from capsmodel.search_range import Choices, Floats, Ints
-from search_spaces.search import Search
-from search_spaces.space import Dimension
+from search_spaces.plans.search import Search
+from search_spaces.space.space import Dimension
 from sweeps.execution.search.observation import Observation
-from sweeps.manifest import Plain
+from sweeps.records.manifest import Plain
 
 if TYPE_CHECKING:
     from optuna import Study

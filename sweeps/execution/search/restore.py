@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from sweeps.execution.definition import Definition
-from sweeps.execution.journal import Journal
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.plan.definition import Definition
 from sweeps.execution.search.account import SearchAccount
-from sweeps.execution.search.growth import with_confirmation, with_proposal
-from sweeps.manifest import Manifest
+from sweeps.execution.search.definition_growth import with_confirmation, with_proposal
+from sweeps.records.manifest import Manifest
 
 
 def restored(

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from sweeps.manifest import Manifest
-from sweeps.records import Outcome, TrialRecord
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.aggregation.known_sweep import by_key, finished, trial_key, unfinished
 
 Params = Mapping[str, Any]

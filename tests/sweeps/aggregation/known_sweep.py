@@ -9,9 +9,9 @@ from typing import Any
 from mlflow.entities import Metric, Param
 from mlflow.tracking import MlflowClient
 
-from sweeps import records as names
-from sweeps.manifest import Manifest
-from sweeps.records import Outcome, TrialRecord
+from sweeps.records import trial_record as names
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import Outcome, TrialRecord
 
 IMAGES = 360
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sweeps.manifest import Manifest
-from sweeps.records import TrialRecord
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import TrialRecord
 from tests.sweeps.aggregation.known_sweep import by_key, finished, trial_key
 
 FRESH = (101, 102, 103)

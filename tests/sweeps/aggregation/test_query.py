@@ -7,14 +7,14 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from capsmodel.training import Training
-from sweeps import records as names
+from capsmodel.training.training import Training
 from sweeps.aggregation.query import best_configs, show, trials
-from sweeps.aggregation.trials import trials_csv
-from sweeps.console import print_best
-from sweeps.errors import BadInput
-from sweeps.manifest import Manifest
-from sweeps.records import Outcome
+from sweeps.aggregation.tables.trials import trials_csv
+from sweeps.cli.console import print_best
+from sweeps.records import trial_record as names
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import Outcome
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.aggregation.known_sweep import (
     by_key,

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from sweeps.aggregation.report import publish_report, write_report
-from sweeps.console import print_report
-from sweeps.errors import BadInput
-from sweeps.manifest import Manifest
+from sweeps.cli.console import print_report
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
 from tests.sweeps.aggregation.known_sweep import (
     by_key,
     finished,
@@ -43,7 +43,7 @@ def test_a_report_written_again_is_the_same_byte_for_byte(reported, store, tmp_p
 
 
 def test_a_report_equals_the_one_from_records_that_never_saw_a_store(reported):
-    from sweeps.aggregation.ablation import ablation_table
+    from sweeps.aggregation.tables.ablation import ablation_table
 
     report, _ = reported
     assert report.table == ablation_table(*known_sweep())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.execution.cells import CellFolder
+from sweeps.execution.cells.folder import CellFolder
 from tests.sweeps.execution.examples import KEY
 
 os.environ.setdefault("RAY_AUTH_MODE", "token")  # which ray reads when a test first imports it

@@ -3,9 +3,9 @@
 import hashlib
 from typing import Any
 
-from sweeps.execution.told import EpochLine, FinalRecord, OutboxLine, TrialHead
-from sweeps.manifest import Manifest, ManifestArm, ManifestCell
-from sweeps.records import Outcome
+from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine, TrialHead
+from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
+from sweeps.records.trial_record import Outcome
 
 KEY = "0123456789abcdef0123"
 

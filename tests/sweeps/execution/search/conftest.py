@@ -1,3 +1,3 @@
 """A tracking store to copy from."""
 
-from tests.sweeps.execution.test_recorder import empty_store as empty_store
+from tests.sweeps.execution.recorder.test_recorder import empty_store as empty_store

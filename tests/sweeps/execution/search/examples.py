@@ -6,10 +6,10 @@ from typing import Any
 from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices
 from search_spaces import Asha, Confirm, Search, Space, Sweep
-from sweeps.execution.definition import Changes, Definition, define
-from sweeps.execution.search.growth import with_proposal
+from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.search.definition_growth import with_proposal
 from sweeps.execution.search.observation import Observation
-from sweeps.manifest import Manifest, Plain
+from sweeps.records.manifest import Manifest, Plain
 from tests.capsmodel.small_config import small_config
 
 RATE, BATCH = "optimiser.learning_rate", "batch_size"

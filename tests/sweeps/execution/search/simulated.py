@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sweeps.execution.board import Board
-from sweeps.execution.cell_queue import CellQueue, Listed, Next
-from sweeps.execution.cells import CellFolder, reason_of
-from sweeps.execution.definition import Definition
-from sweeps.execution.journal import Journal
-from sweeps.execution.planner import planned
+from sweeps.execution.cells.folder import CellFolder, reason_of
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.driver.board import Board
+from sweeps.execution.engine.cell_queue import CellQueue, Listed, Next
+from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.planner import planned
 from sweeps.execution.search.account import SearchAccount, Verdict
-from sweeps.execution.search.plan import SearchPlan
 from sweeps.execution.search.restore import restored
-from sweeps.execution.told import EpochLine, OutboxLine, TrialHead
-from sweeps.execution.trial import TrialOrder
-from sweeps.manifest import Manifest, ManifestCell, Plain
-from sweeps.records import Outcome, TrialRecord
+from sweeps.execution.search.search_plan import SearchPlan
+from sweeps.execution.worker.trial import TrialOrder
+from sweeps.records.cell_contents import EpochLine, OutboxLine, TrialHead
+from sweeps.records.manifest import Manifest, ManifestCell, Plain
+from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.execution.examples import final
 
 Score = Callable[[TrialHead, int], float]

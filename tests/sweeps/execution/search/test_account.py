@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.execution.journal import Journal
+from sweeps.execution.cells.journal import Journal
 from sweeps.execution.search.account import SearchAccount, Verdict
-from sweeps.execution.search.growth import with_stopped
-from sweeps.manifest import Manifest, Stopped
+from sweeps.execution.search.definition_growth import with_stopped
+from sweeps.records.manifest import Manifest, Stopped
 from tests.sweeps.execution.search.examples import params, proposed, searched
 
 KEY, OTHER = "0" * 20, "1" * 20

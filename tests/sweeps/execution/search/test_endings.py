@@ -12,15 +12,15 @@ from mlflow.entities import Run
 from optuna.trial import FrozenTrial, TrialState
 
 from search_spaces import Search
-from sweeps.execution.definition import Definition
-from sweeps.execution.journal import Journal
-from sweeps.execution.recorder import Recorder
-from sweeps.execution.recorder_queue import RecorderQueue
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.plan.definition import Definition
+from sweeps.execution.recorder.recorder import Recorder
+from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.search.account import SearchAccount
 from sweeps.execution.search.proposals import study_of
-from sweeps.execution.told import TrialHead
-from sweeps.execution.tracking import Tracking
-from sweeps.records import TAG_EPOCHS, TAG_OUTCOME, TAG_REASON
+from sweeps.records.cell_contents import TrialHead
+from sweeps.records.trial_record import TAG_EPOCHS, TAG_OUTCOME, TAG_REASON
+from sweeps.tracking.writer import Tracking
 from tests.sweeps.execution.search.examples import searched
 from tests.sweeps.execution.search.simulated import Killed, Launch, Score, WorkerKilled, World
 

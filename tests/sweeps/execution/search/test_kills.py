@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from search_spaces import Search
-from sweeps.execution.definition import Definition
-from sweeps.execution.journal import Journal
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.plan.definition import Definition
 from sweeps.execution.search.account import SearchAccount
-from sweeps.execution.told import TrialHead
+from sweeps.records.cell_contents import TrialHead
 from tests.sweeps.execution.search.examples import confirm, expect_valid, rate_of, searched
 from tests.sweeps.execution.search.simulated import Killed, Launch, WorkerKilled, World
 
@@ -128,7 +128,7 @@ def is_killed(world: World, definition: Definition, step: KillAfter) -> bool:
 def _soon_something_to_learn_from(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let TPE learn from the third proposal on, and take the models for built."""
     monkeypatch.setattr(Search, "num_startup", 2)
-    monkeypatch.setattr("sweeps.execution.arms.num_parameters", built)
+    monkeypatch.setattr("sweeps.execution.plan.arms.num_parameters", built)
 
 
 @pytest.fixture(scope="module")

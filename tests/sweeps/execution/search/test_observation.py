@@ -5,7 +5,7 @@ import math
 import pytest
 
 from sweeps.execution.search.observation import Observation, Standing, observe
-from sweeps.records import Outcome
+from sweeps.records.trial_record import Outcome
 
 OPEN = Standing()
 

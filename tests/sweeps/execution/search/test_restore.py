@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from sweeps.execution.definition import Definition
-from sweeps.execution.journal import Journal
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.plan.definition import Definition
 from sweeps.execution.search.account import SearchAccount, Verdict
-from sweeps.execution.search.growth import with_confirmation, with_stopped
+from sweeps.execution.search.definition_growth import with_confirmation, with_stopped
 from sweeps.execution.search.restore import restored
-from sweeps.manifest import Stopped
+from sweeps.records.manifest import Stopped
 from tests.sweeps.execution.search.examples import (
     confirm,
     expect_valid,

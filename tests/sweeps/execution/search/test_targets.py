@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from capsmodel.stopping import TargetMetric
-from sweeps.execution.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.execution.search.curves import TrialCurves
-from sweeps.execution.told import TrialHead
+from sweeps.records.cell_contents import TrialHead
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.search.examples import search, sweep
 from tests.sweeps.execution.search.simulated import Launch, Score, WorkerKilled, World

@@ -1,0 +1,137 @@
+"""What parts there are, and what can be set of them, in the words of their own docstrings."""
+
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pydantic_core import to_jsonable_python
+
+from capsmodel.config import TrainingConfig
+from capsmodel.overrides import family_of
+from capsmodel.settings.messages import allowed
+from capsmodel.settings.parts import Part, Settings, family_class, kind_of
+from capsmodel.settings.spelling import unknown
+
+
+class Setting(NamedTuple):
+    """A setting of a part in words.
+
+    Attributes:
+        name: As in `--set`, below the part's own path.
+        default: As JSON, a part by its kind alone.
+        allowed: Which values it takes.
+        meaning: What it is.
+    """
+
+    name: str
+    default: str
+    allowed: str
+    meaning: str
+
+
+class Description(NamedTuple):
+    """A part in words.
+
+    Attributes:
+        family: What it is one of.
+        kind: Its name there.
+        summary: What it is, in a sentence.
+        source: Where it is from, empty where it has no source of its own.
+        difference: How it differs from its source.
+        settings: What can be set of it.
+        profiles: Name of a profile -> what it sets, as `--set` would.
+    """
+
+    family: str
+    kind: str
+    summary: str
+    source: str
+    difference: str
+    settings: tuple[Setting, ...]
+    profiles: Mapping[str, str]
+
+
+def described_parts(kind: str | None = None) -> tuple[Description, ...]:
+    """Return every built-in part that a training config can hold, family by family.
+
+    Args:
+        kind: Only those of this kind or of this family; None for all.
+
+    Raises:
+        ValueError: In one sentence, if there is no such kind or family.
+    """
+    found = tuple(_describe(part) for part in _parts_in(TrainingConfig, set()))
+    if kind is None:
+        return found
+    if chosen := tuple(one for one in found if kind in (one.kind, one.family)):
+        return chosen
+    names = dict.fromkeys(name for one in found for name in (one.family, one.kind))
+    raise ValueError(unknown("part", kind, names))
+
+
+def profiles_of(settings: type[Settings]) -> dict[str, str]:
+    """Return the name of each profile and what it sets, written as for `--set`."""
+    return {
+        name: ", ".join(f"{path}={_as_given(value)}" for path, value in values.items())
+        for name, values in settings.profiles.items()
+    }
+
+
+def _as_given(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(to_jsonable_python(value))
+
+
+def _describe(part: type[Part]) -> Description:
+    text = inspect.getdoc(part) or ""
+    return Description(
+        family=family_class(part).family,
+        kind=kind_of(part),
+        summary=" ".join(text.partition("\n\n")[0].split()),
+        source=_after("Source", text),
+        difference=_after("Difference", text),
+        settings=tuple(_setting(part, name) for name in part.model_fields if name != "kind"),
+        profiles=profiles_of(part),
+    )
+
+
+def _parts_in(settings: type[Settings], seen: set[type[Part]]) -> Iterator[type[Part]]:
+    """Yield the members of each family below some settings, then those below the members."""
+    below: list[type[Part]] = []
+    for name in settings.model_fields:
+        one_of = family_of(settings, name)
+        for member in one_of.members if one_of else ():
+            if member not in seen:
+                seen.add(member)
+                below.append(member)
+                yield member
+    for member in below:
+        yield from _parts_in(member, seen)
+
+
+def _setting(part: type[Part], name: str) -> Setting:
+    field = part.model_fields[name]
+    value: Any = field.default
+    default = value.kind if isinstance(value, Part) else json.dumps(value)
+    texts = [inspect.getdoc(owner) or "" for owner in part.__mro__ if issubclass(owner, Settings)]
+    meanings = (_after(f"    {name}", text) for text in texts)
+    return Setting(name, default, allowed(field), next(filter(None, meanings), ""))
+
+
+def _after(word: str, text: str) -> str:
+    """Return what stands behind a word and a colon, up to the next such line or a gap."""
+    start = re.match(" *", word)
+    assert start is not None
+    following = rf"^{start[0]}[A-Za-z]\w*: "
+    found = re.search(rf"^{word}: (.*?)(?={following}|\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    return " ".join(found[1].split()) if found else ""
+
+
+def markdown_table(parts: Sequence[Description]) -> str:
+    """Return a Markdown table of parts: what each is, where it is from and how it differs."""
+    lines = ["| part | what it is | source | difference |", "| :--- | :--- | :--- | :--- |"]
+    for part in parts:
+        cells = (f"{part.family} `{part.kind}`", part.summary, part.source, part.difference)
+        lines.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
+    return "\n".join(lines) + "\n"

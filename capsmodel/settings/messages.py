@@ -1,0 +1,176 @@
+"""Sentences about settings that cannot be: what is wrong, what was given, what is allowed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from capsmodel.settings.parts import OneOf, Part, Settings, kind_of
+from capsmodel.settings.spelling import unknown as unknown
+
+_NO_WORDS = "a valid value"
+
+
+class _Place(NamedTuple):
+    """Where an error is: the class that owns the setting, the setting, and the item in it."""
+
+    owner: type[BaseModel] | None
+    field: FieldInfo | None
+    name: str
+    path: str
+    items: tuple[int, ...]
+    is_part: bool
+
+
+def explain(
+    error: ValidationError, owner: type[BaseModel] | None = None, above: Sequence[str] = ()
+) -> str:
+    """Turn pydantic's account of bad settings into one sentence a user can act on.
+
+    Args:
+        error: What pydantic raised.
+        owner: The settings that were validated; by default those of the error's title.
+        above: Where they lie in the whole.
+    """
+    owner = owner or _class_named(error.title)
+    details = error.errors(include_url=False)
+    places = [_locate(owner, detail["loc"], above) for detail in details]
+    # a misspelt name is why another one is missing
+    first = next((n for n, one in enumerate(details) if one["type"] == "extra_forbidden"), 0)
+    sentence = _sentence(places[first], details[first])
+    others = {place.path for place in places} - {places[first].path}
+    return sentence if not others else f"{sentence} (And {len(others)} more.)"
+
+
+def allowed(field: FieldInfo) -> str:
+    """Say in words which values a setting takes: "an integer from 1 to 100"."""
+    if family := _one_of(field):
+        return "one of " + ", ".join(kind_of(part) for part in family.members)
+    annotation: Any = field.annotation
+    for extra in field.metadata:
+        annotation = Annotated[annotation, extra]
+    return _in_words(TypeAdapter[Any](annotation).json_schema())
+
+
+def _in_words(schema: Mapping[str, Any]) -> str:
+    if choices := [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]:
+        return " or ".join(map(_in_words, choices))
+    if "enum" in schema or "const" in schema:
+        return "one of " + ", ".join(map(str, schema.get("enum", [schema.get("const")])))
+    if schema.get("type") == "array":
+        return _list_in_words(schema)
+    noun = {
+        "integer": "an integer",
+        "number": "a number",
+        "boolean": "true or false",
+        "string": "a text",
+    }.get(str(schema.get("type")), _NO_WORDS)
+    if "pattern" in schema:
+        noun += f" of the form {schema['pattern']}"
+    lowest = "from" if "maximum" in schema else "at least"
+    highest = "to" if "minimum" in schema else "at most"
+    bounds = [
+        f"{word} {schema[key]:,}".replace(",", "")
+        for key, word in (
+            ("minimum", lowest),
+            ("exclusiveMinimum", "above"),
+            ("maximum", highest),
+            ("exclusiveMaximum", "below"),
+        )
+        if key in schema
+    ]
+    return " ".join([noun, *bounds])
+
+
+def _list_in_words(schema: Mapping[str, Any]) -> str:
+    least = f" of at least {schema['minItems']}" if "minItems" in schema else ""
+    each = f", each {_in_words(schema['items'])}" if "items" in schema else ""
+    return f"a list{least}{each}"
+
+
+def _one_of(field: FieldInfo) -> OneOf | None:
+    return next((extra for extra in field.metadata if isinstance(extra, OneOf)), None)
+
+
+def _sentence(place: _Place, detail: ErrorDetails) -> str:
+    owner, field, given = place.owner, place.field, detail["input"]
+    message = detail["msg"].removeprefix("Value error, ")
+    if detail["type"] == "extra_forbidden" and owner is not None:
+        return unknown(f"setting of {_label(owner)}", place.name, settings_of(owner))
+    if detail["type"] == "union_tag_invalid" and field is not None:
+        return _unknown_kind(field, detail.get("ctx", {}).get("tag", ""))
+    if detail["type"] == "missing" and place.name == "kind":
+        what = owner.__name__ if owner else "A part"
+        return f"{what} has no kind: give it one, kind: Literal['mine'] = 'mine'."
+    if place.name == "kind" and owner is not None and issubclass(owner, Part):
+        return unknown(owner.family, str(given), [kind_of(owner)])
+    if detail["type"] == "value_error":
+        return f"{place.path}: {message}" if place.is_part and place.path else message
+    if field is None or (words := _allowed_words(field)) is None:
+        return f"{place.path}: {message}."
+    if detail["type"] == "missing":
+        return f"{place.path} is missing: it must be {words}."
+    where = f" at place {place.items[0] + 1}" if place.items else ""
+    return f"{place.path} must be {words}, got {given!r}{where}."
+
+
+def _allowed_words(field: FieldInfo) -> str | None:
+    """Return None for a class or another object that is no plain value."""
+    try:
+        words = allowed(field)
+    except PydanticInvalidForJsonSchema:
+        return None
+    return None if _NO_WORDS in words else words
+
+
+def _unknown_kind(field: FieldInfo, tag: str) -> str:
+    one_of = _one_of(field)
+    assert one_of is not None
+    return unknown(one_of.members[0].family, tag, [kind_of(part) for part in one_of.members])
+
+
+def settings_of(owner: type[BaseModel]) -> list[str]:
+    """Return the names of the settings a class has, without its kind."""
+    return [name for name in owner.model_fields if name != "kind"]
+
+
+def _label(owner: type[BaseModel]) -> str:
+    if issubclass(owner, Part):
+        return f"{owner.family} '{kind_of(owner)}'"
+    return "the training" if owner.__name__ == "TrainingConfig" else owner.__name__
+
+
+def _locate(
+    owner: type[BaseModel] | None, loc: tuple[int | str, ...], above: Sequence[str]
+) -> _Place:
+    """Follow an error's location through the parts."""
+    path, following, field = list(above), None, None
+    is_part = owner is not None and issubclass(owner, Part)
+    for index, step in enumerate(loc):
+        if following is not None:
+            chosen = [part for part in following.members if kind_of(part) == step]
+            owner = chosen[0] if chosen else following.members[0]
+            following = None
+            if chosen:
+                continue
+        field = owner.model_fields.get(str(step)) if owner else None
+        path.append(str(step))
+        following = _one_of(field) if field else None
+        is_part = following is not None
+        if field is not None and following is None:
+            items = tuple(item for item in loc[index + 1 :] if isinstance(item, int))
+            return _Place(owner, field, str(step), ".".join(path), items, is_part)
+    return _Place(owner, field, path[-1] if path else "", ".".join(path), (), is_part)
+
+
+def _class_named(title: str) -> type[BaseModel] | None:
+    waiting: list[type[BaseModel]] = [Settings]
+    while waiting:
+        candidate = waiting.pop()
+        if candidate.__name__ == title:
+            return candidate
+        waiting.extend(candidate.__subclasses__())
+    return None

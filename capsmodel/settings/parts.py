@@ -1,0 +1,120 @@
+"""Settings as a tree of parts: a part has a kind, and its family says which kinds there are.
+
+A *family* is an abstract `Part` (all routings, all losses, ...). Its members are frozen pydantic
+models told apart by `kind`. A field that holds one is written
+`routing: Annotated[Routing, OneOf(ROUTINGS)] = DynamicRouting()`: objects are taken as they are,
+plain JSON values are looked up by their kind among the built-in members and those given in the
+validation context (`{"parts": (MyRouting, ...)}`), so no global registry exists.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, ClassVar, Union, cast
+
+from pydantic import Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from capsmodel.settings.profiles import Settings as Settings
+
+
+class Part(Settings):
+    """Settings of one exchangeable piece of a training.
+
+    A member of a family is final: it declares `kind: Literal["its_name"] = "its_name"`, its
+    settings with their ranges, and the public methods of its family.
+
+    Attributes:
+        family: One word for the family in messages, set by the abstract class: "routing".
+        protocol_version: Raised whenever the same settings begin to give other results. It enters
+            the trial key where it is not 1, so records of different behaviour never mix.
+    """
+
+    family: ClassVar[str] = "part"
+    protocol_version: ClassVar[int | str] = 1
+    kind: Any  # each member narrows it to its Literal, which a `str` would forbid
+
+    @classmethod
+    def described(cls) -> str:
+        """Return family and kind."""
+        return f"the {cls.family} '{kind_of(cls)}'"
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Annotation of a field that holds one member of a family.
+
+    Attributes:
+        members: The built-in classes. A user's own are added by the validation context.
+    """
+
+    members: tuple[type[Part], ...]
+
+    def __get_pydantic_core_schema__(
+        self, source: type[Part], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Build the union of the members, with a look at the context's parts before it."""
+
+        def choose(
+            value: object,
+            among_members: core_schema.ValidatorFunctionWrapHandler,
+            info: core_schema.ValidationInfo,
+        ) -> Part:
+            if isinstance(value, source):
+                return value
+            kind = cast(Any, value).get("kind") if isinstance(value, Mapping) else None
+            built_in = {kind_of(member) for member in self.members}
+            for part in family_parts(source, info.context):
+                if kind == kind_of(part) and kind not in built_in:
+                    return part.model_validate(value, context=info.context)
+            return among_members(value)
+
+        return core_schema.with_info_wrap_validator_function(
+            choose,
+            handler.generate_schema(_union(self.members)),
+            serialization=core_schema.plain_serializer_function_ser_schema(_as_json),
+        )
+
+
+def family_parts(family: type[Part], context: Mapping[str, Any] | None) -> tuple[type[Part], ...]:
+    """Return those of the context's own parts that belong to a family."""
+    return tuple(part for part in (context or {}).get("parts", ()) if issubclass(part, family))
+
+
+def kind_of(part: type[Part]) -> str:
+    """Return the kind that a member class declares."""
+    return str(part.model_fields["kind"].default)
+
+
+def family_class(part: type[Part]) -> type[Part]:
+    """Return the abstract class that a member belongs to: the one that names the family."""
+    return next(base for base in part.__mro__ if "family" in vars(base))
+
+
+def built_in_members(family: type[Part]) -> list[type[Part]]:
+    """Return capsmodel's own members of a family, also those below an intermediate class."""
+    return [
+        one
+        for one in _below(family)
+        if is_built_in(one) and not one.model_fields["kind"].is_required()
+    ]
+
+
+def is_built_in(part: type[Part]) -> bool:
+    """Return whether a part is capsmodel's own, not a user's."""
+    return part.__module__.startswith("capsmodel.")
+
+
+def _below(part: type[Part]) -> list[type[Part]]:
+    return [one for child in part.__subclasses__() for one in (child, *_below(child))]
+
+
+@cache
+def _union(members: tuple[type[Part], ...]) -> Any:
+    if len(members) == 1:  # pydantic tells members apart by their kind only where there are two
+        return members[0]
+    return Annotated[Union[members], Field(discriminator="kind")]  # noqa: UP007
+
+
+def _as_json(part: Part) -> dict[str, Any]:
+    return part.model_dump(mode="json")

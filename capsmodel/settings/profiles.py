@@ -1,0 +1,266 @@
+"""Settings, and profiles: values of several of them that are written as one name.
+
+A profile is shorthand. It is expanded when settings are read, so that no settings, no JSON and no
+key holds its name: `CapsNet.of_profile("official")` equals the same settings written one by one.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
+from pydantic_core import to_jsonable_python
+
+from capsmodel.settings.kinds import KIND, Context, fields_of, of_kind
+from capsmodel.settings.spelling import unknown
+
+Path = tuple[str, ...]
+
+PROFILE = "profile"
+
+
+class Settings(BaseModel):
+    """Frozen settings that refuse names they do not know and numbers that are not finite.
+
+    Attributes:
+        profiles: Name of a profile -> the values it sets, path below these settings -> value. A
+            path that ends in `kind` changes a part's kind, one in `profile` applies a profile of
+            the part. What another profile sets and one does not gets its default from it, so that
+            choosing one undoes the other: `{"paper": {}, "official": {"routing.bias": True}}`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    @classmethod
+    def of_profile(cls, profile: str, **settings: Any) -> Self:
+        """Return the settings of a profile, with others beside those that it sets.
+
+        Raises:
+            ValidationError: If there is no such profile, or a setting contradicts it.
+        """
+        return cls.model_validate({**settings, PROFILE: profile})
+
+    @classmethod
+    def described(cls) -> str:
+        """Return what a sentence calls such settings."""
+        return cls.__name__
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_profile(cls, data: Any, info: ValidationInfo) -> Any:
+        if not isinstance(data, Mapping) or PROFILE not in data or PROFILE in cls.model_fields:
+            return data
+        beside = {name: value for name, value in data.items() if name != PROFILE}
+        profile = Profile.of(cls, data[PROFILE])
+        read = {**fields_of(profile.applied(cls(), info.context, partly=True)), **beside}
+        try:
+            given = cls.model_validate(read, context=info.context)
+        except ValidationError:
+            return read  # refused once more, each error at its place
+        return fields_of(profile.beside(given, given_paths(beside, given), info.context))
+
+
+S = TypeVar("S", bound=Settings)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A profile of some settings.
+
+    Attributes:
+        title: What a sentence calls it.
+        values: Path below the settings -> value.
+        resets: Those paths whose value is only the default that another profile changes.
+    """
+
+    title: str
+    values: Mapping[Path, Any]
+    resets: frozenset[Path]
+
+    @classmethod
+    def of(cls, owner: type[Settings], name: object) -> "Profile":
+        """Return a profile by its name.
+
+        Raises:
+            ValueError: If the settings have none of that name.
+        """
+        if not owner.profiles:
+            raise ValueError(
+                f"There are no profiles of {owner.described()}, got '{name}': leave the "
+                f"profile out, or choose a part that has it."
+            )
+        if str(name) not in owner.profiles:
+            raise ValueError(unknown(f"profile of {owner.described()}", str(name), owner.profiles))
+        title = f"The profile '{name}' of {owner.described()}"
+        own = _by_path(owner.profiles[str(name)])
+        defaults = _defaults(owner)
+        return cls(title, {**defaults, **own}, frozenset(defaults) - frozenset(own))
+
+    def applied(self, settings: S, context: Context, *, partly: bool = False) -> S:
+        """Return settings with the profile's values.
+
+        Args:
+            settings: What to start from.
+            context: Of validation, with a user's own parts.
+            partly: Leave out a value that a part has no place for, as another kind may yet come.
+
+        Raises:
+            ValueError: If there is no place for a value, or it does not go with the others.
+        """
+        try:
+            return self._with_values(settings, self.values, (), context, partly)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+            raise ValueError(f"{self.title} does not fit: {first.removesuffix('.')}.") from error
+
+    def beside(self, given: S, paths: Iterator[Path], context: Context) -> S:
+        """Return settings with the profile's values, which those given beside it must agree with.
+
+        Args:
+            given: The settings as they are given beside the profile.
+            paths: What is given.
+            context: Of validation.
+
+        Raises:
+            ValueError: If one of the paths holds another value than the profile sets.
+        """
+        result = self.applied(given, context)
+        for path in paths:
+            ours, theirs = _plain_at(result, path), _plain_at(given, path)
+            if ours != theirs:
+                raise ValueError(
+                    f"{self.title} sets {'.'.join(path)} to {_word(ours)}, got {_word(theirs)}: "
+                    f"leave one of them out."
+                )
+        return result
+
+    def _with_values(
+        self, settings: S, values: Mapping[Path, Any], above: Path, context: Context, partly: bool
+    ) -> S:
+        own = {path[0]: value for path, value in values.items() if len(path) == 1}
+        own.pop(KIND, None)
+        if PROFILE in own:
+            inner = Profile.of(type(settings), own.pop(PROFILE))
+            if not above:  # what is asked for is the outer one
+                inner = replace(inner, title=self.title)
+            settings = inner.applied(settings, context, partly=partly)
+        changed: dict[str, Any] = {}
+        for name, below in _by_field(values).items():
+            if name not in type(settings).model_fields:
+                if not partly:
+                    self._refuse_lack(settings, (*above, name))
+                continue
+            part = own.get(name, getattr(settings, name))
+            if (KIND,) in below:
+                part = of_kind(type(settings), name, part, below[(KIND,)], context)
+            if any(below):
+                assert isinstance(part, Settings), f"{name} is a value, no part"
+                default = type(settings).model_fields[name].default
+                fitting = self._fitting(part, below, default, partly=partly)
+                part = self._with_values(part, fitting, (*above, name), context, partly)
+            changed[name] = part
+        return type(settings).model_validate({**fields_of(settings), **changed}, context=context)
+
+    def _fitting(
+        self, part: Settings, values: Mapping[Path, Any], default: object, *, partly: bool
+    ) -> Mapping[Path, Any]:
+        """Return the values for a part, without a profile that only the default kind has."""
+        name = values.get((PROFILE,))
+        if name in part.profiles or not (
+            isinstance(default, Settings) and name in default.profiles
+        ):
+            return values
+        if not partly:
+            raise ValueError(
+                f"{self.title} needs {default.described()}, got '{getattr(part, KIND, None)}': "
+                f"leave one of them out."
+            )
+        return {path: value for path, value in values.items() if path != (PROFILE,)}
+
+    def _refuse_lack(self, settings: Settings, path: Path) -> None:
+        if any(path == one[: len(path)] for one in self.values if one not in self.resets):
+            raise ValueError(
+                f"{self.title} sets {'.'.join(path)}, which {type(settings).described()} has "
+                f"not: change one of them."
+            )
+
+
+def given_paths(given: Mapping[str, Any], settings: BaseModel, above: Path = ()) -> Iterator[Path]:
+    """Yield the paths of all that is given, as plain values, as objects or by a profile.
+
+    Args:
+        given: Name of a setting -> value, as it was given.
+        settings: What it was read to.
+        above: Where both lie.
+    """
+    for name, value in given.items():
+        read = getattr(settings, name, None)
+        if name == PROFILE and isinstance(settings, Settings):
+            yield from profile_paths(settings, value, above)
+        elif isinstance(value, BaseModel) and isinstance(read, BaseModel):
+            own = {field: getattr(value, field) for field in (KIND, *value.model_fields_set)}
+            yield from given_paths(own, read, (*above, name))
+        elif isinstance(value, Mapping) and isinstance(read, BaseModel):
+            yield from given_paths(value, read, (*above, name))
+        else:
+            yield (*above, name)
+
+
+def profile_paths(settings: Settings, name: object, above: Path = ()) -> Iterator[Path]:
+    """Yield the paths that a profile sets in settings, those of profiles in it included.
+
+    Raises:
+        ValueError: If the settings have none of that name.
+    """
+    for path, value in Profile.of(type(settings), name).values.items():
+        owner = value_at(settings, path[:-1])
+        if path[-1] == PROFILE and isinstance(owner, Settings):
+            yield from profile_paths(owner, value, (*above, *path[:-1]))
+        else:
+            yield (*above, *path)
+
+
+def value_at(settings: BaseModel, path: Sequence[str]) -> Any:
+    """Return the value or part at a path, None where it leads nowhere."""
+    found: Any = settings
+    for name in path:
+        found = getattr(found, name, None)
+    return found
+
+
+def _by_path(values: Mapping[str, Any]) -> dict[Path, Any]:
+    return {tuple(path.split(".")): value for path, value in values.items()}
+
+
+def _defaults(owner: type[Settings]) -> dict[Path, Any]:
+    """Return the defaults of all that some profile of a class sets by its value or kind."""
+    found: dict[Path, Any] = {}
+    for profile in owner.profiles.values():
+        for name, *below in _by_path(profile):
+            default = owner.model_fields[name].default if name in owner.model_fields else None
+            for step in below:
+                default = getattr(default, step, None)
+            if default is not None:
+                found[(name, *below)] = default
+    return found
+
+
+def _by_field(values: Mapping[Path, Any]) -> dict[str, dict[Path, Any]]:
+    found: dict[str, dict[Path, Any]] = {}
+    for (name, *rest), value in values.items():
+        if rest or name not in {KIND, PROFILE}:
+            found.setdefault(name, {})[tuple(rest)] = value
+    return found
+
+
+def _plain_at(settings: BaseModel, path: Path) -> Any:
+    """Return the value at a path; that of a part is its kind, as no more of it was given."""
+    found = value_at(settings, path)
+    return getattr(found, KIND, None) if isinstance(found, BaseModel) else found
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(to_jsonable_python(value))

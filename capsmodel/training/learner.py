@@ -1,0 +1,196 @@
+"""A network with what moves its weights: the steps of a training, and its judgement of images."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from capsmodel import tensor_file
+from capsmodel.chance import stream
+from capsmodel.config import TrainingConfig, build_model
+from capsmodel.data import Images
+from capsmodel.health import routing_figures
+from capsmodel.models import Outputs
+from capsmodel.optimisers import Moment
+from capsmodel.tensor_file import TensorSpec
+from capsmodel.training.trained import EVALUATION_BATCH_SIZE, evaluation_chance
+
+_STREAMS = ("data order", "augmentation", "routing")
+
+
+class Judged(NamedTuple):
+    """What the network says of a batch, and how good that is.
+
+    Attributes:
+        loss: What is made small.
+        class_loss: That part of it which hangs on the beliefs in the classes alone.
+        outputs: What the network says.
+    """
+
+    loss: Float[Tensor, ""]
+    class_loss: Float[Tensor, ""]
+    outputs: Outputs
+
+
+class Evaluation(NamedTuple):
+    """What the network says of a split.
+
+    Attributes:
+        loss: Mean over the images.
+        class_loss: That part of it which hangs on the beliefs in the classes alone.
+        beliefs: In each class, of each image.
+        routing: Figures of the couplings of the first batch.
+    """
+
+    loss: Float[Tensor, ""]
+    class_loss: Float[Tensor, ""]
+    beliefs: Float[Tensor, "images classes"]
+    routing: Mapping[str, Tensor]
+
+
+class Learner:
+    """A network with its optimiser and the streams of chance that it draws from.
+
+    A step is `differentiate`, then `move`. Nothing here waits for a GPU.
+
+    Attributes:
+        config: All settings.
+        seed: What all chance comes from.
+        device: Where everything lies, the streams apart.
+        network: The network.
+        optimiser: What moves its weights.
+        chance: Name of a stream -> its generator.
+    """
+
+    def __init__(self, config: TrainingConfig, seed: int, device: torch.device) -> None:
+        """Set the initial weights.
+
+        Raises:
+            ValueError: If the images are too small for the model.
+        """
+        self.config = config
+        self.seed = seed
+        self.device = device
+        self.network = build_model(config)
+        self.network.to_empty(device="cpu").initialise(seed)
+        self.network.to(device)
+        self.optimiser = config.optimiser.build(tuple(self.network.parameters()))
+        self.chance = {name: stream(seed, name) for name in _STREAMS}
+
+    def batches(self, train: Images, epoch: int) -> Iterator[tuple[Images, Moment]]:
+        """Yield the steps of the epoch after so many: what is learnt from, and when."""
+        augmentation, size = self.config.augmentation, self.config.batch_size
+        order = torch.randperm(len(train), generator=self.chance["data order"]).to(self.device)
+        draws = augmentation.draw(len(train), self.chance["augmentation"]).to(self.device)
+        batches = order.split(size)
+        self.network.train()
+        num_epochs = self.config.stopping.num_epochs
+        for step, (indices, draw) in enumerate(zip(batches, draws.split(size), strict=True)):
+            taken = train.take(indices)
+            batch = Images(augmentation.apply(taken.images, draw), taken.labels)
+            yield batch, Moment(epoch * len(batches) + step, len(batches), num_epochs)
+
+    def differentiate(self, batch: Images, moment: Moment) -> Float[Tensor, ""]:
+        """Set the gradient of each parameter and return the loss."""
+        self.optimiser.zero_grad(set_to_none=True)
+        loss = self.judge(batch, self.chance["routing"], moment.progress).loss
+        loss.backward()
+        return loss.detach()
+
+    def gradient_norm(self) -> Float[Tensor, ""]:
+        """Return the Euclidean norm of the whole gradient."""
+        parameters = self.network.parameters()
+        # One by one costs half of torch's own total norm, which sorts them by device first.
+        norms = [torch.linalg.vector_norm(p.grad) for p in parameters if p.grad is not None]
+        return torch.linalg.vector_norm(torch.stack(norms))
+
+    def move(self, moment: Moment) -> None:
+        """Move the weights along their gradients."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.config.optimiser.learning_rate_at(moment)
+        self.optimiser.step()
+
+    def judge(self, batch: Images, generator: torch.Generator, progress: float) -> Judged:
+        """Return what the network says of images as they are, and the loss of that."""
+        outputs = self.network(batch.images, batch.labels, generator)
+        class_loss = self.config.loss.judge(outputs, batch.labels, progress)
+        loss = class_loss + self.network.penalty(outputs, batch.images)
+        return Judged(loss, class_loss, outputs)
+
+    @torch.inference_mode()
+    def evaluate(self, split: Images, progress: float) -> Evaluation:
+        """Return what the network says of the images of a split, presented as outside training.
+
+        Args:
+            split: The images.
+            progress: Share of the training that is done, in [0, 1].
+        """
+        totals = torch.zeros(2, device=self.device)
+        beliefs: list[Tensor] = []
+        routing: Mapping[str, Tensor] = {}
+        for start, judged in self.judgements(split, progress):
+            size = len(judged.outputs.lengths)
+            totals += size * torch.stack([judged.loss, judged.class_loss])
+            beliefs.append(judged.outputs.lengths)
+            routing = routing if start else routing_figures(judged.outputs.couplings, size)
+        loss, class_loss = totals / len(split)
+        return Evaluation(loss, class_loss, torch.cat(beliefs), routing)
+
+    def judgements(self, split: Images, progress: float) -> Iterator[tuple[int, Judged]]:
+        """Yield each batch of an evaluation: where it starts, and what the network says of it."""
+        self.network.eval()
+        for start in range(0, len(split), EVALUATION_BATCH_SIZE):
+            taken = split.take(slice(start, start + EVALUATION_BATCH_SIZE))
+            batch = Images(self.config.augmentation.plain(taken.images), taken.labels)
+            yield start, self.judge(batch, evaluation_chance(self.seed), progress)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return all that changes from step to step."""
+        tensors = {f"weights/{name}": value for name, value in self.network.state_dict().items()}
+        for index, state in self.optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser/{index}/{name}": value for name, value in state.items()}
+        return tensors | {
+            f"chance/{name}": generator.get_state() for name, generator in self.chance.items()
+        }
+
+    def layout(self, *, with_optimiser: bool) -> dict[str, TensorSpec]:
+        """Return types and shapes of `tensors`, of a new learner also as they are later."""
+        layout = tensor_file.layout_of(self.tensors())
+        if with_optimiser:
+            for index, parameter in enumerate(self.network.parameters()):
+                shapes = self.config.optimiser.state_shapes(tuple(parameter.shape))
+                for name, shape in shapes.items():
+                    layout[f"optimiser/{index}/{name}"] = TensorSpec(torch.float32, shape)
+        return layout
+
+    def set(self, path: Path, tensors: Mapping[str, Tensor]) -> None:
+        """Go back to what `tensors` gave.
+
+        Args:
+            path: The file they come from.
+            tensors: Those of the layout.
+
+        Raises:
+            ValueError: If one is no state of a generator.
+        """
+        self.network.load_state_dict(_below("weights", tensors))
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, value in _below("optimiser", tensors).items():
+            index, _, field = name.partition("/")
+            # A copy, as arithmetic on memory of another alignment may round differently.
+            state.setdefault(int(index), {})[field] = value.clone()
+        groups: Any = self.optimiser.state_dict()["param_groups"]
+        self.optimiser.load_state_dict({"state": state, "param_groups": groups})
+        for name, value in _below("chance", tensors).items():
+            try:
+                self.chance[name].set_state(value)
+            except RuntimeError as error:
+                raise ValueError(f"{path} is damaged: chance/{name} is no state.") from error
+
+
+def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    start = f"{prefix}/"
+    return {n.removeprefix(start): value for n, value in tensors.items() if n.startswith(start)}

@@ -1,0 +1,249 @@
+"""Training: a generator of epoch metrics that can be saved and restored between epochs."""
+
+import copy
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from capsmodel import tensor_file
+from capsmodel.config import TrainingConfig
+from capsmodel.data import Images
+from capsmodel.health import belief_figures, gradient_figures, loss_figures, warnings_of
+from capsmodel.metrics import EpochMetrics as EpochMetrics
+from capsmodel.metrics import TestResult as TestResult
+from capsmodel.metrics import read_history
+from capsmodel.training.learner import Evaluation, Learner
+from capsmodel.training.origin import Origin, origin_in_epoch
+from capsmodel.training.trained import Trained
+
+_SCHEMA_VERSION = 1
+
+
+class Training:
+    """One training, from its settings and seed to its metrics and its network.
+
+    Iterating trains the epochs that remain. All chance comes from streams of the seed: initial
+    weights, data order, augmentation and routing each have one, so trainings of other settings
+    with the same seed see the same images in the same order. Saved between two epochs and
+    restored, it goes on with bit-identical weights and metrics on the same CPU.
+
+        for metrics in Training(TrainingConfig(), seed=0):
+            print(metrics.epoch, metrics.validation_error)
+
+    Attributes:
+        config: All settings.
+        seed: What all chance comes from.
+        device: Where weights and images lie.
+        checkpointing: Whether capsule layers are computed anew in the backward pass.
+        history: The metrics of every epoch done.
+    """
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        seed: int,
+        device: str | torch.device = "cpu",
+        *,
+        checkpointing: bool = False,
+    ) -> None:
+        """Load the data and set the initial weights.
+
+        Args:
+            config: All settings.
+            seed: What all chance comes from.
+            device: Where weights and images lie.
+            checkpointing: Whether capsule layers are computed anew in the backward pass: less
+                memory for more time, and the same result to the last bit.
+
+        Raises:
+            ValueError: If the images are too small for the model, or are not those expected.
+        """
+        self.config = config
+        self.seed = seed
+        self.device = torch.device(device)
+        self.checkpointing = checkpointing
+        self.history: tuple[EpochMetrics, ...] = ()
+        self._learner = self._new_learner()
+        self._data = config.data.load(self.device)
+
+    @property
+    def epoch(self) -> int:
+        """The epochs done."""
+        return len(self.history)
+
+    @property
+    def num_epochs(self) -> int:
+        """The epochs of the whole training, the most where it may end before."""
+        return self.config.stopping.num_epochs
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no epoch remains."""
+        return self.epoch >= self.num_epochs or self._is_reached
+
+    @property
+    def target(self) -> Literal["reached", "missed"] | None:
+        """Whether the stopping's target is reached: missed so far or, once done, for good.
+
+        None where the stopping has no target.
+        """
+        if not self.config.stopping.has_target:
+            return None
+        return "reached" if self._is_reached else "missed"
+
+    @property
+    def _is_reached(self) -> bool:
+        return bool(self.history) and self.config.stopping.is_reached(self.history[-1])
+
+    @property
+    def num_parameters(self) -> int:
+        """The number of trained values."""
+        return sum(parameter.numel() for parameter in self._learner.network.parameters())
+
+    def __iter__(self) -> Iterator[EpochMetrics]:
+        """Train the epochs that remain, one for each item.
+
+        Numbers that are not finite are told as they are; whether to go on is the caller's choice.
+        """
+        while not self.is_done:
+            started = time.perf_counter()
+            train_loss, health = self._train_epoch()
+            found = self._learner.evaluate(self._data.validation, self._progress)
+            labels = self._data.validation.labels
+            num_wrong = (found.beliefs.argmax(dim=1) != labels).sum()
+            health |= {"class_loss": found.class_loss, **belief_figures(found.beliefs)}
+            health |= found.routing
+            told = [train_loss, found.loss, num_wrong.float(), *health.values()]
+            # The one wait for a GPU in an epoch.
+            train_loss, validation_loss, num_wrong, *figures = torch.stack(told).tolist()
+            losses = [metrics.train_loss for metrics in self.history]
+            metrics = EpochMetrics(
+                epoch=self.epoch + 1,
+                train_loss=train_loss,
+                validation_loss=validation_loss,
+                validation_error=num_wrong / len(labels),
+                duration_seconds=time.perf_counter() - started,
+                health=dict(zip(health, figures, strict=True))
+                | loss_figures([*losses, train_loss]),
+            )
+            self.history += (metrics,)
+            yield metrics
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what is unsound in the epochs done, a sentence each; usually nothing."""
+        return warnings_of(self.config, self._data.validation.labels, self.history)
+
+    def find_origin(self, before: Path | None) -> Origin | None:
+        """Train the last epoch once more with a look at every step; return where it went wrong.
+
+        To be asked of a training whose last losses are not finite. It takes that epoch's time and
+        leaves the network in the midst of it: only the history is of further use.
+
+        Args:
+            before: What `save` wrote after the epoch before; None of the first epoch.
+
+        Returns:
+            The first number that is not finite; None where all are this time, or where the
+            file is of another epoch.
+
+        Raises:
+            ValueError: If the file does not fit the config or is of another seed.
+            OSError: If the file cannot be read.
+        """
+        self._learner = self._new_learner()
+        num_before = len(self._read(before)) if before else 0
+        if num_before != self.epoch - 1:
+            return None
+        return origin_in_epoch(self._learner, self._data, num_before)
+
+    def test(self) -> TestResult:
+        """Return the result on the test split and the extra tests, which nothing else reads."""
+        predictions, error = self._classify(self._data.test)
+        return TestResult(
+            error=error,
+            predictions=predictions.to("cpu", torch.uint8),
+            labels=self._data.test.labels.to("cpu", torch.uint8),
+            extra_errors={
+                name: self._classify(split)[1] for name, split in self._data.extra_tests.items()
+            },
+        )
+
+    def trained(self) -> Trained:
+        """Return a copy of the network as it is now, for prediction."""
+        return Trained(self.config, self.seed, self.device, copy.deepcopy(self._learner.network))
+
+    def save(self, path: Path) -> None:
+        """Write all that is needed to go on as one safetensors file, all of it or nothing."""
+        facts = {
+            "schema_version": _SCHEMA_VERSION,
+            "seed": self.seed,
+            "epoch": self.epoch,
+            "history": [asdict(metrics) for metrics in self.history],
+        }
+        tensor_file.write(path, self._learner.tensors(), facts)
+
+    @classmethod
+    def restore(
+        cls,
+        path: Path,
+        config: TrainingConfig,
+        seed: int,
+        device: str | torch.device = "cpu",
+        *,
+        checkpointing: bool = False,
+    ) -> "Training":
+        """Return the training that `save` wrote, ready for its next epoch.
+
+        Args:
+            path: The file; whether its training was checkpointing does not matter.
+            config: All settings.
+            seed: What all chance comes from.
+            device: Where weights and images lie.
+            checkpointing: As for a new training.
+
+        Raises:
+            ValueError: If the file does not fit the config or is of another seed.
+            OSError: If the file cannot be read.
+        """
+        training = cls(config, seed, device, checkpointing=checkpointing)
+        training.history = training._read(path)
+        return training
+
+    def _new_learner(self) -> Learner:
+        learner = Learner(self.config, self.seed, self.device)
+        learner.network.checkpointing = self.checkpointing
+        return learner
+
+    def _read(self, path: Path) -> tuple[EpochMetrics, ...]:
+        """Set the learner to what `save` wrote and return the epochs done then."""
+        history = read_history(path, self.seed)
+        layout = self._learner.layout(with_optimiser=len(history) > 0)
+        tensors, _ = tensor_file.read(path, layout, _SCHEMA_VERSION)
+        self._learner.set(path, tensors)
+        return history
+
+    @property
+    def _progress(self) -> float:
+        """Share of the training that is done with the next epoch."""
+        return min(1.0, (self.epoch + 1) / self.num_epochs)
+
+    def _train_epoch(self) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
+        learner, train = self._learner, self._data.train
+        total = torch.zeros((), device=self.device)
+        norms: list[Tensor] = []
+        for batch, moment in learner.batches(train, self.epoch):
+            total += len(batch) * learner.differentiate(batch, moment)
+            norms.append(learner.gradient_norm())
+            learner.move(moment)
+        return total / len(train), gradient_figures(torch.stack(norms))
+
+    def _classify(self, split: Images) -> tuple[Int[Tensor, " images"], float]:
+        found: Evaluation = self._learner.evaluate(split, self._progress)
+        predictions = found.beliefs.argmax(dim=1)
+        return predictions, int((predictions != split.labels).sum()) / len(split)

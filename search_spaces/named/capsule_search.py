@@ -1,0 +1,59 @@
+"""Which small capsule network reads 8x8 digits best? A search with early stopping, minutes.
+
+It varies what is disputed about capsules: the routing, the capsules' number and dimensions, the
+loss and the schedule of its margins, the weight of the reconstruction, and the learning rate
+beside them. Once ten trials have passed half-way, those that are there worse than half of the
+others are stopped. The best three are trained again on five fresh seeds, beside the median of the
+first random ones.
+
+Half of the training images are held out, 718 of 1,437, and a trial has 8 epochs. With the usual
+180 one image is 0.56 % of error; and with longer trainings on more images most good networks tie
+at one or two wrong images, so that the best could not be told from the middling.
+"""
+
+from capsmodel.config import TrainingConfig
+from capsmodel.overrides import with_settings
+from capsmodel.search_range import Choices
+from search_spaces import quickstart
+from search_spaces.plans.scheduler import Asha
+from search_spaces.plans.search import Confirm, Search
+from search_spaces.space.space import Space
+from search_spaces.sweep import Sweep
+from search_spaces.tables import ConfirmationTable, CurvesFigure, SensitivityTable
+
+SWEEP = Sweep(
+    name="capsule_search",
+    description="Routing, capsules, loss and learning rate of a small capsule network on digits.",
+    base=with_settings(
+        quickstart.SWEEP.base, {"data.validation_fraction": 0.5, "stopping.epochs": 8}
+    ),
+    plan=Search(
+        space=Space.of(TrainingConfig)
+        .varied(
+            {
+                "model": ("capsnet",),
+                "model.routing": ("dynamic", "uniform", "random"),
+                "model.reconstruction": ("fully_connected",),
+                "optimiser": ("adam",),
+                "model.primary_types": Choices(4, 8, 16),
+                "loss": ("margin", "cross_entropy", "spread"),
+                "loss.schedule": ("constant", "linear", "sigmoid"),
+            }
+        )
+        .only(
+            "model.routing.iterations",
+            "model.primary_types",
+            "model.primary_dim",
+            "model.class_dim",
+            "model.reconstruction.weight",
+            "loss[margin].schedule",
+            "optimiser.learning_rate",
+        )
+        .without("loss.schedule.steepness", "loss.schedule.midpoint"),
+        sampler="tpe",
+        scheduler=Asha(grace=0.5, reduction_factor=2, rivals=10),
+        trials=40,
+        confirm=Confirm(best=3),
+    ),
+    tables=(ConfirmationTable(), SensitivityTable(), CurvesFigure()),
+)

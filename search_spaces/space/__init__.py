@@ -1,0 +1,1 @@
+"""What may vary in a search, and the points of it."""

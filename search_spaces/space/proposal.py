@@ -1,0 +1,43 @@
+"""A proposal of a search: changes to a base that keep what they need not replace."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from capsmodel.config import TrainingConfig
+from capsmodel.overrides import with_settings
+from capsmodel.settings.parts import Part, Settings
+
+
+def applied(
+    base: TrainingConfig, changes: Mapping[str, Any], parts: Sequence[type[Part]] = ()
+) -> TrainingConfig:
+    """Return a base with changes made to it; a part of the kind it should have stays as it is.
+
+    So the settings that the base gives to a part hold wherever a search chooses its kind.
+
+    Args:
+        base: What to start from.
+        changes: Path -> value, a part before what is below it.
+        parts: A user's own parts that a kind may name.
+
+    Raises:
+        ValueError: If a path leads nowhere or a value is not allowed.
+    """
+    needed: dict[str, Any] = {}
+    replaced: list[str] = []
+    for path, value in changes.items():
+        is_new = any(path.startswith(part + ".") for part in replaced)
+        kind = None if is_new else kind_at(base, path)
+        if kind is not None and kind == value:
+            continue
+        needed[path] = value
+        replaced.append(path)
+    return with_settings(base, needed, parts)
+
+
+def kind_at(settings: Settings, path: str) -> str | None:
+    """Return the kind of the part at a path, None where there is none."""
+    found: Any = settings
+    for field in path.split("."):
+        found = getattr(found, field, None)
+    return str(found.kind) if isinstance(found, Part) else None

@@ -1,0 +1,239 @@
+"""Settings as a tree of all kinds that their parts can have, and places in it."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from capsmodel.search_range import Choices, Floats, Ints, SearchRange, search_range
+from capsmodel.settings.messages import settings_of
+from capsmodel.settings.parts import OneOf, Part, Settings, is_built_in, kind_of
+
+Step = tuple[str, str | None]
+Place = tuple[Step, ...]
+Values = SearchRange | tuple[str, ...]
+
+_STEP = re.compile(r"([^.\[\]]+)(?:\[([^\]]*)\])?")  # a field, and its kind in brackets
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting at one place of the tree.
+
+    Attributes:
+        place: The fields that lead to it, each with the kind of the part that it holds there; the
+            last one has none.
+        values: What it may be. Those of a choice of a part are a tuple of kinds.
+    """
+
+    place: Place
+    values: Values
+
+    @property
+    def path(self) -> str:
+        """Its path without kinds."""
+        return path_of(self.place)
+
+
+@dataclass(frozen=True)
+class Root:
+    """Settings from which a space starts.
+
+    Attributes:
+        place: Where they are in the training config; kinds above them are not known.
+        settings_class: Theirs.
+        own: A user's parts that are used in them.
+    """
+
+    place: Place
+    settings_class: type[Settings]
+    own: tuple[type[Part], ...] = ()
+
+
+def path_of(place: Place) -> str:
+    """Return the path of a place, without kinds."""
+    return ".".join(field for field, _ in place)
+
+
+def prefixes(path: str) -> list[str]:
+    """Return the paths of the parts that a path leads through, and the path itself."""
+    fields = path.split(".")
+    return [".".join(fields[:end]) for end in range(1, len(fields) + 1)]
+
+
+def is_at_or_below(path: str, part: str) -> bool:
+    """Return whether a path is that of a part, or of something in it."""
+    return path == part or path.startswith(part + ".")
+
+
+def is_named(place: Place, name: str) -> bool:
+    """Return whether a place is, or is below, what a path means, with kinds on it or without."""
+    steps = _STEP.findall(name)
+    return len(steps) <= len(place) and all(
+        field == wanted and kind_wanted in {"", kind}
+        for (field, kind), (wanted, kind_wanted) in zip(place, steps, strict=False)
+    )
+
+
+def named(
+    place: Place, choices: Mapping[Place, tuple[str, ...]]
+) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+    """Return a place's name, with the kinds that are chosen on its path, and these choices.
+
+    Args:
+        place: Of a setting.
+        choices: Place of a part -> the kinds it is chosen from; a single one is no choice.
+
+    Returns:
+        The name and its conditions, None where a kind on the path is not among those to choose.
+    """
+    name, conditions = "", ()
+    for end, (field, kind) in enumerate(place):
+        name = f"{name}.{field}" if name else field
+        kinds = choices.get((*place[:end], (field, None)), ())
+        if end == len(place) - 1 or not kinds or kind is None:
+            continue
+        if kind not in kinds:
+            return None
+        if len(kinds) > 1:
+            conditions = (*conditions, (name, kind))
+            name += f"[{kind}]"
+    return name, conditions
+
+
+def path_without_kinds(name: str) -> str:
+    """Return a path without the kinds on it."""
+    return ".".join(field for field, _ in _STEP.findall(name))
+
+
+def root_of(settings: Settings | type[Settings], at: str) -> Root:
+    """Return settings, or a class of them, as a root at a path.
+
+    Raises:
+        ValueError: If the class is a family and no member of it.
+    """
+    settings_class = settings if isinstance(settings, type) else type(settings)
+    own = () if isinstance(settings, type) else tuple(_own_parts_in(settings))
+    fields: list[Step] = [(field, None) for field in at.split(".")] if at else []
+    if issubclass(settings_class, Part):
+        if settings_class.model_fields["kind"].is_required():
+            name = settings_class.__name__
+            raise ValueError(f"{name} has no kind and so no settings: give a class that has one.")
+        if fields:
+            fields[-1] = (fields[-1][0], kind_of(settings_class))
+    return Root(tuple(fields), settings_class, own)
+
+
+def searched(root: Root) -> Iterator[Setting]:
+    """Return all settings below a root that have a range, and all choices of a part."""
+    for field in settings_of(root.settings_class):
+        place = (*root.place, (field, None))
+        if members := _members(root, field):
+            yield Setting(place, tuple(map(kind_of, members)))
+            for member in members:
+                yield from searched(_below(root, field, member))
+        elif values := search_range(root.settings_class, field):
+            yield Setting(place, values)
+
+
+def places(root: Root, path: str) -> list[tuple[Place, tuple[str, ...]]]:
+    """Return where below a root a path may lead, one place for each way of choosing kinds.
+
+    Returns:
+        The places, each with the kinds to choose from, none where the setting is a plain value.
+    """
+    above = path_of(root.place)
+    if above and not path.startswith(above + "."):
+        return []
+    field, _, rest = path[len(above) + 1 if above else 0 :].partition(".")
+    if field not in settings_of(root.settings_class):
+        return []
+    members = _members(root, field)
+    if not rest:
+        return [((*root.place, (field, None)), tuple(map(kind_of, members)))]
+    return [found for member in members for found in places(_below(root, field, member), path)]
+
+
+def names_near(root: Root, path: str) -> list[str]:
+    """Return the paths that stand where a path ceases to lead somewhere."""
+    above = path_of(root.place)
+    prefix = above + "." if above else ""
+    fields = settings_of(root.settings_class)
+    field = path.removeprefix(prefix).partition(".")[0]
+    if path.startswith(prefix) and field in fields and (members := _members(root, field)):
+        return [name for one in members for name in names_near(_below(root, field, one), path)]
+    return [prefix + field for field in fields]
+
+
+def suitable(path: str, values: Values, kinds: tuple[str, ...]) -> Values:
+    """Return values as a range of a plain setting, or as kinds of a part.
+
+    Kinds that are not known here may be a user's own: checking the space tells.
+    """
+    if not kinds:
+        if not isinstance(values, Ints | Floats | Choices):
+            raise ValueError(
+                f"'{path}' is a value and no part: give Ints, Floats or Choices, got {values!r}."
+            )
+        return values
+    given = values.values if isinstance(values, Choices) else values
+    if not isinstance(given, tuple) or not all(isinstance(kind, str) for kind in given):
+        raise ValueError(
+            f"'{path}' is a part: give some of its kinds, such as {kinds[:2]}, got {values}."
+        )
+    if not given or len(set(given)) < len(given):
+        raise ValueError(f"The kinds of '{path}' must be all different, at least one, got {given}.")
+    return tuple(map(str, given))
+
+
+def with_kinds(settings: Sequence[Setting], roots: Sequence[Root]) -> list[Setting]:
+    """Return settings in which each choice of a part has the kinds of the roots at its path too."""
+    found: list[Setting] = []
+    for one in settings:
+        values = one.values
+        if isinstance(values, tuple):
+            at = [root for root in roots if path_of(root.place) == one.path]
+            kinds = (kind for root in at if (kind := root.place[-1][1]) is not None)
+            values = tuple(dict.fromkeys((*values, *kinds)))
+        found.append(replace(one, values=values))
+    return found
+
+
+def hung(
+    settings: Sequence[Setting], roots: Sequence[Root], among: Sequence[Setting]
+) -> list[Setting]:
+    """Return settings with those of each root below the choices, among others, at its path."""
+    found: list[Setting] = []
+    for one in settings:
+        root = next((root for root in roots if one.place[: len(root.place)] == root.place), None)
+        path = path_of(root.place) if root else ""
+        choices = [s.place for s in among if isinstance(s.values, tuple) and s.path == path]
+        found += [
+            replace(one, place=(*choice[:-1], *one.place[len(choice) - 1 :])) for choice in choices
+        ] or [one]
+    return found
+
+
+def _below(root: Root, field: str, member: type[Part]) -> Root:
+    place = (*root.place, (field, kind_of(member)))
+    return replace(root, place=place, settings_class=member)
+
+
+def _members(root: Root, field: str) -> tuple[type[Part], ...]:
+    """Return the parts a field chooses from, none where it holds a plain value."""
+    info = root.settings_class.model_fields[field]
+    one_of = next((extra for extra in info.metadata if isinstance(extra, OneOf)), None)
+    if one_of is None:
+        return ()
+    assert isinstance(info.annotation, type)
+    family = info.annotation
+    own = (part for part in root.own if issubclass(part, family))
+    return tuple(dict.fromkeys((*one_of.members, *own)))
+
+
+def _own_parts_in(settings: Settings) -> Iterator[type[Part]]:
+    for field in settings_of(type(settings)):
+        part = getattr(settings, field)
+        if isinstance(part, Part):
+            if not is_built_in(type(part)):
+                yield type(part)
+            yield from _own_parts_in(part)

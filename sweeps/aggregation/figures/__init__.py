@@ -1,0 +1,1 @@
+"""Figures as bytes, made from results."""

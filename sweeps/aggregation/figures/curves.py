@@ -1,0 +1,266 @@
+"""A metric over the epochs: one line an arm, a band over its seeds, and the figures behind it."""
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from sweeps.aggregation.figures.figure_style import (
+    BLUE,
+    GRID,
+    ORANGE,
+    WIDTH_INCHES,
+    ImageFormat,
+    drawable,
+    figure_style,
+    image_bytes,
+)
+from sweeps.aggregation.rendering.csv_text import csv_text
+from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.ranking import with_seeds
+from sweeps.aggregation.tables.departures import departure_sentence
+from sweeps.aggregation.tables.targets import MARK, missed, target_notes
+from sweeps.aggregation.tables.uncounted_cells import gap_text
+from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_tables import CurvesFigure
+from sweeps.records.plain_text import one_line, shortened
+from sweeps.records.trial_record import METRIC_VALIDATION_ERROR, Outcome, TrialRecord
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Of the palette of Okabe and Ito, told apart by the colour-blind; its yellow is too pale for lines.
+_COLOURS = (BLUE, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)))
+_BASELINE_LOOK: tuple[str, Any] = (ORANGE, "-")
+MOST_LINES = 1 + len(_COLOURS) * len(_DASHES)
+_LABEL_CHARACTERS = 34
+_LINE_CHARACTERS = 105
+
+
+@dataclass(frozen=True)
+class ArmCurve:
+    """One arm's epochs, as far as each of its trials that enter has them.
+
+    Attributes:
+        seeds: Whose trials enter: those that ran to their end.
+        points: Epoch -> one value a seed, in the metric's unit for readers.
+    """
+
+    arm: ArmResults
+    seeds: tuple[int, ...]
+    points: dict[int, tuple[float, ...]]
+    is_cut: bool
+
+    @property
+    def means(self) -> list[float]:
+        """Mean over the seeds, an epoch each."""
+        return [math.fsum(values) / len(values) for values in self.points.values()]
+
+    @property
+    def ends(self) -> tuple[list[float], list[float]]:
+        """Lowest and highest of the seeds, an epoch each."""
+        return [min(v) for v in self.points.values()], [max(v) for v in self.points.values()]
+
+
+def finished_trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[TrialRecord]:
+    """Return the trials that curves are drawn of: those that ran to their end in this sweep."""
+    kept = [records.get(cell.trial_key) for cell in manifest.cells if cell.stopped is None]
+    return [trial for trial in kept if trial and trial.outcome is Outcome.FINISHED]
+
+
+def arm_curves(
+    manifest: Manifest,
+    records: Mapping[str, TrialRecord],
+    histories: Mapping[str, Mapping[int, float]],
+    metric: str,
+) -> list[ArmCurve]:
+    """Return the arms' curves in the manifest's order, those without a finished trial as well.
+
+    Args:
+        manifest: The sweep's arms and cells.
+        records: By trial key.
+        histories: Trial key -> epoch -> value of the metric, as `RecordStore.histories` gives it.
+        metric: Its name; an error is a fraction in records and in percent here.
+    """
+    scale = 100 if metric == METRIC_VALIDATION_ERROR else 1
+    wanted = {trial.trial_key for trial in finished_trials(manifest, records)}
+    curves: list[ArmCurve] = []
+    for arm in (_shown(manifest, arm) for arm in arm_results(manifest, records)):
+        own = {
+            seed: histories[trial.trial_key]
+            for seed, trial in arm.trials.items()
+            if trial and trial.trial_key in wanted and histories.get(trial.trial_key)
+        }
+        common = sorted(set.intersection(*map(set, own.values()))) if own else []
+        points = {epoch: tuple(scale * one[epoch] for one in own.values()) for epoch in common}
+        is_cut = any(len(one) > len(common) for one in own.values())
+        curves.append(ArmCurve(arm, tuple(own), points, is_cut))
+    return curves
+
+
+def curves_csv(curves: Sequence[ArmCurve], metric: str) -> str:
+    """Return the figures behind the lines: one row an arm and epoch. Errors are in percent."""
+    name = f"{metric}_percent" if metric == METRIC_VALIDATION_ERROR else metric
+    header = ("arm", "epoch", "n", name, f"{name}_lowest", f"{name}_highest")
+    rows = (
+        (one.arm.arm.name, epoch, len(one.seeds), *map(_finite, values))
+        for one in curves
+        for epoch, *values in zip(one.points, one.means, *one.ends, strict=True)
+    )
+    return csv_text(header, rows)
+
+
+def curves_figure(
+    manifest: Manifest, curves: Sequence[ArmCurve], spec: CurvesFigure, image_format: ImageFormat
+) -> bytes:
+    """Return the figure as PNG or SVG, byte for byte the same for the same results.
+
+    A line is the mean over an arm's seeds, its band goes from the lowest to the highest seed. It
+    ends with the last epoch that all its seeds have. Trials that did not run to their end are left
+    out, which the figure says. Of a search that has chosen its best arms these are drawn, and the
+    reference.
+    """
+    from matplotlib.figure import Figure  # here, as it takes half a second to import
+
+    curves = _to_draw(manifest, curves)
+    drawn = list(islice((one for one in curves if one.points), MOST_LINES))
+    with figure_style():
+        notes = _wrapped(_notes(manifest, curves, drawn))
+        height = 3.1 + 0.15 * (notes.count("\n") + 1) + 0.17 * math.ceil(len(drawn) / 2)
+        figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
+        axes = figure.add_subplot()
+        _draw_lines(axes, drawn)
+        _dress(axes, manifest, spec, is_empty=not drawn)
+        _draw_legend(figure, axes, notes)
+        return image_bytes(figure, image_format)
+
+
+def _shown(manifest: Manifest, arm: ArmResults) -> ArmResults:
+    """Return an arm; one that was run again without the seeds that it was chosen by."""
+    again = manifest.search.confirmation if manifest.search else None
+    is_again = again is not None and arm.arm.name in {*(again.arms or ()), again.reference}
+    return with_seeds(arm, again.seeds) if again and is_again else arm
+
+
+def _to_draw(manifest: Manifest, curves: Sequence[ArmCurve]) -> list[ArmCurve]:
+    again = manifest.search.confirmation if manifest.search else None
+    if again is None or not again.arms:
+        return list(curves)
+    by_name = {one.arm.arm.name: one for one in curves}
+    names = dict.fromkeys((*again.arms, again.reference or again.arms[0]))
+    return [by_name[name] for name in names]
+
+
+def _draw_lines(axes: "Axes", drawn: Sequence[ArmCurve]) -> None:
+    looks = _looks()
+    for one in drawn:
+        colour, dashes = _BASELINE_LOOK if one.arm.is_baseline else next(looks)
+        epochs = list(one.points)
+        if len(one.seeds) > 1:
+            axes.fill_between(epochs, *one.ends, color=colour, alpha=0.15, lw=0, zorder=2)
+        axes.plot(
+            epochs,
+            one.means,
+            color=colour,
+            ls=dashes,
+            lw=1.5,
+            marker="o" if len(epochs) == 1 else "",
+            zorder=4 if one.arm.is_baseline else 3,
+            label=_label(one),
+        )
+
+
+def _looks() -> Iterator[tuple[str, Any]]:
+    """Yield colours with dashes, neighbours unlike in both: equal lines show through each other."""
+    for turn in range(len(_DASHES)):
+        for place, colour in enumerate(_COLOURS):
+            yield colour, _DASHES[(place + turn) % len(_DASHES)]
+    yield _BASELINE_LOOK  # where there is no baseline to draw
+
+
+def _dress(axes: "Axes", manifest: Manifest, spec: CurvesFigure, is_empty: bool) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    words = spec.metric.replace("_", " ")
+    unit = " (%)" if spec.metric == METRIC_VALIDATION_ERROR else ""
+    axes.set_xlabel("Epoch")
+    axes.set_ylabel(f"{words.capitalize()}{unit}")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.grid(axis="y", color=GRID, lw=0.6)
+    axes.set_axisbelow(True)
+    axes.set_title(
+        f"{manifest.sweep}: {words} over the epochs", loc="left", fontsize=10, parse_math=False
+    )
+    if is_empty:
+        axes.set(xticks=[], yticks=[])
+
+
+def _draw_legend(figure: "Figure", axes: "Axes", notes: str) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    legend = figure.legend(
+        handles,
+        labels,
+        loc="outside lower left",
+        ncols=2,
+        frameon=False,
+        fontsize=8,
+        title=notes,
+        title_fontsize=8,
+        alignment="left",
+    )
+    for text in (legend.get_title(), *legend.get_texts()):
+        text.set_parse_math(False)  # a dollar in a name is a dollar
+
+
+def _notes(
+    manifest: Manifest, curves: Sequence[ArmCurve], drawn: Sequence[ArmCurve]
+) -> Iterator[str]:
+    if sentence := departure_sentence(manifest):
+        yield sentence
+    if not drawn:
+        yield "No trial has run to its end."
+    elif any(len(one.seeds) > 1 for one in drawn):
+        yield "Line: mean over the seeds. Band: from the lowest to the highest seed."
+    else:
+        yield "One seed an arm, no band."
+    if manifest.search and len(curves) < len(manifest.arms):
+        again = manifest.search.confirmation
+        name = f" ({one_line(again.reference)})" if again and again.reference else ""
+        yield f"Drawn are the arms confirmed and the reference{name}. The CSV file holds all."
+    if any(one.is_cut for one in drawn):
+        yield "A line ends with the last epoch that all its seeds have."
+    without = [f"{one_line(c.arm.arm.name)} ({_left_out(c)})" for c in curves if _left_out(c)]
+    if without:
+        yield shortened(f"Left out, as they did not run to their end: {'; '.join(without)}.", 400)
+    yield from target_notes([one.arm for one in drawn])
+    more = sum(bool(one.points) for one in curves) - len(drawn)
+    if more:
+        yield f"Drawn are the first {len(drawn)} arms. The CSV file holds the {more} others too."
+
+
+def _left_out(curve: ArmCurve) -> str:
+    """Return what became of an arm's trials that did not run to their end, "" where all did."""
+    gone = len(curve.arm.trials) - len(curve.seeds)
+    return "" if not gone else gap_text(curve.arm) or f"{gone} stopped"
+
+
+def _label(curve: ArmCurve) -> str:
+    name = shortened(drawable(one_line(curve.arm.arm.name)), _LABEL_CHARACTERS)
+    name += " (baseline)" if curve.arm.is_baseline else ""
+    name += f" {MARK}" if missed(curve.arm) else ""
+    planned, there = len(curve.arm.trials), len(curve.seeds)
+    return name if there == planned else f"{name}, n = {there} of {planned}"
+
+
+def _wrapped(notes: Iterator[str]) -> str:
+    return "\n".join(
+        line for note in notes for line in textwrap.wrap(drawable(note), _LINE_CHARACTERS)
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,1 @@
+"""What a trained network draws, as arrays and as pictures."""

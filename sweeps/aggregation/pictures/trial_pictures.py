@@ -1,0 +1,100 @@
+"""Pictures of a finished trial: what its network draws, what its poses hold, how it routes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sweeps.aggregation.pictures.picture_contents import Pictured, pictured
+from sweeps.aggregation.pictures.picture_drawing import (
+    coupling_picture,
+    perturbation_picture,
+    reconstruction_picture,
+)
+from sweeps.aggregation.query import open_store
+from sweeps.aggregation.rendering.result_files import make_folder, write_whole
+from sweeps.aggregation.trained_models import load_trained
+from sweeps.records.errors import BadInput
+from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome
+
+_LEFT_OUT = {
+    "reconstructions.png": "reconstructions.png is left out, as the network has no decoder.",
+    "perturbations.png": "perturbations.png is left out, as the network draws nothing from poses.",
+    "couplings.png": "couplings.png is left out, as the network tells no couplings.",
+}
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """What was drawn.
+
+    Attributes:
+        paths: The files.
+        left_out: Why others were not drawn, a sentence each.
+    """
+
+    paths: tuple[Path, ...]
+    left_out: tuple[str, ...]
+
+
+def pictures(
+    trial: str,
+    tracking_uri: str | None = None,
+    storage: str | None = None,
+    out: str | Path = "pictures",
+    parts: Sequence[type[Any]] = (),
+) -> Pictures:
+    """Draw a finished trial's pictures from its recorded weights, under `out/<trial key>/`.
+
+    All are of validation images:
+
+    - reconstructions.png: images of each class with what the decoder draws of them;
+    - perturbations.png: what it draws when one number of a pose at a time is moved;
+    - couplings.png: which children go to the class that is believed in most.
+
+    Args:
+        trial: The first characters of its trial key, or its MLflow run id.
+        tracking_uri: Where records are; by default as the command line finds it.
+        storage: Folder of the embedded store.
+        out: Where the folder of pictures is put.
+        parts: Classes of the user's own parts that the config names.
+
+    Raises:
+        BadInput: If no trial, or more than one, answers to it, it has not finished, its weights
+            were not kept, its data cannot be loaded, or the folder cannot be written.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    store = open_store(tracking_uri, storage)
+    record = store.find(trial)
+    if record.outcome is not Outcome.FINISHED:
+        raise BadInput(
+            f"Trial {record.trial_key} is {record.outcome.value}: only a finished one has weights "
+            "to draw pictures from."
+        )
+    if not store.holds(record, ARTIFACT_WEIGHTS):
+        raise BadInput(
+            f"The weights of trial {record.trial_key} are not there: a launch did not keep them "
+            "(--keep-weights), or they were deleted. Ask for another trial, or train it anew, "
+            "--fresh."
+        )
+    weights = store.artifact(record, ARTIFACT_WEIGHTS)
+    config = store.config(record)
+    trained = load_trained(weights, config, seed=record.seed, parts=parts, device="cpu")
+    drawn = list(_drawn(pictured(trained)))
+    target = make_folder(Path(out), record.trial_key)
+    for name, content in drawn:
+        write_whole(target / name, content)
+    names = {name for name, _ in drawn}
+    return Pictures(
+        paths=tuple(target / name for name, _ in drawn),
+        left_out=tuple(sentence for name, sentence in _LEFT_OUT.items() if name not in names),
+    )
+
+
+def _drawn(found: Pictured) -> Iterator[tuple[str, bytes]]:
+    if found.examples:
+        yield "reconstructions.png", reconstruction_picture(found.examples)
+    if found.perturbed:
+        yield "perturbations.png", perturbation_picture(found.perturbed)
+    if found.couplings:
+        yield "couplings.png", coupling_picture(found.couplings)

@@ -1,0 +1,1 @@
+"""Tables turned into Markdown, CSV, LaTeX and a terminal's lines, and written whole."""

@@ -1,0 +1,208 @@
+"""Tables as whole LaTeX documents with booktabs, in ASCII so that any engine compiles them."""
+
+import unicodedata
+
+from sweeps.aggregation.rendering.table import Cell, Column, Table, shown
+from sweeps.records.plain_text import one_line
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "'": r"\textquotesingle{}",
+    "`": r"\textasciigrave{}",
+    "-": "{-}",  # no ligature makes a dash of two
+    "[": "{[}",  # no optional argument after a line's end
+    "]": "{]}",
+    "*": "{*}",
+    "\N{MINUS SIGN}": "$-$",
+    "\N{PLUS-MINUS SIGN}": r"$\pm$",
+    "\N{MULTIPLICATION SIGN}": r"$\times$",
+    "\N{DAGGER}": r"\textdagger{}",
+    "\N{EN DASH}": "--",
+    "\N{EM DASH}": "---",
+    "\N{HORIZONTAL ELLIPSIS}": "...",
+    "\N{RIGHTWARDS ARROW}": r"$\to$",
+    "\N{LESS-THAN OR EQUAL TO}": r"$\leq$",
+    "\N{GREATER-THAN OR EQUAL TO}": r"$\geq$",
+    "\N{LATIN SMALL LETTER SHARP S}": r"\ss{}",
+    "\N{LATIN SMALL LETTER AE}": r"\ae{}",
+    "\N{LATIN CAPITAL LETTER AE}": r"\AE{}",
+    "\N{LATIN SMALL LETTER O WITH STROKE}": r"\o{}",
+    "\N{LATIN CAPITAL LETTER O WITH STROKE}": r"\O{}",
+    "\N{LATIN SMALL LETTER L WITH STROKE}": r"\l{}",
+    "\N{LATIN CAPITAL LETTER L WITH STROKE}": r"\L{}",
+}
+_ACCENTS = {
+    "\N{COMBINING GRAVE ACCENT}": "`",
+    "\N{COMBINING ACUTE ACCENT}": "'",
+    "\N{COMBINING CIRCUMFLEX ACCENT}": "^",
+    "\N{COMBINING TILDE}": "~",
+    "\N{COMBINING DIAERESIS}": '"',
+    "\N{COMBINING MACRON}": "=",
+    "\N{COMBINING BREVE}": "u",
+    "\N{COMBINING DOT ABOVE}": ".",
+    "\N{COMBINING CARON}": "v",
+    "\N{COMBINING CEDILLA}": "c",
+    "\N{COMBINING DOUBLE ACUTE ACCENT}": "H",
+    "\N{COMBINING RING ABOVE}": "r",
+}
+_GREEK = {
+    "small": "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho "
+    "sigma tau upsilon phi chi psi omega",
+    "capital": "gamma delta theta lambda xi pi sigma upsilon phi psi omega",
+}
+_LONGEST_ON_A_PAGE = 40
+_WIDE = 30
+_LINE_CHARACTERS = 113  # that fit between the margins, the space between columns counted
+_COLUMN_SPACE = 2.6  # in characters
+_SHRINK = r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%"
+
+
+def to_latex(table: Table) -> str:
+    """Return a document that compiles with pdflatex, xelatex, lualatex and tectonic.
+
+    The table is a `tabular` to be copied into a paper; one longer than a page is a `longtable`.
+    """
+    table = shown(table)
+    is_long = len(table.rows) > _LONGEST_ON_A_PAGE
+    caption = escape_latex(table.title)
+    if table.lead:
+        caption += f". {escape_latex(table.lead.removesuffix('.'))}"
+    if table.description:
+        caption += f". {escape_latex(table.description)}"
+    notes = [rf"\noindent {escape_latex(note)}\par" for note in table.notes]
+    return "\n".join(
+        [
+            r"\documentclass{article}",
+            r"\usepackage[margin=2cm]{geometry}",
+            r"\usepackage[T1]{fontenc}",
+            r"\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}",
+            r"\usepackage{textcomp}",
+            r"\usepackage{array,booktabs,longtable}",
+            *([r"\usepackage{graphicx}"] if _is_wide(table) and not is_long else []),
+            r"\setlength{\abovecaptionskip}{0pt}\setlength{\belowcaptionskip}{6pt}",
+            r"\begin{document}",
+            *(_long_table(table, caption) if is_long else _float(table, caption)),
+            r"{\footnotesize\raggedright",
+            *notes,
+            "}",
+            r"\end{document}",
+            "",
+        ]
+    )
+
+
+def escape_latex(text: str) -> str:
+    """Return one line of ASCII that LaTeX typesets as the text and never runs.
+
+    Accents, Greek letters and the commonest signs become their commands, other characters
+    beyond ASCII their nearest ASCII letters, or a question mark where there are none.
+    """
+    line = unicodedata.normalize("NFC", one_line(text))
+    return "".join(_character(character) for character in line)
+
+
+def _character(character: str) -> str:
+    if character in _SPECIAL:
+        return _SPECIAL[character]
+    if character.isascii():
+        return character
+    base, *marks = unicodedata.normalize("NFD", character)
+    if len(marks) == 1 and marks[0] in _ACCENTS and base.isascii() and base.isalpha():
+        return rf"\{_ACCENTS[marks[0]]}{{{base}}}"
+    return _greek(character) or _nearest(character)
+
+
+def _greek(character: str) -> str:
+    match unicodedata.name(character, "").lower().replace("lamda", "lambda").split():
+        case ["greek", size, "letter", letter] if letter in _GREEK.get(size, "").split():
+            return rf"$\{letter if size == 'small' else letter.capitalize()}$"
+        case _:
+            return ""
+
+
+def _nearest(character: str) -> str:
+    plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+    return "".join(_SPECIAL.get(letter, letter) for letter in plain) or "?"
+
+
+def _float(table: Table, caption: str) -> list[str]:
+    is_wide = _is_wide(table)
+    return [
+        r"\begin{table}[ht]",
+        r"\centering\small",
+        rf"\caption{{{caption}}}",
+        *([_SHRINK] if is_wide else []),
+        rf"\begin{{tabular}}{{{_preamble(table)}}}",
+        r"\toprule",
+        _heading(table.columns),
+        r"\midrule",
+        *(_line([_cell(cell) for cell in row]) for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}" + "}" * is_wide,
+        r"\end{table}",
+    ]
+
+
+def _long_table(table: Table, caption: str) -> list[str]:
+    return [
+        r"{\small",
+        rf"\begin{{longtable}}{{{_preamble(table)}}}",
+        rf"\caption{{{caption}}}\\",
+        r"\toprule",
+        _heading(table.columns),
+        r"\midrule",
+        r"\endhead",
+        *(_line([_cell(cell) for cell in row]) for row in table.rows),
+        r"\bottomrule",
+        r"\end{longtable}}",
+    ]
+
+
+def _preamble(table: Table) -> str:
+    """Return the columns' alignments; a column of long texts is a paragraph that breaks."""
+    paragraph = r">{\raggedright\arraybackslash}p{0.27\textwidth}"
+    return "".join(
+        paragraph if column.align == "left" and longest > _WIDE else column.align[0]
+        for column, longest in zip(table.columns, _longest(table), strict=True)
+    )
+
+
+def _is_wide(table: Table) -> bool:
+    """Whether the table may not fit between the margins and is to be made smaller."""
+    widths = [
+        max(len(column.title), min(longest, _WIDE) if column.align == "left" else longest)
+        for column, longest in zip(table.columns, _longest(table), strict=True)
+    ]
+    return sum(widths) + _COLUMN_SPACE * len(widths) > _LINE_CHARACTERS
+
+
+def _longest(table: Table) -> list[int]:
+    """Return the length of each column's longest cell."""
+    places = range(len(table.columns))
+    return [max((len(row[place].text) for row in table.rows), default=0) for place in places]
+
+
+def _heading(columns: tuple[Column, ...]) -> str:
+    return _line([escape_latex(column.title) for column in columns])
+
+
+def _cell(cell: Cell) -> str:
+    text = escape_latex(cell.text)
+    return rf"\boldmath\textbf{{{text}}}" if cell.is_bold and text else text
+
+
+def _line(cells: list[str]) -> str:
+    return " & ".join(cells) + r" \\"

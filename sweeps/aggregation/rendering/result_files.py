@@ -1,0 +1,47 @@
+"""Files of results: each appears whole or not at all, in a folder that is where it seems to be."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from sweeps.records.errors import BadInput
+
+
+def make_folder(folder: Path, name: str) -> Path:
+    """Return the folder of that name in another one, made if need be.
+
+    Raises:
+        BadInput: If it cannot be made, or a link leads it elsewhere.
+    """
+    target = folder / name
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    if not target.resolve().is_relative_to(folder.resolve()):
+        raise BadInput(f"{target} leads out of {folder}: remove that link, or write elsewhere.")
+    return target
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file, or leave what was there.
+
+    Raises:
+        BadInput: If it cannot be written.
+    """
+    try:
+        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise _unwritable(path.parent, error) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(scratch).chmod(0o644)
+        Path(scratch).replace(path)
+    except OSError as error:
+        Path(scratch).unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> BadInput:
+    return BadInput(f"{path} cannot be written: {error.strerror}. Choose another folder.")

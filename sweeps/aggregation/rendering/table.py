@@ -1,0 +1,153 @@
+"""A table as a value: what the renderers turn into Markdown, CSV, LaTeX and terminal output."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sweeps.aggregation.results.statistics import Interval
+from sweeps.records.plain_text import one_line
+
+Value = str | int | float | bool | None
+MINUS = "\N{MINUS SIGN}"
+PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        title: Its heading for a reader.
+        fields: The names of the columns that it becomes in CSV.
+        hide_if_empty: Whether readers see it only where a cell of it has a text.
+    """
+
+    title: str
+    fields: tuple[str, ...]
+    align: Literal["left", "right"] = "right"
+    hide_if_empty: bool = False
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table.
+
+    Attributes:
+        text: What a reader sees, not escaped for any format.
+        values: What a program reads, one for each field of the column; None is empty.
+    """
+
+    text: str
+    values: tuple[Value, ...]
+    is_bold: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its notes. Texts in it are untrusted, and renderers escape them.
+
+    Attributes:
+        name: A slug: the name of its files.
+        lead: A line that stands under the title, before all else.
+        notes: Sentences that stand under it.
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    lead: str = ""
+    description: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        widths = [len(column.fields) for column in self.columns]
+        for row in self.rows:
+            assert [len(cell.values) for cell in row] == widths, row
+
+
+def shown(table: Table) -> Table:
+    """Return what a reader sees of the table: all but the empty columns that may be hidden."""
+    kept = [
+        place
+        for place, column in enumerate(table.columns)
+        if not column.hide_if_empty or any(row[place].text for row in table.rows)
+    ]
+    return replace(
+        table,
+        columns=tuple(table.columns[place] for place in kept),
+        rows=tuple(tuple(row[place] for place in kept) for row in table.rows),
+    )
+
+
+def arm_cell(name: str, is_baseline: bool) -> Cell:
+    """Return the cell that names an arm. Its values: name, whether it is the baseline."""
+    text = one_line(name)
+    return Cell(f"{text} (baseline)" if is_baseline else text, (name, is_baseline))
+
+
+def count_cell(count: int, of: int) -> Cell:
+    """Return a count, with what it is out of where that is more. Values: count, of."""
+    return Cell(str(count) if count == of else f"{count} of {of}", (count, of))
+
+
+def integer_cell(value: int) -> Cell:
+    """Return a whole number with its thousands apart. Value: the number."""
+    return Cell(f"{value:,}", (value,))
+
+
+def text_cell(text: str) -> Cell:
+    """Return a text. Value: the text."""
+    return Cell(one_line(text), (text,))
+
+
+def mean_cell(interval: Interval, digits: int = 2) -> Cell:
+    """Return mean and half width of an interval. Values: mean, low, high."""
+    return Cell(
+        _mean_text(interval, "", digits),
+        (interval.mean, interval.low, interval.high),
+    )
+
+
+def difference_cell(interval: Interval, n: int, digits: int = 2) -> Cell:
+    """Return a signed difference, bold where its interval leaves out 0.
+
+    Values: mean, low, high, number of pairs.
+
+    Args:
+        interval: Of the paired differences.
+        n: Trials of the arm; a difference that rests on fewer pairs says so.
+        digits: After the point.
+    """
+    text = _mean_text(interval, "+", digits)
+    if text and interval.n != n:
+        text += f" (n = {interval.n})"
+    return Cell(
+        text,
+        (interval.mean, interval.low, interval.high, interval.n),
+        is_bold=interval.excludes_zero,
+    )
+
+
+def no_difference_cell() -> Cell:
+    """Return the baseline's own difference: none. Values as in `difference_cell`."""
+    return Cell("", (None, None, None, None))
+
+
+def range_cell(values: Sequence[float], digits: int) -> Cell:
+    """Return the mean of the values with the lowest and highest. Values: mean, lowest, highest."""
+    if not values:
+        return Cell("", (None, None, None))
+    mean, low, high = sum(sorted(values)) / len(values), min(values), max(values)
+    texts = [f"{value:,.{digits}f}" for value in (mean, low, high)]
+    text = texts[0] if texts[1] == texts[2] else f"{texts[0]} ({texts[1]} to {texts[2]})"
+    return Cell(text, (mean, low, high))
+
+
+def _mean_text(interval: Interval, sign: Literal["", "+"], digits: int) -> str:
+    if interval.mean is None:
+        return ""
+    rounded = round(interval.mean, digits) + 0.0  # no minus before a zero
+    text = f"{rounded:{sign if rounded else ''}.{digits}f}".replace("-", MINUS)
+    half = interval.half_width
+    return text if half is None else f"{text} {PLUS_MINUS} {half:.{digits}f}"

@@ -1,0 +1,1 @@
+"""From records to values by arm and proposal."""

@@ -1,0 +1,194 @@
+"""A search's proposals with what came of each: what sensitivity and its figures start from."""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest, ManifestCell, ManifestSearch, Plain, Proposal
+from sweeps.records.trial_record import METRIC_VALIDATION_ERROR, Outcome, TrialRecord
+
+ProposalState = Literal["finished", "stopped", "diverged", "failed", "unfinished"]
+
+# what a proposal is if one of its cells is: the first that holds
+_WORST_FIRST: tuple[ProposalState, ...] = ("diverged", "failed", "stopped", "unfinished")
+
+
+@dataclass(frozen=True)
+class ProposalResult:
+    """A proposal and what came of it.
+
+    Attributes:
+        state: "finished" where every seed ran to full length with a finite objective.
+        value: The objective, mean over the seeds, in the record's unit; of a stopped one the mean
+            of where it was stopped. None in any other state.
+        epoch: Where a stopped one was stopped, the latest of its seeds; None of others.
+        repeats: The number of the proposal with equal settings that counts in its place.
+    """
+
+    proposal: Proposal
+    state: ProposalState
+    value: float | None = None
+    epoch: int | None = None
+    repeats: int | None = None
+
+    @property
+    def number(self) -> int:
+        """Its place among the proposals, from 0."""
+        return self.proposal.number
+
+    @property
+    def params(self) -> Mapping[str, Plain]:
+        """Its settings: name -> value, of those that are there."""
+        return self.proposal.params
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it enters sensitivity: of full length, and no repetition."""
+        return self.state == "finished" and self.repeats is None
+
+
+@dataclass(frozen=True)
+class SearchResults:
+    """All proposals of a search, in their order."""
+
+    sweep: str
+    seeds: tuple[int, ...]
+    search: ManifestSearch
+    proposals: tuple[ProposalResult, ...]
+
+    @property
+    def counted(self) -> tuple[ProposalResult, ...]:
+        """The proposals that ran to full length, each once."""
+        return tuple(one for one in self.proposals if one.is_counted)
+
+    @property
+    def best(self) -> ProposalResult | None:
+        """The counted proposal of the smallest objective, the earlier of equals."""
+        ranked = sorted((value_of(one), one.number) for one in self.counted)
+        return self.proposals[ranked[0][1]] if ranked else None
+
+    def count(self, state: ProposalState) -> int:
+        """Return how many proposals are in a state."""
+        return sum(one.state == state for one in self.proposals)
+
+    def shown_value(self, number: int) -> float:
+        """Return a finished proposal's objective as readers are shown it: errors in percent."""
+        value = value_of(self.proposals[number])
+        return 100 * value if self._is_error else value
+
+    @property
+    def unit_suffix(self) -> str:
+        """What a field that holds an objective as shown ends in."""
+        return "_percent" if self._is_error else ""
+
+    @property
+    def objective_text(self) -> str:
+        """What is to be small, in words."""
+        words = self.search.objective.replace("_", " ")
+        return f"{words} (%)" if self._is_error else words
+
+    @property
+    def _is_error(self) -> bool:
+        return self.search.objective == METRIC_VALIDATION_ERROR
+
+    @property
+    def num_repeats(self) -> int:
+        """Finished proposals that another with equal settings stands for."""
+        return sum(one.state == "finished" and not one.is_counted for one in self.proposals)
+
+
+def search_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> SearchResults:
+    """Return what came of each proposal, over the search's own seeds.
+
+    A cell that the search's scheduler stopped counts as stopped, also where another sweep went on
+    with its trial to the end: what other sweeps do changes no result of this one.
+
+    Args:
+        manifest: Of a search.
+        records: By trial key; their order changes nothing.
+
+    Raises:
+        BadInput: If the sweep is no search.
+    """
+    search = manifest.search
+    if search is None:
+        raise BadInput(f"Sweep '{manifest.sweep}' is a design: only a search has sensitivities.")
+    cells: dict[str, list[ManifestCell]] = {arm.name: [] for arm in manifest.arms}
+    for cell in manifest.cells:
+        if cell.seed in manifest.seeds:  # not those of the confirmation
+            cells[cell.arm].append(cell)
+    found = [_result(one, cells[one.arm], records, search.objective) for one in search.proposals]
+    return SearchResults(manifest.sweep, manifest.seeds, search, tuple(_without_repeats(found)))
+
+
+def value_of(result: ProposalResult) -> float:
+    """Return the objective of a proposal that has one."""
+    assert result.value is not None, result
+    return result.value
+
+
+def _result(
+    proposal: Proposal,
+    cells: Sequence[ManifestCell],
+    records: Mapping[str, TrialRecord],
+    objective: str,
+) -> ProposalResult:
+    states: list[ProposalState] = [
+        _cell_state(cell, records.get(cell.trial_key), objective) for cell in cells
+    ]
+    state = _worst(states)
+    if state == "stopped":
+        stops = [cell.stopped for cell in cells if cell.stopped is not None]
+        first = min(stop.epoch for stop in stops)  # of these alone, as no two lengths mix
+        value = _mean(stop.value for stop in stops if stop.epoch == first)
+        return ProposalResult(proposal, state, value, first)
+    if state == "finished":
+        values = (getattr(records[cell.trial_key], objective) for cell in cells)
+        return ProposalResult(proposal, state, _mean(values))
+    return ProposalResult(proposal, state)
+
+
+def _worst(states: Sequence[ProposalState]) -> ProposalState:
+    for state in _WORST_FIRST:
+        if state in states:
+            return state
+    return "finished"
+
+
+def _cell_state(cell: ManifestCell, trial: TrialRecord | None, objective: str) -> ProposalState:
+    if cell.stopped is not None:
+        return "stopped"
+    if trial is None:
+        return "unfinished"
+    if trial.outcome is Outcome.FINISHED:
+        value = getattr(trial, objective)
+        return "finished" if value is not None and math.isfinite(value) else "diverged"
+    if trial.outcome in {Outcome.DIVERGED, Outcome.FAILED}:
+        return "diverged" if trial.outcome is Outcome.DIVERGED else "failed"
+    return "unfinished"
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    """Return the mean of the finite values, the same in any order."""
+    kept = [value for value in values if math.isfinite(value)]
+    return statistics.mean(kept) if kept else None
+
+
+def _without_repeats(found: Sequence[ProposalResult]) -> list[ProposalResult]:
+    """Mark each proposal that another with equal settings stands for: a finished one, the first."""
+    first: dict[object, ProposalResult] = {}
+    for one in sorted(found, key=lambda one: (one.state != "finished", one.number)):
+        first.setdefault(_identity(one), one)
+    marked: list[ProposalResult] = []
+    for one in found:
+        standing = first[_identity(one)].number
+        marked.append(one if standing == one.number else replace(one, repeats=standing))
+    return marked
+
+
+def _identity(result: ProposalResult) -> object:
+    """Return what two proposals with equal settings share; 1 and True are not equal."""
+    return tuple((name, repr(value)) for name, value in sorted(result.params.items()))

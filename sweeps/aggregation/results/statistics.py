@@ -1,0 +1,78 @@
+"""Means and paired differences with Student's t intervals. Values in, values out."""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sweeps.records.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and where it may lie.
+
+    Attributes:
+        n: Values it rests on.
+        mean: None where n is 0.
+        low: Lower end of the interval, None where n is below 2.
+        high: Upper end, as `low`.
+        confidence: How often such intervals cover the true mean, were the values normal.
+    """
+
+    n: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    confidence: float = 0.95
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the distance between the ends, None where there is no interval."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether there is an interval and 0 lies outside it."""
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
+
+def mean_interval(values: Iterable[float], confidence: float = 0.95) -> Interval:
+    """Return the mean of the values and its t interval with n - 1 degrees of freedom.
+
+    Values that are not finite are left out, and n says how many remain. The sums are exact, so the
+    order of the values changes nothing. Equal values give an interval of width zero.
+
+    Raises:
+        BadInput: If the confidence is not between 0 and 1.
+    """
+    if not 0 < confidence < 1:
+        raise BadInput(f"A confidence lies between 0 and 1, given was {confidence}: try 0.95.")
+    kept = [value for value in values if math.isfinite(value)]
+    if not kept:
+        return Interval(0, None, None, None, confidence)
+    mean = statistics.mean(kept)
+    if len(kept) == 1:
+        return Interval(1, mean, None, None, confidence)
+    half = _t_quantile(len(kept) - 1, confidence) * statistics.stdev(kept) / math.sqrt(len(kept))
+    return Interval(len(kept), mean, mean - half, mean + half, confidence)
+
+
+def paired_difference(
+    arm: Mapping[int, float], baseline: Mapping[int, float], confidence: float = 0.95
+) -> Interval:
+    """Return the mean of arm minus baseline over the seeds that both have, with its t interval.
+
+    Args:
+        arm: One value a seed.
+        baseline: The same for the arm compared with.
+        confidence: As in `mean_interval`.
+    """
+    common = arm.keys() & baseline.keys()
+    return mean_interval((arm[seed] - baseline[seed] for seed in common), confidence)
+
+
+def _t_quantile(degrees: int, confidence: float) -> float:
+    from scipy.special import stdtrit  # here, and not scipy.stats, to keep imports quick
+
+    return float(stdtrit(degrees, (1 + confidence) / 2))

@@ -1,0 +1,175 @@
+"""What a search says of its settings: importance, best values, trends and means by value."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sweeps.aggregation.results.search_results import (
+    ProposalResult,
+    SearchResults,
+    search_results,
+)
+from sweeps.aggregation.results.statistics import Interval, mean_interval
+from sweeps.aggregation.sensitivity.importance import Column, importances
+from sweeps.aggregation.sensitivity.rank_correlation import rank_correlation
+from sweeps.aggregation.sensitivity.setting_axis import Group, SettingAxis
+from sweeps.records.manifest import Manifest, ManifestDimension, Plain
+from sweeps.records.trial_record import TrialRecord
+
+FEWEST_TRIALS = 20
+Silence = Literal["", "few", "equal results", "one value"]
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """The objective over the counted trials that have one value of a setting, or one range.
+
+    Attributes:
+        objective: In the unit that readers are shown, as `SearchResults.shown`.
+    """
+
+    group: Group
+    objective: Interval
+
+
+@dataclass(frozen=True)
+class SettingSensitivity:
+    """How a search's objective hangs on one setting, over the counted trials that have it.
+
+    Attributes:
+        trials: Their proposals' numbers.
+        fanova: Excess over chance in percent; None where `silence` says why.
+        ped_anova: The same by another method.
+        rank_correlation: Of values and objective, from -1 to 1; None of choices as well.
+        best: The value in the best trial; None where that has no such setting.
+        silence: Why there is no importance.
+    """
+
+    axis: SettingAxis
+    trials: tuple[int, ...]
+    marginals: tuple[Marginal, ...]
+    best: Plain | None = None
+    fanova: Interval | None = None
+    ped_anova: Interval | None = None
+    rank_correlation: Interval | None = None
+    silence: Silence = ""
+
+    @property
+    def dimension(self) -> ManifestDimension:
+        """The setting as the manifest has it."""
+        return self.axis.dimension
+
+    @property
+    def best_marginal(self) -> Marginal | None:
+        """The value or range of the smallest mean, of those with at least two trials."""
+        means = [
+            (one.objective.mean, place)
+            for place, one in enumerate(self.marginals)
+            if one.objective.mean is not None and one.objective.n > 1
+        ]
+        return self.marginals[min(means)[1]] if means else None
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """A search's results and each of its settings, the most important by fANOVA first."""
+
+    results: SearchResults
+    settings: tuple[SettingSensitivity, ...]
+
+
+def sensitivity(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Sensitivity:
+    """Return how the search's objective hangs on its settings.
+
+    Only proposals that ran to full length count. A setting that only some of them have is held
+    against the others over those alone. Takes seconds; tables and figures are made from it.
+
+    Args:
+        manifest: Of a search.
+        records: By trial key; their order changes nothing.
+
+    Raises:
+        BadInput: If the sweep is no search.
+    """
+    results = search_results(manifest, records)
+    settings = [_described(SettingAxis(one), results) for one in results.search.dimensions]
+    weighed: dict[str, SettingSensitivity] = {}
+    for trials in dict.fromkeys(one.trials for one in settings):
+        weighed |= {one.dimension.name: one for one in _weighed(settings, trials, results)}
+    in_order = (weighed[one.dimension.name] for one in settings)
+    return Sensitivity(results, tuple(sorted(in_order, key=_rank, reverse=True)))
+
+
+def _rank(setting: SettingSensitivity) -> float:
+    mean = None if setting.fanova is None else setting.fanova.mean
+    return -math.inf if mean is None else mean
+
+
+def _described(axis: SettingAxis, results: SearchResults) -> SettingSensitivity:
+    """Return what needs no importance: which trials have the setting, its best, its means."""
+    places = ((one.number, _unit(axis, one)) for one in results.counted)
+    units = {number: unit for number, unit in places if unit is not None}
+    marginals: list[Marginal] = []
+    for group in axis.groups:
+        inside = [number for number, unit in units.items() if group.holds(unit)]
+        objective = mean_interval(results.shown_value(number) for number in inside)
+        marginals.append(Marginal(group, objective))
+    return SettingSensitivity(
+        axis=axis,
+        trials=tuple(units),
+        marginals=tuple(marginals),
+        best=results.best.params.get(axis.dimension.name) if results.best else None,
+    )
+
+
+def _weighed(
+    settings: Sequence[SettingSensitivity], trials: tuple[int, ...], results: SearchResults
+) -> list[SettingSensitivity]:
+    """Return the settings that just these trials have, with their importance among them.
+
+    They are held against all settings that these trials have, also those that more have.
+    """
+    own = [one for one in settings if one.trials == trials]
+    objective = [results.shown_value(number) for number in trials]
+    if len(trials) < FEWEST_TRIALS:
+        return [replace(one, silence="few") for one in own]
+    if min(objective) == max(objective):
+        return [replace(one, silence="equal results") for one in own]
+    columns = {
+        one.dimension.name: _column(one.axis, trials, results)
+        for one in settings
+        if set(trials) <= set(one.trials)
+    }
+    columns = {name: column for name, column in columns.items() if len(set(column.units)) > 1}
+    if not columns:
+        return [replace(one, silence="one value") for one in own]
+    found = importances(list(columns.values()), objective)
+    bands = dict(zip(columns, zip(found.fanova, found.ped_anova, strict=True), strict=True))
+    return [
+        replace(
+            one,
+            fanova=bands[one.dimension.name][0],
+            ped_anova=bands[one.dimension.name][1],
+            rank_correlation=_rank_correlation(columns[one.dimension.name], objective),
+        )
+        if one.dimension.name in bands
+        else replace(one, silence="one value")
+        for one in own
+    ]
+
+
+def _column(axis: SettingAxis, trials: tuple[int, ...], results: SearchResults) -> Column:
+    places = [_unit(axis, results.proposals[number]) for number in trials]
+    units = tuple(unit for unit in places if unit is not None)
+    return Column(units, num_levels=len(axis.levels), is_choice=axis.is_choice)
+
+
+def _unit(axis: SettingAxis, result: ProposalResult) -> float | None:
+    return axis.unit(result.params.get(axis.dimension.name))
+
+
+def _rank_correlation(column: Column, objective: Sequence[float]) -> Interval | None:
+    if column.is_choice:
+        return None
+    return rank_correlation(column.units, objective)

@@ -1,0 +1,1 @@
+"""Tables as values, made from results."""

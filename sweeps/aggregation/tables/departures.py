@@ -1,0 +1,70 @@
+"""What a launch changed of its sweep as declared, said where nobody overlooks it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from sweeps.aggregation.rendering.table import Cell, Column, Table
+from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import shortened
+
+_SIZES = (
+    "fraction",
+    "epochs",
+    "max_epochs",
+    "seeds",
+    "trials",
+)  # of which less is only a smaller sweep
+_LONGEST_VALUE = 60
+
+
+def departure_sentence(manifest: Manifest) -> str:
+    """Return what the launch changed of the sweep as declared, "" where it changed nothing."""
+    if not manifest.departures:
+        return ""
+    is_smaller = all(
+        path.rsplit(".", 1)[-1] in _SIZES and _is_less(given, declared)
+        for path, (declared, given) in manifest.departures.items()
+    )
+    changes = "; ".join(
+        f"{path} {_value_text(given)} instead of {_value_text(declared)}"
+        for path, (declared, given) in manifest.departures.items()
+    )
+    return f"{'Made smaller than' if is_smaller else 'Not as'} declared: {changes}."
+
+
+def with_departures(manifest: Manifest, table: Table) -> Table:
+    """Return the table with the departures as the start of its title, and as a column in CSV.
+
+    A table of a sweep launched as declared comes back as it is.
+    """
+    sentence = departure_sentence(manifest)
+    if not sentence:
+        return table
+    column = Column("Departures", ("departures",), align="left", hide_if_empty=True)
+    return replace(
+        table,
+        title=f"{sentence} {table.title}",
+        columns=(*table.columns, column),
+        rows=tuple((*row, Cell("", (sentence,))) for row in table.rows),
+    )
+
+
+def _is_less(given: object, declared: object) -> bool:
+    if isinstance(given, Sequence) and isinstance(declared, Sequence):
+        return len(cast(Sequence[Any], given)) < len(cast(Sequence[Any], declared))
+    if isinstance(given, int | float) and isinstance(declared, int | float):
+        return given < declared
+    return False
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, list | tuple):
+        text = ", ".join(_value_text(one) for one in cast(Sequence[object], value)) or "none"
+    elif isinstance(value, dict):
+        part = cast(dict[str, object], value)
+        text = str(part.get("kind") or json.dumps(part, default=str))
+    else:
+        text = "none" if value is None else str(value)
+    return shortened(text, _LONGEST_VALUE)

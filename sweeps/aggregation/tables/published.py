@@ -1,0 +1,123 @@
+"""A table of a paper in its own rows and columns, with our figures beside the published ones."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from sweeps.aggregation.rendering.table import (
+    Cell,
+    Column,
+    Table,
+    count_cell,
+    mean_cell,
+    text_cell,
+)
+from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.statistics import mean_interval
+from sweeps.aggregation.tables.data_line import with_data
+from sweeps.aggregation.tables.departures import with_departures
+from sweeps.aggregation.tables.health import health_notes
+from sweeps.aggregation.tables.published_figures import own_note, published_note, published_text
+from sweeps.aggregation.tables.targets import marked, target_cells, target_columns, target_notes
+from sweeps.aggregation.tables.uncounted_cells import GAP_COLUMN, gap_cell, gap_notes, reason_notes
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_tables import PublishedRow, PublishedTable
+from sweeps.records.plain_text import one_line
+from sweeps.records.trial_record import TrialRecord
+
+_COLUMNS = (
+    Column("Ours (%)", tuple(f"test_error_percent{end}" for end in ("", "_low", "_high"))),
+    Column("n", ("n", "num_planned")),
+    Column("Published (%)", ("published_percent", "published_spread")),
+    Column("Trust in the published", ("trust",), align="left", hide_if_empty=True),
+    Column("Arm", ("arm",), align="left", hide_if_empty=True),
+    GAP_COLUMN,
+)
+_LATER_FIELDS = {"data", "departures", "num_target_missed"}
+
+
+def published_table(
+    manifest: Manifest, records: Mapping[str, TrialRecord], spec: PublishedTable
+) -> Table:
+    """Return the paper's rows, each with our mean test error and the published figure.
+
+    Nothing is bold: whether the two agree is for the reader to judge. A row without an arm of
+    ours, or whose arm this sweep does not have, stays without a figure of ours. Holds only what
+    trial keys decide.
+
+    Raises:
+        BadInput: If a row does not have a label for each heading.
+    """
+    if any(len(row.labels) != len(spec.headings) for row in spec.rows):
+        raise BadInput(
+            f"Table '{spec.name}' has {len(spec.headings)} headings, but a row of it has not as "
+            "many labels: give each row one label a heading."
+        )
+    arms = {arm.arm.name: arm for arm in arm_results(manifest, records)}
+    shown = [arms[name] for name in _names(spec) if name in arms]
+    more = target_columns(shown)
+    table = Table(
+        name=spec.name,
+        title=f"{one_line(spec.title)}: ours beside the published",
+        description=one_line(manifest.description),
+        columns=(*_label_columns(spec.headings), *_COLUMNS, *more),
+        rows=tuple(
+            (*_row(row, arms.get(row.arm or "")), *target_cells(arms.get(row.arm or ""), more))
+            for row in spec.rows
+        ),
+        notes=(
+            own_note(manifest, shown, "mean test error in percent"),
+            published_note(spec.spread, any(row.spread is not None for row in spec.rows)),
+            *_absence_notes(spec, arms),
+            *map(one_line, spec.notes),
+            *target_notes(shown),
+            *gap_notes(shown),
+            *health_notes(shown),
+            *reason_notes(shown),
+        ),
+    )
+    return with_data(with_departures(manifest, table), shown, spec.published_data)
+
+
+def _names(spec: PublishedTable) -> dict[str, None]:
+    """Return the arms of the table, each once, in the order of their rows."""
+    return dict.fromkeys(row.arm for row in spec.rows if row.arm is not None)
+
+
+def _label_columns(headings: Sequence[str]) -> tuple[Column, ...]:
+    """Return a column a heading; its name in CSV is the heading's letters, or its place."""
+    own = {field for column in _COLUMNS for field in column.fields} | _LATER_FIELDS
+    fields: list[str] = []
+    for place, heading in enumerate(headings, start=1):
+        field = re.sub(r"[^a-z0-9]+", "_", heading.lower()).strip("_")
+        fields.append(field if field and field not in {*own, *fields} else f"label_{place}")
+    return tuple(
+        Column(one_line(heading), (field,), align="left")
+        for heading, field in zip(headings, fields, strict=True)
+    )
+
+
+def _row(row: PublishedRow, arm: ArmResults | None) -> tuple[Cell, ...]:
+    labels = tuple(text_cell(label) for label in row.labels)
+    theirs = (_published_cell(row), text_cell(row.trust))
+    named = Cell("", (row.arm,))  # for programs: readers have the labels
+    if arm is None:
+        nothing = Cell("", (None,) * len(GAP_COLUMN.fields))
+        ours = (Cell("", (None, None, None)), Cell("", (None, None)))
+        return (*labels, *ours, *theirs, named, nothing)
+    errors = arm.test_errors
+    mean = marked(mean_cell(mean_interval(errors.values())), arm)
+    ours = (mean, count_cell(len(errors), len(arm.trials)))
+    return (*labels, *ours, *theirs, named, gap_cell(arm))
+
+
+def _published_cell(row: PublishedRow) -> Cell:
+    return Cell(published_text(row.published, row.spread), (row.published, row.spread))
+
+
+def _absence_notes(spec: PublishedTable, arms: Mapping[str, ArmResults]) -> Iterator[str]:
+    if any(row.arm is None for row in spec.rows):
+        yield "A row without n stands in the paper, but this sweep has no arm for it."
+    for name in _names(spec):
+        if name not in arms:
+            yield f"This sweep has no arm {one_line(name)}: its row has no figure of ours."

@@ -1,0 +1,123 @@
+"""One row a trial: `trials.csv`, which only trial keys decide, and the full list for queries."""
+
+from collections.abc import Mapping, Sequence
+
+from sweeps.aggregation.rendering.csv_text import csv_text
+from sweeps.aggregation.rendering.table import Value
+from sweeps.aggregation.results.arms import ArmResults, arm_results, cell_reason
+from sweeps.records.manifest import Manifest, ManifestCell
+from sweeps.records.trial_record import (
+    EPOCH_METRICS,
+    METRIC_EXTRA_TEST_ERRORS,
+    METRIC_TEST_ERROR,
+    Outcome,
+    TrialRecord,
+)
+
+RESULT_COLUMNS = (
+    "arm",
+    "seed",
+    "trial_key",
+    "outcome",
+    "reason",
+    "epochs",
+    "stopped_epoch",
+    "train_loss",
+    "validation_loss",
+    "validation_error",
+    "test_error",
+)
+COST_COLUMNS = (
+    "num_parameters",
+    "duration_seconds",
+    "peak_memory_bytes",
+    "device",
+    "threads",
+    "gradient_checkpointing",
+    "record_id",
+)
+MISSING = "missing"
+
+
+def trials_csv(manifest: Manifest, records: Mapping[str, TrialRecord]) -> str:
+    """Return every cell of the sweep with its trial's last-epoch figures, errors as fractions.
+
+    Of a trial that a search's scheduler stopped it holds what the scheduler saw last, whatever
+    became of the trial in another sweep. Targets, errors of extra tests and warnings are columns
+    only where a trial has such. Holds no times, devices or record ids, so that it is the
+    same however the sweep came about.
+    """
+    rows = trial_rows(manifest, records)
+    names = (*RESULT_COLUMNS, *_more_columns(_trials(manifest, records)))
+    return csv_text(names, ([row[name] for name in names] for row in rows))
+
+
+def trial_rows(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[dict[str, Value]]:
+    """Return a mapping a cell, arms and seeds in the manifest's order, with all columns.
+
+    Targets, errors of extra tests and warnings are columns only where a trial has such.
+    """
+    cells = {(cell.arm, cell.seed): cell for cell in manifest.cells}
+    objective = manifest.search.objective if manifest.search else ""
+    more = _more_columns(_trials(manifest, records))
+    return [
+        _row(arm, cells[arm.arm.name, seed], trial)
+        | _more(cells[arm.arm.name, seed], trial, more)
+        | _stop(cells[arm.arm.name, seed], objective)
+        for arm in arm_results(manifest, records)
+        for seed, trial in arm.trials.items()
+    ]
+
+
+def _trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[TrialRecord]:
+    found = (records.get(cell.trial_key) for cell in manifest.cells if cell.stopped is None)
+    return [trial for trial in found if trial is not None]
+
+
+def _more_columns(trials: Sequence[TrialRecord]) -> tuple[str, ...]:
+    """Return the columns that only some sweeps have: errors of extra tests, target, warnings."""
+    extra = sorted({name for trial in trials for name in trial.extra_test_errors})
+    return (
+        *(METRIC_EXTRA_TEST_ERRORS + name for name in extra),
+        *(["target"] if any(trial.target for trial in trials) else []),
+        *(["warnings"] if any(trial.warnings for trial in trials) else []),
+    )
+
+
+def _more(cell: ManifestCell, trial: TrialRecord | None, names: Sequence[str]) -> dict[str, Value]:
+    if trial is None or cell.stopped is not None:
+        return dict.fromkeys(names)
+    known: dict[str, Value] = {
+        "target": trial.target,
+        "warnings": "; ".join(trial.warnings),
+        **{METRIC_EXTRA_TEST_ERRORS + name: e for name, e in trial.extra_test_errors.items()},
+    }
+    return {name: known.get(name) for name in names}
+
+
+def _row(arm: ArmResults, cell: ManifestCell, trial: TrialRecord | None) -> dict[str, Value]:
+    row: dict[str, Value] = dict.fromkeys((*RESULT_COLUMNS, *COST_COLUMNS))
+    if trial is not None:
+        row |= {name: getattr(trial, name) for name in row if name in TrialRecord.model_fields}
+    return row | {
+        "arm": arm.arm.name,
+        "seed": cell.seed,
+        "trial_key": cell.trial_key,
+        "outcome": MISSING if trial is None else str(trial.outcome),
+        "reason": cell_reason(trial),
+        "num_parameters": arm.arm.num_parameters,
+    }
+
+
+def _stop(cell: ManifestCell, objective: str) -> dict[str, Value]:
+    """Return what stands in the row of a stopped trial instead of its record, {} for another."""
+    if cell.stopped is None:
+        return {}
+    return {
+        "outcome": str(Outcome.PRUNED),
+        "reason": "stopped by the scheduler",
+        "epochs": cell.stopped.epoch,
+        "stopped_epoch": cell.stopped.epoch,
+        **dict.fromkeys((*EPOCH_METRICS, METRIC_TEST_ERROR)),
+        objective: cell.stopped.value,
+    }

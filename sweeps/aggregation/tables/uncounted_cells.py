@@ -1,0 +1,51 @@
+"""Cells that do not count: how many of which kind, and why, as tables show them."""
+
+from collections.abc import Iterator, Sequence
+
+from sweeps.aggregation.rendering.table import Cell, Column
+from sweeps.aggregation.results.arms import ArmResults, CellState, cell_reason, cell_state
+from sweeps.records.plain_text import shortened
+from sweeps.records.trial_record import TrialRecord
+
+_GAPS: tuple[CellState, ...] = ("failed", "diverged", "missing", "unfinished")
+_MOST_REASONS = 50
+
+GAP_COLUMN = Column(
+    "Not counted", tuple(f"num_{state}" for state in _GAPS), align="left", hide_if_empty=True
+)
+
+
+def gap_cell(arm: ArmResults) -> Cell:
+    """Return how many of an arm's cells do not count. Values: as the fields of `GAP_COLUMN`."""
+    return Cell(gap_text(arm), tuple(arm.count(state) for state in _GAPS))
+
+
+def gap_text(arm: ArmResults) -> str:
+    """Return how many of an arm's cells do not count, "" where all do: `1 failed, 2 missing`."""
+    counts = [(arm.count(state), state) for state in _GAPS]
+    return ", ".join(f"{count} {state}" for count, state in counts if count)
+
+
+def gap_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Say that cells without a result enter no mean, where there are such."""
+    if any(len(arm.counted) < len(arm.trials) for arm in arms):
+        yield "Trials that failed, diverged, are missing or unfinished enter no mean."
+
+
+def reason_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Say what became of each cell that does not count, seeds of the same fate together."""
+    seeds: dict[tuple[str, str], list[int]] = {}
+    for arm in arms:
+        for seed, trial in arm.trials.items():
+            if cell_state(trial) != "counted":
+                seeds.setdefault((arm.arm.name, _fate(trial)), []).append(seed)
+    for (name, fate), of in list(seeds.items())[:_MOST_REASONS]:
+        numbers = ", ".join(str(seed) for seed in of)
+        yield f"Arm {name}, seed{'s' if len(of) > 1 else ''} {numbers}: {fate}"
+    if len(seeds) > _MOST_REASONS:
+        yield f"And {len(seeds) - _MOST_REASONS} more such lines: see trials.csv."
+
+
+def _fate(trial: TrialRecord | None) -> str:
+    reason = shortened(cell_reason(trial), 300)
+    return f"{cell_state(trial)}: {reason}" if reason else cell_state(trial)

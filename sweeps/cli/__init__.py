@@ -1,0 +1,3 @@
+"""The command line."""
+
+from sweeps.cli.commands import main as main

@@ -1,0 +1,77 @@
+"""Words of the command line turned into values."""
+
+import json
+import re
+from typing import Any
+
+from sweeps.records.errors import BadInput
+
+_DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?|(\d{1,6})")
+_MOST_SEEDS = 10_000
+
+
+def read_seeds(option: str, text: str | None) -> tuple[int, ...] | None:
+    """Return the seeds of a list with ranges: "0,1,2" or "0-4". A lone number is that seed.
+
+    Raises:
+        BadInput: If there is none, or a word is neither a number nor a range.
+    """
+    if text is None:
+        return None
+    seeds: list[int] = []
+    for word in filter(None, (part.strip() for part in text.split(","))):
+        match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", word)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if last < first:
+            raise BadInput(
+                f"{option} takes a list and ranges of seeds, such as 0,1,2 or 0-4, got '{word}'."
+            )
+        if last - first >= _MOST_SEEDS:
+            raise BadInput(f"{option} takes at most {_MOST_SEEDS} seeds, got '{word}'.")
+        seeds += range(first, last + 1)
+    if not seeds:
+        raise BadInput(f"{option} needs at least one seed, such as 0,1,2 or 0-4, got '{text}'.")
+    if len(set(seeds)) != len(seeds):
+        raise BadInput(f"{option} lists a seed twice: '{text}'.")
+    return tuple(seeds)
+
+
+def read_settings(assignments: list[str] | None) -> dict[str, Any]:
+    """Return path -> value of `path=value` words. A value is JSON, or else a text.
+
+    Raises:
+        BadInput: If a word is no assignment, or a path is set twice.
+    """
+    found: dict[str, Any] = {}
+    for assignment in assignments or []:
+        path, equals, text = assignment.partition("=")
+        path = path.strip()
+        if not equals or not path:
+            raise BadInput(f"--set takes path=value, such as batch_size=64, got '{assignment}'.")
+        if path in found:
+            raise BadInput(f"--set sets '{path}' twice: give it once.")
+        found[path] = _value(text)
+    return found
+
+
+def read_duration(option: str, text: str | None) -> float | None:
+    """Return the seconds of "90s", "30m", "2h" or "1h30m".
+
+    Raises:
+        BadInput: If it is none, or zero.
+    """
+    if text is None:
+        return None
+    match = _DURATION.fullmatch(text.strip())
+    words = match.groups() if match else ("0",) * 4
+    total = sum(unit * int(word or 0) for unit, word in zip((3600, 60, 1, 1), words, strict=True))
+    if not total:
+        raise BadInput(f"{option} takes a time such as 90s, 30m, 2h or 1h30m, got '{text}'.")
+    return float(total)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

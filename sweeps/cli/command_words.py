@@ -1,0 +1,37 @@
+"""The words of commands that are told to the user: how this one was called, and its places."""
+
+import os
+import shlex
+import shutil
+import sys
+
+from sweeps.tracking.connection import public
+
+
+def program() -> str:
+    """Return how the user called capsweep."""
+    if shutil.which("capsweep"):
+        return "capsweep"
+    beside = os.path.relpath(sys.argv[0])
+    return sys.argv[0] if beside.startswith("..") else beside
+
+
+def again() -> str:
+    """Return the command that goes on with this one, without passwords."""
+    once = {"--fresh", "--replace"}
+    words = [public(word) for word in sys.argv[1:] if word not in once]
+    return shlex.join([program(), *words])
+
+
+def where(storage: str | None, tracking_uri: str | None) -> str:
+    """Return the options that lead to this command's records, "" where the environment does."""
+    given = {
+        "--storage": (storage, "CAPSWEEP_STORAGE"),
+        "--tracking-uri": (tracking_uri and public(tracking_uri), "CAPSWEEP_TRACKING_URI"),
+    }
+    options = [
+        f" {option} {shlex.quote(value)}"
+        for option, (value, variable) in given.items()
+        if value and variable not in os.environ
+    ]
+    return "".join(options)

@@ -1,0 +1,214 @@
+"""What the commands print. The only place besides the command line that prints."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from sweeps.aggregation.tables.targets import target_words
+from sweeps.records.plain_text import one_line
+
+if TYPE_CHECKING:
+    from sweeps.aggregation.pictures.trial_pictures import Pictures
+    from sweeps.aggregation.query import BestConfig, TrialView
+    from sweeps.aggregation.report import Report
+    from sweeps.aggregation.results.statistics import Interval
+    from sweeps.execution.driver.result import SweepResult
+    from sweeps.execution.driver.status import SweepStatus
+
+
+def console() -> Console:
+    """Return the console for results: as wide as the terminal, wide where there is none."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 140
+    return Console(width=width, highlight=False, emoji=False)
+
+
+def print_names(entries: Sequence[tuple[str, str]]) -> None:
+    """Print the named sweeps."""
+    table = table_of("sweep", "what it asks")
+    for name, summary in entries:
+        table.add_row(name, plain(summary))
+    out = console()
+    out.print(table)
+    out.print("\nRun one: capsweep run NAME. See what it would do first: capsweep plan NAME.")
+
+
+def print_result(result: "SweepResult", again: str, program: str, where: str) -> None:
+    """Print how a launch ended, its table, its files, and what to do next.
+
+    Args:
+        result: How it ended.
+        again: The command that goes on with it.
+        program: How the user calls capsweep.
+        where: The options that lead to its records, "" for the default places.
+    """
+    out = console()
+    if result.report:
+        print_report(result.report)
+    out.print(
+        f"\n{result.sweep}: {result.num_trained} trained now, "
+        f"{result.num_filled} of {result.num_cells} cells filled."
+    )
+    for failed in result.failures:
+        out.print(f"failed: {plain(failed.arm)}, seed {failed.seed}: {plain(failed.reason)}")
+        if failed.log.exists():
+            out.print(f"        its log: {plain(str(failed.log))}", soft_wrap=True)
+    for sentence in result.weights.sentences if result.weights else ():
+        out.print(plain(sentence))
+    if result.exit_code == 130:
+        out.print("Interrupted. Finished trials and the last checkpoint of each other are kept.")
+    if not result.is_recorded:
+        why = result.complaint or "the tracking store did not answer in time"
+        out.print(f"Some records are not yet in MLflow: {plain(why)}")
+    if result.exit_code:
+        out.print(f"Go on with: {plain(again)}", soft_wrap=True)
+        return
+    nexts = (f"best {result.sweep}", "show TRIAL", "ui")
+    commands = " | ".join(f"{program} {one}{where}" for one in nexts)
+    out.print(f"Next: {plain(commands)}", soft_wrap=True)
+
+
+def print_report(report: "Report") -> None:
+    """Print what a terminal is shown of the tables, and the files that hold all."""
+    from sweeps.aggregation.rendering.terminal import to_rich
+
+    out = console()
+    for table in report.shown:
+        out.print(to_rich(table))
+    for mixture in report.mixtures:
+        out.print(plain(mixture))
+    out.print("\nFiles:")
+    for path in report.paths:
+        out.print(f"  {plain(str(path))}", soft_wrap=True)
+
+
+def print_status(status: "SweepStatus") -> None:
+    """Print how far a sweep is, arm by arm."""
+    from sweeps.execution.driver.live_view import clock
+
+    out = console()
+    states = ("finished", "pruned", "diverged", "failed", "running", "interrupted", "missing")
+    shown = [state for state in states if status.counts()[state]]
+    table = table_of("arm", *shown, numbers=len(shown))
+    for arm in status.arms:
+        counts = status.counts(arm)
+        table.add_row(plain(arm), *(str(counts[state] or "") for state in shown))
+    out.print(table)
+    counts = ", ".join(f"{status.counts()[state]} {state}" for state in shown)
+    out.print(f"{plain(status.sweep)}: {len(status.cells)} cells so far: {counts}.")
+    for one in status.cells:
+        if one.state == "running":
+            out.print(f"running: {plain(one.cell.arm)}, seed {one.cell.seed}, epoch {one.epoch}")
+        elif one.reason:
+            place = f"{plain(one.cell.arm)}, seed {one.cell.seed}"
+            out.print(f"{one.state}: {place}: {plain(one.reason)}")
+    if not status.is_recorded:
+        out.print("Some finished trials are not yet in MLflow: run the sweep again to carry them.")
+    if launch := status.last_launch:
+        if launch.ended is None:
+            out.print("The last launch is still running, or was killed.")
+        else:
+            took = clock(launch.ended - launch.started)
+            out.print(f"The last launch took {took} and ended with code {launch.exit_code}.")
+
+
+def print_best(name: str, configs: "Sequence[BestConfig]") -> None:
+    """Print arms, best first."""
+    out = console()
+    if not configs:
+        out.print(f"No trial of {name} has finished yet.")
+        return
+    words = configs[0].objective.replace("_", " ")
+    is_error = words.endswith("error")
+    headings = ("rank", "arm", words + " %" * is_error, "95 % interval", "trials", "best trial")
+    table = table_of(*headings)
+    for config in configs:
+        table.add_row(
+            str(config.rank),
+            plain(config.arm) + ("" if config.is_confirmed else " (not confirmed)"),
+            _figure(config.value.mean, is_error),
+            _interval(config.value, is_error),
+            f"{config.num_trials} of {config.num_planned}",
+            f"{config.trials[0].trial_key} (seed {config.trials[0].seed})",
+        )
+    out.print(table)
+    out.print(f"Ranked by mean last-epoch {words}; the test split plays no part.")
+    if not configs[0].is_confirmed:
+        out.print(
+            "Not confirmed: the same seeds found these arms, so the best look better than they are."
+        )
+    means = [round(config.value.mean or 0, 12) for config in configs]
+    if len(set(means)) < len(means):
+        out.print(
+            "Arms with equal means stand in the sweep's order: validation does not tell them apart."
+        )
+
+
+def print_trial(view: "TrialView") -> None:
+    """Print one trial."""
+    out = console()
+    record = view.record
+    out.print(f"trial {record.trial_key}: {plain(record.arm)}, seed {record.seed}")
+    reason = f": {record.reason}" if record.reason else ""
+    out.print(f"outcome: {record.outcome.value}{plain(reason)}")
+    if record.test_error is not None:
+        out.print(f"test error: {100 * record.test_error:.2f} %")
+    for name, error in record.extra_test_errors.items():
+        out.print(f"test error, {plain(name)}: {100 * error:.2f} %")
+    if record.target:
+        words = target_words(view.config)
+        out.print(plain(f"target: {record.target}{f' ({words})' if words else ''}"))
+    for warning in record.warnings:
+        out.print(f"warning: {plain(warning)}", soft_wrap=True)
+    out.print(f"weights: {plain(str(view.weights or 'none are kept'))}", soft_wrap=True)
+    out.print(f"MLflow run: {record.record_id}")
+    table = table_of("epoch", "train loss", "validation loss", "validation error %", numbers=4)
+    for point in view.curve:
+        table.add_row(
+            str(point.epoch),
+            f"{point.train_loss:.5f}",
+            f"{point.validation_loss:.5f}",
+            f"{100 * point.validation_error:.2f}",
+        )
+    out.print(table)
+    out.print("config:")
+    out.print(escape(json.dumps(view.config, indent=2)), soft_wrap=True)
+
+
+def print_pictures(pictures: "Pictures") -> None:
+    """Print which pictures were drawn, and why others were not."""
+    out = console()
+    for path in pictures.paths:
+        out.print(plain(str(path)), soft_wrap=True)
+    for sentence in pictures.left_out:
+        out.print(plain(sentence))
+
+
+def _figure(value: float | None, is_error: bool) -> str:
+    value = value or 0.0
+    return f"{100 * value:.2f}" if is_error else f"{value:.5f}"
+
+
+def _interval(interval: "Interval", is_error: bool) -> str:
+    if interval.low is None or interval.high is None:
+        return "-"
+    return f"{_figure(interval.low, is_error)} to {_figure(interval.high, is_error)}"
+
+
+def plain(text: str) -> str:
+    """Return a text on one line, without control characters, that rich takes as it is."""
+    return escape(one_line(text))
+
+
+def table_of(*headings: str, numbers: int = 0) -> Table:
+    """Return an empty table whose last columns hold numbers."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for index, heading in enumerate(headings):
+        right = index >= len(headings) - numbers
+        table.add_column(heading, justify="right" if right else "left", overflow="fold")
+    return table

@@ -1,0 +1,131 @@
+"""What `capsweep plan` prints: what a launch would do."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from sweeps.aggregation.tables.targets import target_words
+from sweeps.cli.console import console, plain, table_of
+
+if TYPE_CHECKING:
+    from sweeps.execution.driver.survey import Plan
+    from sweeps.records.manifest import ManifestDimension, ManifestSearch
+
+
+def print_plan(plan: "Plan") -> None:
+    """Print what a launch would do."""
+    from sweeps.execution.driver.live_view import clock
+
+    out = console()
+    if plan.definition.manifest.search:
+        _print_search(plan, plan.definition.manifest.search, out)
+    else:
+        _print_arms(plan, out)
+    for line in _why(plan):
+        out.print(line)
+    _print_refusal(plan, out)
+    capacity = plan.capacity
+    out.print(f"{capacity.gpus_per_trial:g} GPUs a trial, {capacity.num_concurrent} at once.")
+    seconds = plan.estimate_seconds
+    estimate = (
+        "no estimate, as nothing like it was trained yet"
+        if seconds is None
+        else (f"{_about(plan)} {clock(seconds)}" if seconds else "nothing to train")
+    )
+    out.print(f"Estimate: {estimate}.")
+
+
+def _about(plan: "Plan") -> str:
+    """Return how good an estimate is: trainings with a target may end before their full length."""
+    has_target = any(target_words(arm.config) for arm in plan.definition.manifest.arms)
+    return "at most about" if has_target else "about"
+
+
+def _print_refusal(plan: "Plan", out: Console) -> None:
+    """Say if `run` would refuse, as the launch would drop cells."""
+    from sweeps.execution.plan.planner import refuse_to_drop
+    from sweeps.records.errors import BadInput
+
+    try:
+        refuse_to_drop(plan.current, plan.known.manifest, plan.lost)
+    except BadInput as refusal:
+        out.print(f"run would refuse: {plain(str(refusal))}", soft_wrap=True)
+
+
+def _print_arms(plan: "Plan", out: Console) -> None:
+    """Print the arms of a design and where their cells stand."""
+    manifest = plan.definition.manifest
+    out.print(
+        f"{plan.name}: {len(manifest.arms)} arms x {len(manifest.seeds)} seeds "
+        f"= {len(plan.cells)} cells"
+    )
+    table = table_of("arm", "parameters", "epochs", "seeds there", "seeds to train", numbers=4)
+    for arm in manifest.arms:
+        own = [cell for cell in plan.cells if cell.cell.arm == arm.name]
+        table.add_row(
+            plain(arm.name) + (" (baseline)" if arm.name == manifest.baseline else ""),
+            f"{arm.num_parameters:,}",
+            ("up to " * bool(target_words(arm.config))) + str(plan.definition.epochs[arm.name]),
+            _seeds(cell.cell.seed for cell in own if cell.is_filled),
+            _seeds(cell.cell.seed for cell in own if not cell.is_filled),
+        )
+    out.print(table)
+
+
+def _print_search(plan: "Plan", search: "ManifestSearch", out: Console) -> None:
+    """Print what a search varies, how it proposes, and how far it is."""
+    manifest = plan.definition.manifest
+    word = "seed" if len(manifest.seeds) == 1 else "seeds"
+    out.print(
+        f"{plan.name}: {search.num_trials} proposals by {search.sampler}, "
+        f"{len(manifest.seeds)} {word} each, scheduler {search.scheduler['kind']}; "
+        f"{len(search.proposals)} were made."
+    )
+    table = table_of("setting", "values", "only with")
+    for dimension in search.dimensions:
+        conditions = [f"{name} = {kind}" for name, kind in dimension.conditions.items()]
+        table.add_row(
+            plain(dimension.name), plain(_values(dimension)), plain(", ".join(conditions))
+        )
+    out.print(table)
+    if again := search.confirmation:
+        seeds = ", ".join(map(str, again.seeds))
+        out.print(f"Then the best {again.best} are run again on the fresh seeds {seeds}.")
+
+
+def _values(dimension: "ManifestDimension") -> str:
+    if dimension.kind == "choices":
+        return ", ".join(map(str, dimension.choices))
+    step = f", steps of {dimension.step}" if (dimension.step or 1) > 1 else ""
+    return f"{dimension.low:g} to {dimension.high:g}{step}" + ", log scale" * dimension.log
+
+
+def _why(plan: "Plan") -> list[str]:
+    from sweeps.execution.plan.planner import CellState
+    from sweeps.execution.search.definition_growth import num_expected
+
+    lines = {
+        CellState.RECORDED: "are there and recorded",
+        CellState.TO_RECORD: "are finished and will be recorded",
+        CellState.STOPPED: "were stopped early by the scheduler",
+        CellState.NEW: "are new and will be trained",
+        CellState.UNFINISHED: "are unfinished and go on from their last checkpoint",
+        CellState.FAILED: "failed before and are tried again from their last checkpoint",
+    }
+    counts = [
+        (sum(cell.state is state for cell in plan.cells), text) for state, text in lines.items()
+    ]
+    why = [f"{count} {text}." for count, text in counts if count]
+    if more := num_expected(plan.definition) - len(plan.cells):
+        why.append(f"Up to {more} more will be proposed or chosen, and trained.")
+    why += [
+        f"failed before: {plain(cell.cell.arm)}, seed {cell.cell.seed}: {plain(cell.reason)}"
+        for cell in plan.cells
+        if cell.state is CellState.FAILED
+    ]
+    return why
+
+
+def _seeds(seeds: Iterable[int]) -> str:
+    return ", ".join(map(str, seeds)) or "-"

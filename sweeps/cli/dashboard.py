@@ -1,0 +1,104 @@
+"""MLflow's own UI over a tracking store, bound to this machine alone."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+import typer
+
+from sweeps.records.errors import BadInput
+from sweeps.storage.locations import resolve_tracking_uri
+from sweeps.tracking.connection import public
+
+_LOOPBACK = "127.0.0.1"
+_START_SECONDS = 90.0
+
+
+def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> None:
+    """Serve the UI until Ctrl-C. Of a tracking store that is a server, show the address instead.
+
+    Raises:
+        BadInput: If the store is not there, the port is taken, or MLflow does not start.
+    """
+    uri = resolve_tracking_uri(tracking_uri, storage)
+    if uri.startswith(("http://", "https://")):
+        typer.echo(f"The tracking store is a server with a UI of its own: {public(uri)}")
+        return
+    _refuse_missing(uri)
+    port = _free_port(port)
+    with tempfile.TemporaryFile() as log, _server(uri, port, log) as process:
+        typer.echo("Starting MLflow's UI ...")
+        _await(process, port, log)
+        typer.echo(f"MLflow's UI: http://{_LOOPBACK}:{port} (Ctrl-C ends it)")
+        process.wait()
+
+
+@contextmanager
+def _server(uri: str, port: int, log: IO[bytes]) -> Generator["subprocess.Popen[bytes]"]:
+    """Run MLflow's server. Ctrl-C and a termination signal end it, and the block."""
+    command = [sys.executable, "-P", "-m", "mlflow", "server"]
+    command += ["--host", _LOOPBACK, "--port", str(port), "--workers", "1"]
+    environment = {
+        **os.environ,
+        "MLFLOW_BACKEND_STORE_URI": uri,  # not an argument: those are seen by everybody
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+    }
+    process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield process
+    except KeyboardInterrupt:
+        typer.echo("The UI has ended; the records are as they were.")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        process.terminate()
+        process.wait()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise KeyboardInterrupt
+
+
+def _await(process: "subprocess.Popen[bytes]", port: int, log: IO[bytes]) -> None:
+    """Return when the server answers.
+
+    Raises:
+        BadInput: With its last words, if it ended, or does not answer in time.
+    """
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        with socket.socket() as client:
+            if client.connect_ex((_LOOPBACK, port)) == 0:
+                return
+        time.sleep(0.2)
+    log.seek(0)
+    words = log.read().decode(errors="replace").strip().splitlines()
+    raise BadInput(f"MLflow's UI did not start: {words[-1] if words else 'it said nothing'}")
+
+
+def _refuse_missing(uri: str) -> None:
+    path = Path(uri.removeprefix("sqlite:///"))
+    if uri.startswith("sqlite:///") and not path.exists():
+        raise BadInput(f"There are no records in {path} yet: run a sweep, or give --storage.")
+
+
+def _free_port(port: int) -> int:
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((_LOOPBACK, port))
+        except (OSError, OverflowError) as error:
+            raise BadInput(
+                f"Port {port} cannot be used ({error}): give another, --port, or 0 for a free one."
+            ) from error
+        return int(listener.getsockname()[1])

@@ -1,0 +1,208 @@
+"""A cell's folder: the lease, the checkpoint, the outbox and the final record of one trial.
+
+The folder is the truth about a trial; MLflow is filled from it. This is the only module that knows
+its layout, so that object storage can stand in for a shared disk later.
+
+    lock                        one writer at a time, and its fence number
+    checkpoint.safetensors      the last one: weights, optimiser, generators, the whole curve so far
+    checkpoint.damaged          one that could not be read, set aside
+    outbox.jsonl                what was told, append-only: start, epoch, failed, pruned
+    log.txt                     what the trial printed, and the traceback if it raised
+    predictions.safetensors     of a finished trial, as are the weights
+    weights.safetensors
+    final.json                  written last: the cell is filled
+"""
+
+import json
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialHead
+from sweeps.records.errors import BadInput
+from sweeps.storage.files import FileLock, is_locked, write_atomically
+
+
+class CellFolder:
+    """The folder of one trial key."""
+
+    def __init__(self, cells: Path, trial_key: str) -> None:
+        self.trial_key = trial_key
+        self.path = cells / trial_key
+        self.checkpoint = self.path / "checkpoint.safetensors"
+        self.predictions = self.path / "predictions.safetensors"
+        self.weights = self.path / "weights.safetensors"
+        self.log = self.path / "log.txt"
+        self._outbox = self.path / "outbox.jsonl"
+        self._final = self.path / "final.json"
+        self._lock = self.path / "lock"
+
+    @contextmanager
+    def lease(self, wait_seconds: float = 20.0) -> Generator[int]:
+        """Be the cell's one writer. Yields the fence number, which grows with every lease.
+
+        Raises:
+            TimeoutError: If another process holds it for longer than `wait_seconds`.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        deadline = time.monotonic() + wait_seconds
+        with FileLock(self._lock) as lock:
+            while not lock.acquire():
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"cell {self.trial_key} is held by another process")
+                time.sleep(0.05)
+            fence = self._last_fence(lock.descriptor) + 1
+            os.pwrite(lock.descriptor, b"%d\n" % fence, 0)
+            os.fsync(lock.descriptor)
+            yield fence
+
+    def _last_fence(self, descriptor: int) -> int:
+        """Return the number in the lock file; the outbox tells where a crash tore that."""
+        try:
+            return int(os.pread(descriptor, 40, 0))
+        except ValueError:
+            lines, _ = self.read_outbox()
+            return max((line.fence for line in lines), default=0)
+
+    def is_busy(self) -> bool:
+        """Return whether another process is training it now."""
+        return is_locked(self._lock)
+
+    def append(self, line: OutboxLine) -> None:
+        """Add a line to the outbox by one write; a line torn by a crash is closed off first."""
+        data = line.model_dump_json(exclude_defaults=True).encode() + b"\n"
+        with self._outbox.open("a+b", buffering=0) as file:
+            if file.seek(0, os.SEEK_END) and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
+                data = b"\n" + data
+            file.write(data)
+
+    def read_outbox(self, offset: int = 0) -> tuple[list[OutboxLine], int]:
+        """Return the lines after an offset, and the offset after them.
+
+        Left out are torn lines, and those of a lower fence than one before them: their writer had
+        lost its lease and did not know.
+        """
+        if self.outbox_size() <= offset:
+            return [], offset
+        data = self._outbox.read_bytes()
+        end = data.rfind(b"\n") + 1
+        fence, lines = 0, list[OutboxLine]()
+        for start, raw in _pieces(data[:end]):
+            line = _outbox_line(raw)
+            if line and line.fence >= fence:
+                fence = line.fence
+                if start >= offset:
+                    lines.append(line)
+        return lines, max(offset, end)
+
+    def outbox_size(self) -> int:
+        """Return the length of the outbox in bytes, 0 where there is none."""
+        return self._outbox.stat().st_size if self._outbox.exists() else 0
+
+    def read_final(self) -> FinalRecord | None:
+        """Return the final record, None while the cell is empty.
+
+        Raises:
+            BadInput: If it is damaged, or of a later version.
+        """
+        if not self._final.exists():
+            return None
+        try:
+            return FinalRecord.model_validate_json(self._final.read_bytes())
+        except ValidationError as error:
+            raise BadInput(
+                f"The final record {self._final} cannot be read: it is damaged, or of a later "
+                f"version. Move the folder {self.path} away to train its cell anew."
+            ) from error
+
+    def is_filled(self) -> bool:
+        """Return whether the final record is there."""
+        return self._final.exists()
+
+    def write_final(self, record: FinalRecord) -> None:
+        """Fill the cell: the final record, then without the checkpoint."""
+        write_atomically(self._final, record.model_dump_json().encode())
+        self.remove_scratch()
+
+    def remove_scratch(self) -> None:
+        """Remove what a filled cell needs no more: the checkpoint, and files of killed writes."""
+        leftovers = [
+            path for end in ("tmp", "unfinished", "damaged") for path in self.path.glob(f"*.{end}")
+        ]
+        for path in (self.checkpoint, *leftovers):
+            path.unlink(missing_ok=True)
+
+    def set_checkpoint_aside(self) -> None:
+        """Put a damaged checkpoint where no attempt goes on from it."""
+        self.checkpoint.replace(self.checkpoint.with_suffix(".damaged"))
+
+    def tell_failure(self, head: TrialHead, fence: int, reason: str) -> None:
+        """Tell that an attempt failed, and whose it was: it may have ended before its start."""
+        time = now_milliseconds()
+        line = OutboxLine(type="failed", time=time, fence=fence, head=head, reason=reason)
+        self.append(line)
+
+    def tell_pruned(self, head: TrialHead, reason: str, since: int = 0) -> None:
+        """Tell that a search's scheduler stopped the trial; another sweep may go on with it.
+
+        The one line that is written without the lease: the trial keeps that until its process is
+        given another, but says no more. It bears the fence of the attempt that was stopped, so
+        that one which has begun since then is not contradicted: readers leave it out.
+
+        Args:
+            head: Of the trial.
+            reason: Why it was stopped.
+            since: Where the outbox ended when the attempt was begun; by default the attempt is
+                the last one that has told of an epoch.
+        """
+        lines, _ = self.read_outbox(since)
+        told = [line.fence for line in lines if line.type == ("start" if since else "epoch")]
+        fence = (told[0] if since else told[-1]) if told else 0
+        time = now_milliseconds()
+        line = OutboxLine(type="pruned", time=time, fence=fence, head=head, reason=reason)
+        self.append(line)
+
+    def is_told_pruned(self) -> bool:
+        """Return whether that is the last thing told."""
+        lines, _ = self.read_outbox()
+        return bool(lines) and lines[-1].type == "pruned"
+
+    def failure_since(self, offset: int = 0) -> str | None:
+        """Return why the last attempt told of after an offset failed, None if none did."""
+        lines, _ = self.read_outbox(offset)
+        return lines[-1].reason if lines and lines[-1].type == "failed" else None
+
+    def epochs_done(self) -> int:
+        """Return how many epochs the outbox tells of."""
+        lines, _ = self.read_outbox()
+        return max((line.epoch.epoch for line in lines if line.epoch), default=0)
+
+
+def _pieces(data: bytes) -> Generator[tuple[int, bytes]]:
+    """Yield lines and where each starts."""
+    start = 0
+    for raw in data.splitlines(keepends=True):
+        yield start, raw
+        start += len(raw)
+
+
+def _outbox_line(raw: bytes) -> OutboxLine | None:
+    try:
+        return OutboxLine.model_validate(json.loads(raw))
+    except (ValueError, ValidationError):
+        return None
+
+
+def reason_of(error: BaseException) -> str:
+    """Return an exception as one line of a record."""
+    text = f"{type(error).__name__}: {error}".replace("\n", " ")[:500]
+    return text.encode(errors="backslashreplace").decode()  # file names may hold lone surrogates
+
+
+def now_milliseconds() -> int:
+    """Return the time as records hold it."""
+    return int(time.time() * 1000)

@@ -1,0 +1,85 @@
+"""The driver's durable account of a sweep's launches: what was started, restarted and ended."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from sweeps.storage.sqlite_file import open_sqlite
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of a sweep.
+
+    Attributes:
+        started: Seconds since 1970.
+        ended: None while it runs, or if its driver was killed.
+        exit_code: None likewise.
+        num_cells: Cells it set out to train.
+    """
+
+    number: int
+    started: float
+    ended: float | None
+    exit_code: int | None
+    num_cells: int
+
+
+class Journal:
+    """The journal of one sweep, a SQLite file.
+
+    Attributes:
+        database: The open file; a search keeps tables of its own in it.
+    """
+
+    def __init__(self, journals: Path, sweep: str) -> None:
+        journals.mkdir(parents=True, exist_ok=True)
+        self.database = open_sqlite(journals / f"{sweep}.db")
+        self.database.execute(
+            "create table if not exists launches (number integer primary key, started real not"
+            " null, ended real, exit_code integer, num_cells integer not null)"
+        )
+        self.database.execute(
+            "create table if not exists events (launch integer not null, time real not null,"
+            " trial_key text not null, event text not null, detail text not null)"
+        )
+        self._launch = 0
+
+    def open_launch(self, num_cells: int) -> None:
+        """Note that a launch begins."""
+        cursor = self.database.execute(
+            "insert into launches (started, num_cells) values (?, ?)", (time.time(), num_cells)
+        )
+        self._launch = cursor.lastrowid or 0
+
+    def close_launch(self, exit_code: int) -> None:
+        """Note how the launch ended."""
+        self.database.execute(
+            "update launches set ended = ?, exit_code = ? where number = ?",
+            (time.time(), exit_code, self._launch),
+        )
+
+    def note(self, trial_key: str, event: str, detail: str = "") -> None:
+        """Note that something happened to a trial."""
+        self.database.execute(
+            "insert into events values (?, ?, ?, ?, ?)",
+            (self._launch, time.time(), trial_key, event, detail),
+        )
+
+    def launches(self) -> list[Launch]:
+        """Return the launches, oldest first."""
+        rows = self.database.execute(
+            "select number, started, ended, exit_code, num_cells from launches order by number"
+        )
+        return [Launch(*row) for row in rows]
+
+    def events(self, trial_key: str) -> list[tuple[str, str]]:
+        """Return what happened to a trial over all launches, oldest first: event, detail."""
+        rows = self.database.execute(
+            "select event, detail from events where trial_key = ? order by rowid", (trial_key,)
+        )
+        return [(event, detail) for event, detail in rows]
+
+    def close(self) -> None:
+        """Close the file."""
+        self.database.close()

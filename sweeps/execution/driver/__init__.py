@@ -1,0 +1,1 @@
+"""A launch: what there is to do, doing it, showing it, ending it."""

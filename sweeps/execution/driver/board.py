@@ -1,0 +1,163 @@
+"""How a launch goes: the state that the live view shows and the plain lines tell."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.plan.planner import PlannedCell
+from sweeps.records.trial_record import Outcome
+
+_FEWEST_EPOCHS = 5  # before a remaining time is worth saying
+
+
+@dataclass
+class RunningTrial:
+    """A trial in progress. The validation error is a fraction, None before the first epoch."""
+
+    arm: str
+    seed: int
+    epoch: int
+    num_epochs: int
+    validation_error: float | None = None
+
+
+@dataclass
+class Board:
+    """Hears of everything that happens in a launch.
+
+    Attributes:
+        num_expected: Cells that there will be in the end, where more are still to come.
+        num_filled: Cells that were there before.
+        is_stopping: Whether somebody has interrupted the launch.
+        num_trained: Cells that a trial of this launch filled.
+        num_pruned: Trials that the scheduler stopped.
+        failures: (arm, seed, reason) of cells that stayed empty.
+        best: (validation error, arm, seed) of the best trial that finished in this launch.
+    """
+
+    cells: list[PlannedCell]
+    epochs: dict[str, int]
+    journal: Journal
+    clock: Callable[[], float] = time.monotonic
+    num_expected: int = 0
+    is_stopping: bool = False
+    num_done: int = 0
+    num_trained: int = 0
+    num_diverged: int = 0
+    num_pruned: int = 0
+    num_restarts: int = 0
+    running: dict[str, RunningTrial] = field(default_factory=dict[str, RunningTrial])
+    failures: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
+    best: tuple[float, str, int] | None = None
+
+    def __post_init__(self) -> None:
+        self._lock = threading.RLock()
+        self._places = {cell.cell.trial_key: cell for cell in self.cells}
+        self.num_filled = sum(cell.is_filled for cell in self.cells)
+        self.num_pruned = sum(cell.cell.stopped is not None for cell in self.cells)
+        self._started_at = self.clock()
+        self._first_epoch_at = 0.0
+        self._epochs_seen = 0
+        self._untrained = {
+            cell.cell.trial_key: max(0, self.epochs[cell.cell.arm] - cell.epochs)
+            for cell in empty_cells(self.cells)
+        }
+
+    def add(self, cells: Iterable[PlannedCell], epochs: dict[str, int]) -> None:
+        """Hear of cells that a search has proposed, or has chosen anew to confirm."""
+        with self._lock:
+            self.epochs |= epochs
+            there = {(one.cell.arm, one.cell.seed) for one in self.cells}
+            for cell in cells:
+                if (cell.cell.arm, cell.cell.seed) in there:
+                    continue
+                self.cells.append(cell)
+                self._places.setdefault(cell.cell.trial_key, cell)
+                self.num_filled += cell.is_filled
+                if not cell.is_filled:
+                    left = max(0, self.epochs[cell.cell.arm] - cell.epochs)
+                    self._untrained.setdefault(cell.cell.trial_key, left)
+
+    def started(self, trial_key: str) -> None:
+        """A trial was handed out."""
+        planned = self._places[trial_key]
+        num_epochs = self.epochs[planned.cell.arm]
+        with self._lock:
+            self.running[trial_key] = RunningTrial(
+                planned.cell.arm, planned.cell.seed, planned.epochs, num_epochs
+            )
+        self.journal.note(trial_key, "started")
+
+    def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
+        """A trial finished an epoch."""
+        with self._lock:
+            self._epochs_seen += 1
+            if self._epochs_seen == 1:
+                self._first_epoch_at = self.clock()
+            if trial := self.running.get(trial_key):
+                trial.epoch, trial.validation_error = epoch, validation_error
+                self._untrained[trial_key] = trial.num_epochs - epoch
+
+    def restarted(self, trial_key: str, times: int) -> None:
+        """A trial's process was killed; it goes on from its checkpoint."""
+        with self._lock:
+            self.num_restarts += 1
+            self.running.pop(trial_key, None)
+        self.journal.note(trial_key, "restarted", f"its process was killed, {times} times so far")
+
+    def ended(self, trial_key: str, outcome: Outcome, reason: str) -> None:
+        """A trial was filled, or failed."""
+        cell = self._places[trial_key].cell
+        with self._lock:
+            trial = self.running.pop(trial_key, None)
+            self._untrained.pop(trial_key, None)
+            if outcome is Outcome.FAILED:
+                self.failures.append((cell.arm, cell.seed, reason))
+            else:
+                self.num_done += 1
+                self.num_trained += trial is not None
+                self.num_diverged += outcome is Outcome.DIVERGED
+                self.num_pruned += outcome is Outcome.PRUNED
+            if outcome is Outcome.FINISHED and trial and trial.validation_error is not None:
+                found = (trial.validation_error, cell.arm, cell.seed)
+                self.best = min(self.best or found, found)
+        self.journal.note(trial_key, outcome.value, reason)
+
+    def snapshot(self) -> list[RunningTrial]:
+        """Return the running trials, oldest first."""
+        with self._lock:
+            return [RunningTrial(**vars(trial)) for trial in self.running.values()]
+
+    @property
+    def has_started(self) -> bool:
+        """Whether any trial was handed out."""
+        return bool(self.running or self.num_done or self.failures or self.num_restarts)
+
+    @property
+    def num_cells(self) -> int:
+        """All cells of the sweep."""
+        return max(len(self.cells), self.num_expected)
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Since the launch began."""
+        return self.clock() - self._started_at
+
+    def remaining_seconds(self) -> float | None:
+        """Estimate the rest from the pace since the first epoch, None before there is one.
+
+        The first epoch itself does not count: it waited for processes to start.
+        """
+        if self._epochs_seen < _FEWEST_EPOCHS:
+            return None
+        per_epoch = (self.clock() - self._first_epoch_at) / (self._epochs_seen - 1)
+        mean = sum(self.epochs.values()) / max(1, len(self.epochs))
+        to_come = mean * (self.num_cells - len(self.cells))
+        return (sum(self._untrained.values()) + to_come) * per_epoch
+
+
+def empty_cells(cells: Iterable[PlannedCell]) -> list[PlannedCell]:
+    """Return the cells that a launch has to train."""
+    return [cell for cell in cells if not cell.is_filled]

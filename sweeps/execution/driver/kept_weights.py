@@ -1,0 +1,183 @@
+"""Which trained weights a sweep keeps: the choice is pure, and what is not chosen is deleted.
+
+Weights lie twice, in the cell's folder and as an artifact of the record. Deleting them changes no
+result and no trial key; only a model can no longer be loaded.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlflow.entities import FileInfo, Run
+from mlflow.exceptions import MlflowException
+from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+from sweeps.aggregation.results.ranking import ranking
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import one_line
+from sweeps.records.trial_record import ARTIFACT_WEIGHTS, TrialRecord
+from sweeps.storage.locations import Storage
+from sweeps.tracking.connection import answering, public
+from sweeps.tracking.store import RecordStore
+from sweeps.tracking.writer import Tracking
+
+_BEST = re.compile(r"best:(\d{1,9})")
+
+
+@dataclass(frozen=True)
+class WeightsToKeep:
+    """Whose weights are kept.
+
+    Attributes:
+        num_best: Of so many of the best arms; None keeps all, 0 none.
+    """
+
+    num_best: int | None = None
+
+
+@dataclass(frozen=True)
+class WeightsDeleted:
+    """What became of weights that were not to be kept.
+
+    Attributes:
+        num_trials: Trials that lost theirs.
+        freed_bytes: In the cells' folders and in the tracking store together.
+        complaint: Why some are still there, in one sentence; "" where none are.
+    """
+
+    num_trials: int = 0
+    freed_bytes: int = 0
+    complaint: str = ""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What to tell of it, nothing where there was nothing to delete."""
+        freed = f"{self.freed_bytes / 2**20:,.1f} MiB are free."
+        trials = "1 trial" if self.num_trials == 1 else f"{self.num_trials} trials"
+        told = f"The weights of {trials} were not kept: {freed}"
+        return tuple(filter(None, (told if self.num_trials else "", self.complaint)))
+
+
+def weights_to_keep(words: str) -> WeightsToKeep:
+    """Read what the command line says: `all`, `none` or `best:K`.
+
+    Raises:
+        BadInput: If it says something else.
+    """
+    match = _BEST.fullmatch(words)
+    if match and int(match[1]) > 0:
+        return WeightsToKeep(int(match[1]))
+    if words not in {"all", "none"}:
+        raise BadInput(
+            f"Weights to keep are 'all', 'none' or 'best:K' with a whole number K above 0, as in "
+            f"'best:3'; given was '{one_line(words)}'."
+        )
+    return WeightsToKeep(None if words == "all" else 0)
+
+
+def unwanted_weights(
+    manifest: Manifest,
+    records: Mapping[str, TrialRecord],
+    which: WeightsToKeep,
+    held: Collection[str] = (),
+) -> list[str]:
+    """Return the trial keys whose weights are not kept, sorted.
+
+    Kept are all seeds of the best arms, as `best` ranks them by validation, and of a search those
+    that found them too. A trial that has not ended is left alone.
+
+    Args:
+        manifest: The sweep's cells.
+        records: By trial key.
+        which: Whose are kept.
+        held: Trial keys that another sweep holds.
+    """
+    if which.num_best is None:
+        return []
+    best = {one.arm.arm.name for one in ranking(manifest, records)[: which.num_best]}
+    kept = {cell.trial_key for cell in manifest.cells if cell.arm in best} | set(held)
+    ended = {key for key, record in records.items() if record.outcome.is_final}
+    return sorted({cell.trial_key for cell in manifest.cells} & ended - kept)
+
+
+def keep_weights(
+    manifest: Manifest, which: WeightsToKeep, storage: Storage, tracking: Tracking, uri: str
+) -> WeightsDeleted:
+    """Delete the weights of a sweep that are not kept, in the cells' folders and the records.
+
+    To be called after a sweep has ended and all of it is recorded. Weights of trials that another
+    sweep of the store holds in its current manifest are kept. Killed at any point, it does the
+    rest when it is called again. A store that cannot delete keeps its copy, and that is said.
+
+    Args:
+        manifest: Of the sweep that has ended.
+        which: Whose weights are kept.
+        storage: Where the cells' folders are.
+        tracking: The store of the records, for writing.
+        uri: Its address.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    if which.num_best is None:
+        return WeightsDeleted()
+    store = RecordStore(uri)
+    try:
+        held = _held_by_others(manifest.sweep, store)
+    except BadInput as error:
+        return WeightsDeleted(complaint=f"All weights are kept, as another sweep's are: {error}")
+    records = store.records(manifest.cell_keys().values())
+    num_trials, freed, complaint = 0, 0, ""
+    for key in unwanted_weights(manifest, records, which, held):
+        folder = CellFolder(storage.cells, key)
+        if folder.is_busy():
+            continue
+        with answering(uri):
+            run = tracking.client.get_run(records[key].record_id)
+            recorded, why = _delete_artifact(run, tracking, uri)
+        bytes_here = recorded + _delete_file(folder.weights)
+        num_trials += bytes_here > 0
+        freed += bytes_here
+        complaint = complaint or why
+    return WeightsDeleted(num_trials, freed, complaint)
+
+
+def _held_by_others(sweep: str, store: RecordStore) -> set[str]:
+    """Return the trial keys in the current manifests of all other sweeps."""
+    others = (store.manifest(name) for name in store.sweeps() if name != sweep)
+    return {cell.trial_key for manifest in others for cell in manifest.cells}
+
+
+def _delete_artifact(run: Run, tracking: Tracking, uri: str) -> tuple[int, str]:
+    """Delete the weights of a record, and look whether they are gone.
+
+    Returns:
+        The bytes that were freed, and why they were not, "" where there is nothing to say.
+    """
+    found = _recorded_weights(run, tracking)
+    if found is None:
+        return 0, ""
+    reason = "they are still there after it was asked to"
+    try:
+        repository = get_artifact_repository(run.info.artifact_uri or "", tracking_uri=uri)
+        repository.delete_artifacts(ARTIFACT_WEIGHTS)
+    except (MlflowException, NotImplementedError, OSError) as error:
+        reason = one_line(public(str(error)))[:200] or type(error).__name__
+    if _recorded_weights(run, tracking) is None:
+        return found.file_size or 0, ""
+    return 0, f"The tracking store does not delete weights, so its copies stay: {reason}."
+
+
+def _recorded_weights(run: Run, tracking: Tracking) -> FileInfo | None:
+    listed = tracking.client.list_artifacts(run.info.run_id)
+    return next((f for f in listed if f.path == ARTIFACT_WEIGHTS and not f.is_dir), None)
+
+
+def _delete_file(path: Path) -> int:
+    """Delete a file if it is there and return its size."""
+    size = path.stat().st_size if path.exists() else 0
+    path.unlink(missing_ok=True)
+    return size

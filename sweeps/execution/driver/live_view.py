@@ -1,0 +1,169 @@
+"""What a person sees while a sweep runs: one calm table, or plain lines without a terminal.
+
+Ray and its processes print to the terminal's descriptors. While they run those point at a log file,
+and the view writes to a copy of the terminal.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from sweeps.execution.driver.board import Board
+
+LINE_SECONDS = 10.0
+_GONE = (OSError, ValueError, SystemExit)  # what rich raises for a closed pipe is the last
+
+
+@contextmanager
+def own_terminal(log: Path) -> Generator[TextIO]:
+    """Point descriptors 1 and 2 at a log file. Yields a stream to where `print` wrote before."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = [os.dup(1), os.dup(2)]
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
+        if not _prints_to_descriptor():
+            yield sys.stdout
+            return
+        terminal = os.fdopen(os.dup(saved[0]), "w", buffering=1, encoding="utf-8")
+        try:
+            yield terminal
+        finally:
+            with suppress(*_GONE):
+                terminal.close()
+    finally:
+        for target, copy in zip((1, 2), saved, strict=True):
+            os.dup2(copy, target)
+            os.close(copy)
+        os.close(descriptor)
+
+
+@contextmanager
+def showing(board: Board, title: str, terminal: TextIO) -> Generator[None]:
+    """Show a board while the block runs: a live table on a terminal, else lines now and then.
+
+    A terminal that is gone, or a pipe that is closed, only ends the show.
+    """
+    console = Console(file=terminal, soft_wrap=not terminal.isatty(), emoji=False)
+    if not console.is_terminal:
+        with _telling(board, title, terminal):
+            yield
+        return
+    view = Live(
+        get_renderable=lambda: render(board, title),
+        console=console,
+        refresh_per_second=4,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    with suppress(*_GONE):
+        view.start()
+    try:
+        yield
+    finally:
+        with suppress(*_GONE):
+            view.stop()
+
+
+@contextmanager
+def _telling(board: Board, title: str, terminal: TextIO) -> Generator[None]:
+    over = threading.Event()
+    thread = threading.Thread(target=_tell, args=(board, title, terminal, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        if board.has_started:
+            _write(terminal, summary(board, title))
+
+
+def render(board: Board, title: str) -> Group:
+    """Return the live table: a line of counts, then the trials in progress."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("arm", "seed", "epoch", "validation error"):
+        table.add_column(heading, justify="left" if heading == "arm" else "right")
+    for trial in board.snapshot()[:20]:
+        table.add_row(
+            escape(_one_line(trial.arm)),
+            str(trial.seed),
+            f"{trial.epoch}/{trial.num_epochs}",
+            "" if trial.validation_error is None else f"{100 * trial.validation_error:.2f} %",
+        )
+    lines = [Text(summary(board, title), style="bold")]
+    lines += [
+        Text(_one_line(f"failed: {arm}, seed {seed}: {why}"))
+        for arm, seed, why in board.failures[-3:]
+    ]
+    return Group(*lines, table) if table.row_count else Group(*lines)
+
+
+def summary(board: Board, title: str) -> str:
+    """Return how it goes, in one line."""
+    parts = [f"{title}: {board.num_filled + board.num_done} of {board.num_cells} cells done"]
+    parts.append("stopping" if board.is_stopping else f"{len(board.running)} running")
+    if board.failures:
+        parts.append(f"{len(board.failures)} failed")
+    if board.num_diverged:
+        parts.append(f"{board.num_diverged} diverged")
+    if board.num_pruned:
+        parts.append(f"{board.num_pruned} stopped early")
+    if board.num_restarts:
+        parts.append(f"{board.num_restarts} restarted")
+    if board.best:
+        error, arm, seed = board.best
+        parts.append(f"best {100 * error:.2f} % ({arm}, seed {seed})")
+    parts.append(f"{clock(board.elapsed_seconds)} elapsed")
+    remaining = board.remaining_seconds()
+    if remaining is not None and (board.running or remaining > 1):
+        parts.append(f"about {clock(remaining)} left")
+    return _one_line(", ".join(parts))
+
+
+def clock(seconds: float) -> str:
+    """Return a duration as people read it: 0:42, 12:03, 3:07:15."""
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def _one_line(text: str) -> str:
+    """Blank out line ends and what would command the terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def _prints_to_descriptor() -> bool:
+    """Return False in a notebook, whose output does not go through descriptor 1."""
+    try:
+        return sys.stdout.fileno() == 1
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
+def _tell(board: Board, title: str, terminal: TextIO, over: threading.Event) -> None:
+    last = ""
+    while not over.wait(LINE_SECONDS):
+        line = summary(board, title)
+        if line != last:
+            _write(terminal, line)
+        last = line
+
+
+def _write(terminal: TextIO, line: str) -> None:
+    with suppress(*_GONE):
+        terminal.write(line + "\n")
+        terminal.flush()

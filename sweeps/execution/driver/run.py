@@ -1,0 +1,45 @@
+"""Launching from Python: `sweeps.plan` and `sweeps.run` do what the commands do."""
+
+from pathlib import Path
+from typing import Unpack
+
+from search_spaces.sweep import Sweep
+from sweeps.execution.driver.launch import launch
+from sweeps.execution.driver.options import LaunchArguments, options_of
+from sweeps.execution.driver.result import SweepResult
+from sweeps.execution.driver.survey import Plan, survey
+from sweeps.execution.engine.scheduling import capacity_of
+
+
+def plan(sweep: str | Path | Sweep, **options: Unpack[LaunchArguments]) -> Plan:
+    """Say what a launch would do, and write nothing.
+
+    Args:
+        sweep: A named sweep, the path of a file that defines one as `SWEEP`, or a sweep.
+        **options: As of `run`.
+
+    Raises:
+        sweeps.BadInput: In one sentence, if it cannot be launched.
+        sweeps.StoreUnreachable: If the tracking store does not answer.
+    """
+    checked = options_of(options)
+    return survey(sweep, checked, capacity_of(checked.resources))
+
+
+def run(sweep: str | Path | Sweep, **options: Unpack[LaunchArguments]) -> SweepResult:
+    """Train the cells of a sweep that are empty, record them, and rebuild its table.
+
+    The same call again trains nothing that is there, and goes on with what was interrupted.
+
+    Args:
+        sweep: A named sweep, the path of a file that defines one as `SWEEP`, or a sweep.
+        **options: See `LaunchArguments`: seeds, epochs, settings, storage and others.
+
+    Returns:
+        How it ended. An interruption is told by its exit code, 130, not raised.
+
+    Raises:
+        sweeps.BadInput: In one sentence, if it cannot be launched. Nothing was written.
+        sweeps.StoreUnreachable: If the tracking store does not answer at the start.
+    """
+    return launch(sweep, options_of(options))

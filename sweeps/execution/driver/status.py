@@ -1,0 +1,104 @@
+"""How far a sweep is, from its manifest, its records and its cells' folders."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from sweeps.aggregation.query import open_store
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.cells.journal import Journal, Launch
+from sweeps.records.manifest import ManifestCell
+from sweeps.records.trial_record import Outcome, TrialRecord
+from sweeps.storage.locations import resolve_storage
+
+
+@dataclass(frozen=True)
+class CellStatus:
+    """One cell.
+
+    Attributes:
+        state: An outcome; pruned where this sweep's scheduler stopped it, "missing" where nothing
+            is recorded, "running" where a process holds it.
+        epoch: Done so far.
+        reason: Why it did not finish.
+    """
+
+    cell: ManifestCell
+    state: str
+    epoch: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class SweepStatus:
+    """All cells of a sweep.
+
+    Attributes:
+        last_launch: From this storage, None if there was none.
+        is_recorded: Whether every filled cell's record is in the tracking store.
+    """
+
+    sweep: str
+    cells: tuple[CellStatus, ...]
+    arms: tuple[str, ...]
+    last_launch: Launch | None
+    is_recorded: bool
+
+    def counts(self, arm: str | None = None) -> Counter[str]:
+        """Return state -> number of cells, of one arm or of all."""
+        return Counter(one.state for one in self.cells if arm in {None, one.cell.arm})
+
+
+def sweep_status(
+    name: str, tracking_uri: str | None = None, storage: str | Path | None = None
+) -> SweepStatus:
+    """Return how far a sweep is.
+
+    Raises:
+        BadInput: If there is no such sweep.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    place = resolve_storage(storage)
+    store = open_store(tracking_uri, str(place.root))
+    manifest = store.manifest(name)
+    records = store.records(cell.trial_key for cell in manifest.cells)
+    cells = tuple(
+        _cell_status(cell, CellFolder(place.cells, cell.trial_key), records.get(cell.trial_key))
+        for cell in manifest.cells
+    )
+    filled = [one for one in cells if one.state in {Outcome.FINISHED, Outcome.DIVERGED}]
+    return SweepStatus(
+        sweep=name,
+        cells=cells,
+        arms=tuple(arm.name for arm in manifest.arms),
+        last_launch=_last_launch(place.journals, name),
+        is_recorded=all(
+            (record := records.get(one.cell.trial_key)) is not None and record.outcome.is_final
+            for one in filled
+        ),
+    )
+
+
+def _cell_status(cell: ManifestCell, folder: CellFolder, record: TrialRecord | None) -> CellStatus:
+    if cell.stopped:
+        return CellStatus(cell, Outcome.PRUNED.value, cell.stopped.epoch)
+    if record and record.outcome.is_final:
+        return CellStatus(cell, record.outcome.value, record.epochs, record.reason)
+    if final := folder.read_final():
+        return CellStatus(cell, final.outcome.value, len(final.curve), final.reason)
+    if folder.is_busy():
+        return CellStatus(cell, "running", folder.epochs_done())
+    if reason := folder.failure_since() or (record.reason if record else ""):
+        return CellStatus(cell, Outcome.FAILED.value, folder.epochs_done(), reason)
+    epochs = folder.epochs_done()
+    return CellStatus(cell, Outcome.INTERRUPTED.value if epochs else "missing", epochs)
+
+
+def _last_launch(journals: Path, sweep: str) -> Launch | None:
+    if not (journals / f"{sweep}.db").exists():
+        return None
+    journal = Journal(journals, sweep)
+    try:
+        return next(reversed(journal.launches()), None)
+    finally:
+        journal.close()

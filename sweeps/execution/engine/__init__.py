@@ -1,0 +1,1 @@
+"""Who is trained next, and Ray Tune that does it."""

@@ -1,0 +1,1 @@
+"""From a sweep's definition to the cells that are to be filled."""

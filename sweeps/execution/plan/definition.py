@@ -1,0 +1,233 @@
+"""What is launched: a sweep by name, by file or as an object, turned into its manifest."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from capsmodel.settings.messages import explain
+from search_spaces.catalogue import named_sweep
+from search_spaces.plans.search import Search
+from search_spaces.sweep import Sweep
+from search_spaces.sweep_file import sweep_from_file
+from sweeps.execution.plan.arms import manifest_arm, manifest_cells
+from sweeps.execution.plan.search_declaration import manifest_search, refuse_impossible_points
+from sweeps.execution.plan.training_length import epochs_path, stoppings_of_arms, with_epochs
+from sweeps.records.cell_contents import TrialHead
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest, ManifestCell
+from sweeps.records.manifest_tables import AblationTable, ConfirmationTable, SensitivityTable
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A sweep ready to be planned. A search's holds what was proposed so far.
+
+    Attributes:
+        source: Text of the user's own file, None for a sweep of the package.
+        folder: Where its code lies, for the revision in its records.
+        epochs: Of a full training, arm -> number.
+        fingerprints: Of the data, arm -> fingerprint.
+    """
+
+    sweep: Sweep
+    manifest: Manifest
+    source: str | None
+    folder: Path
+    epochs: dict[str, int]
+    fingerprints: dict[str, str]
+
+    def head(self, cell: ManifestCell) -> TrialHead:
+        """Return what a trial of a cell is told, but for the machine it runs on."""
+        arm = next(arm for arm in self.manifest.arms if arm.name == cell.arm)
+        return TrialHead(
+            trial_key=cell.trial_key,
+            sweep=self.manifest.sweep,
+            arm=cell.arm,
+            seed=cell.seed,
+            config=arm.config,
+            source=self.source,
+            data_fingerprint=self.fingerprints[cell.arm],
+            num_parameters=arm.num_parameters,
+        )
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a launch changes of a sweep.
+
+    Attributes:
+        seeds: Instead of the sweep's list.
+        add_seeds: Besides those of the current manifest, or of the sweep where there is none.
+        settings: Path -> value, applied to the base.
+        epochs: Of a full training of every arm: short for the stopping part's epochs, of one that
+            may end before for the most that there may be.
+        trials: Proposals of a search.
+        sampler: Who makes them.
+        scheduler: Who stops the hopeless early.
+    """
+
+    name: str | None = None
+    seeds: Sequence[int] | None = None
+    add_seeds: Sequence[int] | None = None
+    settings: dict[str, Any] | None = None
+    epochs: int | None = None
+    trials: int | None = None
+    sampler: str | None = None
+    scheduler: str | None = None
+
+
+def sweep_of(which: str | Path | Sweep) -> tuple[Sweep, str | None, Path]:
+    """Return a sweep, the text of the user's file it is from, and the folder of its code.
+
+    Raises:
+        BadInput: If there is no such sweep, or its file cannot be run.
+    """
+    package = Path(__file__).parent
+    try:
+        if isinstance(which, Sweep):
+            _refuse_loose_parts(which)
+            return which, None, package
+        if isinstance(which, Path) or which.endswith(".py") or "/" in which:
+            path = Path(which)
+            sweep, text = sweep_from_file(path)
+            return sweep, text, path.absolute().parent
+        return named_sweep(which), None, package
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+
+
+def define(which: str | Path | Sweep, changes: Changes, current_seeds: Sequence[int]) -> Definition:
+    """Return the definition of a sweep with a launch's changes.
+
+    Args:
+        which: A named sweep, a file that defines one, or a sweep.
+        changes: What the launch changes.
+        current_seeds: Of the current manifest, empty where there is none.
+
+    Raises:
+        BadInput: In one sentence, if a change or an arm cannot be.
+    """
+    declared, source, folder = sweep_of(which)
+    try:
+        settings = _settings(declared, changes)
+        longer = declared if changes.epochs is None else with_epochs(declared, changes.epochs)
+        sweep = longer.changed(
+            settings,
+            name=changes.name,
+            seeds=_seeds(declared, changes, current_seeds),
+            trials=changes.trials,
+            sampler=changes.sampler,
+            scheduler=changes.scheduler,
+        )
+        return _definition(sweep, source, folder, _departures(declared, sweep, settings))
+    except ValidationError as error:
+        raise BadInput(explain(error)) from error
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+
+
+def _settings(declared: Sweep, changes: Changes) -> dict[str, Any]:
+    """Return what a launch changes of the base of all arms."""
+    settings = dict(changes.settings or {})
+    if changes.epochs is None:
+        return settings
+    path = epochs_path(declared, settings)
+    if path in settings:
+        raise ValueError(f"The epochs are given twice: --epochs is short for {path}.")
+    arms = () if isinstance(declared.plan, Search) else declared.plan.arms
+    is_seen = not arms or len(stoppings_of_arms(declared)) < len(arms)
+    return settings | {path: changes.epochs} if is_seen else settings
+
+
+def _seeds(sweep: Sweep, changes: Changes, current: Sequence[int]) -> tuple[int, ...]:
+    if changes.seeds is not None and not changes.seeds:
+        raise ValueError("No seed is given: give a list or ranges, such as 0,1,2 or 0-4.")
+    if changes.seeds is not None and changes.add_seeds is not None:
+        raise ValueError("--seeds replaces the list of seeds and --add-seeds extends it: give one.")
+    if changes.add_seeds is not None and isinstance(sweep.plan, Search):
+        raise ValueError(
+            "The seeds of a search are part of what it goes by, so none can be added: give it "
+            "others and another name (--seeds, --name NEW), or more in Confirm(seeds=...)."
+        )
+    seeds = tuple(changes.seeds or seeds_of(sweep))
+    if changes.add_seeds is None:
+        return seeds
+    if not changes.add_seeds:
+        raise ValueError("No seed to add is given: give a list or ranges, such as 3,4 or 3-9.")
+    base = tuple(current) or seeds
+    return base + tuple(seed for seed in changes.add_seeds if seed not in base)
+
+
+def seeds_of(sweep: Sweep) -> tuple[int, ...]:
+    """Return the seeds of every arm, or of every proposal of a search."""
+    return sweep.plan.seeds if isinstance(sweep.plan, Search) else sweep.seeds
+
+
+def _departures(
+    declared: Sweep, sweep: Sweep, settings: Mapping[str, Any]
+) -> dict[str, tuple[Any, Any]]:
+    """Return what differs from the sweep as declared: path -> declared, given."""
+    before, after = declared.base.model_dump(mode="json"), sweep.base.model_dump(mode="json")
+    pairs = {path: (_at(before, path), _at(after, path)) for path in settings}
+    given = stoppings_of_arms(sweep)
+    for name, one in stoppings_of_arms(declared).items():
+        pairs[f"of {name} stopping.{one.length_setting}"] = (one.num_epochs, given[name].num_epochs)
+    pairs["seeds"] = (list(seeds_of(declared)), list(seeds_of(sweep)))
+    if isinstance(declared.plan, Search) and isinstance(sweep.plan, Search):
+        first, second = declared.plan.model_dump(), sweep.plan.model_dump()
+        for name in ("trials", "sampler", "scheduler"):
+            pairs[name] = (first[name], second[name])
+    return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _at(config: Any, path: str) -> Any:
+    """Return what stands at a path, None where an earlier part of it chose otherwise."""
+    for name in path.split("."):
+        config = config.get(name) if isinstance(config, dict) else None
+    return config
+
+
+def _definition(
+    sweep: Sweep, source: str | None, folder: Path, departures: dict[str, tuple[Any, Any]]
+) -> Definition:
+    is_search = isinstance(sweep.plan, Search)
+    arms = () if isinstance(sweep.plan, Search) else sweep.arms()
+    if isinstance(sweep.plan, Search):
+        refuse_impossible_points(sweep)
+    fields = {
+        "sweep": sweep.name,
+        "description": sweep.description,
+        "baseline": "" if isinstance(sweep.plan, Search) else sweep.plan.baseline,
+        "arms": [manifest_arm(arm) for arm in arms],
+        "seeds": seeds_of(sweep),
+        "cells": [cell for seed in seeds_of(sweep) for cell in manifest_cells(arms, (seed,))],
+        "tables": [table.model_dump() for table in sweep.tables] or _default_tables(sweep),
+        "departures": departures,
+        "search": manifest_search(sweep) if is_search else None,
+    }
+    return Definition(
+        sweep=sweep,
+        manifest=Manifest.model_validate(fields),
+        source=source,
+        folder=folder,
+        epochs={arm.name: arm.config.stopping.num_epochs for arm in arms},
+        fingerprints={arm.name: arm.config.data.fingerprint for arm in arms},
+    )
+
+
+def _default_tables(sweep: Sweep) -> list[Any]:
+    if not isinstance(sweep.plan, Search):
+        return [AblationTable()]
+    return [ConfirmationTable(), SensitivityTable()] if sweep.plan.confirm else [SensitivityTable()]
+
+
+def _refuse_loose_parts(sweep: Sweep) -> None:
+    if sweep.parts:
+        names = ", ".join(part.__name__ for part in sweep.parts)
+        raise ValueError(
+            f"The sweep '{sweep.name}' has parts of its own ({names}), whose code must travel to "
+            f"the workers: put the sweep and its parts into one file and give the file's path."
+        )

@@ -1,0 +1,236 @@
+"""What a launch has to do, as a pure function of the manifest, the folders and the records."""
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest, ManifestCell
+from sweeps.records.trial_record import Outcome, TrialRecord
+
+
+class CellState(StrEnum):
+    """Where a cell stands before a launch. The first three are filled."""
+
+    RECORDED = "recorded"
+    TO_RECORD = "to record"
+    STOPPED = "stopped early"
+    NEW = "new"
+    UNFINISHED = "unfinished"
+    FAILED = "failed before"
+
+
+@dataclass(frozen=True)
+class FolderState:
+    """What a cell's folder says.
+
+    Attributes:
+        outcome: Of the final record, None while the cell is empty.
+        epochs: Told of so far.
+        failure: Why the last attempt failed, None if it did not.
+        duration_seconds: Of the epochs told of.
+    """
+
+    outcome: Outcome | None = None
+    epochs: int = 0
+    failure: str | None = None
+    duration_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """A cell and where it stands."""
+
+    cell: ManifestCell
+    state: CellState
+    epochs: int = 0
+    reason: str = ""
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether it need not be trained."""
+        return self.is_recorded or self.state is CellState.TO_RECORD
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the tracking store has all there is of it."""
+        return self.state in {CellState.RECORDED, CellState.STOPPED}
+
+
+def plan_cells(
+    manifest: Manifest, folders: Mapping[str, FolderState], records: Mapping[str, TrialRecord]
+) -> tuple[PlannedCell, ...]:
+    """Say of every cell of a manifest where it stands.
+
+    Args:
+        manifest: The sweep as it is to be.
+        folders: By trial key; a key without a folder is left out.
+        records: By trial key, likewise.
+    """
+    return planned(manifest.cells, folders, records)
+
+
+def planned(
+    cells: Iterable[ManifestCell],
+    folders: Mapping[str, FolderState],
+    records: Mapping[str, TrialRecord],
+) -> tuple[PlannedCell, ...]:
+    """Say of some cells where they stand; as `plan_cells`."""
+    return tuple(
+        _planned(cell, folders.get(cell.trial_key), records.get(cell.trial_key)) for cell in cells
+    )
+
+
+def _planned(
+    cell: ManifestCell, folder: FolderState | None, record: TrialRecord | None
+) -> PlannedCell:
+    folder = folder or FolderState()
+    if cell.stopped:
+        is_told = record and (record.outcome.is_final or record.outcome is Outcome.PRUNED)
+        state = CellState.STOPPED if is_told else CellState.TO_RECORD
+        return PlannedCell(cell, state, cell.stopped.epoch)
+    if record and record.outcome.is_final:
+        return PlannedCell(cell, CellState.RECORDED, record.epochs, record.reason)
+    if folder.outcome:
+        return PlannedCell(cell, CellState.TO_RECORD, folder.epochs)
+    if folder.failure:
+        return PlannedCell(cell, CellState.FAILED, folder.epochs, folder.failure)
+    if folder.epochs:
+        return PlannedCell(cell, CellState.UNFINISHED, folder.epochs)
+    if record and record.outcome is Outcome.FAILED:
+        return PlannedCell(cell, CellState.FAILED, 0, record.reason)
+    return PlannedCell(cell, CellState.NEW)
+
+
+def dropped_cells(current: Manifest | None, new: Manifest) -> list[ManifestCell]:
+    """Return the cells of the current manifest that are not in a new one.
+
+    What a search has confirmed does not count: a longer search may choose others.
+    """
+    if current is None:
+        return []
+    kept = {(cell.arm, cell.seed, cell.trial_key) for cell in new.cells}
+    return [
+        cell
+        for cell in current.cells
+        if (cell.arm, cell.seed, cell.trial_key) not in kept
+        and (current.search is None or cell.seed in current.seeds)
+    ]
+
+
+def refuse_to_drop(current: Manifest | None, new: Manifest, filled: Set[str] | None = None) -> None:
+    """Refuse a launch that would drop cells of the current manifest.
+
+    One place changes without a word: an empty cell of an arm whose settings are the same, so that
+    only code has changed. A routing whose trials failed is mended, and nothing is lost.
+
+    Args:
+        current: What is there, None for a new sweep.
+        new: What is to be.
+        filled: Trial keys of dropped cells that hold a result; None takes all for filled.
+
+    Raises:
+        BadInput: Naming what differs, and what to do.
+    """
+    if current is None:
+        return
+    dropped = dropped_cells(current, new)
+    if current and filled is not None:
+        mended = _same_places(current, new)
+        dropped = [
+            cell
+            for cell in dropped
+            if cell.trial_key in filled or (cell.arm, cell.seed) not in mended
+        ]
+    if not dropped:
+        return
+    raise BadInput(
+        f"The sweep '{new.sweep}' is there already, and this launch would drop {len(dropped)} of "
+        f"its {len(current.cells)} cells: {_difference(current, new)}. Repeat the options it was "
+        f"launched with, give it another name (--name NEW), or replace the sweep's definition "
+        f"(--replace; its records stay)."
+    )
+
+
+def _same_places(current: Manifest, new: Manifest) -> set[tuple[str, int]]:
+    """Return the places (arm, seed) whose settings are the same in both."""
+    old = {arm.name: arm.config for arm in current.arms}
+    same = {arm.name for arm in new.arms if old.get(arm.name) == arm.config}
+    return {(cell.arm, cell.seed) for cell in new.cells if cell.arm in same}
+
+
+def _difference(current: Manifest, new: Manifest) -> str:
+    arms = {arm.name: arm for arm in new.arms}
+    found: list[str] = []
+    if current.search and new.search:
+        return _search_difference(current, new)
+    if gone := [seed for seed in current.seeds if seed not in new.seeds]:
+        found.append(f"the seeds {', '.join(map(str, gone))} are not in it")
+    if gone := [arm.name for arm in current.arms if arm.name not in arms]:
+        found.append(f"the arms {', '.join(gone)} are not in it")
+    changed: list[str] = []
+    for arm in current.arms:
+        if arm.name in arms:
+            changed += _changed_paths(arm.config, arms[arm.name].config)
+    if changed:
+        found.append("other settings: " + ", ".join(list(dict.fromkeys(changed))[:5]))
+    return "; ".join(found) or "the code of its parts has changed"
+
+
+def _search_difference(current: Manifest, new: Manifest) -> str:
+    """Say what differs of two searches, in the words of their definitions."""
+    assert current.search is not None
+    assert new.search is not None
+    if current.search.definition == new.search.definition:
+        if new.search.num_trials >= len(current.search.proposals):
+            return "the code of its parts has changed"
+        return f"it proposed {len(current.search.proposals)}, and {new.search.num_trials} are asked"
+    before, after = current.search.model_dump(), new.search.model_dump()
+    names = ("objective", "sampler", "scheduler", "dimensions")
+    found = [name for name in names if before[name] != after[name]]
+    found += ["seeds"] * (current.seeds != new.seeds)
+    words = {"dimensions": "space"}
+    told = ", ".join(words.get(name, name) for name in found or ["base"])
+    return f"its {told} would change"
+
+
+def _changed_paths(old: object, new: object, path: str = "") -> list[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        names = [*old, *(name for name in new if name not in old)]
+        return [
+            found
+            for name in names
+            for found in _changed_paths(old.get(name), new.get(name), f"{path}.{name}".strip("."))
+        ]
+    return [] if old == new else [f"{path} {old} -> {new}"]
+
+
+def estimate_seconds(
+    cells: tuple[PlannedCell, ...],
+    epochs: Mapping[str, int],
+    seconds_per_epoch: Mapping[str, float],
+    num_concurrent: int,
+    num_to_come: int = 0,
+) -> float | None:
+    """Estimate how long the empty cells will take, None where nothing like them was trained.
+
+    Args:
+        cells: As planned.
+        epochs: Of a full training, by arm.
+        seconds_per_epoch: Seen so far, by arm; an arm without takes the mean of the others.
+        num_concurrent: Trials at once.
+        num_to_come: Cells that a search has still to propose; each counts as a mean one.
+    """
+    left = [
+        (cell.cell.arm, max(0, epochs[cell.cell.arm] - cell.epochs))
+        for cell in cells
+        if not cell.is_filled
+    ]
+    if not left and not num_to_come:
+        return 0.0
+    if not seconds_per_epoch:
+        return None
+    mean = sum(seconds_per_epoch.values()) / len(seconds_per_epoch)
+    total = sum(count * seconds_per_epoch.get(arm, mean) for arm, count in left)
+    total += num_to_come * mean * sum(epochs.values()) / len(epochs)
+    return total / min(num_concurrent, len(left) + num_to_come)

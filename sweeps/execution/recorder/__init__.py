@@ -1,0 +1,1 @@
+"""From outboxes to the tracking store."""

@@ -1,0 +1,193 @@
+"""The process around the recorder: the lock, the driver's word, and patience with the store.
+
+Started by a driver as `python -m sweeps.execution.recorder.process`. It ends when the driver says
+so, or is gone; the last thing it prints is what the store has refused, if it has. Of several over
+one storage the one that holds the lock serves all; when it ends another takes over.
+"""
+
+import argparse
+import logging
+import os
+import select
+import sqlite3
+import sys
+import time
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from itertools import takewhile
+from pathlib import Path
+
+from mlflow.exceptions import MlflowException
+
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.recorder.manifest_file import manifest_file
+from sweeps.execution.recorder.recorder import Recorder
+from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.records.plain_text import one_line
+from sweeps.storage.files import FileLock, is_locked
+from sweeps.storage.locations import Storage
+from sweeps.tracking.connection import public
+from sweeps.tracking.sweep_run import settle_parent, upload_manifest
+from sweeps.tracking.writer import Tracking
+
+POLL_SECONDS = 0.25
+RETRY_SECONDS = 1.0
+MANIFEST_SECONDS = 5.0  # at least, between two manifests of a search that grows
+ORPHAN_SECONDS = 10.0  # that a recorder takes for the rest when its driver is gone
+INTERRUPTED_EXIT_CODE = 130
+TRACKING_URI_VARIABLE = "CAPSWEEP_RECORDER_TRACKING_URI"
+_LOG = logging.getLogger(__name__)
+
+
+class _Refused(Exception):  # noqa: N818 - reads as what it is
+    """The store answers, but has refused something."""
+
+
+class RecorderProcess:
+    """The loop around a recorder.
+
+    Attributes:
+        complaint: Why records are left, in one line; "" where none are or the store is away.
+    """
+
+    def __init__(self, storage: Storage, tracking_uri: str, sweep: str) -> None:
+        self.complaint = ""
+        self._storage = storage
+        self._tracking_uri = tracking_uri
+        self._sweep = sweep
+        self._queue = RecorderQueue(storage.journals, tracking_uri)
+        self._lock = FileLock(self._queue.lock_path)
+        self._is_serving = False
+        self._tracking: Tracking | None = None
+        self._manifest = manifest_file(storage.journals, sweep)
+        self._published = ""
+        self._started_at = self._published_at = time.monotonic()
+
+    def run(self) -> int:
+        """Serve until the driver says to finish or is gone. Returns 0, or 3 with records left."""
+        while not _driver_speaks(POLL_SECONDS):
+            self._try(self._serve)
+        word = sys.stdin.readline().strip()
+        deadline = time.monotonic() + float(word or ORPHAN_SECONDS)
+        # workers outlive a killed driver for a moment, and tell to the end
+        while self._try(self._is_busy) and time.monotonic() < deadline:
+            self._try(self._serve)
+            time.sleep(POLL_SECONDS)
+        while not (is_carried := self._try(self._finish)) and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+        if not word:
+            self._try(self._settle_parent)
+        return 0 if is_carried else 3
+
+    def _serve(self) -> bool:
+        """Carry what is new: the driver's own sweep, then others' until the driver has a word."""
+        if time.monotonic() > self._published_at + self._manifest_pause():
+            self._publish_manifest()
+        if self._is_first():
+            recorder = self._recorder()
+            recorder.drain(self._queue.open_cells(self._sweep))
+            complaint = recorder.complaint
+            recorder.drain(takewhile(lambda _: not _driver_speaks(0), self._queue.open_cells()))
+            _refuse(complaint or recorder.complaint)
+        return self._is_serving
+
+    def _finish(self) -> bool:
+        """Carry what is left of the driver's sweep, or see whether the serving recorder has."""
+        recorder = self._recorder()
+        if self._is_first():
+            recorder.drain(self._queue.open_cells(self._sweep))
+        complaint = recorder.complaint
+        recorder.settle_interrupted(self._is_over)  # of other sweeps too, so no word on this one
+        _refuse(complaint)
+        self._publish_manifest()
+        return not any(map(recorder.is_behind, self._queue.open_cells(self._sweep)))
+
+    def _manifest_pause(self) -> float:
+        """Return how long to wait between two manifests: longer in a longer search.
+
+        Each is an artifact that stays, so their number grows as the logarithm of the time.
+        """
+        return max(MANIFEST_SECONDS, (time.monotonic() - self._started_at) / 20)
+
+    def _publish_manifest(self) -> None:
+        """Make the manifest that a search's driver has handed over the current one."""
+        text = self._manifest.read_text(encoding="utf-8") if self._manifest.exists() else ""
+        if text not in {"", self._published} and (
+            parent := self._connected().find_sweep(self._sweep)
+        ):
+            upload_manifest(self._connected(), parent.info.run_id, text)
+            self._published = text
+        self._published_at = time.monotonic()
+
+    def _settle_parent(self) -> bool:
+        """Mark the sweep's parent run as interrupted, unless a driver lives to do it."""
+        tracking = self._connected()
+        parent = tracking.find_sweep(self._sweep)
+        if parent and parent.info.status == "RUNNING" and not self._is_launched(self._sweep):
+            settle_parent(tracking, parent.info.run_id, INTERRUPTED_EXIT_CODE)
+        return True
+
+    def _is_first(self) -> bool:
+        """Return whether no other recorder serves this store."""
+        self._is_serving = self._is_serving or self._lock.acquire()
+        return self._is_serving
+
+    def _is_busy(self) -> bool:
+        own = self._queue.open_cells(self._sweep)
+        return any(CellFolder(self._storage.cells, one.trial_key).is_busy() for one in own)
+
+    def _is_over(self, sweep: str) -> bool:
+        return sweep == self._sweep or (self._is_serving and not self._is_launched(sweep))
+
+    def _is_launched(self, sweep: str) -> bool:
+        return is_locked(self._storage.journals / f"{sweep}.lock")
+
+    def _recorder(self) -> Recorder:
+        return Recorder(self._connected(), self._queue, self._storage.cells)
+
+    def _connected(self) -> Tracking:
+        if self._tracking is None:
+            self._tracking = Tracking(self._tracking_uri, self._storage.artifacts)
+        return self._tracking
+
+    def _try(self, step: Callable[[], bool]) -> bool:
+        """Do a step; a store that does not answer, or refuses, only costs time."""
+        self.complaint = ""
+        try:
+            return step()
+        except (MlflowException, _Refused, OSError, sqlite3.Error) as error:
+            text = one_line(public(str(error)))[:300]
+            self.complaint = "" if isinstance(error, MlflowException) else text
+            _LOG.warning("will try again: %s", text)
+            _driver_speaks(RETRY_SECONDS)  # rest until then
+            return False
+
+
+def _refuse(complaint: str) -> None:
+    if complaint:
+        raise _Refused(complaint)
+
+
+def _driver_speaks(wait_seconds: float) -> bool:
+    """Return whether the driver says how long the rest may take, or is gone."""
+    readable, _, _ = select.select([sys.stdin], [], [], wait_seconds)
+    return bool(readable)
+
+
+def main() -> int:
+    """Run a recorder process."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--storage", type=Path, required=True)
+    parser.add_argument("--sweep", required=True)
+    arguments = parser.parse_args()
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    tracking_uri = os.environ[TRACKING_URI_VARIABLE]  # not an argument: those are seen by everybody
+    process = RecorderProcess(Storage(arguments.storage), tracking_uri, arguments.sweep)
+    with redirect_stdout(sys.stderr):  # the driver reads nothing else from there than this:
+        exit_code = process.run()
+    sys.stdout.write(process.complaint)
+    return exit_code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,129 @@
+"""What the recorder has to carry and how far it is: one SQLite file a tracking store."""
+
+import hashlib
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sweeps.records.trial_record import Outcome
+from sweeps.storage.sqlite_file import open_sqlite, whole
+
+_COLUMNS = (
+    "trial_key, sweep, parent_id, run_id, carried_bytes, last_epoch, outcome, is_closed,"
+    " exists (select 1 from wanted where wanted.trial_key = cells.trial_key)"
+)
+
+
+@dataclass(frozen=True)
+class QueuedCell:
+    """A cell that the recorder serves.
+
+    Attributes:
+        sweep: The sweep that asked for it first, whose parent run it hangs under.
+        run_id: MLflow's run, None before it is known.
+        carried_bytes: Length of the outbox that MLflow has.
+        last_epoch: The last epoch that MLflow has.
+        outcome: As MLflow has it.
+        is_closed: Whether the final record has been carried.
+        is_wanted: Whether any sweep has it among its cells.
+    """
+
+    trial_key: str
+    sweep: str
+    parent_id: str
+    run_id: str | None
+    carried_bytes: int
+    last_epoch: int
+    outcome: Outcome | None
+    is_closed: bool
+    is_wanted: bool
+
+
+class RecorderQueue:
+    """The durable queue between the drivers, who add cells, and the recorder that serves them."""
+
+    def __init__(self, journals: Path, tracking_uri: str) -> None:
+        self.stem = "recorder-" + hashlib.sha256(tracking_uri.encode()).hexdigest()[:12]
+        self.lock_path = journals / f"{self.stem}.lock"
+        self._database = open_sqlite(journals / f"{self.stem}.db")
+        self._database.execute(
+            "create table if not exists cells (trial_key text primary key, sweep text not null,"
+            " parent_id text not null, run_id text, carried_bytes integer not null default 0,"
+            " last_epoch integer not null default 0, outcome text, is_closed integer not null"
+            " default 0)"
+        )
+        self._database.execute(
+            "create table if not exists wanted (trial_key text not null, sweep text not null,"
+            " primary key (trial_key, sweep))"
+        )
+
+    def add(self, trial_keys: Collection[str], sweep: str, parent_id: str) -> None:
+        """Ask for a sweep's cells to be served, and for no others of it.
+
+        One that is there already keeps its first sweep, but hangs under that sweep's parent run
+        of now: the earlier one may be gone.
+        """
+        with whole(self._database):
+            self._database.execute("delete from wanted where sweep = ?", (sweep,))
+            self._insert(trial_keys, sweep, parent_id)
+
+    def add_more(self, trial_keys: Collection[str], sweep: str, parent_id: str) -> None:
+        """Ask for more of a sweep's cells to be served, besides those it has asked for."""
+        with whole(self._database):
+            self._insert(trial_keys, sweep, parent_id)
+
+    def _insert(self, trial_keys: Collection[str], sweep: str, parent_id: str) -> None:
+        self._database.executemany(
+            "insert into cells (trial_key, sweep, parent_id) values (?, ?, ?)"
+            " on conflict do update set parent_id = excluded.parent_id"
+            " where sweep = excluded.sweep",
+            [(key, sweep, parent_id) for key in trial_keys],
+        )
+        self._database.executemany(
+            "insert or ignore into wanted values (?, ?)", [(key, sweep) for key in trial_keys]
+        )
+
+    def forget(self, trial_keys: Iterable[str]) -> None:
+        """Drop what is known of cells, so that they are carried anew from the beginning."""
+        with whole(self._database):
+            self._database.executemany(
+                "delete from cells where trial_key = ?", [(key,) for key in trial_keys]
+            )
+
+    def open_cells(self, wanted_by: str | None = None) -> list[QueuedCell]:
+        """Return the cells whose final record is not carried yet, in the order they were added.
+
+        Args:
+            wanted_by: Only those that this sweep has asked for, whichever asked first.
+        """
+        rows = self._database.execute(
+            f"select {_COLUMNS} from cells where is_closed = 0 and (? is null or trial_key in"
+            " (select trial_key from wanted where wanted.sweep = ?)) order by rowid",
+            (wanted_by, wanted_by),
+        )
+        return [_cell(row) for row in rows]
+
+    def cell(self, trial_key: str) -> QueuedCell | None:
+        """Return one cell, None if nobody asked for it."""
+        row = self._database.execute(
+            f"select {_COLUMNS} from cells where trial_key = ?", (trial_key,)
+        ).fetchone()
+        return _cell(row) if row else None
+
+    def update(self, trial_key: str, **columns: Any) -> None:
+        """Note how far a cell is."""
+        assignments = ", ".join(f"{name} = ?" for name in columns)
+        self._database.execute(
+            f"update cells set {assignments} where trial_key = ?", (*columns.values(), trial_key)
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+
+def _cell(row: tuple[Any, ...]) -> QueuedCell:
+    key, sweep, parent, run, carried, epoch, outcome, closed, wanted = row
+    outcome = Outcome(outcome) if outcome else None
+    return QueuedCell(key, sweep, parent, run, carried, epoch, outcome, bool(closed), bool(wanted))

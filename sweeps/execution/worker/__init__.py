@@ -1,0 +1,1 @@
+"""One trial in its process."""

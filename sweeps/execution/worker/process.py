@@ -1,0 +1,133 @@
+"""The process a trial runs in: its threads, its allocator, its death, its peak memory.
+
+Trial processes are reused, so each of these is set or reset when a trial starts. What only Linux
+has is guarded: elsewhere it is left out, and the peak memory is None.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from functools import cache
+from pathlib import Path
+
+from sweeps.execution.worker.training_config import training_config
+from sweeps.records.cell_contents import TrialHead
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of mallopt's parameters in glibc's malloc.h
+_KEEP_BYTES = 1 << 30
+_WARM_UP_IMAGES = 8
+_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux's prctl
+
+
+def prepare_environment(threads: int) -> None:
+    """Set what OpenMP reads when torch is loaded, so call it before the first import of torch.
+
+    One thread by default: with more, trials that run at once slow each other down many times over,
+    and results could depend on how many run. Waiting threads sleep instead of spinning.
+    """
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    os.environ["MKL_NUM_THREADS"] = str(threads)
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when the one that started it ends. Linux only."""
+    if sys.platform == "linux":
+        _libc().prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() == 1:  # it ended before the kernel knew
+            os._exit(1)
+
+
+def keep_freed_memory() -> None:
+    """Tell malloc to keep freed tensors, which otherwise are faulted in anew at every step."""
+    if _has_glibc():
+        _libc().mallopt(_TRIM_THRESHOLD, _KEEP_BYTES)
+        _libc().mallopt(_MMAP_THRESHOLD, _KEEP_BYTES)
+
+
+def warm_up(head: TrialHead) -> None:
+    """Load and touch what every trial of a config shares, so that no peak memory counts it.
+
+    Done once a process and config: libraries, data, device, and one step of the config's network
+    on a few images. All its chance is its own; the global generators are left as they were.
+    """
+    _take_first_step(json.dumps(head.config, sort_keys=True), head.source, head.device)
+
+
+@cache
+def _take_first_step(config_text: str, source: str | None, device: str) -> None:
+    import torch
+    from safetensors.torch import save
+
+    from capsmodel.chance import stream
+    from capsmodel.config import build_model
+
+    config = training_config(json.loads(config_text), source)
+    with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
+        network = build_model(config)
+        network.to_empty(device="cpu").initialise(0)
+        network.to(device)
+        few = config.data.load(device).train.take(slice(_WARM_UP_IMAGES))
+        images, labels = config.augmentation.plain(few.images), few.labels
+        optimiser = config.optimiser.build(tuple(network.parameters()))
+        outputs = network(images, labels, stream(0, "warm-up"))
+        loss = config.loss.judge(outputs, labels, 0.0) + network.penalty(outputs, images)
+        loss.backward()
+        optimiser.step()
+        save({"loss": loss.detach()})
+
+
+class PeakMemory:
+    """Measures the most memory that one trial held, above what its process held before it.
+
+    On a GPU the allocator's own peak; else the kernel's high-water mark, reset at the start.
+    """
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._level_at_start: int | None = None
+        if device.startswith("cuda"):
+            import torch
+
+            torch.cuda.reset_peak_memory_stats(device)
+        elif _has_glibc():
+            _libc().malloc_trim(0)
+            self._level_at_start = _reset_high_water_mark()
+
+    def bytes(self) -> int | None:
+        """Return the peak so far in bytes, None where the machine cannot tell."""
+        if self._device.startswith("cuda"):
+            import torch
+
+            return int(torch.cuda.max_memory_allocated(self._device))
+        peak = _status_bytes("VmHWM")
+        if self._level_at_start is None or peak is None:
+            return None
+        return max(0, peak - self._level_at_start)
+
+
+def _reset_high_water_mark() -> int | None:
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return None
+    return _status_bytes("VmRSS")
+
+
+def _status_bytes(name: str) -> int | None:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    found = [line.split()[1] for line in lines if line.startswith(name + ":")]
+    return int(found[0]) * 1024 if found else None
+
+
+def _has_glibc() -> bool:
+    return sys.platform == "linux" and hasattr(_libc(), "malloc_trim")
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)

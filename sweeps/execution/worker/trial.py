@@ -1,0 +1,231 @@
+"""One trial: from its cell's folder back to its cell's folder, wherever it is killed on the way.
+
+After every epoch the checkpoint is written first and the outbox told second. A trial that goes on
+tells what its checkpoint holds and its outbox does not, so no epoch is told twice and none is lost.
+An epoch whose losses are not finite is told, not kept: it is the last one, and trained once more to
+find where its numbers went wrong.
+A trial never talks to MLflow.
+"""
+
+import logging
+import math
+import sys
+import time
+import traceback
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict
+
+from sweeps.execution.cells.folder import CellFolder, now_milliseconds, reason_of
+from sweeps.execution.worker.process import PeakMemory, warm_up
+from sweeps.execution.worker.provenance import hardware, package_versions
+from sweeps.execution.worker.training_config import training_config
+from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine, TrialHead
+from sweeps.records.trial_record import Outcome
+
+if TYPE_CHECKING:
+    from capsmodel.training.training import EpochMetrics, Training
+
+Report = Callable[[dict[str, Any]], None]
+
+
+class TrialOrder(BaseModel):
+    """What a worker needs to train a trial: plain values that travel as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cells: str
+    head: TrialHead
+
+
+def run_trial(order: TrialOrder, report: Report) -> Outcome:
+    """Train a trial from its last checkpoint to its final record.
+
+    Args:
+        order: The cell and what to train in it.
+        report: Told after each epoch: trial_key, epoch, and the epoch's metrics.
+
+    Returns:
+        Finished or diverged.
+
+    Raises:
+        Exception: Whatever the training raised, after it has been written to the outbox and log.
+        TimeoutError: If another process holds the cell.
+    """
+    cell = CellFolder(Path(order.cells), order.head.trial_key)
+    with cell.lease() as fence, _log_of(cell):
+        try:
+            if final := cell.read_final():
+                cell.remove_scratch()
+                return final.outcome
+            warm_up(order.head)
+            return _Attempt(cell, _as_found_here(order.head), fence).run(report)
+        except Exception as error:
+            traceback.print_exc()
+            cell.tell_failure(order.head, fence, reason_of(error))
+            raise
+
+
+def _as_found_here(head: TrialHead) -> TrialHead:
+    """Return a head with what only the worker knows: the driver may be another machine."""
+    found = {"hardware": hardware(head.device), "versions": package_versions()}
+    return head.model_copy(update=found)
+
+
+class _Attempt:
+    """One attempt at a trial, under one lease."""
+
+    def __init__(self, cell: CellFolder, head: TrialHead, fence: int) -> None:
+        self.cell = cell
+        self.head = head
+        self.fence = fence
+        self.started_at = time.perf_counter()
+        self.memory = PeakMemory(head.device)
+        self.told, _ = cell.read_outbox()
+
+    def run(self, report: Report) -> Outcome:
+        self.tell("start", head=self.head)  # first, as it closes off a line that a crash tore
+        training = self._training()
+        self.started_at -= sum(metrics.duration_seconds for metrics in training.history)
+        place = f"{self.head.arm}, seed {self.head.seed}, on {self.head.hardware}"
+        sys.stdout.write(f"{place}: going on after epoch {training.epoch}\n")
+        for metrics in self._epochs(training, report):
+            if not _is_finite(metrics):
+                return self._finish(training, Outcome.DIVERGED, self._why_diverged(training))
+        return self._finish(training, Outcome.FINISHED)
+
+    def _epochs(self, training: "Training", report: Report) -> "Iterator[EpochMetrics]":
+        """Yield every epoch, those of the checkpoint too, after it has been told once."""
+        last_told = max((line.epoch.epoch for line in self.told if line.epoch), default=0)
+        for metrics in training.history:
+            if metrics.epoch > last_told:  # killed before it was told: a verdict may wait for it
+                line = _line(training, metrics)
+                self._tell_epoch(line)
+                report(self._reported(line))
+            yield metrics
+        for metrics in training:
+            # One that is not finite is not saved: its origin is sought from the one before.
+            is_finite, is_new = _is_finite(metrics), metrics.epoch > last_told
+            if is_finite:
+                training.save(self.cell.checkpoint)
+            line = _line(training, metrics)
+            if is_new:
+                self._tell_epoch(line)
+            if is_finite or is_new:
+                report(self._reported(line))
+            yield metrics
+
+    def _tell_epoch(self, line: EpochLine) -> None:
+        self.tell("epoch", epoch=line, peak_memory_bytes=self.memory.bytes())
+
+    def _reported(self, line: EpochLine) -> dict[str, Any]:
+        return {"trial_key": self.head.trial_key, **line.model_dump(exclude={"health"})}
+
+    def tell(self, kind: str, **fields: Any) -> None:
+        line = {"type": kind, "time": now_milliseconds(), "fence": self.fence, **fields}
+        self.cell.append(OutboxLine.model_validate(line))
+
+    def _training(self) -> "Training":
+        """Return the training of the checkpoint, a new one where there is none or it is damaged."""
+        from capsmodel.training.training import Training
+
+        config = training_config(self.head.config, self.head.source)
+        seed, device = self.head.seed, self.head.device
+        checkpointing = self.head.gradient_checkpointing
+        if not self.cell.checkpoint.exists():
+            return Training(config, seed, device, checkpointing=checkpointing)
+        try:
+            path = self.cell.checkpoint
+            return Training.restore(path, config, seed, device, checkpointing=checkpointing)
+        except ValueError as error:
+            # a new one first, as the fault may be the config's
+            training = Training(config, seed, device, checkpointing=checkpointing)
+            self.cell.set_checkpoint_aside()
+            sys.stdout.write(f"starting over, as the checkpoint is damaged: {error}\n")
+            return training
+
+    def _finish(self, training: "Training", outcome: Outcome, reason: str = "") -> Outcome:
+        found = self._found(training) if outcome is Outcome.FINISHED else {}
+        curve = tuple(_line(training, metrics) for metrics in training.history)
+        record = FinalRecord(
+            head=self.head,
+            outcome=outcome,
+            reason=reason,
+            curve=curve,
+            **found,
+            duration_seconds=time.perf_counter() - self.started_at,
+            peak_memory_bytes=self._peak_memory(),
+            time=now_milliseconds(),
+            fence=self.fence,
+        )
+        self.cell.write_final(record)
+        return outcome
+
+    def _why_diverged(self, training: "Training") -> str:
+        """Return what became of the last epoch's loss, and where, found by training it anew."""
+        metrics = training.history[-1]
+        name = "training" if not math.isfinite(metrics.train_loss) else "validation"
+        value = metrics.train_loss if name == "training" else metrics.validation_loss
+        reason = f"the {name} loss became {value} in epoch {metrics.epoch}"
+        before = self.cell.checkpoint if self.cell.checkpoint.exists() else None
+        origin = training.find_origin(before)
+        return f"{reason}, {origin}" if origin else reason
+
+    def _peak_memory(self) -> int | None:
+        """Return the largest of all attempts."""
+        peaks = [line.peak_memory_bytes for line in self.told] + [self.memory.bytes()]
+        return max((peak for peak in peaks if peak is not None), default=None)
+
+    def _found(self, training: "Training") -> dict[str, Any]:
+        """Test a training that is done; return what its record says of it."""
+        from safetensors.torch import save_file
+
+        result = training.test()
+        save_file(
+            {"predictions": result.predictions.cpu(), "labels": result.labels.cpu()},
+            str(self.cell.predictions),
+            metadata={"schema_version": "1"},
+        )
+        training.trained().save(self.cell.weights)
+        return {
+            "test_error": result.error,
+            "extra_test_errors": dict(result.extra_errors),
+            "target": training.target,
+            "warnings": training.warnings(),
+        }
+
+
+def _line(training: "Training", metrics: "EpochMetrics") -> EpochLine:
+    return EpochLine(
+        epoch=metrics.epoch,
+        train_loss=metrics.train_loss,
+        validation_loss=metrics.validation_loss,
+        validation_error=metrics.validation_error,
+        duration_seconds=metrics.duration_seconds,
+        reaches_target=training.config.stopping.is_reached(metrics),
+        health=dict(metrics.health),
+    )
+
+
+def _is_finite(metrics: "EpochMetrics") -> bool:
+    return math.isfinite(metrics.train_loss) and math.isfinite(metrics.validation_loss)
+
+
+@contextmanager
+def _log_of(cell: CellFolder) -> Generator[None]:
+    """Send what the trial prints and logs to its own file."""
+    with cell.log.open("a", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
+        if not file.tell():
+            file.write("# log of a capsweep trial, schema_version 1\n")
+        handler = logging.StreamHandler(file)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logging.getLogger().addHandler(handler)
+        try:
+            with redirect_stdout(file), redirect_stderr(file):
+                yield
+        finally:
+            logging.getLogger().removeHandler(handler)
+            sys.stdout.flush()

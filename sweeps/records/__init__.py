@@ -1,0 +1,1 @@
+"""What is recorded of trials and sweeps, as validated values that writers and readers share."""

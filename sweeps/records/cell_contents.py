@@ -1,0 +1,100 @@
+"""What a trial tells: the values that its cell's folder holds, and MLflow is filled from."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sweeps.records.trial_record import SCHEMA_VERSION, Json, Outcome, Slug, Target
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+
+
+class TrialHead(_Frozen):
+    """What is known of a trial when it starts.
+
+    Attributes:
+        device: What torch is told: "cpu" or "cuda".
+        hardware: The device by its name, as the worker found it.
+        versions: Of packages, Python and platform, as the worker found them.
+        gradient_checkpointing: Whether the launch asked for memory to be spared at the cost of
+            time, which changes no result.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    trial_key: str
+    sweep: str
+    arm: str
+    seed: int
+    config: Json
+    source: str | None = None
+    data_fingerprint: str = ""
+    num_parameters: int = 0
+    device: str = "cpu"
+    hardware: str = ""
+    threads: int = 1
+    git_revision: str = ""
+    versions: dict[str, str] = {}
+    gradient_checkpointing: bool = False
+
+
+class EpochLine(_Frozen):
+    """One epoch of the curve. Errors are fractions; non-finite numbers survive as JSON's NaN.
+
+    Attributes:
+        reaches_target: Whether the training ends with it, as it is good enough.
+        health: Name -> number that tells whether the network is sound.
+    """
+
+    epoch: int
+    train_loss: float
+    validation_loss: float
+    validation_error: float
+    duration_seconds: float = 0.0
+    reaches_target: bool = False
+    health: dict[str, float] = {}
+
+
+class OutboxLine(_Frozen):
+    """One line of the outbox.
+
+    Attributes:
+        time: Milliseconds since 1970; a re-sent metric keeps it, so that MLflow drops the copy.
+        fence: Number of the lease it was written under.
+        peak_memory_bytes: Of an epoch's attempt so far.
+    """
+
+    type: Literal["start", "epoch", "failed", "pruned"]
+    time: int
+    fence: int
+    head: TrialHead | None = None
+    epoch: EpochLine | None = None
+    peak_memory_bytes: int | None = None
+    reason: str = ""
+
+
+class FinalRecord(_Frozen):
+    """What fills a cell.
+
+    Attributes:
+        head: Of the last attempt.
+        extra_test_errors: Name of an extra test -> its error.
+        target: Whether a finished trial reached what its stopping asks for, None if nothing.
+        warnings: What was found unsound in it, a sentence each.
+        duration_seconds: Of the last attempt, and of the epochs it took over.
+        peak_memory_bytes: The largest of all attempts; None where the machine cannot tell.
+    """
+
+    head: TrialHead
+    outcome: Outcome
+    reason: str = ""
+    curve: tuple[EpochLine, ...]
+    test_error: float | None = None
+    extra_test_errors: dict[Slug, float] = {}
+    target: Target | None = None
+    warnings: tuple[str, ...] = ()
+    duration_seconds: float
+    peak_memory_bytes: int | None = None
+    time: int
+    fence: int

@@ -1,0 +1,190 @@
+"""A sweep's manifest: its definition and its cells, all that aggregation needs to know of it.
+
+It is an artifact of the sweep's own MLflow run. A design's is written once a launch; a search's
+grows with its proposals and its scheduler's verdicts. Like everything read from the tracking store
+it is untrusted, and validated here before use.
+"""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from sweeps.records.manifest_tables import AblationTable, ManifestTable
+from sweeps.records.trial_record import SCHEMA_VERSION, Json, Slug, Text, TrialKey
+
+Plain = str | int | float | bool
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ManifestArm(_Frozen):
+    """One arm of a sweep.
+
+    Attributes:
+        config: The full resolved training config, as plain JSON.
+        changes: What sets it apart from the sweep's base: path -> value.
+    """
+
+    name: Text
+    config: Json
+    changes: Json = {}
+    num_parameters: Annotated[int, Field(ge=0)]
+
+
+class Stopped(_Frozen):
+    """Where a search's scheduler stopped a trial, whatever became of it in another sweep.
+
+    Attributes:
+        epoch: The last one that this sweep saw.
+        value: The objective there.
+    """
+
+    epoch: Annotated[int, Field(ge=1)]
+    value: float
+
+
+class ManifestCell(_Frozen):
+    """A place that a trial fills.
+
+    Attributes:
+        stopped: None where no scheduler stopped it.
+    """
+
+    arm: Text
+    seed: int
+    trial_key: TrialKey
+    stopped: Stopped | None = None
+
+
+class ManifestDimension(_Frozen):
+    """One setting that a search varies, over which values.
+
+    Attributes:
+        name: The setting with the chosen kinds on its path: `model.routing[dynamic].iterations`.
+        path: The setting alone: `model.routing.iterations`.
+        low: Of a range of numbers, as `high`, `step` and `log`.
+        choices: Of a list of values.
+        conditions: Where it is there at all: name of another dimension -> the kind chosen there.
+    """
+
+    name: Text
+    path: Text
+    kind: Literal["ints", "floats", "choices"]
+    low: float | None = None
+    high: float | None = None
+    step: int | None = None
+    log: bool = False
+    choices: tuple[Plain, ...] = ()
+    conditions: dict[str, str] = {}
+
+
+class Proposal(_Frozen):
+    """One arm that a search proposed.
+
+    Attributes:
+        number: From 0, in the order in which they were proposed.
+        params: Dimension name -> value, of those dimensions that are there.
+    """
+
+    number: Annotated[int, Field(ge=0)]
+    arm: Text
+    params: dict[str, Plain]
+
+
+class Confirmation(_Frozen):
+    """The best arms of a search, run again on fresh seeds.
+
+    Attributes:
+        best: How many are.
+        arms: Which, the best first; None before the search has ended. Empty where no proposal ran
+            to full length, so that there is nothing to confirm.
+        reference: The arm that was the median of the first proposals that ran to full length:
+            what a middling choice at random gives. None where there is no such.
+    """
+
+    best: Annotated[int, Field(ge=1)]
+    seeds: Annotated[tuple[int, ...], Field(min_length=1)]
+    arms: tuple[Text, ...] | None = None
+    reference: Text | None = None
+
+
+class ManifestSearch(_Frozen):
+    """What a search varies, how it proposes, and what it has proposed.
+
+    Attributes:
+        objective: The epoch metric that is to be small, mean over the seeds.
+        definition: Hash of all that decides proposals: space, base, sampler, scheduler, seeds.
+        sampler: Its name.
+        scheduler: Its name and settings.
+        num_trials: Proposals in all.
+        num_startup: Proposals that are random because there is nothing to learn from yet.
+    """
+
+    objective: Literal["train_loss", "validation_loss", "validation_error"]
+    definition: str
+    sampler: str
+    scheduler: Json
+    num_trials: Annotated[int, Field(ge=1)]
+    num_startup: Annotated[int, Field(ge=0)] = 10
+    dimensions: Annotated[tuple[ManifestDimension, ...], Field(min_length=1)]
+    proposals: tuple[Proposal, ...] = ()
+    confirmation: Confirmation | None = None
+
+
+class Manifest(_Frozen):
+    """A sweep's definition and its cells.
+
+    Attributes:
+        baseline: The arm that the others are compared with; "" in a search.
+        seeds: Of every arm of a design, of every proposal of a search.
+        departures: What a launch changed of the sweep as declared: path -> [declared, given].
+        search: None in a design.
+    """
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    sweep: Slug
+    description: Annotated[str, StringConstraints(max_length=2000)] = ""
+    baseline: str = ""
+    arms: tuple[ManifestArm, ...]
+    seeds: Annotated[tuple[int, ...], Field(min_length=1)]
+    cells: tuple[ManifestCell, ...]
+    tables: Annotated[tuple[ManifestTable, ...], Field(min_length=1)] = (AblationTable(),)
+    departures: dict[str, tuple[Any, Any]] = {}
+    search: ManifestSearch | None = None
+
+    @model_validator(mode="after")
+    def _arms_are_told_apart(self) -> Self:
+        names = [arm.name for arm in self.arms]
+        if len(set(names)) != len(names):
+            raise ValueError("two arms have the same name")
+        if self.search is None and self.baseline not in names:
+            raise ValueError(f"the baseline {self.baseline!r} is none of the arms")
+        return self
+
+    @model_validator(mode="after")
+    def _cells_are_those_of_the_plan(self) -> Self:
+        wanted = {(arm.name, seed) for arm in self.arms for seed in self.seeds}
+        if self.search and (again := self.search.confirmation):
+            chosen = {*(again.arms or ()), *([again.reference] if again.reference else [])}
+            wanted |= {(arm, seed) for arm in chosen for seed in again.seeds}
+        if {(cell.arm, cell.seed) for cell in self.cells} != wanted or len(self.cells) != len(
+            wanted
+        ):
+            raise ValueError("the cells are not each arm with each seed, once")
+        return self
+
+    @model_validator(mode="after")
+    def _proposals_are_the_arms(self) -> Self:
+        if self.search is None:
+            return self
+        if [one.arm for one in self.search.proposals] != [arm.name for arm in self.arms]:
+            raise ValueError("the proposals of the search are not its arms")
+        if [one.number for one in self.search.proposals] != list(range(len(self.arms))):
+            raise ValueError("the proposals of the search are not numbered from 0")
+        return self
+
+    def cell_keys(self) -> dict[tuple[str, int], str]:
+        """Return the trial key of each place, (arm, seed) -> key."""
+        return {(cell.arm, cell.seed): cell.trial_key for cell in self.cells}

@@ -1,0 +1,88 @@
+"""Where things lie: the storage folder and the tracking store, from arguments or environment."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from sweeps.records.errors import BadInput
+
+DEFAULT_STORAGE = "capsweep-store"
+_SQLITE = "sqlite:///"
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The folder that holds cells, journals and, by default, the tracking store.
+
+    Attributes:
+        root: The folder, absolute.
+    """
+
+    root: Path
+
+    @property
+    def cells(self) -> Path:
+        """One folder a trial key."""
+        return self.root / "cells"
+
+    @property
+    def journals(self) -> Path:
+        """The driver's journals, the recorder's queues and the locks."""
+        return self.root / "journals"
+
+    @property
+    def artifacts(self) -> Path:
+        """Artifacts of the default tracking store."""
+        return self.root / "artifacts"
+
+    @property
+    def replaced(self) -> Path:
+        """Cells that `--fresh` put aside."""
+        return self.root / "replaced"
+
+    @property
+    def logs(self) -> Path:
+        """What Ray and the recorder print."""
+        return self.root / "logs"
+
+    @property
+    def default_tracking_uri(self) -> str:
+        """The SQLite file in the storage folder.
+
+        Raises:
+            BadInput: If the folder's path has a character that means something else in a URI.
+        """
+        path = str(self.root / "mlflow.db")
+        if found := next((character for character in "?%" if character in path), None):
+            raise BadInput(
+                f"The storage folder {self.root} cannot hold the tracking store, as its path has a "
+                f"'{found}': choose another, --storage, or another store, --tracking-uri."
+            )
+        return _SQLITE + path
+
+
+def resolve_storage(storage: str | Path | None = None) -> Storage:
+    """Return the storage folder: the argument, else `CAPSWEEP_STORAGE`, else ./capsweep-store.
+
+    Two ways to write one folder give the same, so that its locks are the same.
+
+    Raises:
+        BadInput: If the path names a user who is not there.
+    """
+    chosen = storage or os.environ.get("CAPSWEEP_STORAGE") or DEFAULT_STORAGE
+    try:
+        return Storage(Path(chosen).expanduser().resolve())
+    except (RuntimeError, ValueError) as error:
+        raise BadInput(
+            f"'{chosen}' cannot be a storage folder ({error}): choose another."
+        ) from None
+
+
+def resolve_tracking_uri(tracking_uri: str | None = None, storage: str | Path | None = None) -> str:
+    """Return the tracking store: the argument, else `CAPSWEEP_TRACKING_URI`, else in storage."""
+    chosen = tracking_uri or os.environ.get("CAPSWEEP_TRACKING_URI")
+    if not chosen:
+        return resolve_storage(storage).default_tracking_uri
+    if chosen.startswith(_SQLITE) and not chosen.startswith(_SQLITE + ":"):
+        return _SQLITE + str(Path(chosen.removeprefix(_SQLITE)).resolve())
+    return chosen.rstrip("/")

@@ -1,0 +1,1 @@
+"""All of MLflow, writing and reading."""

@@ -1,0 +1,145 @@
+"""A client of the tracking store that says in one sentence, and soon, why it cannot be used."""
+
+import os
+import re
+import socket
+import sqlite3
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
+
+from sweeps.records.errors import BadInput, StoreUnreachable
+
+if TYPE_CHECKING:
+    from mlflow.tracking import MlflowClient
+
+PATIENCE_SECONDS = 4.0
+_SQLITE = re.compile(r"sqlite(?:\+\w+)?:///([^?]+)")
+_PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
+_SETTINGS = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    # MLflow repeats writes as well, which doubles runs, and its own patience is minutes
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
+}
+
+
+def connect(tracking_uri: str) -> "MlflowClient":
+    """Return an MLflow client of a store that is there and answers; nothing is created.
+
+    Raises:
+        BadInput: If the store is a file that is missing or no MLflow store.
+        StoreUnreachable: If a server does not answer within about 4 seconds.
+    """
+    path = sqlite_path(tracking_uri)
+    if path is not None:
+        _check_database(path)
+    elif urlsplit(tracking_uri).hostname:
+        _check_server(tracking_uri)
+    else:
+        raise BadInput(
+            f"'{public(tracking_uri)}' is no tracking store: "
+            "give sqlite:///PATH or the http(s) address of an MLflow server."
+        )
+    return _client(tracking_uri)
+
+
+def sqlite_path(tracking_uri: str) -> Path | None:
+    """Return the file behind a SQLite address, or None for any other address."""
+    match = _SQLITE.match(tracking_uri)
+    return Path(match[1]) if match else None
+
+
+def public(tracking_uri: str) -> str:
+    """Return the address without user name and password, fit for a message."""
+    return re.sub(r"://[^/\s]*@", "://", tracking_uri)
+
+
+@contextmanager
+def answering(tracking_uri: str) -> Generator[None]:
+    """Turn what MLflow raises inside the block into one sentence.
+
+    Raises:
+        StoreUnreachable: If a call on the store failed.
+    """
+    from mlflow.exceptions import MlflowException  # here, as it takes 0.7 s to import
+    from requests import RequestException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (MlflowException, RequestException, SQLAlchemyError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise StoreUnreachable(
+            f"The tracking store at {public(tracking_uri)} cannot be read: {public(reason)[:300]}"
+        ) from error
+
+
+def _client(tracking_uri: str) -> "MlflowClient":
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
+    with answering(tracking_uri):
+        from mlflow.tracking import MlflowClient
+
+        return MlflowClient(tracking_uri)
+
+
+def _check_database(path: Path) -> None:
+    """Look before MLflow does: it would create a missing file and fill an empty one."""
+    if not path.is_file():
+        raise BadInput(
+            f"There is no tracking store at {path}: nothing has been recorded there yet. "
+            "Run a sweep first, or name another place with --storage or --tracking-uri."
+        )
+    query = "SELECT COUNT(*) FROM sqlite_master WHERE name IN ('experiments', 'runs', 'tags')"
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as database:
+            (count,) = database.execute(query).fetchone()
+    except sqlite3.Error as error:
+        raise BadInput(f"{path} cannot be read as an MLflow store: {error}.") from error
+    if count != 3:
+        raise BadInput(f"{path} is a database, but not an MLflow store: it has no runs table.")
+
+
+def _check_server(tracking_uri: str) -> None:
+    """Ask once with little patience: looking up a name and connecting may each hang for long."""
+    failures: list[str] = []
+    done = threading.Event()
+
+    def ask() -> None:
+        try:
+            _knock(tracking_uri)
+        except (OSError, ValueError) as error:
+            failures.append(str(getattr(error, "reason", error)))
+        finally:
+            done.set()
+
+    threading.Thread(target=ask, daemon=True).start()
+    if not done.wait(PATIENCE_SECONDS):
+        failures.append(f"no answer within {PATIENCE_SECONDS:.0f} seconds")
+    if failures:
+        raise StoreUnreachable(
+            f"The tracking server at {public(tracking_uri)} does not answer ({failures[0]}): "
+            "start it, or name another one with --tracking-uri."
+        )
+
+
+def _knock(tracking_uri: str) -> None:
+    parts = urlsplit(tracking_uri)
+    if parts.scheme not in {"http", "https"}:
+        port = parts.port or _PORTS.get(parts.scheme.split("+")[0])
+        if parts.hostname and port:
+            socket.create_connection((parts.hostname, port), timeout=PATIENCE_SECONDS).close()
+        return
+    address = f"{public(tracking_uri).rstrip('/')}/health"
+    try:
+        urllib.request.urlopen(address, timeout=PATIENCE_SECONDS).close()
+    except urllib.error.HTTPError as error:  # refusing is an answer too
+        error.close()

@@ -1,0 +1,35 @@
+"""Epoch after epoch of trials, as the tracking store holds it."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sweeps.records import trial_record as names
+
+if TYPE_CHECKING:
+    from mlflow.tracking import MlflowClient
+
+
+class CurvePoint(NamedTuple):
+    """One epoch of a trial. What was not recorded is NaN."""
+
+    epoch: int
+    train_loss: float
+    validation_loss: float
+    validation_error: float
+
+
+def read_history(client: "MlflowClient", run_id: str, metric: str) -> dict[int, float]:
+    """Return a metric of a run, epoch -> value, in order. Of two values the later counts."""
+    points = client.get_metric_history(run_id, metric)
+    history = {
+        point.step: names.as_recorded(point.value)
+        for point in sorted(points, key=lambda point: point.timestamp)
+    }
+    return dict(sorted(history.items()))
+
+
+def read_curve(client: "MlflowClient", run_id: str) -> list[CurvePoint]:
+    """Return a run's epochs in order. One request a metric."""
+    histories = [read_history(client, run_id, name) for name in names.EPOCH_METRICS]
+    epochs = sorted(set[int]().union(*histories))
+    nan = float("nan")
+    return [CurvePoint(e, *(history.get(e, nan) for history in histories)) for e in epochs]

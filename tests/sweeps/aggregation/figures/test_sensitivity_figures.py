@@ -1,0 +1,84 @@
+import dataclasses
+
+import pytest
+
+from sweeps.aggregation.figures.sensitivity_figures import sensitivity_figures
+from sweeps.aggregation.results.statistics import Interval
+from sweeps.aggregation.sensitivity.sensitivity import sensitivity
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.aggregation.known_search import broken, choices, ended, floats, ints, search_of
+from tests.sweeps.aggregation.known_sweep import by_key
+
+DIMENSIONS = [
+    choices(r"routing $\x$ " + "long_name." * 12, "dynamic", "em $", True, 1.5),
+    ints("iterations", 1, 40, conditions={"routing": "dynamic"}),
+    floats("rate", 1e-4, 1e-2, log=True),
+]
+NAME = DIMENSIONS[0]["name"]
+PARAMS = [
+    {NAME: "dynamic", "iterations": 3, "rate": 1e-3},
+    {NAME: "em $", "rate": 1e-4},
+    {NAME: True, "rate": 5e-3},
+    {NAME: "dynamic", "iterations": 39, "rate": 1e-2},
+    {NAME: 1.5, "rate": 2e-3},
+]
+TRIALS = (ended(0, 0.02), ended(1, 0.9), ended(2, 0.04), broken(4, Outcome.DIVERGED))
+
+
+def figures_of(*trials, image_format="svg", params=PARAMS):
+    manifest = search_of(DIMENSIONS, params, stopped={3: (2, 0.5)} if len(params) > 3 else {})
+    found = sensitivity(manifest, by_key(*trials))
+    return sensitivity_figures(found, "what-matters", image_format)
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return figures_of(*TRIALS)
+
+
+def test_each_figure_is_named_after_the_declared_table(drawn):
+    ends = ("importance", "marginals", "history", "parallel")
+
+    assert list(drawn) == [f"what-matters-{end}" for end in ends]
+
+
+def test_equal_results_give_equal_bytes(drawn):
+    assert figures_of(*reversed(TRIALS)) == drawn
+
+
+def test_equal_results_give_equal_pixels():
+    first = figures_of(*TRIALS, image_format="png")
+
+    assert figures_of(*reversed(TRIALS), image_format="png") == first
+
+
+def test_another_result_gives_another_course(drawn):
+    changed = figures_of(ended(0, 0.03), *TRIALS[1:])
+
+    assert changed["what-matters-history"] != drawn["what-matters-history"]
+    assert changed["what-matters-marginals"] != drawn["what-matters-marginals"]
+
+
+def test_importances_are_drawn_with_their_bands(drawn):
+    found = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
+    share, other = Interval(30, 40.0, 20.0, 60.0), Interval(30, 5.0, -10.0, 15.0)
+    settings = [dataclasses.replace(one, fanova=share, ped_anova=other) for one in found.settings]
+    weighed = dataclasses.replace(found, settings=tuple(settings))
+
+    figures = sensitivity_figures(weighed, "what-matters", "svg")
+    assert figures["what-matters-importance"] != drawn["what-matters-importance"]
+
+
+def test_figures_hold_no_date_and_no_version(drawn):
+    for svg in drawn.values():
+        assert b"dc:date" not in svg
+        assert b"Matplotlib" not in svg
+
+
+@pytest.mark.parametrize("trials", [(), TRIALS[:1], TRIALS[3:]])
+def test_figures_can_be_drawn_of_few_trials_or_none(trials):
+    assert all(figures_of(*trials).values())
+
+
+def test_figures_can_be_drawn_of_a_search_that_has_proposed_nothing():
+    assert all(figures_of(params=[]).values())

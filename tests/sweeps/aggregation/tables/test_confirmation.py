@@ -1,0 +1,206 @@
+"""The best arms of a search on fresh seeds: ranked there, compared with what chance would give."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sweeps.aggregation.rendering.csv_text import to_csv
+from sweeps.aggregation.rendering.latex import to_latex
+from sweeps.aggregation.rendering.markdown import to_markdown
+from sweeps.aggregation.rendering.table import Table
+from sweeps.aggregation.tables.ablation import ablation_table
+from sweeps.aggregation.tables.confirmation import confirmation_table, short_names
+from sweeps.records.errors import BadInput
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.aggregation.known_sweep import (
+    by_key,
+    finished,
+    known_sweep,
+    manifest_of,
+    unfinished,
+)
+from tests.sweeps.aggregation.small_search import (
+    FRESH,
+    arm_name,
+    confirmed_search,
+    search_of,
+    trained,
+)
+
+
+def rows_of(table: Table) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(to_csv(table))))
+
+
+def shown(table: Table, title: str) -> list[str]:
+    place = [column.title for column in table.columns].index(title)
+    return [row[place].text for row in table.rows]
+
+
+def test_arms_are_ranked_by_the_seeds_that_did_not_choose_them() -> None:
+    table = confirmation_table(*confirmed_search())
+    assert shown(table, "Arm") == ["proposal 3", "proposal 1", "proposal 2 (reference)"]
+    assert shown(table, "Rank") == ["1", "2", ""]
+    assert shown(table, "Validation error (%)")[0] == "1.39 ± 0.24"
+    assert shown(table, "n") == ["3", "3", "3"]
+
+
+def test_the_value_that_chose_an_arm_stands_beside_its_confirmed_one() -> None:
+    table = confirmation_table(*confirmed_search())
+    assert shown(table, "In the search") == ["1.50", "1.00", "2.00"]
+    assert any("it is optimistic" in note for note in table.notes)
+
+
+def test_the_difference_is_to_the_reference_paired_by_seed() -> None:
+    (first, second, reference) = rows_of(confirmation_table(*confirmed_search()))
+    pairs = [(8 - 18), (9 - 21), (8 - 19)]
+    assert float(first["difference_points"]) == pytest.approx(100 * sum(pairs) / 3 / 600)
+    assert second["difference_n"] == "3"
+    assert reference["difference_points"] == ""
+
+
+def test_a_difference_is_bold_only_where_its_interval_leaves_out_zero() -> None:
+    again = {1: (8, 9, 8), 3: (30, 5, 20), 2: (18, 21, 19)}
+    records = trained({0: 30, 1: 6, 2: 12, 3: 9}, again)
+    table = confirmation_table(search_of([1, 3], reference=2), records)
+    assert [row[5].is_bold for row in table.rows] == [True, False, False]
+    assert not any(cell.is_bold for row in table.rows for cell in (*row[:5], *row[6:]))
+
+
+def test_settings_are_short_to_read_and_whole_for_programs() -> None:
+    table = confirmation_table(*confirmed_search())
+    assert shown(table, "Settings")[1:] == [
+        "routing dynamic, iterations 3, rate 0.00123",
+        "routing uniform, rate 0.01",
+    ]
+    params = json.loads(rows_of(table)[1]["settings"])
+    assert params["model.routing[dynamic].iterations"] == 3
+    assert params["rate"] == 0.00123456
+
+
+def test_the_test_error_comes_last_and_has_an_interval() -> None:
+    table = confirmation_table(*confirmed_search())
+    assert shown(table, "Test error (%)")[0] == "2.31 ± 0.40"
+    assert [column.title for column in table.columns][-2:] == ["Test error (%)", "Not counted"]
+
+
+@given(st.lists(st.floats(0, 1), min_size=9, max_size=9))
+@settings(max_examples=20)
+def test_test_errors_never_change_the_ranking(errors: list[float]) -> None:
+    manifest, records = confirmed_search()
+    changed = dict(records)
+    for key, error in zip(records, errors, strict=False):
+        changed[key] = records[key].model_copy(update={"test_error": error})
+    assert shown(confirmation_table(manifest, changed), "Rank") == ["1", "2", ""]
+    assert shown(confirmation_table(manifest, changed), "Arm") == shown(
+        confirmation_table(manifest, records), "Arm"
+    )
+
+
+def test_the_order_of_records_changes_nothing() -> None:
+    manifest, records = confirmed_search()
+    backwards = dict(reversed(records.items()))
+    assert confirmation_table(manifest, backwards) == confirmation_table(manifest, records)
+
+
+def test_a_loss_is_not_in_percent_and_has_more_digits() -> None:
+    manifest = search_of([1, 3], reference=2, objective="validation_loss")
+    table = confirmation_table(manifest, confirmed_search()[1])
+    assert shown(table, "Validation loss")[0] == "0.00926 ± 0.00159"
+    assert "validation_loss_low" in to_csv(table)
+    assert not any("percent" in note for note in table.notes if note.startswith("Ranked"))
+
+
+def test_a_reference_that_is_chosen_too_has_one_row_and_a_rank() -> None:
+    table = confirmation_table(search_of([1, 3], reference=3), confirmed_search()[1])
+    assert shown(table, "Arm") == ["proposal 3 (reference)", "proposal 1"]
+    assert shown(table, "Rank") == ["1", "2"]
+    assert table.rows[0][5].text == ""
+
+
+def test_without_a_reference_nothing_is_compared_and_that_is_said() -> None:
+    table = confirmation_table(search_of([1, 3]), confirmed_search()[1])
+    assert [row[5].text for row in table.rows] == ["", ""]
+    assert any(note.startswith("There is no reference") for note in table.notes)
+
+
+def test_trials_that_do_not_count_are_shown_and_an_arm_without_any_stands_last() -> None:
+    manifest, records = confirmed_search()
+    bad = [unfinished(arm_name(3), seed, Outcome.DIVERGED, "nan") for seed in FRESH]
+    table = confirmation_table(manifest, records | by_key(*bad))
+    assert shown(table, "Arm")[:2] == ["proposal 1", "proposal 3"]
+    assert shown(table, "Rank") == ["1", "", ""]
+    assert shown(table, "Not counted")[1] == "3 diverged"
+    assert "Arm proposal 3, seeds 101, 102, 103: diverged: nan" in table.notes
+
+
+@pytest.mark.parametrize(
+    ("manifest", "records", "sentence"),
+    [
+        (search_of(num_proposals=2), {}, "The search has not ended: 0 of 4 proposals are over."),
+        (
+            search_of(num_proposals=3, stopped={2: 4}),
+            trained({0: 5}),
+            "The search has not ended: 2 of 4 proposals are over.",
+        ),
+        (search_of(), trained({0: 5, 1: 6, 2: 7, 3: 8}), "All 4 proposals are over."),
+        (search_of(stopped=dict.fromkeys(range(4), 3)), {}, "None of the 4 proposals ran to full"),
+        (search_of(confirmation=None), trained({0: 5}), "This search confirms nothing"),
+        (
+            search_of([1], reference=2),
+            trained({0: 5, 1: 6, 2: 7, 3: 8}, {1: (5, 6)}),
+            "The confirmation has not ended: 2 of 6 trials are.",
+        ),
+    ],
+)
+def test_before_the_end_the_table_says_how_far_the_search_is(
+    manifest: Any, records: Any, sentence: str
+) -> None:
+    table = confirmation_table(manifest, records)
+    assert table.notes[0].startswith(sentence)
+    assert sentence in to_markdown(table)
+    assert to_latex(table)
+
+
+def test_a_whole_confirmation_says_nothing_of_how_far_it_is() -> None:
+    notes = confirmation_table(*confirmed_search()).notes
+    assert notes[0].startswith("Ranked are the 2 arms")
+
+
+def test_a_table_too_wide_for_a_page_is_made_smaller_in_latex() -> None:
+    wide, narrow = confirmed_search(), known_sweep()
+    assert r"\resizebox" in to_latex(confirmation_table(*wide))
+    assert r"\usepackage{graphicx}" in to_latex(confirmation_table(*wide))
+    assert r"\resizebox" not in to_latex(ablation_table(*narrow))
+
+
+def test_a_design_has_no_confirmation() -> None:
+    with pytest.raises(BadInput, match="is a design"):
+        confirmation_table(manifest_of(["a"]), by_key(finished("a", 0, 1)))
+
+
+def test_a_smaller_search_says_so_in_the_first_line() -> None:
+    manifest, records = confirmed_search()
+    departed = manifest.model_copy(update={"departures": {"trials": (40, 4)}})
+    first = to_markdown(confirmation_table(departed, records)).splitlines()[0]
+    assert first.startswith("# Made smaller than declared: trials 4 instead of 40.")
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["model.routing", "model.routing.iterations"], ["routing", "iterations"]),
+        (["loss.weight", "decoder.weight"], ["loss.weight", "decoder.weight"]),
+        (["rate", "model.rate"], ["rate", "model.rate"]),
+        (["a.b", "a.b"], ["b", "b"]),
+    ],
+)
+def test_a_setting_has_the_shortest_name_that_tells_it_apart(
+    paths: list[str], names: list[str]
+) -> None:
+    assert [short_names(paths)[path] for path in paths] == names

@@ -1,0 +1,203 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from sweeps.aggregation.rendering.csv_text import to_csv
+from sweeps.aggregation.rendering.latex import to_latex
+from sweeps.aggregation.rendering.markdown import to_markdown
+from sweeps.aggregation.results.statistics import Interval
+from sweeps.aggregation.sensitivity.rank_correlation import rank_correlation
+from sweeps.aggregation.sensitivity.sensitivity import Sensitivity, sensitivity
+from sweeps.aggregation.tables.sensitivity_table import sensitivity_tables
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.aggregation.known_search import (
+    broken,
+    choices,
+    ended,
+    floats,
+    ints,
+    search_of,
+    searched,
+)
+from tests.sweeps.aggregation.known_sweep import by_key
+
+DIMENSIONS = [
+    choices("routing", "dynamic", "em"),
+    ints("routing[em].iterations", 1, 3, conditions={"routing": "em"}),
+    floats("rate", 1e-4, 1e-2, log=True),
+]
+
+
+def params_of(num_trials: int, seed: int = 0) -> list[dict[str, object]]:
+    chance = np.random.default_rng(seed)
+    params: list[dict[str, object]] = []
+    for _ in range(num_trials):
+        one: dict[str, object] = {"routing": ("dynamic", "em")[chance.integers(2)]}
+        if one["routing"] == "em":
+            one["routing[em].iterations"] = int(chance.integers(1, 4))
+        params.append(one | {"rate": float(10 ** chance.uniform(-4, -2))})
+    return params
+
+
+def objective(params) -> float:
+    return 0.1 + 0.05 * (np.log10(params["rate"]) + 4) + 0.01 * (params["routing"] == "em")
+
+
+@pytest.fixture(scope="module")
+def conditional() -> Sensitivity:
+    return sensitivity(*searched(DIMENSIONS, params_of(48), objective))
+
+
+@pytest.fixture(scope="module")
+def few() -> Sensitivity:
+    return sensitivity(*searched(DIMENSIONS, params_of(19), objective))
+
+
+def row(table, setting):
+    fields = [field for column in table.columns for field in column.fields]
+    cells = next(cells for cells in table.rows if cells[0].values[0] == setting)
+    return dict(zip(fields, [v for cell in cells for v in cell.values], strict=True))
+
+
+def test_two_tables_are_named_after_the_declared_one(few):
+    assert [table.name for table in sensitivity_tables(few, "what-matters")] == [
+        "what-matters",
+        "what-matters-marginals",
+    ]
+
+
+def test_rows_are_sorted_by_importance(conditional):
+    table, _ = sensitivity_tables(conditional)
+
+    shares = [cells[2].values[0] for cells in table.rows if cells[2].values[0] is not None]
+    assert shares == sorted(shares, reverse=True)
+    assert table.rows[0][0].text == "rate"
+
+
+def test_a_conditional_setting_is_weighed_among_the_trials_that_have_it(conditional):
+    table, _ = sensitivity_tables(conditional)
+    having = sum("routing[em].iterations" in one for one in params_of(48))
+
+    assert row(table, "routing[em].iterations")["n"] == having >= 20
+    assert row(table, "routing[em].iterations")["fanova_percent"] is not None
+    assert any("only some trials have" in note for note in table.notes)
+
+
+def test_a_conditional_setting_of_too_few_trials_is_named():
+    found = sensitivity(*searched(DIMENSIONS, params_of(24), objective))
+    table, _ = sensitivity_tables(found)
+
+    assert row(table, "routing[em].iterations")["fanova_percent"] is None
+    assert any("for routing[em].iterations: fewer than 20" in note for note in table.notes)
+
+
+def test_below_twenty_trials_there_are_means_alone_and_the_reason(few):
+    table, marginals = sensitivity_tables(few)
+
+    assert all(cells[place].text == "" for cells in table.rows for place in (2, 3, 4))
+    assert "No importance is given: fewer than 20 counted trials. See the means by value." in (
+        table.notes
+    )
+    assert sum(cells[2].values[0] for cells in marginals.rows if cells[0].text == "rate") == 19
+
+
+def test_a_share_is_bold_only_where_its_band_is_above_zero(few):
+    def bold(low: float, high: float) -> bool:
+        share = Interval(30, 1.0, low, high)
+        setting = dataclasses.replace(few.settings[0], fanova=share, ped_anova=share)
+        table, _ = sensitivity_tables(dataclasses.replace(few, settings=(setting,)))
+        assert table.rows[0][2].is_bold == table.rows[0][3].is_bold
+        return table.rows[0][2].is_bold
+
+    assert bold(0.5, 3.0)
+    assert not bold(0.0, 3.0)
+    assert not bold(-1.0, 3.0)
+    assert not bold(-3.0, -1.0)
+
+
+def test_the_notes_say_what_importance_does_not_see(conditional):
+    notes = " ".join(sensitivity_tables(conditional)[0].notes)
+
+    assert "act only together" in notes
+    assert "touches 0 cannot be told from one without effect" in notes
+    assert "PED-ANOVA" in notes
+
+
+def test_only_trials_of_full_length_count_and_the_notes_say_how_many():
+    params = [{"rate": rate} for rate in (1e-4, 1e-3, 1e-2, 1e-3)]
+    manifest = search_of(DIMENSIONS[2:], params, stopped={2: (1, 0.9)})
+    trials = ended(0, 0.5), ended(1, 0.25), ended(2, 0.01), ended(3, 0.25)
+    table, marginals = sensitivity_tables(sensitivity(manifest, by_key(*trials)))
+
+    assert table.notes[0].startswith("Counted: 2 of 4 proposals")
+    assert "Not counted: 1 stopped, 1 with the same settings as another" in table.notes[1]
+    assert row(table, "rate")["best_trial_value"] == 1e-3
+    assert [cells[2].values[0] for cells in marginals.rows] == [1, 0, 1, 0, 0]
+
+
+def test_the_mean_of_a_value_is_that_of_its_trials_in_percent():
+    params = [{"routing": "em"}, {"routing": "em"}, {"routing": "dynamic"}]
+    found = sensitivity(
+        search_of(DIMENSIONS[:1], params),
+        by_key(ended(0, 0.25), ended(1, 0.75), broken(2, Outcome.FAILED)),
+    )
+    _, marginals = sensitivity_tables(found)
+
+    assert [(cells[1].text, cells[2].text) for cells in marginals.rows] == [
+        ("dynamic", "0"),
+        ("em", "1"),
+    ]
+
+
+def test_a_setting_that_never_changed_has_no_importance_and_is_named():
+    params = [one | {"routing": "em"} for one in params_of(48)]
+    params = [one for one in params if "routing[em].iterations" in one]
+    found = sensitivity(*searched(DIMENSIONS, params, objective))
+
+    notes = sensitivity_tables(found)[0].notes
+    assert "No importance is given for routing: the same value in all counted trials." in notes
+
+
+def test_equal_results_give_no_importance():
+    found = sensitivity(*searched(DIMENSIONS[2:], params_of(24), lambda _: 0.5))
+
+    assert any("all results equal" in note for note in sensitivity_tables(found)[0].notes)
+
+
+def test_the_order_of_records_never_changes_a_table():
+    manifest, records = searched(DIMENSIONS[2:], params_of(24), objective)
+    backwards = dict(reversed(records.items()))
+
+    expected = sensitivity_tables(sensitivity(manifest, records))
+    assert sensitivity_tables(sensitivity(manifest, backwards)) == expected
+
+
+def test_a_search_without_any_record_has_tables_all_the_same():
+    found = sensitivity(search_of(DIMENSIONS, params_of(3)), {})
+
+    for table in sensitivity_tables(found):
+        assert to_markdown(table)
+        assert to_latex(table)
+        assert to_csv(table)
+
+
+def test_ranks_that_rise_together_have_a_correlation_of_one():
+    found = rank_correlation([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 8.0, 27.0, 64.0, 125.0])
+
+    assert found is not None
+    assert found.mean == pytest.approx(1.0)
+
+
+def test_the_correlation_of_ranks_is_that_of_scipy_and_lies_in_its_interval():
+    import scipy.stats
+
+    chance = np.random.default_rng(1)
+    first = chance.random(30).tolist()
+    second = [one + chance.random() for one in first]
+    found = rank_correlation(first, second)
+
+    assert found is not None
+    assert found.mean == pytest.approx(float(scipy.stats.spearmanr(first, second).statistic))
+    assert found.low < found.mean < found.high
+    assert rank_correlation(first, [1.0] * 30) is None

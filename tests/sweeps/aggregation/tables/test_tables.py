@@ -1,0 +1,224 @@
+import csv
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sweeps.aggregation.rendering.csv_text import to_csv
+from sweeps.aggregation.rendering.latex import to_latex
+from sweeps.aggregation.rendering.markdown import to_markdown
+from sweeps.aggregation.tables.ablation import ablation_table
+from sweeps.aggregation.tables.cost import cost_table
+from sweeps.aggregation.tables.trials import trials_csv
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.aggregation.known_sweep import (
+    by_key,
+    finished,
+    known_sweep,
+    manifest_of,
+    unfinished,
+)
+from tests.sweeps.conftest import GOLDEN
+
+
+def written() -> dict[str, str]:
+    """Return each result and cost file of the known sweep."""
+    manifest, records = known_sweep()
+    table, cost = ablation_table(manifest, records), cost_table(manifest, records)
+    return {
+        "ablation.md": to_markdown(table),
+        "ablation.csv": to_csv(table),
+        "ablation.tex": to_latex(table),
+        "cost.md": to_markdown(cost),
+        "cost.csv": to_csv(cost),
+        "trials.csv": trials_csv(manifest, records),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(written()))
+def test_the_known_sweep_gives_the_golden_file(name):
+    assert written()[name] == (GOLDEN / name).read_text()
+
+
+@settings(max_examples=20)
+@given(st.permutations(list(known_sweep()[1])))
+def test_the_order_of_records_never_changes_a_table(order):
+    manifest, records = known_sweep()
+    shuffled = {key: records[key] for key in order}
+
+    assert ablation_table(manifest, shuffled) == ablation_table(manifest, records)
+    assert cost_table(manifest, shuffled) == cost_table(manifest, records)
+    assert trials_csv(manifest, shuffled) == trials_csv(manifest, records)
+
+
+def row(table, arm):
+    fields = [field for column in table.columns for field in column.fields]
+    for cells in table.rows:
+        if cells[0].values[0] == arm:
+            return dict(zip(fields, [v for cell in cells for v in cell.values], strict=True))
+    raise AssertionError(arm)
+
+
+def difference_of(table, arm):
+    return next(cells[3] for cells in table.rows if cells[0].values[0] == arm)
+
+
+def test_a_difference_is_paired_by_seed_in_percentage_points():
+    table = ablation_table(*known_sweep())
+
+    assert row(table, "one round")["difference_points"] == pytest.approx(100 * 3 / 360)
+    assert row(table, "one round")["difference_n"] == 3
+
+
+def test_a_difference_is_bold_only_where_its_interval_leaves_out_zero():
+    arms = ["base", "clear", "unclear", "single"]
+    wrong = {"base": (5, 6, 7), "clear": (25, 26, 28), "unclear": (4, 9, 6), "single": (90,)}
+    trials = [finished(arm, seed, n) for arm, row in wrong.items() for seed, n in enumerate(row)]
+    table = ablation_table(manifest_of(arms), by_key(*trials))
+
+    bold = {arm: difference_of(table, arm).is_bold for arm in arms}
+    assert bold == {"base": False, "clear": True, "unclear": False, "single": False}
+
+
+def test_the_baseline_has_no_difference_to_itself():
+    assert difference_of(ablation_table(*known_sweep()), "three rounds").text == ""
+
+
+def test_a_difference_on_fewer_pairs_than_the_arm_has_trials_says_so():
+    trials = [finished("base", 0, 5), *(finished("arm", seed, 6 + seed) for seed in (0, 1, 2))]
+    table = ablation_table(manifest_of(["base", "arm"]), by_key(*trials))
+
+    assert difference_of(table, "arm").text == "+0.28 (n = 1)"
+
+
+def test_no_minus_stands_before_a_zero():
+    trials = [finished("base", 0, 5), finished("arm", 0, 5, test_error=5 / 360 - 1e-9)]
+    table = ablation_table(manifest_of(["base", "arm"], [0]), by_key(*trials))
+
+    assert difference_of(table, "arm").text == "0.00"
+
+
+def test_arms_with_equal_figures_on_every_seed_are_named():
+    notes = [n for n in ablation_table(*known_sweep()).notes if "identical" in n]
+
+    assert len(notes) == 1
+    assert "Arms one round and uniform gave identical results" in notes[0]
+
+
+@pytest.mark.parametrize("figure", ["train_loss", "validation_loss", "validation_error"])
+def test_arms_that_differ_in_one_figure_of_one_seed_are_not_identical(figure):
+    manifest, records = known_sweep()
+    trial = finished("uniform", 2, 12, **{figure: 0.123})
+
+    notes = ablation_table(manifest, records | by_key(trial)).notes
+    assert not any("identical" in note for note in notes)
+
+
+def test_arms_that_lack_a_seed_are_not_called_identical():
+    trials = [finished(arm, seed, 5) for arm in ("a", "b") for seed in (0, 1)]
+
+    notes = ablation_table(manifest_of(["a", "b"]), by_key(*trials)).notes
+    assert not any("identical" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "sentence"),
+    [
+        (Outcome.FAILED, "ValueError: x", "Arm b, seed 1: failed: ValueError: x"),
+        (Outcome.DIVERGED, "loss nan", "Arm b, seed 1: diverged: loss nan"),
+        (Outcome.RUNNING, "", "Arm b, seed 1: unfinished: running after 4 epochs"),
+    ],
+)
+def test_a_cell_that_does_not_count_is_named_with_its_reason(outcome, reason, sentence):
+    trials = [finished(arm, seed, 5 + seed) for arm in ("a", "b") for seed in (0, 1, 2)]
+    records = by_key(*trials) | by_key(unfinished("b", 1, outcome, reason))
+
+    table = ablation_table(manifest_of(["a", "b"]), records)
+    assert sentence in table.notes
+    assert row(table, "b")["n"] == 2
+
+
+def test_a_finished_trial_without_a_finite_test_error_counts_as_failed():
+    records = by_key(finished("a", 0, 5), finished("b", 0, 5, test_error=float("nan")))
+    table = ablation_table(manifest_of(["a", "b"], [0]), records)
+
+    assert row(table, "b")["num_failed"] == 1
+    assert "Arm b, seed 0: failed: finished without a finite test error" in table.notes
+
+
+def test_a_record_of_another_sweep_changes_nothing():
+    manifest, records = known_sweep()
+
+    more = records | by_key(finished("stranger", 0, 300))
+    assert ablation_table(manifest, more) == ablation_table(manifest, records)
+
+
+def test_results_do_not_depend_on_what_trials_cost():
+    manifest, records = known_sweep()
+    costly = {
+        key: trial.model_copy(
+            update={
+                "gradient_checkpointing": True,
+                "duration_seconds": 9e9,
+                "device": "cuda",
+                "threads": 8,
+                "record_id": "other",
+            }
+        )
+        for key, trial in records.items()
+    }
+
+    assert ablation_table(manifest, costly) == ablation_table(manifest, records)
+    assert trials_csv(manifest, costly) == trials_csv(manifest, records)
+
+
+def test_trials_csv_keeps_every_digit():
+    manifest, records = known_sweep()
+    rows = list(csv.DictReader(io.StringIO(trials_csv(manifest, records))))
+
+    assert float(rows[1]["test_error"]) == 7 / 360
+    assert len(rows) == len(manifest.cells)
+
+
+def test_a_sweep_on_mixed_devices_is_marked_in_its_costs():
+    records = by_key(finished("a", 0, 5), finished("a", 1, 5, device="cuda", threads=4))
+    notes = " ".join(cost_table(manifest_of(["a"], [0, 1]), records).notes)
+
+    assert "different devices" in notes
+    assert "cpu (1 trials), cuda (1 trials)" in notes
+    assert "different numbers of threads" in notes
+
+
+def test_gradient_checkpointing_is_told_in_the_costs_where_a_trial_had_it():
+    records = by_key(finished("a", 0, 5), finished("a", 1, 5, gradient_checkpointing=True))
+    table = cost_table(manifest_of(["a"], [0, 1]), records)
+
+    assert row(table, "a")["gradient_checkpointing"] == "no, yes"
+    assert any("1 ran with gradient checkpointing and 1 without" in note for note in table.notes)
+    without = cost_table(manifest_of(["a"], [0, 1]), by_key(finished("a", 0, 5)))
+    assert "gradient_checkpointing" not in row(without, "a")
+
+
+def test_memory_that_a_machine_cannot_tell_is_empty_and_noted():
+    records = by_key(finished("a", 0, 5, peak_memory_bytes=None))
+    table = cost_table(manifest_of(["a"], [0]), records)
+
+    assert row(table, "a")["peak_memory_mebibytes"] is None
+    assert any("1 of 1 trials" in note for note in table.notes)
+
+
+def test_a_sweep_without_any_record_has_a_table_all_the_same():
+    table = ablation_table(manifest_of(["a", "b"]), {})
+
+    assert [cells[1].text for cells in table.rows] == ["0 of 3", "0 of 3"]
+    assert to_markdown(table)
+    assert to_latex(table)
+
+
+def test_the_column_of_gaps_is_hidden_from_readers_only_where_there_are_none():
+    whole = ablation_table(manifest_of(["a"], [0]), by_key(finished("a", 0, 5)))
+
+    assert "Not counted" not in to_markdown(whole)
+    assert "num_missing" in to_csv(whole)
+    assert "Not counted" in to_markdown(ablation_table(manifest_of(["a"], [0]), {}))

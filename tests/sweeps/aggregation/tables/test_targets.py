@@ -1,0 +1,118 @@
+"""Trials that never reached their target are marked, and what trials warned of is said."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+
+from sweeps.aggregation.rendering.csv_text import to_csv
+from sweeps.aggregation.rendering.latex import to_latex
+from sweeps.aggregation.rendering.markdown import to_markdown
+from sweeps.aggregation.rendering.table import Table
+from sweeps.aggregation.results.arms import arm_results
+from sweeps.aggregation.tables.ablation import ablation_table
+from sweeps.aggregation.tables.health import health_notes
+from sweeps.aggregation.tables.published import published_table
+from sweeps.aggregation.tables.targets import most_epochs, target_words
+from sweeps.aggregation.tables.trials import trials_csv
+from sweeps.records.manifest import Manifest, ManifestArm
+from sweeps.records.manifest_tables import PublishedTable
+from sweeps.records.trial_record import TrialRecord
+from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of
+
+TARGET = {
+    "kind": "target_metric",
+    "metric": "validation_error",
+    "at_or_below": 0.04,
+    "max_epochs": 50,
+}
+NOTE = (
+    "† 2 of 3 trials of capsules never reached their target (validation error at or below 4 %) "
+    "within 50 epochs."
+)
+
+
+def known(**changes: Any) -> tuple[Manifest, dict[str, TrialRecord]]:
+    configs: dict[str, dict[str, Any]] = {"cnn": {}, "capsules": {"stopping": TARGET}}
+    arms = tuple(
+        ManifestArm(name=name, config=config, num_parameters=1) for name, config in configs.items()
+    )
+    manifest = manifest_of(configs).model_copy(update={"arms": arms})
+    reached = ("reached", "missed", "missed")
+    return manifest, by_key(
+        *(finished("cnn", seed, 5 + seed) for seed in range(3)),
+        *(
+            finished("capsules", seed, 9 + seed, target=reached[seed], **changes)
+            for seed in range(3)
+        ),
+    )
+
+
+def published(manifest: Manifest, records: dict[str, TrialRecord]) -> Table:
+    rows = [{"labels": [name], "arm": name} for name in ("cnn", "capsules")]
+    content = {"name": "t", "title": "T", "headings": ["Arm"], "rows": rows}
+    return published_table(manifest, records, PublishedTable.model_validate(content))
+
+
+@pytest.mark.parametrize("make", [ablation_table, published])
+def test_a_figure_with_a_missed_target_is_marked_and_explained(make: Any) -> None:
+    table = make(*known())
+    assert NOTE in table.notes
+    assert any("Trials of capsules end with the first epoch" in note for note in table.notes)
+    marked = [cell.text for row in table.rows for cell in row if cell.text.endswith("†")]
+    assert marked == ["2.78 ± 0.69 †"]
+    assert "†" in to_markdown(table)
+    assert r"\textdagger{}" in to_latex(table)
+
+
+@pytest.mark.parametrize("make", [ablation_table, published])
+def test_programs_read_how_many_missed_where_any_has_a_target(make: Any) -> None:
+    rows = csv.DictReader(io.StringIO(to_csv(make(*known()))))
+    assert [row["num_target_missed"] for row in rows] == ["0", "2"]
+    manifest, records = known()
+    old = {key: one.model_copy(update={"target": None}) for key, one in records.items()}
+    assert "num_target_missed" not in to_csv(make(manifest, old))
+    assert not any("target" in note for note in make(manifest, old).notes)
+
+
+@pytest.mark.parametrize(
+    ("stopping", "words", "epochs"),
+    [
+        (TARGET, "validation error at or below 4 %", 50),
+        (
+            {"metric": "validation_loss", "at_or_below": 0.25, "max_epochs": 3},
+            "validation loss at or below 0.25",
+            3,
+        ),
+        ({"kind": "fixed_epochs", "epochs": 3}, "", None),
+        ({"kind": "own", "metric": 3, "at_or_below": "x", "max_epochs": "y"}, "", None),
+        (None, "", None),
+    ],
+)
+def test_a_target_in_words(stopping: Any, words: str, epochs: int | None) -> None:
+    assert target_words({"stopping": stopping}) == words
+    assert most_epochs({"stopping": stopping}) == epochs
+
+
+def test_trials_csv_has_columns_of_what_only_some_sweeps_have() -> None:
+    told = {"extra_test_errors": {"familiar": 0.125}, "warnings": ("a is dead", "b is dead")}
+    rows = list(csv.DictReader(io.StringIO(trials_csv(*known(**told)))))
+    assert (rows[0]["target"], rows[0]["test_error.familiar"], rows[0]["warnings"]) == ("", "", "")
+    assert (rows[4]["target"], rows[4]["test_error.familiar"]) == ("missed", "0.125")
+    assert rows[4]["warnings"] == "a is dead; b is dead"
+    plain = manifest_of(["cnn"]), by_key(finished("cnn", 0, 5))
+    assert trials_csv(*plain).splitlines()[0].endswith(",test_error")
+
+
+@pytest.mark.parametrize("make", [ablation_table, published])
+def test_what_trials_warned_of_stands_under_the_table(make: Any) -> None:
+    notes = make(*known(warnings=("all class capsules are dead",))).notes
+    assert "Health: capsules seed 0: all class capsules are dead" in notes
+
+
+def test_of_many_warnings_a_few_are_said_and_the_rest_counted() -> None:
+    arms = arm_results(*known(warnings=("one", "two", "three")))
+    notes = list(health_notes(arms))
+    assert len(notes) == 6
+    assert notes[-1] == "Health: 4 more such lines: see the warnings in trials.csv."

@@ -1,0 +1,357 @@
+"""Bad input gets one sentence and exit code 2, never a traceback, and nothing is written."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from mlflow.tracking import MlflowClient
+
+from search_spaces.catalogue import named_sweep
+from sweeps.aggregation.query import TrialView
+from sweeps.cli import commands as cli
+from sweeps.cli.console import print_trial
+from sweeps.execution.plan.definition import Changes, define
+from sweeps.records.trial_record import TAG_MANIFEST_HASH, Outcome, TrialRecord
+from sweeps.tracking.sweep_run import publish_manifest
+from sweeps.tracking.writer import Tracking
+
+COMMANDS = ("list", "parts", "plan", "run", "status", "report", "best", "show", "ui")
+
+
+class Answer:
+    def __init__(self, code: object, out: str, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+
+class Shell:
+    """The command line in an empty folder."""
+
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        self.folder = folder
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+        monkeypatch.chdir(folder)
+        for name in ("CAPSWEEP_STORAGE", "CAPSWEEP_TRACKING_URI"):
+            monkeypatch.delenv(name, raising=False)
+
+    def __call__(self, *words: str) -> Answer:
+        self._monkeypatch.setattr(sys, "argv", ["capsweep", *words])
+        self._capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = self._capsys.readouterr()
+        return Answer(ended.value.code, captured.out, captured.err)
+
+    def files(self) -> dict[str, bytes]:
+        paths = [path for path in self.folder.rglob("*") if path.is_file()]
+        return {str(path): path.read_bytes() for path in paths}
+
+    def refused(self, *words: str) -> str:
+        """Return the one sentence that the words are refused with."""
+        before = self.files()
+        answer = self(*words)
+        assert answer.code == 2, answer.err
+        assert answer.out == ""
+        assert answer.err.startswith("capsweep: ")
+        assert answer.err.count("\n") == 1, answer.err
+        assert "Traceback" not in answer.err
+        assert self.files() == before, "nothing is written"
+        return answer.err.removeprefix("capsweep: ").strip()
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Shell:
+    return Shell(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture(scope="session")
+def launched_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A storage folder in which quickstart was launched and nothing trained."""
+    folder = tmp_path_factory.mktemp("launched")
+    tracking = Tracking(f"sqlite:///{folder / 'mlflow.db'}", folder / "artifacts")
+    publish_manifest(tracking, define("quickstart", Changes(), ()).manifest)
+    return folder
+
+
+@pytest.fixture
+def storage(launched_store: Path, tmp_path: Path) -> Path:
+    """A copy of that folder; its artifacts are shared."""
+    folder = tmp_path / "capsweep-store"
+    folder.mkdir()
+    shutil.copy(launched_store / "mlflow.db", folder)
+    return folder
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(shell: Shell, command: str) -> None:
+    answer = shell(command, "--help")
+    assert answer.code == 0
+    assert answer.out.startswith("Usage: capsweep " + command)
+    assert answer.err == ""
+
+
+def test_the_help_lists_every_command(shell: Shell) -> None:
+    answer = shell("--help")
+    assert answer.code == 0
+    listed = [line.split()[0] for line in answer.out.partition("Commands:")[2].split("\n") if line]
+    assert listed == list(COMMANDS)
+
+
+REFUSALS = {
+    "an unknown sweep": (["quikstart"], "Unknown sweep 'quikstart'. Did you mean 'quickstart'?"),
+    "no such file": (["./none.py"], "There is no sweep file 'none.py'"),
+    "an unknown setting": (["--set", "batch_sise=3"], "Did you mean 'batch_size'?"),
+    "an unknown setting of a part": (["--set", "model.routng=3"], "Did you mean 'routing'?"),
+    "an unknown part": (
+        ["--set", "model.primary_dim=4", "--set", "stopping=fixd_epochs"],
+        "Unknown stopping 'fixd_epochs'. Did you mean 'fixed_epochs'?",
+    ),
+    "a value out of range": (
+        ["--set", "stopping.epochs=0"],
+        "stopping.epochs must be an integer from 1 to 100000, got 0.",
+    ),
+    "epochs out of range": (["--epochs", "0"], "must be an integer from 1 to 100000, got 0."),
+    "epochs twice": (["--epochs", "2", "--set", "stopping.epochs=3"], "are given twice"),
+    "a list item out of range": (
+        ["--set", "model.conv_channels=[0]"],
+        "model.conv_channels must be an integer at least 1, got [0].",
+    ),
+    "a path that an arm varies": (["--set", "model.routing.iterations=3"], "is varied by"),
+    "a setting without effect": (["--set", "augmentation.pixels=1"], "has no effect"),
+    "a path that leads nowhere": (["--set", "batch_size.x=1"], "leads nowhere"),
+    "no assignment": (["--set", "batch_size"], "--set takes path=value"),
+    "seeds without a seed": (["--seeds", ""], "--seeds needs at least one seed"),
+    "seeds that are none": (["--seeds", "x"], "--seeds takes a list and ranges of seeds"),
+    "a negative seed": (["--seeds", "-1"], "--seeds takes a list and ranges of seeds"),
+    "no seed to add": (["--add-seeds", ","], "--add-seeds needs at least one seed"),
+    "a name that is none": (["--name", "../x"], "name must be a text of the form"),
+    "no cores": (["--cpus-per-trial", "0"], "cpus_per_trial must be an integer at least 1, got 0."),
+    "nothing at once": (["--max-concurrent", "0"], "must be an integer at least 1, got 0."),
+    "GPUs below none": (["--gpus-per-trial", "-1"], "must be a number at least 0, got -1"),
+    "a storage folder below a file": (["--storage", "file/x"], "cannot be written to"),
+    "a storage folder that is a file": (["--storage", "file"], "cannot be written to"),
+    "a storage folder of any length": (["--storage", "x" * 300], "cannot be written to"),
+    "a tracking server that is away": (
+        ["--tracking-uri", "http://me:secret@127.0.0.1:9"],
+        "The tracking server at http://127.0.0.1:9 does not answer",
+    ),
+    "a tracking store that is none": (["--tracking-uri", "x"], "is no tracking store"),
+    "a tracking store that is another file": (["--tracking-uri", "sqlite:///file"], "cannot be"),
+}
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+@pytest.mark.parametrize("case", REFUSALS)
+def test_what_cannot_be_launched_is_refused(shell: Shell, case: str, command: str) -> None:
+    (shell.folder / "file").write_text("no folder and no database, though of some length" * 9)
+    words, told = REFUSALS[case]
+    sweep = [] if words[0].endswith(("start", ".py")) else ["quickstart"]
+    sentence = shell.refused(command, *sweep, *words)
+    assert told in sentence
+    assert "secret" not in sentence
+
+
+def test_a_trial_that_fits_nowhere_is_refused(shell: Shell) -> None:
+    sentence = shell.refused("plan", "quickstart", "--cpus-per-trial", "100000")
+    assert "No trial fits: each asks for 100000 CPUs" in sentence
+
+
+@pytest.mark.parametrize("limit", ["", "0", "x", "99999999999999999999h"])
+def test_a_time_limit_that_is_none_is_refused(shell: Shell, limit: str) -> None:
+    assert "--time-limit takes a time" in shell.refused("run", "quickstart", "--time-limit", limit)
+
+
+def test_a_sweep_file_that_cannot_be_run_is_refused(shell: Shell) -> None:
+    (shell.folder / "mine.py").write_text("import nosuchpackage\n")
+    assert "ModuleNotFoundError" in shell.refused("run", "mine.py")
+    (shell.folder / "mine.py").write_text("def :\n")
+    assert "mine.py is not valid Python: line 1" in shell.refused("plan", "mine.py")
+
+
+@pytest.mark.parametrize("command", ["status", "report", "best", "show"])
+def test_reading_where_nothing_was_recorded_is_refused(shell: Shell, command: str) -> None:
+    sentence = shell.refused(command, "ffff")
+    assert sentence.startswith(f"There is no tracking store at {shell.folder}")
+
+
+@pytest.mark.usefixtures("storage")
+@pytest.mark.parametrize("command", ["status", "report", "best"])
+@pytest.mark.parametrize("name", ["quickstat", "../../x", "x' OR '1'='1", ""])
+def test_a_sweep_that_is_not_there_is_refused(shell: Shell, command: str, name: str) -> None:
+    sentence = shell.refused(command, name)
+    assert f"There is no sweep '{name}'" in sentence
+    assert "Known: quickstart." in sentence
+
+
+@pytest.mark.usefixtures("storage")
+@pytest.mark.parametrize("trial", ["ffff", "", "%", "x'y"])
+def test_a_record_that_is_not_there_is_refused(shell: Shell, trial: str) -> None:
+    assert f"There is no trial '{trial}'" in shell.refused("show", trial)
+
+
+@pytest.mark.usefixtures("storage")
+def test_no_arms_to_rank_is_refused(shell: Shell) -> None:
+    assert "given was 0" in shell.refused("best", "quickstart", "-n", "0")
+
+
+@pytest.mark.parametrize("command", ["status", "report", "best", "plan", "run"])
+def test_a_manifest_that_is_not_valid_is_refused(shell: Shell, storage: Path, command: str) -> None:
+    client = MlflowClient(f"sqlite:///{storage / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("capsweep")
+    assert experiment is not None
+    (parent,) = client.search_runs([experiment.experiment_id])
+    corrupt = storage / "corrupt"
+    (corrupt / "manifests").mkdir(parents=True)
+    (corrupt / "manifest.json").write_text(json.dumps({"sweep": "quickstart", "arms": "<b>"}))
+    digest = parent.data.tags[TAG_MANIFEST_HASH]
+    (corrupt / "manifests" / f"{digest}.json").write_text('{"sweep": "quickstart"}')
+    with closing(sqlite3.connect(storage / "mlflow.db")) as database, database:
+        database.execute("update runs set artifact_uri = ?", (corrupt.as_uri(),))
+    assert "manifest" in shell.refused(command, "quickstart")
+
+
+def test_the_ui_of_a_store_that_is_not_there_is_refused(shell: Shell) -> None:
+    assert "There are no records in" in shell.refused("ui")
+
+
+def test_named_sweeps_are_listed_with_their_question(shell: Shell) -> None:
+    answer = shell("list")
+    assert answer.code == 0
+    assert "quickstart" in answer.out
+    assert "capsweep run NAME" in answer.out
+
+
+def test_a_plan_tells_arms_seeds_and_why_and_writes_nothing(shell: Shell) -> None:
+    answer = shell("plan", "quickstart", "--seeds", "0-4", "--set", "batch_size=64")
+    assert (answer.code, answer.err) == (0, "")
+    num_arms = len(named_sweep("quickstart").arms())
+    assert f"{num_arms} arms x 5 seeds = {5 * num_arms} cells" in answer.out
+    assert f"{5 * num_arms} are new and will be trained." in answer.out
+    assert "no estimate" in answer.out
+    assert shell.files() == {}
+
+
+def test_a_plan_says_where_a_training_may_end_before_its_full_length(shell: Shell) -> None:
+    target = ("--set", "stopping=target_metric", "--set", "stopping.at_or_below=0.04")
+    answer = shell("plan", "quickstart", *target, "--epochs", "3")
+    assert (answer.code, answer.err) == (0, "")
+    assert "up to 3" in answer.out
+
+
+def test_a_trial_is_shown_with_its_target_extra_tests_and_warnings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    record = TrialRecord(
+        record_id="1",
+        trial_key="0" * 20,
+        outcome=Outcome.FINISHED,
+        seed=0,
+        test_error=0.25,
+        extra_test_errors={"familiar": 0.125},
+        target="missed",
+        warnings=("all class capsules are [dead]",),
+    )
+    stopping = {"metric": "validation_error", "at_or_below": 0.04, "max_epochs": 9}
+    print_trial(TrialView(record, {"stopping": stopping}, (), None))
+    lines = capsys.readouterr().out.splitlines()
+    assert "test error, familiar: 12.50 %" in lines
+    assert "target: missed (validation error at or below 4 %)" in lines
+    assert "warning: all class capsules are [dead]" in lines
+
+
+@pytest.mark.usefixtures("storage")
+def test_the_status_of_a_sweep_that_was_only_launched_is_all_missing(shell: Shell) -> None:
+    answer = shell("status", "quickstart")
+    assert (answer.code, answer.err) == (0, "")
+    assert "missing" in answer.out
+
+
+@pytest.mark.usefixtures("storage")
+def test_best_of_a_sweep_without_results_says_so(shell: Shell) -> None:
+    answer = shell("best", "quickstart")
+    assert (answer.code, answer.out) == (0, "No trial of quickstart has finished yet.\n")
+
+
+@pytest.mark.usefixtures("storage")
+def test_a_launch_that_would_drop_cells_is_refused(shell: Shell) -> None:
+    sentence = shell.refused("run", "quickstart", "--seeds", "0")
+    assert "the seeds 1, 2 are not in it" in sentence
+    assert "--replace" in sentence
+
+
+# What is loaded.
+
+LOADED = """
+import sys
+from sweeps.cli import commands as cli
+from sweeps.aggregation.query import TrialView
+from sweeps.cli.console import print_trial
+sys.argv = ["capsweep", *sys.argv[1:]]
+try:
+    cli.main()
+except SystemExit as end:
+    code = end.code
+else:
+    code = None
+loaded = {name.partition(".")[0] for name in sys.modules}
+print("LOADED", *sorted(loaded & {"torch", "ray", "mlflow", "optuna", "pandas"}))
+ray = sys.modules.get("ray")
+print("STARTED", bool(ray and ray.is_initialized()), "SWEEPS", *sorted(
+    name for name in sys.modules if name.startswith("search_spaces.")))
+"""
+
+
+def loaded_by(folder: Path, *words: str) -> tuple[set[str], str]:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *words],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=True,
+    )
+    assert "Traceback" not in done.stderr
+    last, final = done.stdout.splitlines()[-2:]
+    return set(last.split()[1:]), final
+
+
+def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
+    assert loaded_by(tmp_path, "--help")[0] == set()
+
+
+def test_listing_imports_no_sweep(tmp_path: Path) -> None:
+    loaded, told = loaded_by(tmp_path, "list")
+    assert loaded == set()
+    assert "search_spaces.quickstart" not in told
+
+
+@pytest.mark.usefixtures("storage")
+@pytest.mark.parametrize("command", ["best", "status"])
+def test_reading_records_loads_neither_torch_nor_ray(tmp_path: Path, command: str) -> None:
+    loaded, _ = loaded_by(tmp_path, command, "quickstart")
+    assert loaded <= {"mlflow", "pandas"}
+
+
+def test_planning_does_not_start_ray(tmp_path: Path) -> None:
+    _, told = loaded_by(tmp_path, "plan", "quickstart")
+    assert told.startswith("STARTED False")
+
+
+def test_one_part_is_told_in_full(shell: Shell) -> None:
+    told = shell("parts", "em").out
+    assert "variance_floor" in told
+    assert "Hinton, Sabour and Frosst 2018" in told
+
+
+def test_a_part_that_is_not_there_is_refused(shell: Shell) -> None:
+    assert "Did you mean 'dynamic'?" in shell.refused("parts", "dynamc")

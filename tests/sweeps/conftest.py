@@ -1,0 +1,49 @@
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from mlflow.tracking import MlflowClient
+
+from sweeps.records.trial_record import EXPERIMENT
+from sweeps.tracking.store import RecordStore
+
+_MLFLOW_WARNINGS = ("ignore:The ``noload`` loader strategy:DeprecationWarning",)
+GOLDEN = Path(__file__).parents[1] / "golden" / "aggregation"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let pass what MLflow's own code warns of, in the tests of this folder."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            for warning in _MLFLOW_WARNINGS:
+                item.add_marker(pytest.mark.filterwarnings(warning))
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an MLflow database without experiments: making one takes seconds, copying it none."""
+    os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    MlflowClient(f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@pytest.fixture
+def tracking_uri(empty_database: Path, tmp_path: Path) -> str:
+    """Return the address of a fresh store that holds the experiment and nothing else."""
+    path = tmp_path / "mlflow.db"
+    shutil.copy(empty_database, path)
+    uri = f"sqlite:///{path}"
+    MlflowClient(uri).create_experiment(EXPERIMENT, artifact_location=str(tmp_path / "artifacts"))
+    return uri
+
+
+@pytest.fixture
+def client(tracking_uri: str) -> MlflowClient:
+    return MlflowClient(tracking_uri)
+
+
+@pytest.fixture
+def store(tracking_uri: str) -> RecordStore:
+    return RecordStore(tracking_uri)

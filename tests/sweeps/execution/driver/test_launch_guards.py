@@ -1,0 +1,113 @@
+"""What surrounds a launch: interruption, locks, scratch folders, and a terminal that goes away."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.driver.board import Board
+from sweeps.execution.driver.interruption import Interrupted, end_after, interruptible, listen
+from sweeps.execution.driver.live_view import showing
+from sweeps.execution.engine import scratch
+from sweeps.execution.engine.scratch import scratch_folder
+from sweeps.storage.files import FileLock, is_locked
+
+
+def signal_oneself(number: signal.Signals) -> None:
+    os.kill(os.getpid(), number)
+    time.sleep(5)
+
+
+def acquired_elsewhere(path: Path) -> bool:
+    code = (
+        "import sys; from pathlib import Path; from sweeps.storage.files import FileLock;"
+        "sys.exit(FileLock(Path(sys.argv[1])).acquire())"
+    )
+    return bool(subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode)
+
+
+def as_ray_does() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    listen()
+    signal_oneself(signal.SIGTERM)
+
+
+def wait_for_the_limit() -> None:
+    end_after(0.2)
+    time.sleep(5)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_interrupts_the_block_and_handlers_come_back(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(Interrupted), interruptible():
+        signal_oneself(number)
+    assert signal.getsignal(number) is before
+
+
+def test_handlers_set_by_others_in_the_block_are_taken_back() -> None:
+    with pytest.raises(Interrupted), interruptible():
+        as_ray_does()
+
+
+def test_a_time_limit_interrupts() -> None:
+    started = time.monotonic()
+    with pytest.raises(Interrupted), interruptible():
+        wait_for_the_limit()
+    assert time.monotonic() - started < 4
+
+
+def test_a_block_that_ends_in_time_is_not_interrupted_later() -> None:
+    with interruptible():
+        end_after(0.2)
+    time.sleep(0.4)
+
+
+def test_one_process_is_granted_a_lock_once(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with FileLock(path) as first, FileLock(path) as second:
+        assert first.acquire()
+        assert not second.acquire()
+        second.release()
+        assert is_locked(path)
+        assert not acquired_elsewhere(path)
+        first.release()
+        assert second.acquire()
+
+
+def test_a_scratch_folder_goes_with_its_block() -> None:
+    with scratch_folder() as folder:
+        assert folder.is_dir()
+    assert not folder.exists()
+
+
+def test_scratch_of_a_killed_process_goes_and_of_a_living_one_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(scratch, "_YOUNG_SECONDS", 0.0)
+    with scratch_folder() as living:
+        abandoned = Path(f"{living}-abandoned")
+        abandoned.mkdir()
+        (abandoned / "in-use.lock").touch()
+        time.sleep(0.01)
+        with scratch_folder():
+            assert living.exists()
+            assert not abandoned.exists()
+
+
+def test_a_pipe_that_nobody_reads_only_ends_the_show(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    board = Board([], {}, Journal(tmp_path, "example"))
+    board.num_done = 1
+    terminal = os.fdopen(writing, "w", buffering=1)
+    with showing(board, "example", terminal):
+        pass
+    with pytest.raises(BrokenPipeError):
+        terminal.close()
+    board.journal.close()

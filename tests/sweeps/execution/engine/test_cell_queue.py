@@ -1,0 +1,197 @@
+"""The queue hands out empty cells and reads from their folders what became of them."""
+
+from pathlib import Path
+
+import pytest
+
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.engine.cell_queue import MAX_RESTARTS, CellQueue, Listed, Next
+from sweeps.execution.worker.trial import TrialOrder
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.execution.examples import failed, final, head, start, told
+from tests.sweeps.storage.test_files import end, holding
+
+
+class Heard:
+    """Events, written down."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[object, ...]] = []
+
+    def started(self, trial_key: str) -> None:
+        self.events.append(("started", trial_key[0]))
+
+    def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
+        raise AssertionError
+
+    def restarted(self, trial_key: str, times: int) -> None:
+        self.events.append(("restarted", trial_key[0], times))
+
+    def ended(self, trial_key: str, outcome: Outcome, reason: str) -> None:
+        self.events.append(("ended", trial_key[0], outcome.value, reason))
+
+
+class Scene:
+    """A queue over two cells, a and b."""
+
+    def __init__(self, cells: Path, letters: str = "ab") -> None:
+        self.cells = cells
+        self.heard = Heard()
+        orders = [TrialOrder(cells=str(cells), head=head(letter * 20)) for letter in letters]
+        self.queue = CellQueue(Listed(orders), self.heard)
+
+    def folder(self, letter: str) -> CellFolder:
+        folder = CellFolder(self.cells, letter * 20)
+        folder.path.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def next(self) -> str | Next:
+        found = self.queue.next()
+        return found if isinstance(found, Next) else found.head.trial_key[0]
+
+    def ended(self, letter: str) -> None:
+        self.queue.ended(letter * 20)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "cells")
+
+
+def test_cells_are_handed_out_once_and_in_order(scene: Scene) -> None:
+    assert [scene.next(), scene.next(), scene.next()] == ["a", "b", Next.WAIT]
+    for letter in "ab":
+        scene.folder(letter).write_final(final(key=letter * 20))
+        scene.ended(letter)
+    assert scene.next() is Next.DONE
+    assert scene.heard.events == [
+        ("started", "a"),
+        ("started", "b"),
+        ("ended", "a", "finished", ""),
+        ("ended", "b", "finished", ""),
+    ]
+
+
+def test_no_cells_are_done_at_once(tmp_path: Path) -> None:
+    assert Scene(tmp_path, "").next() is Next.DONE
+
+
+def test_a_cell_that_was_filled_meanwhile_is_told_and_not_handed_out(scene: Scene) -> None:
+    diverged = final(outcome=Outcome.DIVERGED, reason="nan", test_error=None)
+    scene.folder("a").write_final(diverged)
+    assert scene.next() == "b"
+    assert scene.heard.events == [("ended", "a", "diverged", "nan"), ("started", "b")]
+
+
+def test_a_cell_that_another_process_trains_is_waited_for(scene: Scene) -> None:
+    process = holding(scene.folder("a").path / "lock")
+    try:
+        assert [scene.next(), scene.next()] == ["b", Next.WAIT]
+        scene.folder("b").write_final(final())
+        scene.ended("b")
+        assert scene.next() is Next.WAIT, "not done while the other trains"
+        scene.folder("a").write_final(final())
+    finally:
+        end(process)
+    assert scene.next() is Next.DONE
+    assert ("ended", "a", "finished", "") in scene.heard.events
+    assert ("started", "a") not in scene.heard.events
+
+
+def test_a_cell_that_another_process_left_empty_is_handed_out(scene: Scene) -> None:
+    process = holding(scene.folder("a").path / "lock")
+    assert scene.next() == "b"
+    end(process)
+    assert scene.next() == "a"
+
+
+def test_a_cell_that_another_process_took_first_is_waited_for_not_restarted(scene: Scene) -> None:
+    assert scene.next() == "a"
+    process = holding(scene.folder("a").path / "lock")
+    try:
+        scene.ended("a")
+        assert [scene.next(), scene.next()] == ["b", Next.WAIT]
+    finally:
+        end(process)
+    assert [event[0] for event in scene.heard.events] == ["started", "started"]
+
+
+def test_a_failed_cell_is_told_and_not_tried_again(scene: Scene) -> None:
+    assert scene.next() == "a"
+    for line in (start(), told(1), failed("ValueError: no")):
+        scene.folder("a").append(line)
+    scene.ended("a")
+    assert scene.heard.events[-1] == ("ended", "a", "failed", "ValueError: no")
+    assert [scene.next(), scene.next()] == ["b", Next.WAIT]
+
+
+def test_a_failure_of_an_earlier_launch_is_none_of_this_one(scene: Scene) -> None:
+    for line in (start(), failed("before")):
+        scene.folder("a").append(line)
+    assert scene.next() == "a"
+    scene.ended("a")
+    assert scene.heard.events[-1] == ("restarted", "a", 1)
+    assert scene.next() == "a", "it goes on before others begin"
+
+
+def test_a_killed_cell_is_restarted_three_times_and_then_failed(scene: Scene) -> None:
+    for times in range(1, MAX_RESTARTS + 1):
+        assert scene.next() == "a"
+        scene.folder("a").append(start())
+        scene.ended("a")
+        assert scene.heard.events[-1] == ("restarted", "a", times)
+    assert scene.next() == "a"
+    scene.ended("a")
+    reason = f"its process was killed {MAX_RESTARTS + 1} times"
+    assert scene.heard.events[-1] == ("ended", "a", "failed", reason)
+    assert scene.folder("a").failure_since() == reason
+    assert scene.next() == "b"
+
+
+def test_a_cell_killed_before_it_could_start_leaves_a_record_that_names_it(scene: Scene) -> None:
+    for _ in range(MAX_RESTARTS + 1):
+        assert scene.next() == "a"
+        scene.ended("a")
+    lines, _ = scene.folder("a").read_outbox()
+    assert [line.type for line in lines] == ["failed"]
+    assert lines[0].head == head("a" * 20)
+    assert lines[0].fence == 1
+
+
+def test_kills_of_one_cell_do_not_count_for_another(scene: Scene) -> None:
+    for _ in range(MAX_RESTARTS):
+        assert scene.next() == "a"
+        scene.ended("a")
+    assert [scene.next(), scene.next()] == ["a", "b"]
+    scene.ended("b")
+    assert scene.heard.events[-1] == ("restarted", "b", 1)
+
+
+def test_a_killed_cell_that_filled_itself_is_filled(scene: Scene) -> None:
+    assert scene.next() == "a"
+    scene.folder("a").append(failed())
+    scene.folder("a").write_final(final())
+    scene.ended("a")
+    assert scene.heard.events[-1] == ("ended", "a", "finished", "")
+
+
+def test_a_cell_that_cannot_be_told_of_fails_alone(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def held(*_: object, **__: object) -> None:
+        raise TimeoutError("held by another process")
+
+    monkeypatch.setattr(CellFolder, "lease", held)
+    for _ in range(MAX_RESTARTS + 1):
+        assert scene.next() == "a"
+        scene.ended("a")
+    reason = f"its process was killed {MAX_RESTARTS + 1} times"
+    assert scene.heard.events[-1] == ("ended", "a", "failed", reason)
+    assert scene.next() == "b"
+
+
+def test_a_cell_whose_final_record_is_damaged_fails_alone(scene: Scene) -> None:
+    (scene.folder("a").path / "final.json").write_text("{")
+    assert scene.next() == "b"
+    assert scene.heard.events[0][:3] == ("ended", "a", "failed")
+    assert "Move the folder" in str(scene.heard.events[0][3])

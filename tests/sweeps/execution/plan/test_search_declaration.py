@@ -1,0 +1,116 @@
+"""A search in the manifest before anything was proposed."""
+
+from typing import Annotated, Any, Literal, Self
+
+import pytest
+from pydantic import model_validator
+
+from capsmodel.losses import MarginLoss
+from capsmodel.search_range import Floats
+from search_spaces import Median, Space
+from sweeps.execution.plan.definition import Changes, define
+from sweeps.execution.plan.search_declaration import refuse_impossible_points
+from sweeps.records.manifest import ManifestSearch
+from sweeps.records.manifest_tables import ConfirmationTable, SensitivityTable
+from tests.capsmodel.small_config import small_config
+from tests.sweeps.execution.search.examples import (
+    BATCH,
+    CONDITIONAL,
+    FEW_POINTS,
+    RATE,
+    SCHEDULER,
+    confirm,
+    search,
+    searched,
+    sweep,
+)
+
+
+def declared(**changes: Any) -> ManifestSearch:
+    found = searched(**changes).manifest.search
+    assert found
+    return found
+
+
+def test_a_search_begins_without_arms_and_cells() -> None:
+    manifest = searched(seeds=(0, 1), confirm=confirm()).manifest
+    assert (manifest.arms, manifest.cells, manifest.baseline) == ((), (), "")
+    assert manifest.seeds == (0, 1)
+    assert manifest.tables == (ConfirmationTable(), SensitivityTable())
+    assert searched().manifest.tables == (SensitivityTable(),)
+
+
+def test_it_holds_what_varies_and_how() -> None:
+    found = declared(sampler="qmc", confirm=confirm(2, (7, 8)))
+    assert (found.sampler, found.objective, found.num_trials) == ("qmc", "validation_error", 6)
+    assert found.scheduler == SCHEDULER.model_dump(mode="json")
+    assert found.confirmation
+    assert (found.confirmation.best, found.confirmation.seeds) == (2, (7, 8))
+    rate, batch = found.dimensions
+    assert (rate.name, rate.kind, rate.low, rate.high, rate.log) == (
+        RATE,
+        "floats",
+        1e-4,
+        1e-2,
+        True,
+    )
+    assert (batch.name, batch.kind, batch.choices) == (BATCH, "choices", (32, 64, 128, 256))
+
+
+def test_it_holds_where_a_setting_is_there() -> None:
+    dimensions = {one.name: one for one in declared(space=CONDITIONAL).dimensions}
+    assert dimensions["loss[spread].margin"].conditions == {"loss": "spread"}
+    assert dimensions["loss[spread].margin"].path == "loss.margin"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sampler": "random"},
+        {"sampler_seed": 1},
+        {"objective": "validation_loss"},
+        {"scheduler": Median()},
+        {"seeds": (0, 1)},
+        {"space": FEW_POINTS},
+    ],
+)
+def test_what_decides_proposals_makes_another_definition(changes: dict[str, Any]) -> None:
+    assert declared(**changes).definition != declared().definition
+
+
+def test_another_base_makes_another_definition() -> None:
+    other = define(sweep(base=small_config(batch_size=100)), Changes(), ())
+    assert other.manifest.search
+    assert other.manifest.search.definition != declared().definition
+
+
+@pytest.mark.parametrize("changes", [{"trials": 9}, {"confirm": confirm(2)}])
+def test_a_longer_search_or_another_confirmation_is_the_same_definition(
+    changes: dict[str, Any],
+) -> None:
+    assert declared(**changes).definition == declared().definition
+
+
+class Hollow(MarginLoss):
+    """A loss whose two settings may each be anything, but not both be near a half."""
+
+    kind: Literal["hollow"] = "hollow"  # pyright: ignore[reportIncompatibleVariableOverride]
+    first: Annotated[float, Floats(0, 1)] = 0.0
+    second: Annotated[float, Floats(0, 1)] = 0.0
+
+    @model_validator(mode="after")
+    def _not_both(self) -> Self:
+        if abs(self.first - 0.5) < 0.4 and abs(self.second - 0.5) < 0.4:
+            raise ValueError("not both")
+        return self
+
+
+def test_settings_that_exclude_each_other_are_refused_before_anything_runs() -> None:
+    base = small_config(loss=Hollow())
+    space = Space.of(Hollow, at="loss").only("loss.first", "loss.second")
+    hollow = sweep(base=base, parts=(Hollow,), plan=search(space=space))
+    with pytest.raises(ValueError, match="not both") as caught:
+        refuse_impossible_points(hollow)
+    assert str(caught.value).startswith("The space holds points that are no settings (loss.first")
+    assert str(caught.value).endswith("Narrow the space.")
+    refuse_impossible_points(sweep())

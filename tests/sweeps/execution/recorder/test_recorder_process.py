@@ -1,0 +1,269 @@
+"""The recorder's process: what it waits for, what decides its word, what it leaves behind."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from mlflow.exceptions import MlflowException
+
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.recorder import process as recorder_process
+from sweeps.execution.recorder.client import RecorderClient
+from sweeps.execution.recorder.process import RecorderProcess
+from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.records.trial_record import TAG_OUTCOME
+from sweeps.storage.locations import Storage
+from sweeps.tracking.writer import Tracking
+from tests.sweeps.execution.examples import KEY, final, start, told
+from tests.sweeps.execution.recorder.test_recorder import HEAD, START, Scene, empty_store, scene
+from tests.sweeps.storage.test_files import end, holding
+
+__all__ = ["empty_store", "scene"]
+FOREIGN = "e" * 20
+
+
+class Session:
+    """A recorder process run here, with a driver's end of its standard input."""
+
+    def __init__(self, scene: Scene, driver: int) -> None:
+        self.scene = scene
+        self.driver = driver
+        self.storage = Storage(scene.folder)
+        self.address = f"sqlite:///{scene.folder / 'mlflow.db'}"
+        self.process = RecorderProcess(self.storage, self.address, "example")
+        scene.queue.close()
+        scene.queue = RecorderQueue(self.storage.journals, self.address)
+        self.parent = scene.tracking.sweep_run("example", "")
+        scene.tracking.client.update_run(self.parent, status="RUNNING")
+        scene.queue.add([KEY], "example", self.parent)
+
+    def grant(self, seconds: float) -> int:
+        """Have the driver say that the rest may take so long."""
+        os.write(self.driver, f"{seconds}\n".encode())
+        return self.process.run()
+
+    def leave(self) -> int:
+        """Have the driver die."""
+        os.close(self.driver)
+        self.driver = -1
+        return self.process.run()
+
+    def parent_status(self) -> str:
+        return self.scene.tracking.client.get_run(self.parent).info.status
+
+    def foreign_cell(self) -> CellFolder:
+        self.scene.queue.add([FOREIGN], "foreign", "parent")
+        folder = CellFolder(self.scene.cells, FOREIGN)
+        folder.path.mkdir()
+        return folder
+
+
+@pytest.fixture
+def session(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    read, write = os.pipe()
+    monkeypatch.setattr(recorder_process, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(recorder_process, "RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(recorder_process, "ORPHAN_SECONDS", 1.0)
+    with os.fdopen(read) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        session = Session(scene, write)
+        yield session
+        if session.driver >= 0:
+            os.close(session.driver)
+
+
+def test_what_is_told_is_carried_to_the_end(session: Session) -> None:
+    session.scene.tell(START, told(1), told(2))
+    session.scene.finish()
+    assert session.grant(5) == 0
+    assert session.process.complaint == ""
+    assert session.scene.tracking.find_trial(KEY).data.tags[TAG_OUTCOME] == "finished"  # pyright: ignore
+    assert session.parent_status() == "RUNNING", "the driver settles it"
+
+
+def test_it_waits_for_a_worker_that_outlives_the_driver(session: Session) -> None:
+    session.scene.tell(START, told(1))
+    worker = holding(session.scene.cell.path / "lock")
+
+    def end_soon() -> None:
+        time.sleep(0.3)
+        session.scene.tell(told(2))
+        end(worker)
+
+    thread = threading.Thread(target=end_soon)
+    thread.start()
+    assert session.leave() == 0
+    thread.join()
+    run = session.scene.tracking.find_trial(KEY)
+    assert run is not None
+    assert (run.info.status, run.data.tags[TAG_OUTCOME]) == ("KILLED", "interrupted")
+    assert run.data.tags["capsweep.epochs"] == "2"
+
+
+def test_a_worker_that_does_not_end_is_waited_for_no_longer_than_granted(session: Session) -> None:
+    session.scene.tell(START, told(1))
+    worker = holding(session.scene.cell.path / "lock")
+    try:
+        started = time.monotonic()
+        assert session.grant(0.3) == 0, "all that was told is carried"
+        assert 0.3 <= time.monotonic() - started < 3
+    finally:
+        end(worker)
+
+
+def test_the_sweep_of_a_driver_that_is_gone_is_marked_as_killed(session: Session) -> None:
+    session.scene.tell(START, told(1))
+    assert session.leave() == 0
+    assert session.parent_status() == "KILLED"
+
+
+def test_the_sweep_is_left_to_a_driver_that_holds_it(session: Session) -> None:
+    driver = holding(session.storage.journals / "example.lock")
+    try:
+        assert session.leave() == 0
+    finally:
+        end(driver)
+    assert session.parent_status() == "RUNNING"
+
+
+def refusing(monkeypatch: pytest.MonkeyPatch, trial_key: str) -> list[str]:
+    """Have the store refuse a trial's record. Returns the keys that it is asked for."""
+    asked: list[str] = []
+    real = Tracking.find_trial
+
+    def find(tracking: Tracking, key: str) -> Any:
+        asked.append(key)
+        if key == trial_key:
+            raise MlflowException("value too long\nfor http://me:secret@host")
+        return real(tracking, key)
+
+    monkeypatch.setattr(Tracking, "find_trial", find)
+    return asked
+
+
+def test_what_the_store_refuses_is_complained_of_and_the_rest_is_settled(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = "f" * 20
+    session.scene.queue.add([KEY, other], "example", session.parent)
+    folder = CellFolder(session.scene.cells, other)
+    folder.path.mkdir()
+    folder.append(start(key=other))
+    session.scene.finish()
+    refusing(monkeypatch, KEY)
+    assert session.grant(0.3) == 3
+    assert session.process.complaint == "value too long for http://host"
+    found = session.scene.tracking.find_trial(other)
+    assert found is not None
+    assert found.info.status == "KILLED"
+
+
+def test_at_the_end_another_sweeps_backlog_decides_nothing(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.foreign_cell().write_final(final(1))
+    session.scene.finish()
+    asked = refusing(monkeypatch, FOREIGN)
+    assert session.grant(5) == 0
+    assert FOREIGN not in asked, "its own recorder carries it"
+    assert session.process.complaint == ""
+
+
+def test_another_sweeps_record_that_cannot_be_settled_decides_nothing(session: Session) -> None:
+    foreign = session.foreign_cell()
+    foreign.append(start(key=FOREIGN))
+    threading.Timer(1.0, lambda: os.write(session.driver, b"1\n")).start()
+    assert session.process.run() == 0
+    run = session.scene.tracking.find_trial(FOREIGN)
+    assert run is not None
+    session.scene.queue.update(FOREIGN, outcome="running")
+    session.scene.tracking.client.delete_run(run.info.run_id)
+    session.scene.finish()
+    assert session.grant(1) == 0
+
+
+def test_another_sweeps_cells_are_carried_while_the_driver_goes_on(session: Session) -> None:
+    foreign = HEAD.model_copy(update={"trial_key": FOREIGN, "sweep": "foreign"})
+    session.foreign_cell().write_final(final(1, head=foreign))
+    driver = threading.Timer(1.0, lambda: os.write(session.driver, b"5\n"))
+    driver.start()
+    assert session.process.run() == 0
+    driver.join()
+    assert session.scene.tracking.find_trial(FOREIGN) is not None
+
+
+def test_a_store_that_is_away_is_no_complaint(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any) -> None:
+        raise MlflowException("no answer")
+
+    session.scene.finish()
+    monkeypatch.setattr(Tracking, "__init__", away)
+    assert session.grant(0.2) == 3
+    assert session.process.complaint == ""
+
+
+def wait_until(is_so: Any, seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_driver_hears_the_complaint_of_its_recorder(session: Session) -> None:
+    (session.scene.cell.path / "final.json").write_text("{")
+    client = RecorderClient(session.storage, session.address, "example")
+    log = session.storage.logs / "recorder-example.log"
+    wait_until(lambda: "cannot be read" in log.read_text())
+    assert client.finish(0.5) is False
+    assert "final.json cannot be read" in client.complaint
+    assert "\n" not in client.complaint
+    client.stop()
+
+
+class TestKeepingAlive:
+    """A recorder that dies is started again, now and then."""
+
+    @pytest.fixture
+    def client(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[RecorderClient]:
+        monkeypatch.setattr("sweeps.execution.recorder.client._SECONDS_BETWEEN_STARTS", 0.1)
+        client = RecorderClient(session.storage, session.address, "example")
+        yield client
+        client.stop()
+
+    def test_it_is_started_again_but_not_for_ever(self, client: RecorderClient) -> None:
+        pids = {client.pid}
+        for _ in range(9):
+            with suppress(ProcessLookupError):
+                os.kill(client.pid, signal.SIGKILL)
+            client.keep_alive()
+            time.sleep(0.2)
+            client.keep_alive()
+            pids.add(client.pid)
+        assert len(pids) == 5
+
+    def test_one_that_lives_is_left_alone(self, client: RecorderClient) -> None:
+        pid = client.pid
+        client.keep_alive()
+        time.sleep(0.11)
+        client.keep_alive()
+        assert client.pid == pid
+
+    def test_stopped_it_settles_what_it_can(
+        self, client: RecorderClient, session: Session, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("sweeps.execution.recorder.client._STOP_SECONDS", 20.0)
+        session.scene.tell(START, told(1))
+        wait_until(lambda: session.scene.tracking.find_trial(KEY))
+        client.stop()
+        run = session.scene.tracking.find_trial(KEY)
+        assert run is not None
+        assert run.info.status == "KILLED"
+        client.stop()

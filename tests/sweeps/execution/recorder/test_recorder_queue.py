@@ -1,0 +1,63 @@
+"""The recorder's queue outlives drivers and recorders, and follows what sweeps want now."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.records.trial_record import Outcome
+
+
+def test_the_queue_keeps_the_first_sweep_that_asked(tmp_path: Path) -> None:
+    with closing(RecorderQueue(tmp_path, "sqlite:///x")) as queue:
+        queue.add(["a" * 20, "b" * 20], "first", "p1")
+        queue.add(["b" * 20, "c" * 20], "second", "p2")
+        assert [(cell.trial_key[0], cell.sweep) for cell in queue.open_cells()] == [
+            ("a", "first"),
+            ("b", "first"),
+            ("c", "second"),
+        ]
+        queue.update("b" * 20, is_closed=1, run_id="r", outcome="finished", carried_bytes=9)
+        assert [cell.trial_key[0] for cell in queue.open_cells()] == ["a", "c"]
+    with closing(RecorderQueue(tmp_path, "sqlite:///x")) as again:
+        cell = again.cell("b" * 20)
+        assert cell is not None
+        assert (cell.run_id, cell.outcome, cell.is_closed) == ("r", Outcome.FINISHED, True)
+        assert again.cell("d" * 20) is None
+    with closing(RecorderQueue(tmp_path, "sqlite:///y")) as other:
+        assert other.open_cells() == [], "each tracking store has a queue of its own"
+
+
+def test_an_open_cell_hangs_under_its_sweeps_parent_of_now(tmp_path: Path) -> None:
+    with closing(RecorderQueue(tmp_path, "sqlite:///x")) as queue:
+        queue.add(["a" * 20], "first", "p1")
+        queue.add(["a" * 20, "b" * 20], "second", "p2")
+        queue.add(["a" * 20], "first", "p3")
+        parents = {cell.trial_key[0]: cell.parent_id for cell in queue.open_cells()}
+        assert parents == {"a": "p3", "b": "p2"}
+
+
+def test_a_sweep_wants_what_it_asked_for_last(tmp_path: Path) -> None:
+    with closing(RecorderQueue(tmp_path, "sqlite:///x")) as queue:
+        queue.add(["a" * 20, "b" * 20, "c" * 20], "first", "p")
+        queue.add(["c" * 20], "second", "p")
+        queue.add(["a" * 20], "first", "p")
+        assert {cell.trial_key[0]: cell.is_wanted for cell in queue.open_cells()} == {
+            "a": True,
+            "b": False,
+            "c": True,
+        }
+        assert [cell.trial_key[0] for cell in queue.open_cells("first")] == ["a"]
+
+
+def test_its_files_need_no_shared_memory(tmp_path: Path) -> None:
+    with closing(RecorderQueue(tmp_path, "sqlite:///x")) as queue:
+        queue.add(["a" * 20], "first", "p1")
+        journal = Journal(tmp_path, "first")
+        journal.open_launch(1)
+        for path in tmp_path.glob("*.db"):
+            with closing(sqlite3.connect(path)) as database:
+                assert database.execute("pragma journal_mode").fetchone() != ("wal",)
+        assert len(list(tmp_path.glob("*.db"))) == 2
+        journal.close()

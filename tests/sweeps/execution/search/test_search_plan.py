@@ -1,0 +1,364 @@
+"""A search as a plan: who is compared with whom, and what is trained at all."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search_spaces import Median
+from sweeps.execution.engine.cell_queue import Next
+from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.recorder.recorder import Recorder
+from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.execution.search.definition_growth import is_growing
+from sweeps.execution.worker.trial import TrialOrder
+from sweeps.records.cell_contents import TrialHead
+from sweeps.records.errors import StoreUnreachable
+from sweeps.records.manifest import ManifestCell, Stopped
+from sweeps.records.trial_record import TAG_OUTCOME, TAG_REASON, Outcome, TrialRecord
+from sweeps.tracking.writer import Tracking
+from tests.sweeps.execution.search.examples import (
+    FEW_POINTS,
+    OPEN,
+    confirm,
+    search,
+    searched,
+    sweep,
+)
+from tests.sweeps.execution.search.simulated import (
+    Launch,
+    Score,
+    World,
+    train_elsewhere,
+)
+
+
+class Store:
+    """A tracking store that hears of one trial."""
+
+    def __init__(self, folder: Path, empty_store: Path, world: World, key: str) -> None:
+        shutil.copy(empty_store / "mlflow.db", folder / "mlflow.db")
+        uri = f"sqlite:///{folder / 'mlflow.db'}"
+        self._tracking = Tracking(uri, empty_store / "artifacts")
+        self._queue = RecorderQueue(world.journals, uri)
+        self._queue.add([key], "example", "parent")
+        self._recorder = Recorder(self._tracking, self._queue, world.cells)
+        self._key = key
+
+    def told(self) -> tuple[str, str, str]:
+        """Carry what is new and return status, outcome and reason."""
+        self._recorder.drain()
+        found = self._tracking.find_trial(self._key)
+        assert found
+        return found.info.status, found.data.tags[TAG_OUTCOME], found.data.tags[TAG_REASON]
+
+    def close(self) -> None:
+        """Let go of the queue."""
+        self._queue.close()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "world")
+
+
+@pytest.fixture
+def run(world: World) -> Iterator[Callable[..., Launch]]:
+    """Launches over one world."""
+    launches: list[Launch] = []
+
+    def begin(definition: Definition, score: Score, **more: Any) -> Launch:
+        launches.append(Launch(world, definition, score, **more))
+        return launches[-1].run()
+
+    yield begin
+    for launch in launches:
+        launch.close()
+
+
+def number_of(head: TrialHead) -> int:
+    return int(head.arm.removeprefix("proposal "))
+
+
+def of(*values: float) -> Score:
+    """Return a score that each proposal has throughout, by its number."""
+    return lambda head, epoch: values[number_of(head)]
+
+
+def falling(head: TrialHead, epoch: int) -> float:
+    """Return a score by which each proposal is better than those before it."""
+    return 0.5 - number_of(head) / 100
+
+
+def random(**changes: Any) -> Definition:
+    return searched(**({"sampler": "random"} | changes))
+
+
+def stopped_arms(launch: Launch) -> list[str]:
+    return [cell.arm for cell in launch.manifest.cells if cell.stopped]
+
+
+def verdicts(launch: Launch) -> list[tuple[int, bool]]:
+    """Return the verdicts: of which proposal and whether it was stopped."""
+    number = {cell.trial_key: int(cell.arm.split()[1]) for cell in launch.manifest.cells}
+    return [(number[one.trial_key], one.is_stop) for one in launch.account.verdicts()]
+
+
+def test_the_worse_are_stopped_once_there_are_rivals(run: Callable[..., Launch]) -> None:
+    launch = run(random(trials=5), of(0.9, 0.1, 0.8, 0.05, 0.7))
+    assert verdicts(launch) == [(0, False), (1, False), (2, True), (3, False), (4, True)]
+    assert stopped_arms(launch) == ["proposal 2", "proposal 4"]
+
+
+def test_without_a_scheduler_nobody_is_judged(run: Callable[..., Launch]) -> None:
+    launch = run(random(trials=5, scheduler="none"), of(0.9, 0.1, 0.8, 0.05, 0.7))
+    assert verdicts(launch) == []
+    assert {one.state for one in launch.plan.observations()} == {"complete"}
+
+
+def test_the_median_rule_judges_at_every_epoch_after_the_grace(run: Callable[..., Launch]) -> None:
+    scheduler = Median(grace=0.3, rivals=2)
+    launch = run(random(trials=3, scheduler=scheduler), of(0.1, 0.3, 0.15))
+    epochs = [(one.epoch, one.is_stop) for one in launch.account.verdicts()]
+    assert epochs == [(1, False), (2, False)] * 3
+    assert stopped_arms(run(random(trials=4, scheduler=scheduler), of(0, 0, 0, 0.5))) == [
+        "proposal 3"
+    ]
+
+
+def test_the_seeds_of_one_arm_do_not_stop_each_other(run: Callable[..., Launch]) -> None:
+    def score(head: TrialHead, epoch: int) -> float:
+        return 0.1 + head.seed / 10
+
+    launch = run(random(trials=1, seeds=(0, 1, 2, 3)), score)
+    assert [one.is_stop for one in launch.account.verdicts()] == [False] * 4
+
+
+def test_rivals_have_the_same_seed(run: Callable[..., Launch]) -> None:
+    def score(head: TrialHead, epoch: int) -> float:
+        return (0.9 if head.seed else 0.1) - number_of(head) / 100
+
+    launch = run(random(trials=4, seeds=(0, 1)), score)
+    assert stopped_arms(launch) == [], "each is the best of its seed"
+
+    def reverse(head: TrialHead, epoch: int) -> float:
+        return (0.9 if head.seed else 0.1) + number_of(head) / 100
+
+    launch = run(random(trials=4, seeds=(2, 3)), reverse)
+    assert [cell.seed for cell in launch.manifest.cells if cell.stopped] == [2, 3, 2, 3]
+
+
+def test_a_proposal_with_a_stopped_seed_is_observed_where_that_was_stopped(
+    run: Callable[..., Launch],
+) -> None:
+    def score(head: TrialHead, epoch: int) -> float:
+        return 0.75 if number_of(head) == 2 and head.seed else 0.25
+
+    launch = run(random(trials=3, seeds=(0, 1)), score)
+    found = launch.plan.observations()[2]
+    assert (found.state, found.value, found.epoch) == ("pruned", 0.75, 2)
+
+
+def test_a_configuration_proposed_again_is_trained_once_and_observed_twice(
+    world: World, run: Callable[..., Launch]
+) -> None:
+    def score(head: TrialHead, epoch: int) -> float:
+        return head.config["batch_size"] / 1000 + head.config["optimiser"]["learning_rate"]
+
+    launch = run(random(trials=8, space=FEW_POINTS), score)
+    keys = [cell.trial_key for cell in launch.manifest.cells]
+    assert len(keys) == 8
+    assert len(set(keys)) <= 4
+    assert sorted(launch.started) == sorted(set(keys))
+    observed = dict(zip(keys, launch.plan.observations(), strict=True))
+    assert [observed[key] for key in keys] == launch.plan.observations()
+    assert OPEN not in launch.plan.observations()
+    assert set(world.epochs_trained().values()) == {1}
+    for cell in launch.manifest.cells:
+        assert cell.stopped == launch.account.stopped().get(cell.trial_key)
+
+
+def test_of_several_at_once_each_is_handed_out_once(world: World) -> None:
+    launch = Launch(world, random(trials=8, space=FEW_POINTS), falling)
+    given: list[str] = []
+    while isinstance(order := launch.queue.next(), TrialOrder):
+        given.append(order.head.trial_key)
+    assert order is Next.WAIT, "for those that run"
+    keys = [cell.trial_key for cell in launch.manifest.cells]
+    assert len(keys) == 8
+    assert given == list(dict.fromkeys(keys))
+    launch.close()
+
+
+def test_the_best_are_confirmed_after_all_have_ended_beside_the_median(
+    run: Callable[..., Launch],
+) -> None:
+    definition = random(trials=5, scheduler="none", confirm=confirm(2, (101, 102)))
+    launch = run(definition, of(0.5, 0.1, 0.3, 0.4, 0.2))
+    again = [(cell.arm, cell.seed) for cell in launch.manifest.cells if cell.seed > 100]
+    assert again == [(f"proposal {n}", seed) for n in (1, 4, 2) for seed in (101, 102)]
+    confirmed = {cell.trial_key for cell in launch.manifest.cells if cell.seed > 100}
+    assert set(launch.started[5:]) == confirmed
+    assert launch.queue.judge(launch.started[-1], 2, {}) is False, "no scheduler stops them"
+
+
+def test_a_best_that_turns_out_another_is_chosen_anew(
+    world: World, run: Callable[..., Launch]
+) -> None:
+    definition = random(trials=3, scheduler="none", confirm=confirm(1))
+    first = run(definition, of(0.5, 0.1, 0.3))
+    assert confirmed_arms(first) == ["proposal 1", "proposal 2"]
+    shutil.rmtree(world.cells / first.manifest.cells[1].trial_key)  # is lost, and trained anew
+    second = run(definition, of(0.2, 0.4, 0.3))
+    assert second.started[0] == first.manifest.cells[1].trial_key
+    assert confirmed_arms(second) == ["proposal 2", "proposal 1"]
+
+
+def confirmed_arms(launch: Launch) -> list[str]:
+    """Return the best, and the one that stands for choosing blindly."""
+    assert launch.manifest.search
+    chosen = launch.manifest.search.confirmation
+    assert chosen
+    assert chosen.arms is not None
+    return [*chosen.arms, chosen.reference or ""]
+
+
+def test_what_is_confirmed_is_no_rival_and_no_observation(run: Callable[..., Launch]) -> None:
+    definition = random(trials=3, confirm=confirm(1))
+    launch = run(definition, falling)
+    assert len(launch.plan.observations()) == 3
+    longer = run(random(trials=4, confirm=confirm(1)), falling)
+    assert verdicts(longer)[-1] == (3, False)
+    assert longer.proposals()[:3] == launch.proposals()
+
+
+def test_where_none_ran_to_full_length_none_is_confirmed(run: Callable[..., Launch]) -> None:
+    launch = run(random(trials=3, confirm=confirm(1)), of(*[float("nan")] * 3))
+    assert {one.state for one in launch.plan.observations()} == {"failed"}
+    assert len(launch.manifest.cells) == 3
+    assert confirmed_arms(launch) == [""]
+    assert not is_growing(launch.plan.definition)
+
+
+def test_a_proposal_that_another_sweep_has_trained_is_not_trained_again(
+    world: World, run: Callable[..., Launch]
+) -> None:
+    first = run(random(trials=4, scheduler="none"), falling)
+    other = define(
+        sweep(name="other", plan=search(trials=4, sampler="random", scheduler="none")),
+        Changes(),
+        (),
+    )
+    second = run(other, falling)
+    assert second.started == []
+    assert second.proposals() == first.proposals()
+    assert second.plan.observations() == first.plan.observations()
+    assert set(world.epochs_trained().values()) == {1}
+
+
+def test_a_proposal_that_is_only_in_the_store_is_not_trained_again(
+    world: World, run: Callable[..., Launch]
+) -> None:
+    first = run(random(trials=2), of(0.25, 0.5))
+    keys = [cell.trial_key for cell in first.manifest.cells]
+    shutil.rmtree(world.cells)
+
+    def record_of(key: str) -> TrialRecord:
+        return TrialRecord(
+            record_id="r",
+            trial_key=key,
+            outcome=Outcome.FINISHED,
+            seed=0,
+            epochs=3,
+            validation_error=0.25 if key == keys[0] else 0.5,
+        )
+
+    second = run(random(trials=2), falling, record_of=record_of)
+    assert second.started == []
+    assert second.plan.observations() == first.plan.observations()
+
+
+def last_stopped(launch: Launch) -> ManifestCell:
+    return [cell for cell in launch.manifest.cells if cell.stopped][-1]
+
+
+def test_another_sweep_goes_on_with_a_stopped_trial_and_this_one_keeps_the_stop(
+    tmp_path: Path, empty_store: Path, world: World, run: Callable[..., Launch]
+) -> None:
+    definition, score = random(trials=3), of(0.1, 0.2, 0.5)
+    first = run(definition, score)
+    cell = last_stopped(first)
+    assert cell.stopped == Stopped(epoch=2, value=0.5)
+    store = Store(tmp_path, empty_store, world, cell.trial_key)
+    assert store.told() == (
+        "KILLED",
+        "pruned",
+        "stopped by asha after epoch 2, validation_error 0.5",
+    )
+    order = TrialOrder(cells=str(world.cells), head=first.plan.definition.head(cell))
+    train_elsewhere(world, order, score)
+
+    assert store.told() == ("FINISHED", "finished", "")
+    assert [world.epochs_trained()[cell.trial_key, epoch] for epoch in (1, 2, 3)] == [1, 1, 1]
+    again = run(definition, score)
+    assert again.started == []
+    assert again.manifest == first.manifest
+    assert again.plan.observations() == first.plan.observations()
+    store.close()
+
+
+def test_a_trial_that_another_sweep_left_at_a_rung_is_judged_as_it_is_taken_up(
+    world: World, run: Callable[..., Launch]
+) -> None:
+    definition, score = random(trials=3), of(0.1, 0.2, 0.5)
+    run(definition, score)
+    plan = search(trials=3, sampler="random")
+    other = run(define(sweep(name="other", plan=plan), Changes(), ()), score)
+    assert other.started == []
+    assert last_stopped(other).stopped == Stopped(epoch=2, value=0.5)
+
+
+def test_a_verdict_that_fell_is_not_turned_round_by_an_epoch_trained_anew(
+    run: Callable[..., Launch],
+) -> None:
+    launch = run(random(trials=4), of(0.4, 0.3, 0.2, 0.1))
+    before = launch.account.verdicts()
+    metrics = {"train_loss": 0.4, "validation_loss": 0.4, "validation_error": 0.4}
+    assert launch.queue.judge(launch.started[0], 2, metrics) is False
+    assert launch.account.verdicts() == before
+    assert stopped_arms(launch) == []
+
+
+def test_a_failed_proposal_is_tried_again_by_the_next_launch_before_any_other(
+    run: Callable[..., Launch],
+) -> None:
+    is_broken = [True]
+
+    def score(head: TrialHead, epoch: int) -> float:
+        if is_broken[0] and number_of(head) == 1:
+            raise ValueError("no")
+        return falling(head, epoch)
+
+    first = run(random(trials=3), score)
+    assert [one.state for one in first.plan.observations()] == ["complete", "failed", "complete"]
+    is_broken.clear()
+    is_broken.append(False)
+    second = run(random(trials=4), score)
+    assert second.started[0] == first.manifest.cells[1].trial_key
+    assert [one.state for one in second.plan.observations()] == ["complete"] * 4
+
+
+def test_a_tracking_store_that_goes_away_is_asked_once_and_ends_nothing(
+    run: Callable[..., Launch],
+) -> None:
+    asked: list[str] = []
+
+    def record_of(key: str) -> TrialRecord | None:
+        asked.append(key)
+        raise StoreUnreachable("it does not answer")
+
+    launch = run(random(trials=3), falling, record_of=record_of)
+    assert [one.state for one in launch.plan.observations()] == ["complete"] * 3
+    assert len(asked) == 1

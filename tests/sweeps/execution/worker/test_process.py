@@ -1,0 +1,107 @@
+"""The process a trial runs in: what it shares with other trials is none of a trial's own."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from capsmodel.augmentation import Patches
+from capsmodel.data import Digits, Viewpoints
+from sweeps.execution.worker.process import warm_up
+from tests.sweeps.execution.worker.test_trial import order_of
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has it")
+
+
+def times_loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that grows with every loading of the digits."""
+    loads: list[str] = []
+    real = Digits.load
+
+    def load(data: Digits, device: str) -> Any:
+        loads.append(device)
+        return real(data, device)
+
+    monkeypatch.setattr(Digits, "load", load)
+    return loads
+
+
+def test_warming_up_leaves_the_global_generators_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads = times_loaded(monkeypatch)
+    before = repr(np.random.get_state()), torch.get_rng_state()
+    warm_up(order_of(tmp_path, batch_size=61).head)
+    assert loads == ["cpu"]
+    assert repr(np.random.get_state()) == before[0]
+    assert torch.equal(torch.get_rng_state(), before[1])
+
+
+def test_trials_that_differ_in_their_seed_warm_up_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads = times_loaded(monkeypatch)
+    for seed in range(3):
+        warm_up(order_of(tmp_path, seed=seed, batch_size=62).head)
+    assert len(loads) == 1
+
+
+def test_images_of_one_byte_are_presented_as_in_training(tmp_path: Path) -> None:
+    changes = {
+        "data": Viewpoints(fraction=0.003),
+        "augmentation": Patches(size=12, standardise=False),
+        "batch_size": 63,
+    }
+    warm_up(order_of(tmp_path, **changes).head)
+
+
+TWO_TRIALS = """
+import json, sys
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.worker.process import keep_freed_memory, prepare_environment
+prepare_environment(1)
+keep_freed_memory()
+import torch
+torch.set_num_threads(1)
+from sweeps.execution.worker.trial import TrialOrder, run_trial
+from tests.sweeps.execution.worker.test_trial import final_of, folder_of, order_of, silent
+from pathlib import Path
+peaks = []
+for seed in (0, 1, 2):
+    order = order_of(Path(sys.argv[1]), seed=seed)
+    run_trial(order, silent)
+    peaks.append(final_of(folder_of(order)).peak_memory_bytes)
+print(json.dumps(peaks))
+"""
+
+
+@LINUX
+def test_the_first_trial_of_a_process_needs_no_more_memory_than_the_next(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TWO_TRIALS, str(tmp_path)],
+        capture_output=True,
+        check=True,
+        cwd=Path(__file__).parents[4],
+    )
+    first, *later = json.loads(done.stdout)
+    assert abs(first - min(later)) < 8 * 2**20
+
+
+@LINUX
+def test_a_process_whose_parent_is_gone_already_ends(tmp_path: Path) -> None:
+    text = """
+import os
+from sweeps.execution.worker.process import die_with_parent
+die_with_parent()
+print("alive", flush=True)
+os.getppid = lambda: 1
+die_with_parent()
+print("still alive", flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("alive\n", 1)
