@@ -15,6 +15,7 @@ from tests.capsmodel.norb_files import norb_file
 
 MATRIX = np.arange(24, dtype="<i4").reshape(6, 4)
 FILE = norb_file(MATRIX)
+PACKED = gzip.compress(FILE, mtime=0)
 SAMPLE = Path(os.environ.get("CAPSWEEP_DATA", "")) / "smallnorb_sample"
 
 
@@ -52,7 +53,7 @@ def test_what_was_written_is_read(
 
 
 def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
-    path = written(tmp_path, gzip.compress(FILE), "a.mat.gz")
+    path = written(tmp_path, PACKED, "a.mat.gz")
     assert np.array_equal(read_matrix(path, np.int32, [6, 4]), MATRIX)
 
 
@@ -63,29 +64,46 @@ def test_a_long_file_comes_in_blocks(tmp_path: Path) -> None:
     assert np.array_equal(np.concatenate(blocks), values)
 
 
-@pytest.mark.parametrize(
-    ("content", "what"),
-    [
-        (b"", "ends before the end of its header"),
-        (FILE[:7], "ends before the end of its header"),
-        (FILE[:15], "ends before the end of its header"),
-        (FILE[:20], "ends before the end of its values"),
-        (FILE[:-1], "ends before the end of its values"),
-        (FILE + b"\0", "goes on after its last value"),
-        (FILE[::-1], "is no matrix file of NORB, as it starts with 0x"),
-        (gzip.compress(FILE), "is no matrix file of NORB, as it starts with 0x"),
-        (FILE[:4][::-1] + FILE[4:], "is no matrix file of NORB, as it starts with 0x544c3d1e, not"),
-        (norb_file(np.zeros((6, 4), "u1")), "holds values of the type uint8, not int32"),
-        (head(0x1E3D4C54, 0, 6, 4, 1), "states 0 dimensions, not 1 to 8"),
-        (head(0x1E3D4C54, 2**32 - 1, 6, 4, 1), "states 4294967295 dimensions, not 1 to 8"),
-        (norb_file(MATRIX.T), "has the dimensions 4 x 6 x 1, not any x 4"),
-        (norb_file(MATRIX.reshape(3, 2, 4)), "has the dimensions 3 x 2 x 4, not any x 4"),
-        (head(0x1E3D4C54, 2, 6, 4, 2) + bytes(96), "has the dimensions 6 x 4 x 2, not any x 4"),
-        (head(0x1E3D4C54, 2, 0, 4, 1), "has the dimensions 0 x 4 x 1, not any x 4"),
-        (head(0x1E3D4C54, 2, 2**32 - 6, 4, 1), "has the dimensions -6 x 4 x 1, not any x 4"),
-        (head(0x1E3D4C54, 2, 2**31 - 1, 4, 1), "ends before the end of its values"),
-    ],
-)
+NO_HEADER = "ends before the end of its header"
+NO_VALUES = "ends before the end of its values"
+CORRUPT = {
+    "empty": (b"", NO_HEADER),
+    "cut off in its dimensions": (FILE[:7], NO_HEADER),
+    "cut off in its last dimension": (FILE[:15], NO_HEADER),
+    "cut off in its first value": (FILE[:20], NO_VALUES),
+    "cut off in its last value": (FILE[:-1], NO_VALUES),
+    "too long": (FILE + b"\0", "goes on after its last value"),
+    "backwards": (FILE[::-1], "is no matrix file of NORB, as it starts with 0x"),
+    "packed": (PACKED, "is no matrix file of NORB, as it starts with 0x"),
+    "of the other byte order": (
+        FILE[:4][::-1] + FILE[4:],
+        "is no matrix file of NORB, as it starts with 0x544c3d1e, not",
+    ),
+    "bytes": (norb_file(np.zeros((6, 4), "u1")), "holds values of the type uint8, not int32"),
+    "without dimensions": (head(0x1E3D4C54, 0, 6, 4, 1), "states 0 dimensions, not 1 to 8"),
+    "of too many dimensions": (
+        head(0x1E3D4C54, 2**32 - 1, 6, 4, 1),
+        "states 4294967295 dimensions, not 1 to 8",
+    ),
+    "transposed": (norb_file(MATRIX.T), "has the dimensions 4 x 6 x 1, not any x 4"),
+    "of three dimensions": (
+        norb_file(MATRIX.reshape(3, 2, 4)),
+        "has the dimensions 3 x 2 x 4, not any x 4",
+    ),
+    "of a third dimension": (
+        head(0x1E3D4C54, 2, 6, 4, 2) + bytes(96),
+        "has the dimensions 6 x 4 x 2, not any x 4",
+    ),
+    "of no rows": (head(0x1E3D4C54, 2, 0, 4, 1), "has the dimensions 0 x 4 x 1, not any x 4"),
+    "of less than no rows": (
+        head(0x1E3D4C54, 2, 2**32 - 6, 4, 1),
+        "has the dimensions -6 x 4 x 1, not any x 4",
+    ),
+    "of more rows than values": (head(0x1E3D4C54, 2, 2**31 - 1, 4, 1), NO_VALUES),
+}
+
+
+@pytest.mark.parametrize(("content", "what"), CORRUPT.values(), ids=CORRUPT)
 def test_a_corrupt_file_is_named_with_what_is_wrong(
     tmp_path: Path, content: bytes, what: str
 ) -> None:
@@ -95,10 +113,10 @@ def test_a_corrupt_file_is_named_with_what_is_wrong(
 @pytest.mark.parametrize(
     "content",
     [
-        gzip.compress(FILE)[:-10],
-        gzip.compress(FILE)[:5],
+        PACKED[:-10],
+        PACKED[:5],
         FILE,
-        gzip.compress(FILE)[:15] + b"\xff" * 9 + gzip.compress(FILE)[24:],
+        PACKED[:15] + b"\xff" * 9 + PACKED[24:],
     ],
     ids=["cut off", "cut off in its header", "not packed", "overwritten"],
 )

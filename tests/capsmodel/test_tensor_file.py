@@ -66,21 +66,25 @@ def test_another_layout_is_refused_by_what_differs(
         tensor_file.read(tmp_path / "file", layout, schema_version=1)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"short",
-        (1 << 60).to_bytes(8, "little") + b"{}",
-        headed(b"\xff\xfe"),
-        headed(b"[1]"),
-        headed(b"[" * 100_000),
-        headed(b"{}"),
-        headed(json.dumps({"__metadata__": {"capsmodel": "no json"}}).encode()),
-        headed(json.dumps({"__metadata__": {"capsmodel": "[]"}}).encode()),
-        headed(json.dumps({"__metadata__": 3}).encode()),
-    ],
-)
+def with_metadata(metadata: object) -> bytes:
+    return headed(json.dumps({"__metadata__": metadata}).encode())
+
+
+FOREIGN = {
+    "empty": b"",
+    "too short": b"short",
+    "a header beyond the end": (1 << 60).to_bytes(8, "little") + b"{}",
+    "a header that is no text": headed(b"\xff\xfe"),
+    "a header that is a list": headed(b"[1]"),
+    "a header of deep lists": headed(b"[" * 100_000),
+    "a header of nothing": headed(b"{}"),
+    "facts that are no JSON": with_metadata({"capsmodel": "no json"}),
+    "facts that are a list": with_metadata({"capsmodel": "[]"}),
+    "metadata that are a number": with_metadata(3),
+}
+
+
+@pytest.mark.parametrize("content", FOREIGN.values(), ids=FOREIGN)
 def test_what_is_no_file_of_ours_is_refused_in_one_sentence(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(ValueError, match=r"is no safetensors file|was not written by capsmodel"):

@@ -125,6 +125,7 @@ def test_any_text_in_latex_is_ascii_with_balanced_braces(text):
         ("\u2212", "$-$"),
         ("\ufb01ne", "fine"),
     ],
+    ids=["symbols", "accents", "Greek", "a letter beyond LaTeX's", "minus", "ligature"],
 )
 def test_latex_has_a_sane_form_for(text, escaped):
     assert escape_latex(text) == escaped

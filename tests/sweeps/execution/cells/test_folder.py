@@ -175,7 +175,11 @@ def test_a_head_travels_through_json_with_any_text() -> None:
     assert FinalRecord.model_validate_json(final().model_dump_json()) == final()
 
 
-@pytest.mark.parametrize("torn", [b"", b"\x00\x00", b"x", b"1\x00"])
+@pytest.mark.parametrize(
+    "torn",
+    [b"", b"\x00\x00", b"x", b"1\x00"],
+    ids=["empty", "zeros", "no number", "a number and a zero"],
+)
 def test_a_torn_lock_loses_no_fence(cell: CellFolder, torn: bytes) -> None:
     (cell.path / "lock").write_bytes(torn)
     with cell.lease() as fence:
@@ -210,7 +214,9 @@ def test_what_a_writer_told_after_it_lost_its_lease_is_left_out(cell: CellFolder
     assert cell.failure_since() is None
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"schema_version": 2}', "null", "\x00"])
+@pytest.mark.parametrize(
+    "text", ["", "{", '{"schema_version": 2}', "null", pytest.param("\x00", id="zero")]
+)
 def test_a_final_record_that_cannot_be_read_says_which_and_what_to_do(
     cell: CellFolder, text: str
 ) -> None:
