@@ -14,7 +14,8 @@ from pathlib import Path
 import psutil
 
 from tests.end_to_end.command import clean_environment
-from tests.end_to_end.tracking_server import free_port
+from tests.end_to_end.tracking_server import free_ports
+from tests.waiting import PATIENCE_SECONDS
 
 _START = (
     str(Path(sys.executable).with_name("ray")),
@@ -26,6 +27,7 @@ _START = (
     "--log-color=false",
 )
 _ATTEMPTS = 3
+_NUM_PORTS = 100  # more than three nodes take in all their attempts
 _TOKEN_FILE = "RAY_AUTH_TOKEN_PATH"  # also what marks the cluster's processes as ours
 _METRIC_PORTS = ("AUTOSCALER_METRIC_PORT", "DASHBOARD_METRIC_PORT")  # no option sets these
 
@@ -46,18 +48,18 @@ class RayNodes:
         token.touch(mode=0o600)
         token.write_text(secrets.token_hex(32))
         self.environment = clean_environment() | {"RAY_AUTH_MODE": "token", _TOKEN_FILE: str(token)}
-        self.environment |= {name: str(free_port()) for name in _METRIC_PORTS}
-        self._dashboard_port = free_port()
+        self._ports = iter(free_ports(_NUM_PORTS))  # at once: no two of the cluster are the same
+        self.environment |= {name: str(next(self._ports)) for name in _METRIC_PORTS}
+        self._dashboard_port = next(self._ports)
         self.dashboard = f"http://127.0.0.1:{self._dashboard_port}"
         self.address = ""
         self._nodes: list[subprocess.Popen[bytes]] = []
 
     def start_head(self) -> None:
         """Start the node that runs no trials."""
-        port = free_port()
-        words = ["--head", f"--port={port}", "--num-cpus=0", "--dashboard-host=127.0.0.1"]
+        words = ["--head", "--num-cpus=0", "--dashboard-host=127.0.0.1"]
         words += [f"--dashboard-port={self._dashboard_port}", f"--temp-dir={self._folder}"]
-        words += [f"--ray-client-server-port={free_port()}"]
+        words += [f"--{name}={next(self._ports)}" for name in ("port", "ray-client-server-port")]
         output = self._start(*words)
         self.address = next(
             word.split("=")[1].strip("'\"")
@@ -78,7 +80,7 @@ class RayNodes:
 
     def close(self) -> None:
         """Kill every process of the cluster, and no other, and remove its folder."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while left := list(self._processes()):
             assert time.monotonic() < deadline, left
             for process in left:
@@ -86,7 +88,7 @@ class RayNodes:
                     process.kill()
             psutil.wait_procs(left, timeout=1)
         for node in self._nodes:
-            node.wait(10)
+            node.wait(PATIENCE_SECONDS)
         shutil.rmtree(self._folder)
 
     def _start(self, *words: str) -> str:
@@ -98,7 +100,7 @@ class RayNodes:
             output = self._folder / f"node-{len(self._nodes)}.out"
             with output.open("wb") as file:
                 node = subprocess.Popen(
-                    [*_START, *words, *_own_ports()],
+                    [*_START, *words, *self._own_ports()],
                     env=self.environment,
                     stdin=subprocess.DEVNULL,
                     stdout=file,
@@ -111,16 +113,15 @@ class RayNodes:
                 time.sleep(0.1)
         raise AssertionError(output.read_text())
 
+    def _own_ports(self) -> list[str]:
+        names = ("node-manager", "object-manager", "metrics-export", "runtime-env-agent")
+        agents = ("dashboard-agent-listen", "dashboard-agent-grpc")
+        ports = [f"--{name}-port={next(self._ports)}" for name in (*names, *agents)]
+        return [*ports, "--min-worker-port=0", "--max-worker-port=0"]  # which the system chooses
+
     def _processes(self) -> Generator[psutil.Process]:
         mark = self.environment[_TOKEN_FILE]
         for process in psutil.process_iter():
             with suppress(psutil.Error):
                 if process.pid != os.getpid() and process.environ().get(_TOKEN_FILE) == mark:
                     yield process
-
-
-def _own_ports() -> list[str]:
-    names = ("node-manager", "object-manager", "metrics-export", "runtime-env-agent")
-    agents = ("dashboard-agent-listen", "dashboard-agent-grpc")
-    ports = [f"--{name}-port={free_port()}" for name in (*names, *agents)]
-    return [*ports, "--min-worker-port=0", "--max-worker-port=0"]  # which the system chooses

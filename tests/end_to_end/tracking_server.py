@@ -6,6 +6,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -60,5 +61,16 @@ class TrackingServer:
 
 def free_port() -> int:
     """Return a port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> list[int]:
+    """Return different ports that nobody listens on.
+
+    All are held until the last is drawn: drawn one by one, two may be the same.
+    """
+    with ExitStack() as held:
+        listeners = [
+            held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
+        ]
+        return [listener.getsockname()[1] for listener in listeners]
