@@ -1,9 +1,11 @@
 """`capsweep ui` serves the records, on this machine only."""
 
+import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import urllib.request
 from pathlib import Path
 
@@ -11,34 +13,85 @@ import psutil
 import pytest
 from mlflow import MlflowClient
 
+from sweeps.dashboard import serve
+from tests.waiting import PATIENCE_SECONDS, wait_until
+
 CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))
+IGNORING_CTRL_C = ("sh", "-c", 'trap "" INT; exec "$0" "$@"')  # as a script's background job does
+LISTENING = """\
+#!{python}
+import socket, sys
+port = int(sys.argv[sys.argv.index("--port") + 1])
+with socket.create_server(("127.0.0.1", port)) as listener:
+    while True:
+        listener.accept()[0].close()
+"""
 
 
 @pytest.mark.slow
-def test_the_ui_is_served_on_loopback_alone_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+def test_the_ui_is_served_on_loopback_alone_and_ends_with_ctrl_c_also_in_the_background(
+    tmp_path: Path,
+) -> None:
     MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}").create_experiment("capsweep")
-    command = [CAPSWEEP, "ui", "--port", "0", "--storage", str(tmp_path)]
+    command = [*IGNORING_CTRL_C, CAPSWEEP, "ui", "--port", "0", "--storage", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        printed = process.stdout.readline() + process.stdout.readline()
-        address = re.search(r"http://127\.0\.0\.1:(\d+)", printed)
-        assert address, printed
-        with urllib.request.urlopen(address[0], timeout=20) as answer:
-            assert answer.status == 200
+        try:
+            server = see_the_ui(process)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(PATIENCE_SECONDS) == 0
+            assert not psutil.pid_exists(server)
+        finally:
+            process.terminate()
 
-        server = psutil.Process(process.pid).children()[0]
-        everyone = [server, *server.children(recursive=True)]
-        listening = {
-            connection.laddr.ip
-            for one in everyone
-            for connection in one.net_connections()
-            if connection.status == psutil.CONN_LISTEN
-        }
-        assert listening == {"127.0.0.1"}
 
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
-    assert not psutil.pid_exists(server.pid)
+def see_the_ui(process: "subprocess.Popen[str]") -> int:
+    """Look at the UI that a process serves; return the id of MLflow's own process."""
+    assert process.stdout is not None
+    printed = process.stdout.readline() + process.stdout.readline()
+    address = re.search(r"http://127\.0\.0\.1:(\d+)", printed)
+    assert address, printed
+    with urllib.request.urlopen(address[0], timeout=PATIENCE_SECONDS) as answer:
+        assert answer.status == 200
+    server = psutil.Process(process.pid).children()[0]
+    listening = {
+        connection.laddr.ip
+        for one in (server, *server.children(recursive=True))
+        for connection in one.net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert listening == {"127.0.0.1"}
+    return server.pid
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_a_signal_that_was_ignored_ends_the_ui_and_is_ignored_again(
+    number: signal.Signals,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "mlflow.db").touch()
+    server = tmp_path / "server"
+    server.write_text(LISTENING.format(python=sys.executable))
+    server.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(server))  # in place of Python with MLflow
+
+    def end_it() -> None:
+        told: list[str] = []
+        wait_until(lambda: told.append(capfd.readouterr().out) or "Ctrl-C ends it" in "".join(told))
+        os.kill(os.getpid(), number)
+
+    before = signal.signal(number, signal.SIG_IGN)
+    ending = threading.Thread(target=end_it)
+    try:
+        ending.start()
+        serve(0, None, tmp_path)
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+        ending.join()
+    assert "The UI has ended" in capfd.readouterr().out
+    assert not [child for child in psutil.Process().children() if str(server) in child.cmdline()]
 
 
 def test_a_store_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from sweeps.tracking.connection import public
 
 _LOOPBACK = "127.0.0.1"
 _START_SECONDS = 90.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> None:
@@ -52,16 +53,30 @@ def _server(uri: str, port: int, log: IO[bytes]) -> Generator["subprocess.Popen[
         "MLFLOW_BACKEND_STORE_URI": uri,  # not an argument: those are seen by everybody
         "MLFLOW_DISABLE_TELEMETRY": "true",
     }
-    process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    with _interruptible():
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        try:
+            yield process
+        except KeyboardInterrupt:
+            typer.echo("The UI has ended; the records are as they were.")
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@contextmanager
+def _interruptible() -> Generator[None]:
+    """Raise KeyboardInterrupt in the block on SIGINT and SIGTERM.
+
+    Python leaves SIGINT ignored where it was at the start, as in a script's background job, and
+    the UI would then have no end; `capsweep run` hears it there too.
+    """
+    before = {number: signal.signal(number, _interrupt) for number in _SIGNALS}
     try:
-        yield process
-    except KeyboardInterrupt:
-        typer.echo("The UI has ended; the records are as they were.")
+        yield
     finally:
-        signal.signal(signal.SIGTERM, before)
-        process.terminate()
-        process.wait()
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
