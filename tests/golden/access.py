@@ -1,0 +1,50 @@
+"""The one way of the golden tests into modules that may move: only this file moves with them.
+
+All else that they use is what people use: the command line, and what README and docs import.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from capsmodel import TrainingConfig
+from search_spaces.catalogue import named_sweeps
+from search_spaces.trial_key import trial_key
+from sweeps.execution.definition import Changes, Definition, define
+from sweeps.execution.parent import manifest_text
+from sweeps.execution.told import FinalRecord, OutboxLine
+from sweeps.manifest import Manifest
+
+
+def names() -> list[str]:
+    """Return the names of the named sweeps."""
+    return [entry.name for entry in named_sweeps()]
+
+
+def definition_of(which: str | Path) -> Definition:
+    """Return the definition of a named sweep, or of one in a file, as its first launch has it."""
+    return define(which, Changes(), ())
+
+
+def text_of(definition: Definition) -> str:
+    """Return a definition's manifest as a launch would write it."""
+    return manifest_text(definition.manifest)
+
+
+def keys_of(config: TrainingConfig, seeds: Sequence[int]) -> dict[str, str]:
+    """Return the trial key of each seed, by the seed as text."""
+    return {str(seed): trial_key(config, seed) for seed in seeds}
+
+
+def manifest_again(text: str) -> str:
+    """Return a manifest's text, read and written."""
+    return manifest_text(Manifest.model_validate_json(text))
+
+
+def outbox_line_again(line: str) -> str:
+    """Return a line of an outbox, read and written as a trial tells it."""
+    return OutboxLine.model_validate_json(line).model_dump_json(exclude_defaults=True)
+
+
+def final_again(text: str) -> str:
+    """Return a final record, read and written as a trial leaves it."""
+    return FinalRecord.model_validate_json(text).model_dump_json()
