@@ -9,10 +9,10 @@ from pathlib import Path
 from capsmodel import TrainingConfig
 from search_spaces.catalogue import named_sweeps
 from search_spaces.trial_key import trial_key
-from sweeps.execution.definition import Changes, Definition, define
-from sweeps.execution.parent import manifest_text
-from sweeps.execution.told import FinalRecord, OutboxLine
-from sweeps.manifest import Manifest
+from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.records.cell_contents import FinalRecord, OutboxLine
+from sweeps.records.manifest import Manifest
+from sweeps.tracking.sweep_run import manifest_text
 
 
 def names() -> list[str]:
