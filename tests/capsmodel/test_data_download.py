@@ -31,16 +31,17 @@ from tests.capsmodel.idx_files import (
     refuse,
     write_files,
 )
+from tests.waiting import PATIENCE_SECONDS
 
 FIRST = NAMES[0]
 WAITING = "Waiting for another process that downloads MNIST.\n"
 HOLDS_THE_LOCK = """
-import sys, time
+import sys
 from filelock import FileLock
 lock = FileLock(sys.argv[1])
 lock.acquire()
 print("held", flush=True)
-time.sleep(60)
+sys.stdin.read()
 """
 
 
@@ -76,7 +77,7 @@ def refusal(*mirrors: str) -> str:
 
 
 def wait_for(captured: pytest.CaptureFixture[str], line: str) -> str:
-    told, end = "", time.monotonic() + 60
+    told, end = "", time.monotonic() + PATIENCE_SECONDS
     while line not in told:
         assert time.monotonic() < end, told
         time.sleep(0.01)
@@ -291,7 +292,7 @@ def test_a_file_that_another_process_sets_aside_meanwhile_is_refused_too(
             waiting = pool.submit(refusal, nobody)
             wait_for(capfd, WAITING)
             (folder / FIRST).rename(folder / f"{FIRST}.damaged")
-        assert f"{FIRST} (set aside as {FIRST}.damaged)" in waiting.result(60)
+        assert f"{FIRST} (set aside as {FIRST}.damaged)" in waiting.result(PATIENCE_SECONDS)
 
 
 def test_a_damaged_file_in_a_folder_that_cannot_be_written_is_named(
@@ -376,18 +377,18 @@ def test_who_comes_second_waits_and_downloads_nothing(
 
     def answer_late(request: BaseHTTPRequestHandler, content: bytes) -> None:
         begun.set()
-        assert may_answer.wait(60)
+        assert may_answer.wait(PATIENCE_SECONDS)
         give_whole(request, content)
 
     with mirror(answer_late) as (address, asked), ThreadPoolExecutor() as pool:
         try:
             first = pool.submit(ensure, ARCHIVES, lambda: [address])
-            assert begun.wait(60)
+            assert begun.wait(PATIENCE_SECONDS)
             second = pool.submit(ensure, ARCHIVES, lambda: pytest.fail("asked for mirrors"))
             told = wait_for(capfd, WAITING)
         finally:
             may_answer.set()
-        assert (first.result(60), second.result(60)) == (None, None)
+        assert (first.result(PATIENCE_SECONDS), second.result(PATIENCE_SECONDS)) == (None, None)
     assert told.count(WAITING) == 1
     assert asked == list(NAMES)
     assert files_in(folder) == CONTENTS
@@ -401,7 +402,9 @@ def test_the_lock_of_a_killed_process_is_free(
     with (
         mirror() as (address, asked),
         ThreadPoolExecutor() as pool,
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as holder,
     ):
         try:
             assert holder.stdout is not None
@@ -411,7 +414,7 @@ def test_the_lock_of_a_killed_process_is_free(
             assert asked == []
         finally:
             holder.kill()
-        waiting.result(60)
+        waiting.result(PATIENCE_SECONDS)
     assert files_in(folder) == CONTENTS
 
 

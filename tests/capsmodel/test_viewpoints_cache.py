@@ -18,6 +18,7 @@ from capsmodel.data.viewed_objects import Objects
 from capsmodel.data.viewpoints.cache import PixelFile, ensure
 from capsmodel.data.viewpoints.data_set import _drawn
 from capsmodel.data.viewpoints.drawing import Drawn, draw, joined, views_of
+from tests.waiting import PATIENCE_SECONDS
 
 NUM_FIRST = 24
 FIRST: dict[Objects, PixelFile] = {
@@ -35,13 +36,14 @@ FIRST: dict[Objects, PixelFile] = {
 NUM_PAIRS = 4
 PAIRS = np.random.default_rng(0).integers(0, 256, (NUM_PAIRS, 2, 48, 48), np.uint8)
 FILE = PixelFile("few-1.pixels", NUM_PAIRS, hashlib.sha256(PAIRS.data).hexdigest())
+WAITING = "Waiting for another process that draws viewpoints.\n"
 HOLDS_THE_LOCK = """
-import sys, time
+import sys
 from filelock import FileLock
 lock = FileLock(sys.argv[1])
 lock.acquire()
 print("held", flush=True)
-time.sleep(60)
+sys.stdin.read()
 """
 
 
@@ -73,7 +75,7 @@ def block(folder: Path) -> None:
 
 
 def wait_for(captured: pytest.CaptureFixture[str], line: str) -> None:
-    told, end = "", time.monotonic() + 60
+    told, end = "", time.monotonic() + PATIENCE_SECONDS
     while line not in told:
         assert time.monotonic() < end, told
         time.sleep(0.01)
@@ -197,12 +199,12 @@ def test_where_nothing_can_be_written_one_sentence_says_so(folder: Path, fallbac
         ensure(FILE, refuse_to_draw)
 
 
-def test_of_two_that_start_at_once_one_draws() -> None:
+def test_of_two_that_start_at_once_one_draws(capsys: pytest.CaptureFixture[str]) -> None:
     at_once, drawings = threading.Barrier(2), list[int]()
 
     def slow() -> Iterator[Drawn]:
         drawings.append(1)
-        time.sleep(0.2)
+        wait_for(capsys, WAITING)
         yield from drawn()
 
     def start() -> Path:
@@ -221,16 +223,18 @@ def test_a_waiting_process_says_so_and_goes_on_when_the_other_dies(
     folder.mkdir(parents=True)
     command = [sys.executable, "-c", HOLDS_THE_LOCK, str(folder / "draw.lock")]
     with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as other,
         ThreadPoolExecutor(1) as pool,
     ):
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
         path = pool.submit(ensure, FILE, drawn)
-        wait_for(capsys, "Waiting for another process that draws viewpoints.\n")
+        wait_for(capsys, WAITING)
         assert not path.done()
         other.kill()
-        assert path.result(60).read_bytes() == PAIRS.tobytes()
+        assert path.result(PATIENCE_SECONDS).read_bytes() == PAIRS.tobytes()
 
 
 class FewViewpoints(Viewpoints):

@@ -298,7 +298,7 @@ def test_a_server_that_never_answers_is_given_up_soon(monkeypatch):
         started = time.monotonic()
         with pytest.raises(StoreUnreachable, match="does not answer"):
             RecordStore(f"http://127.0.0.1:{silent.getsockname()[1]}").sweeps()
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 30, "MLflow's own patience with an answer"
 
 
 def test_a_server_that_answers_nonsense_gets_one_sentence():

@@ -1,18 +1,18 @@
 """The recorder's process: what it waits for, what decides its word, what it leaves behind."""
 
+import math
 import os
 import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from mlflow.exceptions import MlflowException
 
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.recorder import client as recorder_client
 from sweeps.execution.recorder import process as recorder_process
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.process import RecorderProcess
@@ -23,6 +23,7 @@ from sweeps.tracking.writer import Tracking
 from tests.sweeps.execution.examples import KEY, final, start, told
 from tests.sweeps.execution.recorder.test_recorder import HEAD, START, Scene, empty_store, scene
 from tests.sweeps.storage.test_files import end, holding
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 __all__ = ["empty_store", "scene"]
 FOREIGN = "e" * 20
@@ -43,9 +44,13 @@ class Session:
         scene.tracking.client.update_run(self.parent, status="RUNNING")
         scene.queue.add([KEY], "example", self.parent)
 
-    def grant(self, seconds: float) -> int:
+    def speak(self, seconds: float = PATIENCE_SECONDS) -> None:
         """Have the driver say that the rest may take so long."""
         os.write(self.driver, f"{seconds}\n".encode())
+
+    def grant(self, seconds: float = PATIENCE_SECONDS) -> int:
+        """Have the driver speak, and the process serve to its end."""
+        self.speak(seconds)
         return self.process.run()
 
     def leave(self) -> int:
@@ -69,7 +74,7 @@ def session(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
     read, write = os.pipe()
     monkeypatch.setattr(recorder_process, "POLL_SECONDS", 0.02)
     monkeypatch.setattr(recorder_process, "RETRY_SECONDS", 0.02)
-    monkeypatch.setattr(recorder_process, "ORPHAN_SECONDS", 1.0)
+    monkeypatch.setattr(recorder_process, "ORPHAN_SECONDS", PATIENCE_SECONDS)
     with os.fdopen(read) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
         session = Session(scene, write)
@@ -81,25 +86,29 @@ def session(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
 def test_what_is_told_is_carried_to_the_end(session: Session) -> None:
     session.scene.tell(START, told(1), told(2))
     session.scene.finish()
-    assert session.grant(5) == 0
+    assert session.grant() == 0
     assert session.process.complaint == ""
     assert session.scene.tracking.find_trial(KEY).data.tags[TAG_OUTCOME] == "finished"  # pyright: ignore
     assert session.parent_status() == "RUNNING", "the driver settles it"
 
 
-def test_it_waits_for_a_worker_that_outlives_the_driver(session: Session) -> None:
+def test_it_waits_for_a_worker_that_outlives_the_driver(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     session.scene.tell(START, told(1))
     worker = holding(session.scene.cell.path / "lock")
+    is_busy, looks = CellFolder.is_busy, list[bool]()
 
-    def end_soon() -> None:
-        time.sleep(0.3)
-        session.scene.tell(told(2))
-        end(worker)
+    def look(folder: CellFolder) -> bool:
+        looks.append(is_busy(folder))
+        if len(looks) == 3:  # it has waited, and would look again
+            session.scene.tell(told(2))
+            end(worker)
+        return looks[-1]
 
-    thread = threading.Thread(target=end_soon)
-    thread.start()
+    monkeypatch.setattr(CellFolder, "is_busy", look)
     assert session.leave() == 0
-    thread.join()
+    assert looks[:4] == [True, True, True, False]
     run = session.scene.tracking.find_trial(KEY)
     assert run is not None
     assert (run.info.status, run.data.tags[TAG_OUTCOME]) == ("KILLED", "interrupted")
@@ -112,7 +121,8 @@ def test_a_worker_that_does_not_end_is_waited_for_no_longer_than_granted(session
     try:
         started = time.monotonic()
         assert session.grant(0.3) == 0, "all that was told is carried"
-        assert 0.3 <= time.monotonic() - started < 3
+        assert time.monotonic() - started >= 0.3
+        assert worker.poll() is None
     finally:
         end(worker)
 
@@ -170,32 +180,49 @@ def test_at_the_end_another_sweeps_backlog_decides_nothing(
     session.foreign_cell().write_final(final(1))
     session.scene.finish()
     asked = refusing(monkeypatch, FOREIGN)
-    assert session.grant(5) == 0
+    assert session.grant() == 0
     assert FOREIGN not in asked, "its own recorder carries it"
     assert session.process.complaint == ""
 
 
-def test_another_sweeps_record_that_cannot_be_settled_decides_nothing(session: Session) -> None:
+def speaking_when(
+    is_so: Callable[[], object], session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Have the driver speak when, after one of the process's turns, something holds."""
+    serve, spoken = RecorderProcess._serve, list[bool]()
+
+    def serve_and_speak(process: RecorderProcess) -> bool:
+        is_serving = serve(process)
+        if not spoken and is_so():
+            spoken.append(True)
+            session.speak()
+        return is_serving
+
+    monkeypatch.setattr(RecorderProcess, "_serve", serve_and_speak)
+
+
+def test_another_sweeps_record_that_cannot_be_settled_decides_nothing(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     foreign = session.foreign_cell()
     foreign.append(start(key=FOREIGN))
-    threading.Timer(1.0, lambda: os.write(session.driver, b"1\n")).start()
+    speaking_when(lambda: session.scene.tracking.find_trial(FOREIGN), session, monkeypatch)
     assert session.process.run() == 0
     run = session.scene.tracking.find_trial(FOREIGN)
     assert run is not None
     session.scene.queue.update(FOREIGN, outcome="running")
     session.scene.tracking.client.delete_run(run.info.run_id)
     session.scene.finish()
-    assert session.grant(1) == 0
+    assert session.grant() == 0
 
 
-def test_another_sweeps_cells_are_carried_while_the_driver_goes_on(session: Session) -> None:
+def test_another_sweeps_cells_are_carried_while_the_driver_goes_on(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     foreign = HEAD.model_copy(update={"trial_key": FOREIGN, "sweep": "foreign"})
     session.foreign_cell().write_final(final(1, head=foreign))
-    driver = threading.Timer(1.0, lambda: os.write(session.driver, b"5\n"))
-    driver.start()
+    speaking_when(lambda: session.scene.tracking.find_trial(FOREIGN), session, monkeypatch)
     assert session.process.run() == 0
-    driver.join()
-    assert session.scene.tracking.find_trial(FOREIGN) is not None
 
 
 def test_a_store_that_is_away_is_no_complaint(
@@ -210,14 +237,10 @@ def test_a_store_that_is_away_is_no_complaint(
     assert session.process.complaint == ""
 
 
-def wait_until(is_so: Any, seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def test_a_driver_hears_the_complaint_of_its_recorder(session: Session) -> None:
+def test_a_driver_hears_the_complaint_of_its_recorder(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder_client, "_STOP_SECONDS", PATIENCE_SECONDS)
     (session.scene.cell.path / "final.json").write_text("{")
     client = RecorderClient(session.storage, session.address, "example")
     log = session.storage.logs / "recorder-example.log"
@@ -228,12 +251,18 @@ def test_a_driver_hears_the_complaint_of_its_recorder(session: Session) -> None:
     client.stop()
 
 
+def kill(pid: int) -> None:
+    """Kill a child and wait until it is dead, without taking its exit code from its parent."""
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
 class TestKeepingAlive:
     """A recorder that dies is started again, now and then."""
 
     @pytest.fixture
     def client(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[RecorderClient]:
-        monkeypatch.setattr("sweeps.execution.recorder.client._SECONDS_BETWEEN_STARTS", 0.1)
+        monkeypatch.setattr(recorder_client, "_SECONDS_BETWEEN_STARTS", 0.0)
         client = RecorderClient(session.storage, session.address, "example")
         yield client
         client.stop()
@@ -241,25 +270,30 @@ class TestKeepingAlive:
     def test_it_is_started_again_but_not_for_ever(self, client: RecorderClient) -> None:
         pids = {client.pid}
         for _ in range(9):
-            with suppress(ProcessLookupError):
-                os.kill(client.pid, signal.SIGKILL)
-            client.keep_alive()
-            time.sleep(0.2)
+            kill(client.pid)
             client.keep_alive()
             pids.add(client.pid)
         assert len(pids) == 5
 
+    def test_one_that_dies_soon_is_not_started_again_at_once(
+        self, client: RecorderClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pid = client.pid
+        kill(pid)
+        monkeypatch.setattr(recorder_client, "_SECONDS_BETWEEN_STARTS", math.inf)
+        client.keep_alive()
+        assert client.pid == pid
+
     def test_one_that_lives_is_left_alone(self, client: RecorderClient) -> None:
         pid = client.pid
         client.keep_alive()
-        time.sleep(0.11)
         client.keep_alive()
         assert client.pid == pid
 
     def test_stopped_it_settles_what_it_can(
         self, client: RecorderClient, session: Session, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("sweeps.execution.recorder.client._STOP_SECONDS", 20.0)
+        monkeypatch.setattr(recorder_client, "_STOP_SECONDS", PATIENCE_SECONDS)
         session.scene.tell(START, told(1))
         wait_until(lambda: session.scene.tracking.find_trial(KEY))
         client.stop()
