@@ -10,6 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
+
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 COMMANDS = [
@@ -26,7 +28,13 @@ def run(folder: Path, *words: str) -> str:
     """Run a program of the tests' environment in a folder and return what it printed."""
     environment = {name: text for name, text in os.environ.items() if "CAPSWEEP" not in name}
     done = subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=280, check=False
+        words,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
     )
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -63,7 +71,7 @@ def test_the_glossary_says_what_records_are_called() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # a dozen launches one after the other: minutes, more on a busy machine
+@pytest.mark.timeout(3600)  # a dozen launches one after the other: minutes, more on a busy machine
 def test_the_tour_runs_in_its_order(tmp_path: Path) -> None:
     (tmp_path / "sharpness.py").write_text(OWN_SWEEP)
     (tmp_path / "depth.py").write_text(OWN_SEARCH)

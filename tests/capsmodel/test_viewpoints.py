@@ -99,7 +99,7 @@ def test_pictures_are_those_of_this_version(objects: Objects) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_the_whole_is_that_of_this_version(root: Path) -> None:
     Viewpoints().prepare()  # refuses files with other checksums
     sizes = [path.stat().st_size for path in root.rglob("*.pixels")]

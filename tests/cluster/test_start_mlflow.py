@@ -13,6 +13,7 @@ import pytest
 
 from tests.end_to_end.command import clean_environment
 from tests.end_to_end.tracking_server import free_port
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.cluster
 
@@ -44,7 +45,7 @@ def test_a_second_start_leaves_the_server_alone_and_the_database_is_where_it_was
     start(environment)
     assert [one.pid for one in servers(environment) if "server" in one.cmdline()] == [first]
     address = f"http://127.0.0.1:{environment['MLFLOW_PORT']}/health"
-    with urllib.request.urlopen(address, timeout=10) as answer:
+    with urllib.request.urlopen(address, timeout=PATIENCE_SECONDS) as answer:
         assert answer.status == 200
 
 
@@ -53,7 +54,12 @@ def test_a_server_that_cannot_start_is_an_error_with_its_words(
 ) -> None:
     environment["MLFLOW_DATABASE"] = "nonsense://database"
     ended = subprocess.run(
-        ["bash", SCRIPT], env=environment, capture_output=True, text=True, timeout=200, check=False
+        ["bash", SCRIPT],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
     )
     assert ended.returncode == 1
     assert "MLflow did not start" in ended.stdout
@@ -62,7 +68,7 @@ def test_a_server_that_cannot_start_is_an_error_with_its_words(
 
 def start(environment: dict[str, str]) -> None:
     """Run the script, whose end the server has to outlive."""
-    ended = subprocess.run(["bash", SCRIPT], env=environment, timeout=200, check=False)
+    ended = subprocess.run(["bash", SCRIPT], env=environment, timeout=PATIENCE_SECONDS, check=False)
     assert ended.returncode == 0
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import psutil
 
+from tests.waiting import PATIENCE_SECONDS
+
 _SCRIPT = Path(sys.executable).with_name("capsweep")
-_PATIENCE_SECONDS = 150.0
 
 
 @dataclass(frozen=True)
@@ -62,19 +63,19 @@ class Command:
         """Return whether the driver is alive."""
         return self._process.poll() is None
 
-    def wait(self, seconds: float = _PATIENCE_SECONDS) -> Ended:
+    def wait(self) -> Ended:
         """Wait for its end."""
         try:
-            code = self._process.wait(seconds)
+            code = self._process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill_all()
             raise
         took = time.monotonic() - self._started
         return Ended(code, self._out.read_text(), self._err.read_text(), took)
 
-    def wait_until(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait until something holds while the driver runs."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not condition():
             assert self.is_running(), f"it ended too soon: {self.wait().explained()}"
             if time.monotonic() > deadline:
@@ -86,7 +87,7 @@ class Command:
         """Send SIGINT to the driver, or to its whole group as a terminal does, and wait."""
         (os.killpg if group else os.kill)(self.pid, signal.SIGINT)
         sent = time.monotonic()
-        ended = self.wait(60)
+        ended = self.wait()
         return Ended(ended.code, ended.output, ended.errors, time.monotonic() - sent)
 
     def family(self) -> list[psutil.Process]:
@@ -108,8 +109,8 @@ class Command:
                 _signal(one, signal.SIGSTOP)
         for one in family.values():
             _signal(one, signal.SIGKILL)
-        self._process.wait(10)
-        _, alive = psutil.wait_procs(list(family.values()), timeout=10)
+        self._process.wait(PATIENCE_SECONDS)
+        _, alive = psutil.wait_procs(list(family.values()), timeout=PATIENCE_SECONDS)
         assert not alive, alive
         return names
 

@@ -28,12 +28,15 @@ class TroubledLoss(Loss):
     trouble: Literal["none", "raise", "nan", "kill once", "kill always"] = "none"
     marker: str = ""
     seconds: float = 0.0
+    gate: str = ""
 
     def loss(self, lengths, labels, progress):
         value = MarginLoss().loss(lengths, labels, progress)
         if not lengths.requires_grad:
             return value
         time.sleep(self.seconds)
+        while self.gate and Path(self.gate).exists():
+            time.sleep(0.05)
         if progress < 0.5 or self.trouble == "none":
             return value
         return self._in_trouble(value)
@@ -66,7 +69,7 @@ SWEEP = Sweep(
             class_dim=4,
             reconstruction=NoReconstruction(),
         ),
-        loss=TroubledLoss(seconds={seconds!r}),
+        loss=TroubledLoss(seconds={seconds!r}, gate={gate!r}),
         stopping=FixedEpochs(epochs={epochs!r}),
         batch_size=2048,
     ),
@@ -100,6 +103,7 @@ def write_sweep(
     seeds: tuple[int, ...] = (0, 1),
     epochs: int = 4,
     seconds: float = 0.0,
+    gate: str = "",
 ) -> Path:
     """Write a sweep file, named as the sweep is to be, and return its path.
 
@@ -109,11 +113,10 @@ def write_sweep(
         seeds: Of every arm.
         epochs: Of every trial, one batch each.
         seconds: That each epoch takes at least.
+        gate: A file: while it is there, no epoch ends.
     """
     plan = f"ListedArms(baseline={next(iter(arms))!r}, arms={arms!r})"
-    text = _TEXT.format(name=path.stem, plan=plan, seeds=seeds, epochs=epochs, seconds=seconds)
-    path.write_text(text, encoding="utf-8")
-    return path
+    return _write(path, plan=plan, seeds=seeds, epochs=epochs, seconds=seconds, gate=gate)
 
 
 def write_search(path: Path, *, trials: int, epochs: int = 4, seconds: float = 0.0) -> Path:
@@ -128,6 +131,9 @@ def write_search(path: Path, *, trials: int, epochs: int = 4, seconds: float = 0
         seconds: That each epoch takes at least.
     """
     plan = _SEARCH.format(trials=trials)
-    text = _TEXT.format(name=path.stem, plan=plan, seeds=(), epochs=epochs, seconds=seconds)
-    path.write_text(text, encoding="utf-8")
+    return _write(path, plan=plan, seeds=(), epochs=epochs, seconds=seconds, gate="")
+
+
+def _write(path: Path, **settings: object) -> Path:
+    path.write_text(_TEXT.format(name=path.stem, **settings), encoding="utf-8")
     return path

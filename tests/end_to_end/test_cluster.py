@@ -17,6 +17,7 @@ from tests.end_to_end.command import clean_environment
 from tests.end_to_end.expectations import expect_each_cell_finished_once
 from tests.end_to_end.storage_view import num_epochs_told, num_starts, outboxes
 from tests.end_to_end.sweep_file import write_sweep
+from tests.waiting import PATIENCE_SECONDS
 
 NUM_EPOCHS = 4
 _CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))
@@ -91,7 +92,7 @@ def test_a_launch_without_the_token_is_refused_in_one_sentence(
         env=clean_environment() | given,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert refused.returncode == 2, refused.stdout + refused.stderr
@@ -139,14 +140,14 @@ def submit(nodes: RayNodes, folder: Path, *words: str) -> "subprocess.Popen[str]
 
 def ended(job: "subprocess.Popen[str]") -> dict[str, Any]:
     """Wait for a job's end; return its status and logs, and the cluster's actors and nodes."""
-    output, errors = job.communicate(timeout=150)
+    output, errors = job.communicate(timeout=PATIENCE_SECONDS)
     assert job.returncode == 0, errors
     return json.loads(output.splitlines()[-1])
 
 
 def wait_until(condition: Callable[[], bool], job: "subprocess.Popen[str]") -> None:
     """Wait until something holds while a job runs."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         assert job.poll() is None, job.communicate()
         assert time.monotonic() < deadline

@@ -1,6 +1,7 @@
 """Ctrl-C and the time limit end a sweep soon, and the same command goes on."""
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,8 @@ def test_an_interrupted_sweep_ends_soon_says_what_is_kept_and_goes_on(
 
     ended = interrupted_after(5, terminal.start(*words), storage, group=False)
     expect_interrupted(ended, storage, file)
-    assert ended.seconds < SOON_SECONDS
     ended = interrupted_after(3, terminal.start(*words), storage, group=True)
     expect_interrupted(ended, storage, file)
-    assert ended.seconds < SOON_SECONDS
 
     limited = terminal.run(*words, "--time-limit", "2s")
     expect_interrupted(limited, storage, file)
@@ -61,11 +60,13 @@ def test_an_interruption_while_ray_starts_leaves_no_process_behind(
 
 
 def interrupted_after(num: int, command: Command, storage: Path, *, group: bool) -> Ended:
-    """Interrupt a command when it has recorded some more epochs."""
-    before = num_epochs_told(storage)
+    """Interrupt a command when it has recorded some more epochs, and see that it ends soon."""
+    before, begun = num_epochs_told(storage), time.monotonic()
     command.wait_until(lambda: num_epochs_told(storage) >= before + num)
+    took = time.monotonic() - begun
     family = command.family()
     ended = command.interrupt(group=group)
+    assert ended.seconds < max(SOON_SECONDS, took / 2), "which a busy machine makes long too"
     assert not [one for one in family if one.is_running() and one.status() != "zombie"]
     return ended
 

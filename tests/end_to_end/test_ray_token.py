@@ -9,6 +9,7 @@ import pytest
 from tests.end_to_end.command import Command, Terminal, clean_environment
 from tests.end_to_end.storage_view import num_epochs_told
 from tests.end_to_end.sweep_file import write_sweep
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +23,7 @@ print("let in:", ray.cluster_resources())
 def test_a_client_without_the_token_is_refused_while_a_sweep_runs(
     tmp_path: Path, terminal: Terminal
 ) -> None:
-    file = write_sweep(tmp_path / "guarded.py", seeds=(0,), epochs=50, seconds=1.0)
+    file = write_sweep(tmp_path / "guarded.py", seeds=(0,), epochs=10_000, seconds=1.0)
     command = terminal.start("run", str(file))
     command.wait_until(lambda: num_epochs_told(terminal.storage) > 0)
     address = f"127.0.0.1:{gcs_port(command)}"
@@ -32,11 +33,11 @@ def test_a_client_without_the_token_is_refused_while_a_sweep_runs(
     wrong = client(address, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN="0" * 64)
     right = client(address, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=token)
     for refused in (without, wrong):
-        output, errors = refused.communicate(timeout=90)
+        output, errors = refused.communicate(timeout=PATIENCE_SECONDS)
         assert refused.returncode != 0, output
         assert "let in" not in output
         assert "token" in errors, errors
-    output, errors = right.communicate(timeout=90)
+    output, errors = right.communicate(timeout=PATIENCE_SECONDS)
     assert "let in" in output, errors
     assert command.is_running()
     words = [word for one in family for word in one.cmdline()]

@@ -63,17 +63,19 @@ def test_a_server_that_is_away_or_never_answers_is_told_of_in_one_sentence(
 ) -> None:
     file = write_sweep(tmp_path / "unserved.py")
     words = ("run", str(file), "--tracking-uri")
-    expect_refused(terminal, terminal.run(*words, f"http://127.0.0.1:{free_port()}"))
+    away = terminal.run(*words, f"http://127.0.0.1:{free_port()}")
+    expect_refused(terminal, away)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        expect_refused(terminal, terminal.run(*words, address))
+        unanswered = terminal.run(*words, address)
+    expect_refused(terminal, unanswered)
+    assert unanswered.seconds < 10 + 2 * away.seconds, "about 4 seconds more"
 
 
 def expect_refused(terminal: Terminal, ended: Ended) -> None:
-    """Check that a command ended soon, with one sentence, and left nothing behind."""
+    """Check that a command ended with one sentence, and left nothing behind."""
     assert ended.code == 2, ended.explained()
     assert "does not answer" in ended.errors
     assert len(ended.errors.strip().splitlines()) == 1
-    assert ended.seconds < 15
     assert not list(terminal.storage.glob("cells/*"))
     assert not terminal.database.exists()

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from sweeps.execution.files import is_locked
 from tests.end_to_end.command import Terminal, clean_environment
 from tests.end_to_end.expectations import expect_each_cell_finished_once
-from tests.end_to_end.storage_view import num_epochs_told, outboxes
+from tests.end_to_end.storage_view import outboxes
 from tests.end_to_end.sweep_file import ROUTINGS, write_sweep
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -32,12 +34,16 @@ def test_two_sweeps_share_a_storage_and_their_trials_and_a_third_start_is_refuse
 ) -> None:
     storage = terminal.storage
     more = {**ROUTINGS, "two iterations": {"model.routing.iterations": 2}}
-    first = write_sweep(tmp_path / "first.py", epochs=NUM_EPOCHS, seconds=0.3)
-    second = write_sweep(tmp_path / "second.py", arms=more, epochs=NUM_EPOCHS, seconds=0.3)
+    gate = tmp_path / "gate"
+    gate.touch()
+    alike = {"epochs": NUM_EPOCHS, "seconds": 0.3, "gate": str(gate)}
+    first = write_sweep(tmp_path / "first.py", **alike)
+    second = write_sweep(tmp_path / "second.py", arms=more, **alike)
     both = [terminal.start("run", str(file)) for file in (first, second)]
 
-    both[0].wait_until(lambda: num_epochs_told(storage) > 0)
+    both[0].wait_until(lambda: is_locked(storage / "journals" / "first.lock"))
     refused = terminal.run("run", str(first))
+    gate.unlink()
     assert refused.code == 2, refused.explained()
     assert "being run already" in refused.errors
     assert len(refused.errors.strip().splitlines()) == 1
@@ -65,6 +71,6 @@ def test_processes_that_open_a_new_store_at_once_all_find_it_whole(tmp_path: Pat
         )
         for number in range(3)
     ]
-    ended = [process.communicate(timeout=90) for process in processes]
+    ended = [process.communicate(timeout=PATIENCE_SECONDS) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0], ended
     assert len({output for output, _ in ended}) == 1

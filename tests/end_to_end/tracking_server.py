@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from tests.end_to_end.command import clean_environment
+from tests.waiting import PATIENCE_SECONDS
 
 
 class TrackingServer:
@@ -36,7 +37,7 @@ class TrackingServer:
             self._process = subprocess.Popen(
                 command, env=clean_environment(), stdout=log, stderr=log, cwd=self._folder
             )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not self._answers():
             assert time.monotonic() < deadline, (self._folder / "server.log").read_text()
             time.sleep(0.1)
@@ -48,7 +49,7 @@ class TrackingServer:
         server = psutil.Process(self._process.pid)
         for process in [server, *server.children(recursive=True)]:
             process.kill()
-        self._process.wait(10)
+        self._process.wait(PATIENCE_SECONDS)
         self._process = None
 
     def _answers(self) -> bool:
