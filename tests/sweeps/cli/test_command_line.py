@@ -45,6 +45,8 @@ class Shell:
 
     def __call__(self, *words: str) -> Answer:
         self._monkeypatch.setattr(sys, "argv", ["capsweep", *words])
+        # else the usage names how pytest was started, if that was by `python -m`
+        self._monkeypatch.setattr(sys.modules["__main__"], "__package__", None)
         self._capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             cli.main()
