@@ -1,45 +1,18 @@
-"""What a trial and a sweep leave in MLflow: every name that is written there or read from it.
+"""What a trial leaves in the tracking store: its record, and the names of metrics and artifacts.
 
 Execution writes these, aggregation reads them. Configs are plain JSON values here, so that a
 record of an older or unknown part can still be read. Everything read is untrusted: it is
 validated by these models before use.
 """
 
-import json
 import math
 import re
-import sys
-from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 SCHEMA_VERSION = 1
-EXPERIMENT = "capsweep"
-
-TAG_TYPE = "capsweep.type"  # "trial" or "sweep"
-TAG_SCHEMA = "capsweep.schema_version"
-TAG_SWEEP = "capsweep.sweep"  # of a trial: the sweep that trained it first, for browsing only
-TAG_TRIAL_KEY = "capsweep.trial_key"
-TAG_OUTCOME = "capsweep.outcome"
-TAG_REASON = "capsweep.reason"
-TAG_ARM = "capsweep.arm"
-TAG_SEED = "capsweep.seed"
-TAG_REPLACED = "capsweep.replaced"
-TAG_DATA_FINGERPRINT = "capsweep.data_fingerprint"
-TAG_VERSIONS = "capsweep.versions"  # JSON object: package -> version
-TAG_GIT_REVISION = "capsweep.git_revision"
-TAG_DEVICE = "capsweep.device"
-TAG_THREADS = "capsweep.threads"
-TAG_CHECKPOINTING = "capsweep.gradient_checkpointing"  # "true" or "false"
-TAG_DURATION = "capsweep.duration_seconds"
-TAG_PEAK_MEMORY = "capsweep.peak_memory_bytes"
-TAG_NUM_PARAMETERS = "capsweep.num_parameters"
-TAG_EPOCHS = "capsweep.epochs"
-TAG_TARGET = "capsweep.target"  # of a trial whose stopping has one: "reached" or "missed"
-TAG_WARNINGS = "capsweep.warnings"  # JSON list of sentences
-TAG_MANIFEST_HASH = "capsweep.manifest_sha256"
 
 METRIC_TRAIN_LOSS = "train_loss"
 METRIC_VALIDATION_LOSS = "validation_loss"
@@ -70,9 +43,6 @@ TrialKey = Annotated[str, StringConstraints(pattern=rf"^{TRIAL_KEY.pattern}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Json = dict[str, Any]
 Target = Literal["reached", "missed"]
-_SENTENCES = TypeAdapter(tuple[str, ...])
-_MOST_WARNINGS = 20
-_LONGEST_WARNINGS = 4000  # of the JSON list: a tag holds 5,000 characters
 
 
 class Outcome(StrEnum):
@@ -90,31 +60,16 @@ class Outcome(StrEnum):
         """Whether the cell is filled: no later launch trains it again."""
         return self in {Outcome.FINISHED, Outcome.DIVERGED}
 
-    @property
-    def run_status(self) -> str:
-        """MLflow's word for it."""
-        return _RUN_STATUS[self]
-
-
-_RUN_STATUS = {
-    Outcome.RUNNING: "RUNNING",
-    Outcome.FINISHED: "FINISHED",
-    Outcome.DIVERGED: "FAILED",
-    Outcome.FAILED: "FAILED",
-    Outcome.PRUNED: "KILLED",
-    Outcome.INTERRUPTED: "KILLED",
-}
-
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class TrialRecord(_Frozen):
-    """One trial as MLflow holds it.
+    """One trial as the tracking store holds it.
 
     Attributes:
-        record_id: MLflow's id of the run.
+        record_id: The store's own name of it.
         sweep: The sweep that trained it first.
         arm: The arm's name in that sweep.
         reason: Why it did not finish, empty where it did.
@@ -127,7 +82,7 @@ class TrialRecord(_Frozen):
             known as it has not finished.
         warnings: What was found unsound in it, a sentence each.
         peak_memory_bytes: Of this trial alone; None where the machine cannot tell.
-        settings: The flat parameters, path -> text, for browsing.
+        settings: The config's settings, path -> text, for browsing.
     """
 
     record_id: str
@@ -156,28 +111,6 @@ class TrialRecord(_Frozen):
     versions: str = ""
     settings: dict[str, str] = {}
 
-    @classmethod
-    def from_run(
-        cls, run_id: str, tags: Mapping[str, str], metrics: Mapping[str, float], params: Json
-    ) -> Self:
-        """Read a record from the pieces of an MLflow run.
-
-        Raises:
-            pydantic.ValidationError: If a tag does not hold what it should.
-        """
-        given = {field: tags[tag] for field, tag in _RECORD_TAGS.items() if tags.get(tag)}
-        numbers = {
-            name: as_recorded(metrics[name])
-            for name in (*EPOCH_METRICS, METRIC_TEST_ERROR)
-            if name in metrics
-        }
-        extra = {
-            "extra_test_errors": extra_test_errors(metrics),
-            "warnings": _SENTENCES.validate_json(tags.get(TAG_WARNINGS) or "[]"),
-        }
-        known = {"record_id": run_id, "settings": params, **given, **numbers, **extra}
-        return cls.model_validate(known)
-
     def error(self, metric: str) -> float | None:
         """Return an error by the name of its metric, None where the record does not hold it."""
         if metric.startswith(METRIC_EXTRA_TEST_ERRORS):
@@ -192,50 +125,6 @@ class TrialRecord(_Frozen):
             and self.test_error is not None
             and math.isfinite(self.test_error)
         )
-
-
-def as_recorded(value: float) -> float:
-    """Return a metric as it was before MLflow stored it: its stores hold no infinity."""
-    return math.copysign(math.inf, value) if abs(value) >= sys.float_info.max else value
-
-
-def extra_test_errors(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Return the errors of the extra tests among a run's metrics, by their names, sorted."""
-    named = {
-        metric.removeprefix(METRIC_EXTRA_TEST_ERRORS): as_recorded(value)
-        for metric, value in sorted(metrics.items())
-        if metric.startswith(METRIC_EXTRA_TEST_ERRORS)
-    }
-    return {name: value for name, value in named.items() if SLUG.fullmatch(name)}
-
-
-def warnings_text(warnings: Sequence[str]) -> str:
-    """Return the first warnings as the JSON list that a tag holds whole, "" for none."""
-    kept = list(warnings[:_MOST_WARNINGS])
-    while len(json.dumps(kept)) > _LONGEST_WARNINGS:
-        kept.pop()
-    return json.dumps(kept) if kept else ""
-
-
-_RECORD_TAGS = {
-    "trial_key": TAG_TRIAL_KEY,
-    "outcome": TAG_OUTCOME,
-    "sweep": TAG_SWEEP,
-    "arm": TAG_ARM,
-    "seed": TAG_SEED,
-    "reason": TAG_REASON,
-    "epochs": TAG_EPOCHS,
-    "num_parameters": TAG_NUM_PARAMETERS,
-    "duration_seconds": TAG_DURATION,
-    "peak_memory_bytes": TAG_PEAK_MEMORY,
-    "device": TAG_DEVICE,
-    "threads": TAG_THREADS,
-    "gradient_checkpointing": TAG_CHECKPOINTING,
-    "data_fingerprint": TAG_DATA_FINGERPRINT,
-    "git_revision": TAG_GIT_REVISION,
-    "versions": TAG_VERSIONS,
-    "target": TAG_TARGET,
-}
 
 
 class ConfigDocument(_Frozen):

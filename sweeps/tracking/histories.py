@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from sweeps.records import trial_record as names
+from sweeps.tracking.mlflow_runs import as_recorded
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
@@ -21,7 +22,7 @@ def read_history(client: "MlflowClient", run_id: str, metric: str) -> dict[int, 
     """Return a metric of a run, epoch -> value, in order. Of two values the later counts."""
     points = client.get_metric_history(run_id, metric)
     history = {
-        point.step: names.as_recorded(point.value)
+        point.step: as_recorded(point.value)
         for point in sorted(points, key=lambda point: point.timestamp)
     }
     return dict(sorted(history.items()))

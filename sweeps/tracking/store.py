@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -13,9 +13,11 @@ from sweeps.records import trial_record as names
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import ConfigDocument, Json, TrialRecord
+from sweeps.tracking import record_facts as facts
 from sweeps.tracking.artifacts import ArtifactReader
 from sweeps.tracking.connection import answering, connect, public, sqlite_path
 from sweeps.tracking.histories import CurvePoint, read_curve, read_history
+from sweeps.tracking.mlflow_runs import EXPERIMENT, record_of_run
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -33,8 +35,8 @@ _ARTIFACTS = frozenset(
         names.ARTIFACT_SOURCE,
     }
 )
-_TRIALS = f"tags.`{names.TAG_TYPE}` = 'trial'"
-_SWEEPS = f"tags.`{names.TAG_TYPE}` = 'sweep'"
+_TRIALS = f"tags.`{facts.TAG_TYPE}` = 'trial'"
+_SWEEPS = f"tags.`{facts.TAG_TYPE}` = 'sweep'"
 
 
 class RecordStore:
@@ -59,7 +61,7 @@ class RecordStore:
 
     def sweeps(self) -> list[str]:
         """Return the names of all sweeps, sorted."""
-        found = {run.data.tags.get(names.TAG_SWEEP, "") for run in self._runs(_SWEEPS)}
+        found = {run.data.tags.get(facts.TAG_SWEEP, "") for run in self._runs(_SWEEPS)}
         return sorted(name for name in found if names.SLUG.fullmatch(name))
 
     def parent_id(self, sweep: str) -> str:
@@ -110,7 +112,7 @@ class RecordStore:
         if not wanted:
             return found
         for count, run in enumerate(self._runs(_TRIALS), start=1):
-            if run.data.tags.get(names.TAG_TRIAL_KEY) in wanted:
+            if run.data.tags.get(facts.TAG_TRIAL_KEY) in wanted:
                 _keep(found, _record(run))
             if count == _PAGE:
                 open_keys = {key for key in wanted if not _is_final(found.get(key))}
@@ -131,7 +133,7 @@ class RecordStore:
         given = prefix.strip().lower()
         found: dict[str, TrialRecord] = {}
         if given.isalnum():  # so that it cannot end the quotes of the search
-            starts = f"{_TRIALS} AND tags.`{names.TAG_TRIAL_KEY}` LIKE '{given}%'"
+            starts = f"{_TRIALS} AND tags.`{facts.TAG_TRIAL_KEY}` LIKE '{given}%'"
             is_run = f"{_TRIALS} AND attributes.run_id = '{given}'"
             found = _by_key(self._runs(starts)) or _by_key(self._runs(is_run))
         if not found:
@@ -206,7 +208,7 @@ class RecordStore:
     def _runs(self, search: str) -> Iterator["Run"]:
         """Yield the live runs of the experiment that match, the earliest started first."""
         with answering(self.tracking_uri):
-            experiment = self._client.get_experiment_by_name(names.EXPERIMENT)
+            experiment = self._client.get_experiment_by_name(EXPERIMENT)
             if experiment is None or experiment.lifecycle_stage != "active":
                 return
             token: str | None = None
@@ -218,7 +220,7 @@ class RecordStore:
                     order_by=["attributes.start_time ASC", "attributes.run_id ASC"],
                     page_token=token,
                 )
-                yield from (run for run in page if names.TAG_REPLACED not in run.data.tags)
+                yield from (run for run in page if facts.TAG_REPLACED not in run.data.tags)
                 token = page.token
                 if not token:
                     return
@@ -231,13 +233,13 @@ class RecordStore:
         found: dict[str, TrialRecord] = {}
         for key in keys:
             if names.TRIAL_KEY.fullmatch(key):  # so that it cannot end the quotes of the search
-                search = f"{_TRIALS} AND tags.`{names.TAG_TRIAL_KEY}` = '{key}'"
+                search = f"{_TRIALS} AND tags.`{facts.TAG_TRIAL_KEY}` = '{key}'"
                 found |= _by_key(self._runs(search))
         return found
 
     def _parent(self, sweep: str) -> "Run":
         if names.SLUG.fullmatch(sweep):  # so that it cannot end the quotes of the search
-            search = f"{_SWEEPS} AND tags.`{names.TAG_SWEEP}` = '{sweep}'"
+            search = f"{_SWEEPS} AND tags.`{facts.TAG_SWEEP}` = '{sweep}'"
             for run in self._runs(search):
                 return run
         known = self.sweeps()
@@ -270,11 +272,8 @@ def _is_final(record: TrialRecord | None) -> bool:
 
 
 def _record(run: "Run") -> TrialRecord | None:
-    tags: dict[str, str] = run.data.tags
-    metrics: dict[str, float] = run.data.metrics
-    settings: dict[str, Any] = run.data.params
     try:
-        return TrialRecord.from_run(run.info.run_id, tags, metrics, settings)
+        return record_of_run(run)
     except ValidationError as error:
         _logger.warning("Run %s is left out, no valid record: %s", run.info.run_id, _first(error))
         return None
@@ -288,6 +287,6 @@ def _first(error: ValidationError) -> str:
 
 
 def _manifest_name(run: "Run") -> str:
-    digest = run.data.tags.get(names.TAG_MANIFEST_HASH, "")
+    digest = run.data.tags.get(facts.TAG_MANIFEST_HASH, "")
     is_named = len(digest) == 64 and digest.isalnum()
     return names.manifest_artifact(digest) if is_named else names.ARTIFACT_MANIFEST

@@ -7,16 +7,12 @@ from mlflow.exceptions import MlflowException
 from sweeps.records.errors import StoreUnreachable
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
-from sweeps.records.trial_record import (
-    ARTIFACT_MANIFEST,
-    TAG_MANIFEST_HASH,
-    TAG_REPLACED,
-    Outcome,
-    manifest_artifact,
-)
+from sweeps.records.trial_record import ARTIFACT_MANIFEST, Outcome, manifest_artifact
 from sweeps.storage.locations import Storage
 from sweeps.tracking.connection import public
 from sweeps.tracking.database import create_database
+from sweeps.tracking.mlflow_runs import RUN_STATUS
+from sweeps.tracking.record_facts import TAG_MANIFEST_HASH, TAG_REPLACED
 from sweeps.tracking.writer import Tracking
 
 
@@ -28,7 +24,7 @@ def publish_manifest(tracking: Tracking, manifest: Manifest) -> str:
     """
     parent_id = tracking.sweep_run(manifest.sweep, manifest.description)
     upload_manifest(tracking, parent_id, manifest_text(manifest))
-    tracking.client.update_run(parent_id, status=Outcome.RUNNING.run_status)
+    tracking.client.update_run(parent_id, status=RUN_STATUS[Outcome.RUNNING])
     return parent_id
 
 

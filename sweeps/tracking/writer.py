@@ -22,9 +22,13 @@ from sweeps.records.trial_record import (
     ARTIFACT_CONFIG,
     ARTIFACT_SOURCE,
     EPOCH_METRICS,
-    EXPERIMENT,
     METRIC_HEALTH,
     SCHEMA_VERSION,
+    ConfigDocument,
+    Outcome,
+)
+from sweeps.tracking.mlflow_runs import EXPERIMENT, RUN_STATUS
+from sweeps.tracking.record_facts import (
     TAG_ARM,
     TAG_CHECKPOINTING,
     TAG_DATA_FINGERPRINT,
@@ -41,8 +45,6 @@ from sweeps.records.trial_record import (
     TAG_TRIAL_KEY,
     TAG_TYPE,
     TAG_VERSIONS,
-    ConfigDocument,
-    Outcome,
 )
 
 _LONGEST_PARAMETER = 6000  # the store refuses more; config.json holds all of it
@@ -183,9 +185,9 @@ class Tracking:
         """Write a run's outcome as tags and as MLflow's status."""
         self.set_tags(run_id, {**tags, TAG_OUTCOME: outcome.value})
         if outcome is Outcome.RUNNING:
-            self.client.update_run(run_id, status=outcome.run_status)
+            self.client.update_run(run_id, status=RUN_STATUS[outcome])
         else:
-            self.client.set_terminated(run_id, outcome.run_status, end_time=time)
+            self.client.set_terminated(run_id, RUN_STATUS[outcome], end_time=time)
 
     def upload(self, run_id: str, path: Path) -> None:
         """Add a file to a run's artifacts, if it is there."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from mlflow.tracking import MlflowClient
 
-from sweeps.records.trial_record import EXPERIMENT
+from sweeps.tracking.mlflow_runs import EXPERIMENT
 from sweeps.tracking.store import RecordStore
 
 _MLFLOW_WARNINGS = ("ignore:The ``noload`` loader strategy:DeprecationWarning",)

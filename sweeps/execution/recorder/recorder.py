@@ -16,9 +16,8 @@ from sweeps.execution.cells.folder import CellFolder, now_milliseconds
 from sweeps.execution.recorder.recorder_queue import QueuedCell, RecorderQueue
 from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine, TrialHead
 from sweeps.records.errors import BadInput
-from sweeps.records.trial_record import (
-    METRIC_EXTRA_TEST_ERRORS,
-    METRIC_TEST_ERROR,
+from sweeps.records.trial_record import METRIC_EXTRA_TEST_ERRORS, METRIC_TEST_ERROR, Outcome
+from sweeps.tracking.record_facts import (
     TAG_DURATION,
     TAG_EPOCHS,
     TAG_OUTCOME,
@@ -26,7 +25,6 @@ from sweeps.records.trial_record import (
     TAG_REASON,
     TAG_TARGET,
     TAG_WARNINGS,
-    Outcome,
     warnings_text,
 )
 from sweeps.tracking.writer import Tracking, provenance_tags

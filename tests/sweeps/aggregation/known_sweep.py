@@ -12,6 +12,8 @@ from mlflow.tracking import MlflowClient
 from sweeps.records import trial_record as names
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
+from sweeps.tracking import record_facts as facts
+from sweeps.tracking.mlflow_runs import EXPERIMENT, RUN_STATUS
 
 IMAGES = 360
 
@@ -104,7 +106,7 @@ def put_sweep(
     client: MlflowClient, manifest: Manifest, trials: Iterable[TrialRecord], scratch: Path
 ) -> str:
     """Write a sweep's parent run and its trials as execution does; return the parent's id."""
-    tags = {names.TAG_TYPE: "sweep", names.TAG_SWEEP: manifest.sweep}
+    tags = {facts.TAG_TYPE: "sweep", facts.TAG_SWEEP: manifest.sweep}
     parent = client.create_run(experiment_id(client), tags=tags).info.run_id
     put_artifact(client, parent, names.ARTIFACT_MANIFEST, manifest.model_dump_json(), scratch)
     for trial in trials:
@@ -114,21 +116,21 @@ def put_sweep(
 
 def put_trial(client: MlflowClient, trial: TrialRecord, start: int = 1, **tags: str) -> str:
     fields = {
-        names.TAG_TRIAL_KEY: trial.trial_key,
-        names.TAG_OUTCOME: trial.outcome,
-        names.TAG_SWEEP: trial.sweep,
-        names.TAG_ARM: trial.arm,
-        names.TAG_SEED: trial.seed,
-        names.TAG_REASON: trial.reason,
-        names.TAG_EPOCHS: trial.epochs,
-        names.TAG_NUM_PARAMETERS: trial.num_parameters,
-        names.TAG_DURATION: trial.duration_seconds,
-        names.TAG_PEAK_MEMORY: trial.peak_memory_bytes,
-        names.TAG_DEVICE: trial.device,
-        names.TAG_THREADS: trial.threads,
+        facts.TAG_TRIAL_KEY: trial.trial_key,
+        facts.TAG_OUTCOME: trial.outcome,
+        facts.TAG_SWEEP: trial.sweep,
+        facts.TAG_ARM: trial.arm,
+        facts.TAG_SEED: trial.seed,
+        facts.TAG_REASON: trial.reason,
+        facts.TAG_EPOCHS: trial.epochs,
+        facts.TAG_NUM_PARAMETERS: trial.num_parameters,
+        facts.TAG_DURATION: trial.duration_seconds,
+        facts.TAG_PEAK_MEMORY: trial.peak_memory_bytes,
+        facts.TAG_DEVICE: trial.device,
+        facts.TAG_THREADS: trial.threads,
     }
     given = {tag: str(value) for tag, value in fields.items() if value not in (None, "")}
-    given |= {names.TAG_TYPE: "trial"} | tags
+    given |= {facts.TAG_TYPE: "trial"} | tags
     run = client.create_run(experiment_id(client), start_time=start, tags=given).info.run_id
     metrics = [
         Metric(name, value, epoch, epoch)
@@ -139,7 +141,7 @@ def put_trial(client: MlflowClient, trial: TrialRecord, start: int = 1, **tags: 
     if trial.test_error is not None:
         metrics.append(Metric(names.METRIC_TEST_ERROR, trial.test_error, 1, trial.epochs))
     client.log_batch(run, metrics=metrics, params=[Param("batch_size", "32")])
-    client.set_terminated(run, trial.outcome.run_status)
+    client.set_terminated(run, RUN_STATUS[trial.outcome])
     return run
 
 
@@ -154,6 +156,6 @@ def put_artifact(client: MlflowClient, run: str, name: str, content: str, scratc
 
 
 def experiment_id(client: MlflowClient) -> str:
-    experiment = client.get_experiment_by_name(names.EXPERIMENT)
+    experiment = client.get_experiment_by_name(EXPERIMENT)
     assert experiment is not None
     return experiment.experiment_id

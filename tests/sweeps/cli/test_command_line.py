@@ -16,7 +16,8 @@ from sweeps.aggregation.query import TrialView
 from sweeps.cli import commands as cli
 from sweeps.cli.console import print_trial
 from sweeps.execution.plan.definition import Changes, define
-from sweeps.records.trial_record import TAG_MANIFEST_HASH, Outcome, TrialRecord
+from sweeps.records.trial_record import Outcome, TrialRecord
+from sweeps.tracking.record_facts import TAG_MANIFEST_HASH
 from sweeps.tracking.sweep_run import publish_manifest
 from sweeps.tracking.writer import Tracking
 

@@ -10,6 +10,8 @@ import pytest
 from sweeps.records import trial_record as names
 from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.records.trial_record import Outcome
+from sweeps.tracking import record_facts as facts
+from sweeps.tracking.mlflow_runs import EXPERIMENT
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.aggregation.known_sweep import (
     finished,
@@ -61,7 +63,7 @@ def test_more_records_than_a_page_are_all_found(few, client, store, monkeypatch)
 
 
 def test_replaced_records_are_never_counted(client, store):
-    put_trial(client, finished("a", 0, 5), **{names.TAG_REPLACED: "2026-01-01"})
+    put_trial(client, finished("a", 0, 5), **{facts.TAG_REPLACED: "2026-01-01"})
 
     assert store.records([trial_key("a", 0)]) == {}
     with pytest.raises(BadInput, match="no trial"):
@@ -70,7 +72,7 @@ def test_replaced_records_are_never_counted(client, store):
 
 def test_replaced_sweeps_are_not_listed(client, store, tmp_path):
     parent = put_sweep(client, manifest_of(["a"]), [], tmp_path)
-    client.set_tag(parent, names.TAG_REPLACED, "yes")
+    client.set_tag(parent, facts.TAG_REPLACED, "yes")
 
     assert store.sweeps() == []
 
@@ -92,7 +94,7 @@ def test_of_two_equal_records_the_earliest_started_counts(trial, client, store):
 
 
 def test_a_record_that_does_not_validate_is_left_out_with_a_warning(client, store, caplog):
-    put_trial(client, finished("a", 0, 5), **{names.TAG_SEED: "seven"})
+    put_trial(client, finished("a", 0, 5), **{facts.TAG_SEED: "seven"})
     put_trial(client, finished("a", 1, 5))
 
     with caplog.at_level(logging.WARNING, "sweeps.aggregation"):
@@ -153,8 +155,8 @@ def vars_of_artifacts():
 
 
 def test_a_manifest_that_is_gone_is_said_to_be(client, store, tmp_path):
-    tags = {names.TAG_TYPE: "sweep", names.TAG_SWEEP: "known"}
-    client.create_run(client.get_experiment_by_name(names.EXPERIMENT).experiment_id, tags=tags)
+    tags = {facts.TAG_TYPE: "sweep", facts.TAG_SWEEP: "known"}
+    client.create_run(client.get_experiment_by_name(EXPERIMENT).experiment_id, tags=tags)
 
     with pytest.raises(BadInput, match=r"holds no manifest.json"):
         store.manifest("known")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sweeps.execution.recorder.client import RecorderClient
-from sweeps.records.trial_record import EXPERIMENT
 from sweeps.storage.locations import Storage
+from sweeps.tracking.mlflow_runs import EXPERIMENT
 from sweeps.tracking.writer import Tracking
 from tests.sweeps.execution.recorder.test_recorder import Scene, empty_store, scene
 

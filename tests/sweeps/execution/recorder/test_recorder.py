@@ -17,15 +17,10 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import QueuedCell, RecorderQueue
 from sweeps.records.cell_contents import OutboxLine
-from sweeps.records.trial_record import (
-    EPOCH_METRICS,
-    TAG_OUTCOME,
-    TAG_REASON,
-    Outcome,
-    TrialRecord,
-    warnings_text,
-)
+from sweeps.records.trial_record import EPOCH_METRICS, Outcome
 from sweeps.tracking.connection import public
+from sweeps.tracking.mlflow_runs import record_of_run
+from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REASON, warnings_text
 from sweeps.tracking.writer import Tracking, flat_parameters
 from tests.sweeps.execution.examples import KEY, epoch, failed, final, head, start, told
 from tests.sweeps.storage.test_files import end, holding
@@ -196,7 +191,7 @@ def test_a_record_holds_target_extra_tests_and_warnings_where_they_were_told(sce
     scene.recorder().drain()
     run = scene.run()
     assert run.data.metrics["test_error.familiar"] == 0.25
-    record = TrialRecord.from_run("1", run.data.tags, run.data.metrics, run.data.params)
+    record = record_of_run(run)
     assert (record.target, record.extra_test_errors) == ("missed", {"familiar": 0.25})
     assert record.warnings == sentences
     assert record.test_error == 0.125
@@ -207,7 +202,7 @@ def test_a_record_without_them_stays_readable(scene: Scene) -> None:
     scene.finish(1)
     scene.recorder().drain()
     run = scene.run()
-    record = TrialRecord.from_run("1", run.data.tags, run.data.metrics, run.data.params)
+    record = record_of_run(run)
     assert (record.target, record.extra_test_errors, record.warnings) == (None, {}, ())
 
 

@@ -17,8 +17,8 @@ from sweeps.execution.recorder import process as recorder_process
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.process import RecorderProcess
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.records.trial_record import TAG_OUTCOME
 from sweeps.storage.locations import Storage
+from sweeps.tracking.record_facts import TAG_OUTCOME
 from sweeps.tracking.writer import Tracking
 from tests.sweeps.execution.examples import KEY, final, start, told
 from tests.sweeps.execution.recorder.test_recorder import HEAD, START, Scene, empty_store, scene

@@ -19,7 +19,7 @@ from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.search.account import SearchAccount
 from sweeps.execution.search.proposals import study_of
 from sweeps.records.cell_contents import TrialHead
-from sweeps.records.trial_record import TAG_EPOCHS, TAG_OUTCOME, TAG_REASON
+from sweeps.tracking.record_facts import TAG_EPOCHS, TAG_OUTCOME, TAG_REASON
 from sweeps.tracking.writer import Tracking
 from tests.sweeps.execution.search.examples import searched
 from tests.sweeps.execution.search.simulated import Killed, Launch, Score, WorkerKilled, World

@@ -17,7 +17,8 @@ from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import StoreUnreachable
 from sweeps.records.manifest import ManifestCell, Stopped
-from sweeps.records.trial_record import TAG_OUTCOME, TAG_REASON, Outcome, TrialRecord
+from sweeps.records.trial_record import Outcome, TrialRecord
+from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REASON
 from sweeps.tracking.writer import Tracking
 from tests.sweeps.execution.search.examples import (
     FEW_POINTS,
