@@ -8,27 +8,11 @@ import os
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
+from tests.checked_types import modules_with_shapes
+
 os.environ.pop("COLUMNS", None)  # set by pytest-xdist: results would be printed in 80 columns
 settings.register_profile("capsweep", deadline=None)  # a crowded machine is no failure
 settings.load_profile("capsweep")
 
 # Before anything of the package is imported: only what is imported later is checked.
-install_import_hook(
-    [
-        "capsmodel.augmentation",
-        "capsmodel.chance",
-        "capsmodel.config",
-        "capsmodel.data",
-        "capsmodel.functional",
-        "capsmodel.layers",
-        "capsmodel.losses",
-        "capsmodel.models",
-        "capsmodel.optimisers",
-        "capsmodel.reconstruction",
-        "capsmodel.routing",
-        "capsmodel.tensor_file",
-        "capsmodel.training.trained",
-        "capsmodel.training.training",
-    ],
-    "beartype.beartype",
-)
+install_import_hook(modules_with_shapes(), "beartype.beartype")

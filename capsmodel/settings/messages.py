@@ -8,7 +8,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from capsmodel.settings.parts import OneOf, Part, Settings, kind_of
+from capsmodel.settings.parts import OneOf, Part, kind_of
 from capsmodel.settings.spelling import unknown as unknown
 
 _NO_WORDS = "a valid value"
@@ -32,10 +32,10 @@ def explain(
 
     Args:
         error: What pydantic raised.
-        owner: The settings that were validated; by default those of the error's title.
+        owner: The settings that were validated; by default the class that raised the error.
         above: Where they lie in the whole.
     """
-    owner = owner or _class_named(error.title)
+    owner = owner or _class_validated(error)
     details = error.errors(include_url=False)
     places = [_locate(owner, detail["loc"], above) for detail in details]
     # a misspelt name is why another one is missing
@@ -166,11 +166,17 @@ def _locate(
     return _Place(owner, field, path[-1] if path else "", ".".join(path), (), is_part)
 
 
-def _class_named(title: str) -> type[BaseModel] | None:
-    waiting: list[type[BaseModel]] = [Settings]
-    while waiting:
-        candidate = waiting.pop()
-        if candidate.__name__ == title:
-            return candidate
-        waiting.extend(candidate.__subclasses__())
-    return None
+def _class_validated(error: ValidationError) -> type[BaseModel] | None:
+    """Return the class whose values were refused, None where they were no settings.
+
+    The error itself knows only the class's bare name, which a user's own class may share with
+    another; the innermost frame of its traceback is pydantic's, and holds the class or an object.
+    """
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return None
+    held = trace.tb_frame.f_locals
+    found: object = type(held["self"]) if "self" in held else held.get("cls")
+    return found if isinstance(found, type) and issubclass(found, BaseModel) else None

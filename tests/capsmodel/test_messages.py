@@ -127,3 +127,15 @@ def test_an_unknown_name_gets_the_nearest() -> None:
 def test_where_nothing_is_near_nothing_is_guessed() -> None:
     assert unknown("loss", "xyz", ["margin"]) == "Unknown loss 'xyz'. Known: margin."
     assert unknown("loss", "xyz", []) == "Unknown loss 'xyz'. Known: none."
+
+
+def test_a_class_is_found_although_another_bears_its_name() -> None:
+    class CapsNet(Settings):  # not the model
+        depth: Annotated[int, Field(ge=1, le=3)] = 1
+
+    with pytest.raises(ValidationError) as of_the_model:
+        MODELS[0].model_validate({"clas_dim": 1})
+    assert "model 'capsnet'" in explain(of_the_model.value)
+    with pytest.raises(ValidationError) as of_ones_own:
+        CapsNet(depth=7)
+    assert explain(of_ones_own.value) == "depth must be an integer from 1 to 3, got 7."
