@@ -159,10 +159,11 @@ def test_a_packages_file_re_exports_and_does_nothing_else(path: Path) -> None:
 
 
 def test_a_lazy_package_gives_every_name_it_promises() -> None:
+    import capsmodel
     import search_spaces
     import sweeps
 
-    for package in (search_spaces, sweeps):
+    for package in (capsmodel, search_spaces, sweeps):
         path = Path(str(package.__file__))
         promised = {
             alias.name
@@ -225,7 +226,7 @@ def test_broad_excepts_stand_at_the_boundaries_alone() -> None:
     assert broad <= {"sweeps/execution/worker/trial.py", "search_spaces/sweep_file.py"}
 
 
-@pytest.mark.parametrize("package", ["sweeps", "search_spaces", "sweeps.cli"])
+@pytest.mark.parametrize("package", ["sweeps", "search_spaces", "sweeps.cli", "capsmodel"])
 def test_a_package_is_imported_without_torch_ray_and_mlflow(package: str) -> None:
     program = f"import sys, {package}; print({{'torch', 'ray', 'mlflow'}} & set(sys.modules))"
     done = subprocess.run(
