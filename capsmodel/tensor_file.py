@@ -4,7 +4,6 @@ The header's metadata holds one JSON object under one key, with a `schema_versio
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -13,6 +12,8 @@ import safetensors
 import safetensors.torch
 import torch
 from torch import Tensor
+
+from capsmodel.whole_file import write_whole
 
 _METADATA_KEY = "capsmodel"
 _MAX_HEADER_BYTES = 1 << 26
@@ -32,19 +33,10 @@ def layout_of(tensors: Mapping[str, Tensor]) -> dict[str, TensorSpec]:
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-    """Write tensors and JSON facts as one file, all of it or nothing.
-
-    The file is written beside its place under a name of this process, flushed to the disk, then
-    moved: a reader sees the old file or the new one whole, whenever the writer dies.
-    """
+    """Write tensors and JSON facts as one file, all of it or nothing."""
     on_cpu = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     content = safetensors.torch.save(on_cpu, metadata={_METADATA_KEY: json.dumps(dict(facts))})
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
-    with unfinished.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
+    write_whole(path, content)
 
 
 def read(

@@ -7,6 +7,10 @@ from collections.abc import Iterable
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """Say that a name is not known, with the nearest one and all that are."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    return f"Unknown {what} '{name}'.{hint} Known: {', '.join(names) or 'none'}."
+    return f"Unknown {what} '{name}'.{hint(name, names)} Known: {', '.join(names) or 'none'}."
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """Ask after the name that is nearest, with a blank before it; "" where none is near."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean '{near[0]}'?" if near else ""

@@ -7,7 +7,7 @@ from pathlib import Path
 from sweeps.aggregation.makers import Made, make
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.markdown import to_markdown
-from sweeps.aggregation.rendering.result_files import make_folder, write_whole
+from sweeps.aggregation.rendering.result_files import make_folder, write_result
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.tables.cost import cost_table, mixtures
 from sweeps.aggregation.tables.trials import trials_csv
@@ -66,7 +66,7 @@ def write_report(store: RecordStore, sweep: str, folder: Path = Path("reports"))
     _check_files(manifest, [name for name, _ in files])
     target = make_folder(folder, manifest.sweep)
     for name, content in files:
-        write_whole(target / name, content)
+        write_result(target / name, content)
     return Report(
         paths=tuple(target / name for name, _ in files),
         tables=tuple(table for one in made for table in one.tables),

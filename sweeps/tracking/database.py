@@ -7,7 +7,7 @@ storage would disturb each other's, and one killed half-way would leave a file t
 import time
 from pathlib import Path
 
-from sweeps.storage.files import FileLock
+from sweeps.storage.file_lock import FileLock
 from sweeps.tracking.connection import sqlite_path
 from sweeps.tracking.writer import Tracking
 

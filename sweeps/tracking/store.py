@@ -2,13 +2,13 @@
 
 import logging
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from capsmodel.settings.spelling import hint
 from sweeps.records import trial_record as names
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
@@ -243,10 +243,9 @@ class RecordStore:
             for run in self._runs(search):
                 return run
         known = self.sweeps()
-        near = get_close_matches(sweep, known, n=1)
         raise BadInput(
             f"There is no sweep '{sweep}' in {public(self.tracking_uri)}."
-            + (f" Did you mean '{near[0]}'?" if near else "")
+            + hint(sweep, known)
             + (f" Known: {', '.join(known)}." if known else " It holds no sweeps yet.")
         )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.storage.files import is_locked
+from sweeps.storage.file_lock import is_locked
 from tests.end_to_end.command import Terminal, clean_environment
 from tests.end_to_end.expectations import expect_each_cell_finished_once
 from tests.end_to_end.storage_view import outboxes

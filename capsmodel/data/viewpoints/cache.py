@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from capsmodel.data.archive import ROOT_VARIABLE, data_root
 from capsmodel.data.viewpoints.drawing import Drawn, joined
 from capsmodel.data.viewpoints.renderer import IMAGE_SHAPE
+from capsmodel.whole_file import UNFINISHED, write_whole
 
 _FOLDER = "viewpoints"
 
@@ -168,12 +169,6 @@ def _write(path: Path, file: PixelFile, pairs: UInt8[np.ndarray, "pairs 2 48 48"
             f"This machine draws other images for {file.name} of viewpoints, with the checksum "
             f"{found}, expected {file.sha256}: copy the file from another machine to {path.parent}."
         )
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    try:
-        with unfinished.open("wb") as content:
-            content.write(pairs.data)
-            content.flush()
-            os.fsync(content.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    for leftover in path.parent.glob(f"{path.name}*.{UNFINISHED}"):  # of processes that were killed
+        leftover.unlink()
+    write_whole(path, pairs.data)

@@ -12,7 +12,7 @@ from sweeps.aggregation.pictures.picture_drawing import (
     reconstruction_picture,
 )
 from sweeps.aggregation.query import open_store
-from sweeps.aggregation.rendering.result_files import make_folder, write_whole
+from sweeps.aggregation.rendering.result_files import make_folder, write_result
 from sweeps.aggregation.trained_models import load_trained
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome
@@ -83,7 +83,7 @@ def pictures(
     drawn = list(_drawn(pictured(trained)))
     target = make_folder(Path(out), record.trial_key)
     for name, content in drawn:
-        write_whole(target / name, content)
+        write_result(target / name, content)
     names = {name for name, _ in drawn}
     return Pictures(
         paths=tuple(target / name for name, _ in drawn),

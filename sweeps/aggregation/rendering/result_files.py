@@ -1,9 +1,8 @@
 """Files of results: each appears whole or not at all, in a folder that is where it seems to be."""
 
-import os
-import tempfile
 from pathlib import Path
 
+from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
 
 
@@ -23,23 +22,15 @@ def make_folder(folder: Path, name: str) -> Path:
     return target
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_result(path: Path, content: bytes) -> None:
     """Write a file, or leave what was there.
 
     Raises:
         BadInput: If it cannot be written.
     """
     try:
-        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        write_whole(path, content)
     except OSError as error:
-        raise _unwritable(path.parent, error) from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(scratch).chmod(0o644)
-        Path(scratch).replace(path)
-    except OSError as error:
-        Path(scratch).unlink(missing_ok=True)
         raise _unwritable(path, error) from error
 
 

@@ -22,9 +22,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from capsmodel.whole_file import write_whole
 from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialHead
 from sweeps.records.errors import BadInput
-from sweeps.storage.files import FileLock, is_locked, write_atomically
+from sweeps.storage.file_lock import FileLock, is_locked
 
 
 class CellFolder:
@@ -125,7 +126,7 @@ class CellFolder:
 
     def write_final(self, record: FinalRecord) -> None:
         """Fill the cell: the final record, then without the checkpoint."""
-        write_atomically(self._final, record.model_dump_json().encode())
+        write_whole(self._final, record.model_dump_json().encode())
         self.remove_scratch()
 
     def remove_scratch(self) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.records.errors import BadInput
-from sweeps.storage.files import FileLock
+from sweeps.storage.file_lock import FileLock
 from sweeps.storage.locations import Storage
 
 _WATCH_SECONDS = 5.0

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sweeps.storage.files import FileLock, is_locked
+from sweeps.storage.file_lock import FileLock, is_locked
 
 _PREFIX = "capsweep-"
 _LOCK = "in-use.lock"

@@ -6,8 +6,8 @@ store now and then, and at the end. So the store lags behind by seconds and no t
 
 from pathlib import Path
 
+from capsmodel.whole_file import write_whole
 from sweeps.records.manifest import Manifest
-from sweeps.storage.files import write_atomically
 from sweeps.tracking.sweep_run import manifest_text
 
 
@@ -20,6 +20,6 @@ def hand_over(journals: Path, manifest: Manifest) -> None:
     """Hand the manifest of a search to the recorder; a design's does not grow."""
     path = manifest_file(journals, manifest.sweep)
     if manifest.search:
-        write_atomically(path, manifest_text(manifest).encode())
+        write_whole(path, manifest_text(manifest).encode())
     else:
         path.unlink(missing_ok=True)

@@ -24,7 +24,7 @@ from sweeps.execution.recorder.manifest_file import manifest_file
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.plain_text import one_line
-from sweeps.storage.files import FileLock, is_locked
+from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
 from sweeps.tracking.connection import public
 from sweeps.tracking.sweep_run import settle_parent, upload_manifest

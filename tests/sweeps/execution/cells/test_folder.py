@@ -12,7 +12,7 @@ from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import KEY, epoch, failed, final, head, start, told
-from tests.sweeps.storage.test_files import end, holding
+from tests.sweeps.storage.test_file_lock import end, holding
 
 
 def test_the_fence_grows_with_every_lease(cell: CellFolder) -> None:

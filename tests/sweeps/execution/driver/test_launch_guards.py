@@ -15,7 +15,7 @@ from sweeps.execution.driver.interruption import Interrupted, end_after, interru
 from sweeps.execution.driver.live_view import showing
 from sweeps.execution.engine import scratch
 from sweeps.execution.engine.scratch import scratch_folder
-from sweeps.storage.files import FileLock, is_locked
+from sweeps.storage.file_lock import FileLock, is_locked
 from tests.waiting import wait_until
 
 
@@ -30,7 +30,7 @@ def wait_for_the_signal() -> None:
 
 def acquired_elsewhere(path: Path) -> bool:
     code = (
-        "import sys; from pathlib import Path; from sweeps.storage.files import FileLock;"
+        "import sys; from pathlib import Path; from sweeps.storage.file_lock import FileLock;"
         "sys.exit(FileLock(Path(sys.argv[1])).acquire())"
     )
     return bool(subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode)

@@ -9,7 +9,7 @@ from sweeps.execution.engine.cell_queue import MAX_RESTARTS, CellQueue, Listed, 
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import failed, final, head, start, told
-from tests.sweeps.storage.test_files import end, holding
+from tests.sweeps.storage.test_file_lock import end, holding
 
 
 class Heard:

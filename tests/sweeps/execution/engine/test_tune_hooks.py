@@ -10,7 +10,7 @@ from ray.exceptions import RayActorError, RayTaskError
 from sweeps.execution.engine.tune_hooks import CellSearcher, EventCallback
 from tests.sweeps.execution.engine.test_cell_queue import Scene
 from tests.sweeps.execution.examples import failed, final, start
-from tests.sweeps.storage.test_files import end, holding
+from tests.sweeps.storage.test_file_lock import end, holding
 
 
 class TuneTrial:

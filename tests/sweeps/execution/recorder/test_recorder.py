@@ -23,7 +23,7 @@ from sweeps.tracking.mlflow_runs import record_of_run
 from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REASON, warnings_text
 from sweeps.tracking.writer import Tracking, flat_parameters
 from tests.sweeps.execution.examples import KEY, epoch, failed, final, head, start, told
-from tests.sweeps.storage.test_files import end, holding
+from tests.sweeps.storage.test_file_lock import end, holding
 
 CONFIG = {"batch_size": 3, "model": {"kind": "capsnet", "routing": {"kind": "dynamic"}}}
 

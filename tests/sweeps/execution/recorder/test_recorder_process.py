@@ -22,7 +22,7 @@ from sweeps.tracking.record_facts import TAG_OUTCOME
 from sweeps.tracking.writer import Tracking
 from tests.sweeps.execution.examples import KEY, final, start, told
 from tests.sweeps.execution.recorder.test_recorder import HEAD, START, Scene, empty_store, scene
-from tests.sweeps.storage.test_files import end, holding
+from tests.sweeps.storage.test_file_lock import end, holding
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 __all__ = ["empty_store", "scene"]

@@ -1,18 +1,15 @@
 """Files are whole or not there; a lock dies with its process."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from sweeps.storage.files import FileLock, is_locked, write_atomically
+from sweeps.storage.file_lock import FileLock, is_locked
 
 HOLD = """
 import sys
 from pathlib import Path
-from sweeps.storage.files import FileLock
+from sweeps.storage.file_lock import FileLock
 lock = FileLock(Path(sys.argv[1]))
 print(lock.acquire(), flush=True)
 sys.stdin.readline()
@@ -61,7 +58,7 @@ def test_looking_at_a_lock_never_takes_it(tmp_path: Path) -> None:
         [
             sys.executable,
             "-c",
-            "import sys; from pathlib import Path; from sweeps.storage.files import is_locked\n"
+            "import sys; from pathlib import Path; from sweeps.storage.file_lock import is_locked\n"
             "print('looking', flush=True)\n"
             "while True: assert not is_locked(Path(sys.argv[1])) or True",
             str(path),
@@ -86,27 +83,3 @@ def test_a_lock_can_be_taken_again_after_its_release(tmp_path: Path) -> None:
         assert lock.acquire()
         lock.release()
     lock.release()
-
-
-def test_a_written_file_is_read_back_and_nothing_else_is_left(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    write_atomically(path, b"one")
-    write_atomically(path, b"two")
-    assert path.read_bytes() == b"two"
-    assert os.listdir(tmp_path) == ["file"]  # noqa: PTH208 - names alone
-
-
-@pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_crash_while_writing_leaves_the_old_file_whole(
-    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "file"
-    write_atomically(path, b"old")
-
-    def crash(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(*((os, "fsync") if step == "fsync" else (Path, "replace")), crash)
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(path, b"new")
-    assert path.read_bytes() == b"old"

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: atomic writes, and locks that die with their process."""
+"""Locks on files that die with their process."""
 
 import fcntl
 import os
@@ -9,16 +9,6 @@ from typing import Self
 # The kernel counts these locks by process: it would grant a second one of a file to the process
 # that holds the first, and drop both when either is closed. So the process has to remember.
 _HELD: set[Path] = set()
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that a reader, or a crash, sees the old one or the new one whole."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def is_locked(path: Path) -> bool:

@@ -1,0 +1,28 @@
+"""Files that are there whole or not at all."""
+
+import os
+from pathlib import Path
+
+UNFINISHED = "unfinished"
+"""What the name of a file ends in while it is written."""
+
+
+def write_whole(path: Path, content: bytes | memoryview) -> None:
+    """Write a file so that a reader, or a crash, sees the old one or the new one whole.
+
+    It is written beside its place under a name of this process, flushed to the disk, then moved.
+    Of a process that is killed meanwhile `NAME.PID.unfinished` is left.
+
+    Raises:
+        OSError: If it cannot be written. What was there is left.
+    """
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.{UNFINISHED}")
+    try:
+        with unfinished.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
