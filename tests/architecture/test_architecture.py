@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,7 @@ COMMAND_LINE = ROOT / "sweeps" / "cli" / "commands.py"
 MOST_LINES_OF_A_FILE = 300
 MOST_LINES_OF_A_FUNCTION = 40
 MOST_ARGUMENTS = 6
+MOST_FILES_OF_A_FOLDER = 15
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -99,6 +101,11 @@ def test_files_keep_to_their_length() -> None:
     assert {
         str(path): length for path, length in lengths.items() if length > MOST_LINES_OF_A_FILE
     } == {}
+
+
+def test_folders_keep_to_their_size() -> None:
+    sizes = Counter(path.parent for path in FILES if path.name != "__init__.py")
+    assert {str(folder): n for folder, n in sizes.items() if n > MOST_FILES_OF_A_FOLDER} == {}
 
 
 def test_functions_keep_to_their_length() -> None:

@@ -12,8 +12,8 @@ from capsmodel.routing import (
     RisingInverseTemperature,
     em_tiled,
 )
-from capsmodel.routing.em_statistics import Question, Statistics, plain_statistics
-from capsmodel.routing.em_tiled import tiled_statistics
+from capsmodel.routing.em.statistics import Question, Statistics, plain_statistics
+from capsmodel.routing.em.tiled import tiled_statistics
 from tests.capsmodel.em_examples import (
     ONE_PLACE,
     STRIDE_1,

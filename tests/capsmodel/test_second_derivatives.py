@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from capsmodel.routing import Neighbourhood
-from capsmodel.routing.em_competition import share_out_children
-from capsmodel.routing.em_statistics import Question
-from capsmodel.routing.em_tiled import tiled_statistics
+from capsmodel.routing.em.competition import share_out_children
+from capsmodel.routing.em.statistics import Question
+from capsmodel.routing.em.tiled import tiled_statistics
 from capsmodel.routing.sharing import Shares, Sharing
 from capsmodel.testing.example_votes import OUT_CAPS, example_votes
 from tests.capsmodel.routed import some_votes

@@ -10,9 +10,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from capsmodel.functional import lengths
+from capsmodel.routing.agreement.initial_logits import INITIAL_LOGITS, InitialLogits, ZeroLogits
 from capsmodel.routing.base import Couplings, Fan, Routed, Routing, output_first, share_out
 from capsmodel.routing.biased import BiasedRouter
-from capsmodel.routing.initial_logits import INITIAL_LOGITS, InitialLogits, ZeroLogits
 from capsmodel.routing.inverse_temperature import (
     INVERSE_TEMPERATURES,
     ConstantInverseTemperature,

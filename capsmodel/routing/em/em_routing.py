@@ -10,9 +10,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from capsmodel.routing.base import Couplings, Fan, Routed, Router, Routing
-from capsmodel.routing.em_competition import Competition, equal_assignment, share_out_children
-from capsmodel.routing.em_statistics import Question, Statistics, plain_statistics
-from capsmodel.routing.em_tiled import tiled_statistics
+from capsmodel.routing.em.competition import Competition, equal_assignment, share_out_children
+from capsmodel.routing.em.statistics import Question, Statistics, plain_statistics
+from capsmodel.routing.em.tiled import tiled_statistics
 from capsmodel.routing.inverse_temperature import (
     INVERSE_TEMPERATURES,
     InverseTemperature,

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from capsmodel.routing.agreement import AgreementRouting
+from capsmodel.routing.agreement.agreement_routing import AgreementRouting
 
 
 class LeakyRouting(AgreementRouting):

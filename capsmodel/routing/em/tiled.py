@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from capsmodel.routing.em_statistics import Question, Statistics, inverse_mass
+from capsmodel.routing.em.statistics import Question, Statistics, inverse_mass
 from capsmodel.routing.votes import ProductVotes
 
 # Large enough for matrix products to be fast, small enough for a processor's cache, where the

@@ -1,0 +1,1 @@
+"""Routing by agreement: its rounds, its softmaxes, and what the logits begin with."""
