@@ -23,6 +23,5 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
-    except BaseException:
+    finally:
         unfinished.unlink(missing_ok=True)
-        raise

@@ -10,8 +10,8 @@ from capsmodel.routing import (
     Neighbourhood,
     ProductVotes,
     RisingInverseTemperature,
-    em_tiled,
 )
+from capsmodel.routing.em import tiled as em_tiled
 from capsmodel.routing.em.statistics import Question, Statistics, plain_statistics
 from capsmodel.routing.em.tiled import tiled_statistics
 from tests.capsmodel.em_examples import (
