@@ -15,12 +15,14 @@ from typing import Any
 
 import sweeps
 from tests.golden import facts
+from tests.golden.stores.questions import answer
 
 COMMIT = "b20bac8"
 MANIFESTS = facts.FOLDER / "manifests.json"
 MANIFEST_TEXTS = facts.FOLDER / "manifests.json.xz"
 USER_FILES = facts.FOLDER / "user_files.json"
 IMPORTS = facts.FOLDER / "imports.json"
+LISTED = facts.FOLDER / "list.txt"
 PUBLIC_NAMES = facts.FOLDER / "public_names.json"
 
 
@@ -44,6 +46,7 @@ def write() -> None:
     _write_json(USER_FILES, own)
     _write_json(IMPORTS, facts.shown_imports(facts.documents(root)))
     _write_json(PUBLIC_NAMES, facts.public_names())
+    LISTED.write_text(answer(facts.FOLDER, "list"), encoding="utf-8")
 
 
 def _write_json(path: Path, value: Any) -> None:

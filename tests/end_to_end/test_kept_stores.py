@@ -1,0 +1,81 @@
+"""Sweeps that an earlier version began and was broken off in are ended by this one as by that.
+
+What they end in was written by the same earlier version, unbroken. As the last bit of a loss hangs
+on the type of the machine, a machine of another type may differ in it, and so in `trials.csv`.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.command import Terminal
+from tests.end_to_end.expectations import expect_no_run_left_running
+from tests.end_to_end.storage_view import outboxes
+from tests.golden.stores.archive import STORAGE, files_of
+from tests.golden.stores.questions import (
+    FINISHED_DESIGN,
+    FINISHED_SEARCH,
+    INTERRUPTED_DESIGN,
+    KILLED_SEARCH,
+    Store,
+    published_report,
+    report_files,
+)
+
+pytestmark = pytest.mark.slow
+
+PAIRS = [(INTERRUPTED_DESIGN, FINISHED_DESIGN), (KILLED_SEARCH, FINISHED_SEARCH)]
+
+
+@pytest.mark.parametrize(
+    ("broken_off", "unbroken"), PAIRS, ids=[broken_off.name for broken_off, _ in PAIRS]
+)
+def test_a_sweep_that_an_earlier_version_began_goes_on_to_the_same_results(
+    broken_off: Store, unbroken: Store, terminal: Terminal
+) -> None:
+    broken_off.unpacked(terminal.folder)
+    begun = outboxes(terminal.storage)
+    filled = finals(terminal.folder)
+
+    ended = terminal.run(*broken_off.run_again)
+
+    assert ended.code == 0, ended.explained()
+    assert results(report_files(broken_off, terminal.folder)) == results(
+        published_report(files_of(unbroken.archive))
+    )
+    assert current_manifest(terminal.folder) in manifests(unbroken)
+    now = outboxes(terminal.storage)
+    for key, told in begun.items():
+        assert now[key].epochs[: len(told.epochs)] == told.epochs, "nothing is told twice"
+        expect_no_epoch_twice(now[key].epochs)
+    assert {key: finals(terminal.folder)[key] for key in filled} == filled
+    assert any(told.went_on() for told in now.values())
+    expect_no_run_left_running(terminal.storage)
+
+
+def expect_no_epoch_twice(epochs: list[tuple[int, int]]) -> None:
+    """Check that epochs follow each other from the first."""
+    assert [epoch for epoch, _ in epochs] == list(range(1, len(epochs) + 1))
+
+
+def finals(folder: Path) -> dict[str, bytes]:
+    """Return the final records of the cells that are filled."""
+    paths = (folder / STORAGE).glob("cells/*/final.json")
+    return {path.parent.name: path.read_bytes() for path in paths}
+
+
+def results(report: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the files of a report that only trial keys decide."""
+    return {name: content for name, content in report.items() if not name.startswith("cost.")}
+
+
+def current_manifest(folder: Path) -> bytes:
+    """Return the manifest that a sweep's own run has for people to read."""
+    (path,) = (folder / STORAGE).glob("artifacts/*/artifacts/manifest.json")
+    return path.read_bytes()
+
+
+def manifests(store: Store) -> list[bytes]:
+    """Return the manifest that a kept sweep has ended with."""
+    files = files_of(store.archive)
+    return [text for name, text in files.items() if name.endswith("/artifacts/manifest.json")]

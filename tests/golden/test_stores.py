@@ -1,0 +1,158 @@
+"""Stores that the pinned commit has written are read, told of and run again as it did.
+
+Each is unpacked once; what is asked of it only reads. Text and files are compared byte for byte.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.golden import access, write
+from tests.golden.stores.archive import STORAGE, changes, contents, files_of
+from tests.golden.stores.questions import (
+    BROKEN_OFF,
+    FINISHED,
+    FINISHED_DESIGN,
+    INTERRUPTED_DESIGN,
+    KILLED_SEARCH,
+    Store,
+    answer,
+    predicted_classes,
+    published_report,
+    report_files,
+    trials_text,
+)
+
+ALL = (*FINISHED, *BROKEN_OFF)
+# What the pinned commit changed of a store by running a finished sweep again: MLflow's row of the
+# sweep's own run, which is running for a moment and ends anew. The report is uploaded again as it
+# was. No journal, no queue and no cell is touched.
+CHANGED_BY_RUNNING_AGAIN = ["mlflow.db: runs"]
+
+stores = pytest.mark.parametrize("store", ALL, ids=lambda store: store.name)
+finished_stores = pytest.mark.parametrize("store", FINISHED, ids=lambda store: store.name)
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Store], Path]:
+    """Return where a store was unpacked to and asked for its report, once for all tests."""
+    known: dict[str, Path] = {}
+
+    def folder_of(store: Store) -> Path:
+        if store.name not in known:
+            known[store.name] = store.unpacked(tmp_path_factory.mktemp(store.name))
+        return known[store.name]
+
+    return folder_of
+
+
+def expected(store: Store) -> dict[str, Any]:
+    return json.loads(store.answers.read_text(encoding="utf-8"))
+
+
+def answers(store: Store, *, reports: bool) -> list[tuple[list[str], str]]:
+    """Return the commands and their answers, that of `report` or all others."""
+    told = expected(store)["answers"]
+    return [(words, then) for words, then in told if (words[0] == "report") is reports]
+
+
+def report_of_then(store: Store) -> dict[str, bytes]:
+    """Return the report's files: a finished sweep has published them in its store."""
+    if store in BROKEN_OFF:
+        return files_of(store.reports)
+    return published_report(files_of(store.archive))
+
+
+@stores
+def test_a_store_answers_every_question_as_it_did(
+    store: Store, unpacked: Callable[[Store], Path]
+) -> None:
+    for words, then in answers(store, reports=False):
+        assert answer(unpacked(store), *words) == then, words
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        INTERRUPTED_DESIGN,
+        # figures take seconds, and those of finished sweeps are drawn where they are run again
+        *(pytest.param(store, marks=pytest.mark.slow) for store in (*FINISHED, KILLED_SEARCH)),
+    ],
+    ids=lambda store: store.name,
+)
+def test_the_report_has_the_words_and_the_bytes_it_had(
+    store: Store, unpacked: Callable[[Store], Path]
+) -> None:
+    ((words, then),) = answers(store, reports=True)
+    assert answer(unpacked(store), *words) == then
+    assert_same_files(report_files(store, unpacked(store)), report_of_then(store))
+
+
+@stores
+def test_the_frame_of_all_trials_is_as_it_was(
+    store: Store, unpacked: Callable[[Store], Path]
+) -> None:
+    assert trials_text(store, unpacked(store)) == expected(store)["trials"]
+
+
+@finished_stores
+def test_running_a_finished_sweep_again_writes_nothing_but_that_it_has_ended(
+    store: Store, tmp_path: Path
+) -> None:
+    storage = store.unpacked(tmp_path) / STORAGE
+    before = contents(storage)
+    assert answer(tmp_path, *store.run_again) == expected(store)["run again"]
+    after = contents(storage)
+    assert expected(store)["changed"] == CHANGED_BY_RUNNING_AGAIN
+    assert changes(before, after) == CHANGED_BY_RUNNING_AGAIN
+    assert_same_files(report_files(store, tmp_path), report_of_then(store))
+    (name,) = CHANGED_BY_RUNNING_AGAIN
+    assert len(set(after[name].splitlines()) - set(before[name].splitlines())) == 1
+
+
+def test_a_kept_network_sees_what_it_saw(unpacked: Callable[[Store], Path]) -> None:
+    seen = predicted_classes(FINISHED_DESIGN, unpacked(FINISHED_DESIGN))
+    assert seen == expected(FINISHED_DESIGN)["predicted classes"]
+
+
+@stores
+def test_manifests_outboxes_and_final_records_are_read_and_written_as_they_were(
+    store: Store,
+) -> None:
+    files = files_of(store.archive)
+    counts = dict.fromkeys(("manifest", "outbox", "final"), 0)
+    for kind, text, again in told(files):
+        assert again == text, kind
+        counts[kind] += 1
+    assert all(counts.values()), counts
+
+
+def test_every_named_sweep_is_listed_as_it_was(tmp_path: Path) -> None:
+    today = answer(tmp_path, "list").splitlines()
+    assert [line for line in write.LISTED.read_text().splitlines() if line not in today] == []
+
+
+def told(files: dict[str, bytes]) -> Iterator[tuple[str, str, str]]:
+    """Yield the kind of each text that a store holds, the text, and the text written again."""
+    for name, content in files.items():
+        text = content.decode() if name.endswith((".json", ".jsonl")) else ""
+        if "manifest" in Path(name).name:
+            yield "manifest", text, access.manifest_again(text)
+        elif name.endswith("outbox.jsonl"):
+            for line in text.splitlines():
+                yield "outbox", line, access.outbox_line_again(line)
+        elif name.endswith("final.json"):
+            yield "final", text, access.final_again(text)
+
+
+def assert_same_files(today: dict[str, bytes], then: dict[str, bytes]) -> None:
+    """Check names and bytes; of a text that differs the message shows how."""
+    assert list(today) == list(then)
+    for name, content in then.items():
+        if name.endswith((".png", ".svg")):
+            assert today[name] == content, f"{name} is another picture"
+        else:
+            assert today[name].decode() == content.decode(), name
