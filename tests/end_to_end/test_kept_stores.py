@@ -4,6 +4,7 @@ What they end in was written by the same earlier version, unbroken. As the last 
 on the type of the machine, a machine of another type may differ in it, and so in `trials.csv`.
 """
 
+import json
 from pathlib import Path
 
 import pytest
@@ -36,20 +37,26 @@ def test_a_sweep_that_an_earlier_version_began_goes_on_to_the_same_results(
     broken_off.unpacked(terminal.folder)
     begun = outboxes(terminal.storage)
     filled = finals(terminal.folder)
+    half_way = unfinished(terminal.storage)
+    assert filled
+    assert half_way
 
     ended = terminal.run(*broken_off.run_again)
 
     assert ended.code == 0, ended.explained()
-    assert results(report_files(broken_off, terminal.folder)) == results(
-        published_report(files_of(unbroken.archive))
-    )
+    made = results(report_files(broken_off, terminal.folder))
+    then = results(published_report(files_of(unbroken.archive)))
+    assert [name for name in made.keys() | then.keys() if made.get(name) != then.get(name)] == []
     assert current_manifest(terminal.folder) in manifests(unbroken)
     now = outboxes(terminal.storage)
     for key, told in begun.items():
         assert now[key].epochs[: len(told.epochs)] == told.epochs, "nothing is told twice"
         expect_no_epoch_twice(now[key].epochs)
     assert {key: finals(terminal.folder)[key] for key in filled} == filled
-    assert any(told.went_on() for told in now.values())
+    for key, epochs in half_way.items():
+        log = (terminal.storage / "cells" / key / "log.txt").read_text()
+        assert f"going on after epoch {epochs}" in log, "from the checkpoint that was there"
+        assert now[key].went_on()
     expect_no_run_left_running(terminal.storage)
 
 
@@ -62,6 +69,14 @@ def finals(folder: Path) -> dict[str, bytes]:
     """Return the final records of the cells that are filled."""
     paths = (folder / STORAGE).glob("cells/*/final.json")
     return {path.parent.name: path.read_bytes() for path in paths}
+
+
+def unfinished(storage: Path) -> dict[str, int]:
+    """Return how many epochs each trial has told of that was broken off in its middle."""
+    begun = [path.parent for path in storage.glob("cells/*/checkpoint.safetensors")]
+    lines = {cell.name: (cell / "outbox.jsonl").read_text().splitlines() for cell in begun}
+    last = {key: json.loads(told[-1]) for key, told in lines.items()}
+    return {key: one["epoch"]["epoch"] for key, one in last.items() if one["type"] == "epoch"}
 
 
 def results(report: dict[str, bytes]) -> dict[str, bytes]:
