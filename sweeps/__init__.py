@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from sweeps.aggregation.query import show as show
     from sweeps.aggregation.query import trials as trials
     from sweeps.execution.driver.result import SweepResult as SweepResult
-    from sweeps.execution.driver.run import plan as plan
-    from sweeps.execution.driver.run import run as run
     from sweeps.execution.driver.survey import Plan as Plan
+    from sweeps.execution.launch.run import plan as plan
+    from sweeps.execution.launch.run import run as run
     from sweeps.records.errors import BadInput as BadInput
     from sweeps.records.errors import StoreUnreachable as StoreUnreachable
     from sweeps.records.errors import SweepError as SweepError
@@ -38,8 +38,8 @@ _HOMES = {
     "TrialView": "sweeps.aggregation.query",
     "best_configs": "sweeps.aggregation.query",
     "pictures": "sweeps.aggregation.pictures.trial_pictures",
-    "plan": "sweeps.execution.driver.run",
-    "run": "sweeps.execution.driver.run",
+    "plan": "sweeps.execution.launch.run",
+    "run": "sweeps.execution.launch.run",
     "show": "sweeps.aggregation.query",
     "trials": "sweeps.aggregation.query",
 }

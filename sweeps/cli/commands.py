@@ -96,7 +96,7 @@ def plan(  # noqa: PLR0913 - one parameter an option is how typer declares them
 ) -> None:
     """Say what `run` would do: cells there, cells to train and why, and an estimate."""
     from sweeps.cli.console_plan import print_plan
-    from sweeps.execution.driver.run import plan as plan_launch
+    from sweeps.execution.launch.run import plan as plan_launch
 
     options: LaunchArguments = {
         **_changes(name, seeds, add_seeds, epochs, settings),
@@ -272,7 +272,7 @@ def _place(storage: str | None, tracking_uri: str | None) -> "LaunchArguments":
 
 
 def _launched(sweep: str, options: "LaunchArguments") -> "SweepResult":
-    from sweeps.execution.driver.run import run as run_launch
+    from sweeps.execution.launch.run import run as run_launch
 
     try:
         return run_launch(sweep, **options)

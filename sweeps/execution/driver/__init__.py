@@ -1,1 +1,1 @@
-"""A launch: what there is to do, doing it, showing it, ending it."""
+"""What the stages of a launch use: a look at what is there, what is shown, what guards it."""

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Unpack
 
 from search_spaces.sweep import Sweep
-from sweeps.execution.driver.launch import launch
 from sweeps.execution.driver.options import LaunchArguments, options_of
 from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.driver.survey import Plan, survey
 from sweeps.execution.engine.scheduling import capacity_of
+from sweeps.execution.launch.launch import launch
 
 
 def plan(sweep: str | Path | Sweep, **options: Unpack[LaunchArguments]) -> Plan:

@@ -1,0 +1,56 @@
+"""The last stages: the report written, weights kept or not, and how it ended noted down."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from mlflow.exceptions import MlflowException
+
+from sweeps.aggregation.report import publish_report, write_report
+from sweeps.execution.driver.kept_weights import keep_weights, weights_to_keep
+from sweeps.execution.launch.progress import Progress
+from sweeps.records.errors import StoreUnreachable
+from sweeps.tracking.store import RecordStore
+from sweeps.tracking.sweep_run import settle_parent
+
+
+def report_cells(progress: Progress, reports: Path) -> None:
+    """Write the report and publish it, unless the store has gone away."""
+    assert progress.records is not None
+    plan = progress.plan
+    try:
+        report = write_report(RecordStore(plan.tracking_uri), plan.name, reports)
+        publish_report(plan.tracking_uri, progress.records.parent_id, report)
+    except StoreUnreachable as error:
+        progress.is_recorded = False
+        progress.complaint = progress.complaint or str(error)
+        progress.exit_code = 3
+    else:
+        progress.report = report
+
+
+def delete_weights(progress: Progress, words: str) -> None:
+    """Delete the weights that are not to be kept, once all is there and recorded.
+
+    Args:
+        progress: Of the launch.
+        words: Which are kept: "all", "best:K" or "none".
+    """
+    if progress.exit_code == 0 and progress.records:
+        manifest, plan = progress.definition.manifest, progress.plan
+        progress.weights = keep_weights(
+            manifest,
+            weights_to_keep(words),
+            plan.storage,
+            progress.records.tracking,
+            plan.tracking_uri,
+        )
+
+
+def settle(progress: Progress) -> None:
+    """Note how the launch ended, in the journal and in the tracking store if it answers."""
+    if progress.journal:
+        progress.journal.close_launch(progress.exit_code)
+        progress.journal.close()
+    if progress.records and progress.is_recorded:
+        with suppress(MlflowException):
+            settle_parent(*progress.records, progress.exit_code)

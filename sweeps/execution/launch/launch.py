@@ -1,0 +1,43 @@
+"""A launch: fill in the empty cells of a sweep, record them, rebuild its table."""
+
+from pathlib import Path
+
+from search_spaces.sweep import Sweep
+from sweeps.execution.driver.interruption import interruptible
+from sweeps.execution.driver.launch_guards import only_driver
+from sweeps.execution.driver.options import LaunchOptions
+from sweeps.execution.driver.result import SweepResult
+from sweeps.execution.launch.ending import delete_weights, report_cells, settle
+from sweeps.execution.launch.filling import fill
+from sweeps.execution.launch.opened_records import open_records
+from sweeps.execution.launch.preparation import prepare, survey_launch
+from sweeps.execution.launch.progress import Progress
+
+
+def launch(which: str | Path | Sweep, options: LaunchOptions) -> SweepResult:
+    """Run a sweep: train its empty cells, record everything, write its report.
+
+    Raises:
+        SweepError: Before anything is written, if it cannot be launched.
+    """
+    plan = prepare(which, options)
+    with only_driver(plan.name, plan.storage), interruptible():
+        progress = Progress(survey_launch(which, options))  # again, now that nobody changes it
+        try:
+            _pass_stages(progress, options)
+        except KeyboardInterrupt:
+            progress.exit_code = 130
+        finally:
+            settle(progress)
+        return progress.result()
+
+
+def _pass_stages(progress: Progress, options: LaunchOptions) -> None:
+    plan = progress.plan
+    if plan.has_work or not all(cell.is_recorded for cell in plan.cells):
+        fill(progress, options)
+    else:
+        progress.records = open_records(plan, options, journal=None)
+    progress.exit_code = 0 if progress.is_complete else 3
+    report_cells(progress, Path(options.reports))
+    delete_weights(progress, options.keep_weights)

@@ -1,0 +1,60 @@
+"""The tracking store opened, and the sweep's manifest made current in it."""
+
+from typing import NamedTuple
+
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.driver.options import LaunchOptions
+from sweeps.execution.driver.replacement import put_aside
+from sweeps.execution.driver.survey import Plan
+from sweeps.execution.recorder.manifest_file import hand_over
+from sweeps.execution.search.account import SearchAccount
+from sweeps.execution.search.restore import restored
+from sweeps.records.errors import BadInput
+from sweeps.tracking.connection import answering
+from sweeps.tracking.sweep_run import open_tracking, publish_manifest
+from sweeps.tracking.writer import Tracking
+
+
+class OpenedRecords(NamedTuple):
+    """The tracking store for writing, and the sweep's own run in it."""
+
+    tracking: Tracking
+    parent_id: str
+
+
+def open_records(plan: Plan, options: LaunchOptions, journal: Journal | None) -> OpenedRecords:
+    """Make the manifest current: the first thing that is written to the tracking store.
+
+    Args:
+        plan: What the launch does.
+        options: Of the launch; `fresh` puts what was trained aside.
+        journal: Of the sweep, None where nothing is filled.
+
+    Raises:
+        BadInput: If its artifacts cannot be written to.
+        StoreUnreachable: If it does not answer.
+    """
+    try:
+        with answering(plan.tracking_uri):
+            tracking = open_tracking(plan.tracking_uri, plan.storage)
+            hand_over(plan.storage.journals, plan.definition.manifest)
+            parent_id = publish_manifest(tracking, plan.definition.manifest)
+            if options.fresh:
+                _put_aside(plan, tracking, journal)
+    except PermissionError as error:
+        raise BadInput(
+            f"The tracking store's artifacts cannot be written to ({error}): have its server "
+            f"serve them, or make their folder writable."
+        ) from error
+    return OpenedRecords(tracking, parent_id)
+
+
+def _put_aside(plan: Plan, tracking: Tracking, journal: Journal | None) -> None:
+    """Put what was trained aside, and what a search proposed and decided with it."""
+    journals, search = plan.storage.journals, plan.definition.manifest.search
+    known = restored(plan.definition, journals, plan.current, beyond_its_trials=True)
+    cells = (*known.manifest.cells, *(plan.current.cells if plan.current else ()))
+    if journal and search:
+        SearchAccount(journal, search.definition).forget()
+    keys = list(dict.fromkeys(cell.trial_key for cell in cells))
+    put_aside(keys, plan.storage, tracking, plan.tracking_uri)

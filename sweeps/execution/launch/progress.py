@@ -1,0 +1,92 @@
+"""What is known of a launch so far: each stage adds to it, and its result is told from it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sweeps.aggregation.report import Report
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.driver.growing_launch import GrowingLaunch
+from sweeps.execution.driver.kept_weights import WeightsDeleted
+from sweeps.execution.driver.result import FailedTrial, SweepResult
+from sweeps.execution.driver.survey import Plan
+from sweeps.execution.launch.opened_records import OpenedRecords
+from sweeps.execution.plan.definition import Definition
+from sweeps.execution.search.definition_growth import num_expected
+
+
+@dataclass
+class Progress:
+    """How far a launch is.
+
+    Attributes:
+        plan: What there was to do at its start.
+        exit_code: 1 until it is known how it ends.
+        is_recorded: Whether the tracking store has everything.
+        complaint: Why it has not.
+        num_trained: Cells that this launch filled.
+        failures: Trials that raised.
+        journal: Where cells are filled.
+        records: Once they are opened.
+        growth: What a search has added, where cells are filled.
+        report: Once it is written.
+        weights: What was not kept, once all has ended.
+    """
+
+    plan: Plan
+    exit_code: int = 1
+    is_recorded: bool = True
+    complaint: str = ""
+    num_trained: int = 0
+    failures: tuple[FailedTrial, ...] = ()
+    journal: Journal | None = None
+    records: OpenedRecords | None = None
+    growth: GrowingLaunch | None = None
+    report: Report | None = None
+    weights: WeightsDeleted | None = None
+
+    @property
+    def definition(self) -> Definition:
+        """The sweep's definition as it is now."""
+        return self.growth.definition if self.growth else self.plan.definition
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every cell is filled, and recorded."""
+        return self.is_recorded and self._num_filled() == self._num_cells()
+
+    def note_failures(self, failures: Iterable[tuple[str, int, str]]) -> None:
+        """Note the trials that failed: arm, seed and reason of each."""
+        keys, cells = self.definition.manifest.cell_keys(), self.plan.storage.cells
+        self.failures = tuple(
+            FailedTrial(arm, seed, reason, CellFolder(cells, keys[arm, seed]).log)
+            for arm, seed, reason in failures
+        )
+
+    def result(self) -> SweepResult:
+        """Return how the launch ended."""
+        return SweepResult(
+            sweep=self.plan.name,
+            num_cells=self._num_cells(),
+            num_filled=self._num_filled(),
+            num_trained=self.num_trained,
+            exit_code=self.exit_code,
+            is_recorded=self.is_recorded,
+            complaint=self.complaint,
+            failures=self.failures,
+            report=self.report,
+            weights=self.weights,
+        )
+
+    def _num_cells(self) -> int:
+        return num_expected(self.definition)
+
+    def _num_filled(self) -> int:
+        there = {planned.cell.trial_key for planned in self.plan.cells if planned.is_recorded}
+        cells = self.plan.storage.cells
+        return sum(
+            cell.stopped is not None
+            or cell.trial_key in there
+            or CellFolder(cells, cell.trial_key).is_filled()
+            for cell in self.definition.manifest.cells
+        )
