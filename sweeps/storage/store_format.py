@@ -1,0 +1,112 @@
+"""Which format a storage folder is written in, so that no release mistakes another's for its own.
+
+A folder's number is in `format.json`; one that has none, but cells or journals, is of format 1.
+Readers take every format up to their own. What changes a folder of an earlier format first copies
+all that it may rewrite: the journals and the tracking store's database. Cells and artifacts are
+only ever added to, and every format reads theirs.
+
+    1   search accounts in the journal: tables `proposals` and `verdicts`
+    2   every plan's decisions in the journal: table `decisions`
+"""
+
+import json
+import shutil
+import time
+from pathlib import Path
+
+from capsmodel.whole_file import write_whole
+from sweeps.records.errors import BadInput
+from sweeps.storage.file_lock import FileLock
+from sweeps.storage.locations import Storage
+
+FORMAT = 2
+_FIRST = 1
+_FILE = "format.json"
+_PATIENCE_SECONDS = 60.0
+
+
+def store_format(storage: Storage) -> int:
+    """Return the format of a storage folder; of one that holds nothing yet it is today's.
+
+    Raises:
+        BadInput: If its number cannot be read.
+    """
+    path = storage.root / _FILE
+    if not path.exists():
+        is_old = storage.cells.is_dir() or storage.journals.is_dir()
+        return _FIRST if is_old else FORMAT
+    try:
+        number = json.loads(path.read_bytes())["format"]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        number = None
+    if not isinstance(number, int) or isinstance(number, bool) or number < _FIRST:
+        raise BadInput(
+            f'{path} does not say which format the store has: it must hold {{"format": N}}, N a '
+            f"whole number from {_FIRST}. Restore the file, or choose another --storage."
+        )
+    return number
+
+
+def refuse_newer_format(storage: Storage) -> None:
+    """Refuse a storage folder that a later release has written.
+
+    Raises:
+        BadInput: Naming both formats.
+    """
+    found = store_format(storage)
+    if found > FORMAT:
+        raise BadInput(
+            f"The store {storage.root} has format {found}, and this capsweep reads formats up to "
+            f"{FORMAT}: use the release that wrote it or a later one, or another --storage."
+        )
+
+
+def use_own_format(storage: Storage) -> Path | None:
+    """Make a storage folder one of today's format, before anything else in it is changed.
+
+    Returns:
+        Where the files of an earlier format were copied to, None where there were none.
+
+    Raises:
+        BadInput: If the folder is of a later format.
+        TimeoutError: If another process has been at it for a minute.
+    """
+    refuse_newer_format(storage)
+    if (storage.root / _FILE).exists() and store_format(storage) == FORMAT:
+        return None
+    with FileLock(storage.root / f"{_FILE}.lock") as lock:
+        _wait_for(lock)
+        found = store_format(storage)
+        copies = _backed_up(storage, found) if found < FORMAT else None
+        write_whole(storage.root / _FILE, json.dumps({"format": FORMAT}).encode() + b"\n")
+        return copies
+
+
+def _backed_up(storage: Storage, found: int) -> Path:
+    """Copy what a later format may rewrite. A copy that was broken off is made anew."""
+    target = storage.root / "backups" / f"format-{found}"
+    unfinished = target.with_name(f"{target.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    if storage.journals.is_dir():
+        shutil.copytree(storage.journals, unfinished / storage.journals.name)
+    for database in storage.root.glob("mlflow.db*"):
+        shutil.copy2(database, unfinished / database.name)
+    if target.exists():  # of a folder whose number was lost since
+        return _kept_earlier(target, unfinished)
+    return unfinished.rename(target)
+
+
+def _kept_earlier(target: Path, unfinished: Path) -> Path:
+    number = 2
+    while (candidate := target.with_name(f"{target.name}-{number}")).exists():
+        number += 1
+    return unfinished.rename(candidate)
+
+
+def _wait_for(lock: FileLock) -> None:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not lock.acquire():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{lock.path} has been held for {_PATIENCE_SECONDS:.0f} seconds")
+        time.sleep(0.05)
