@@ -192,9 +192,15 @@ def show(trial: str, tracking_uri: str | None = None, storage: str | None = None
 
 
 def open_store(tracking_uri: str | None, storage: str | None) -> RecordStore:
-    """Return the store that is meant: given, from the environment, or the embedded default."""
-    from sweeps.storage.locations import resolve_tracking_uri
+    """Return the store that is meant: given, from the environment, or the embedded default.
 
+    Raises:
+        BadInput: If there can be no such, or a later release has written the storage folder.
+    """
+    from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
+    from sweeps.storage.store_format import refuse_newer_format
+
+    refuse_newer_format(resolve_storage(storage))
     return RecordStore(resolve_tracking_uri(tracking_uri, storage))
 
 

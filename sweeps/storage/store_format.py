@@ -1,6 +1,6 @@
 """Which format a storage folder is written in, so that no release mistakes another's for its own.
 
-A folder's number is in `format.json`; one that has none, but cells or journals, is of format 1.
+A folder's number is in `format.json`; one that has none, but a cell or a journal, is of format 1.
 Readers take every format up to their own. What changes a folder of an earlier format first copies
 all that it may rewrite: the journals and the tracking store's database. Cells and artifacts are
 only ever added to, and every format reads theirs.
@@ -33,7 +33,7 @@ def store_format(storage: Storage) -> int:
     """
     path = storage.root / _FILE
     if not path.exists():
-        is_old = storage.cells.is_dir() or storage.journals.is_dir()
+        is_old = any(storage.cells.glob("*/")) or any(storage.journals.glob("*.db"))
         return _FIRST if is_old else FORMAT
     try:
         number = json.loads(path.read_bytes())["format"]

@@ -24,6 +24,7 @@ from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.trial_record import TrialRecord
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
+from sweeps.storage.store_format import refuse_newer_format
 from sweeps.tracking.store import RecordStore
 
 
@@ -73,6 +74,7 @@ def survey(
     """
     storage = resolve_storage(options.storage)
     refuse_unwritable(storage.root, "storage")
+    refuse_newer_format(storage)
     tracking_uri = resolve_tracking_uri(options.tracking_uri, storage.root)
     sweep, _, _ = sweep_of(which)
     store = RecordStore(tracking_uri)

@@ -13,6 +13,7 @@ from sweeps.execution.launch.started_engine import start_engine
 from sweeps.execution.launch.started_recorder import start_recorder
 from sweeps.execution.launch.training import train
 from sweeps.execution.search.definition_growth import num_expected
+from sweeps.storage.store_format import use_own_format
 
 FINISH_SECONDS = 30.0
 INTERRUPTED_FINISH_SECONDS = 3.0
@@ -31,6 +32,7 @@ def fill(progress: Progress, options: LaunchOptions) -> None:
         KeyboardInterrupt: If the launch is interrupted, after the recorder was given a moment.
     """
     plan = progress.plan
+    use_own_format(plan.storage)
     journal = progress.journal = Journal(plan.storage.journals, plan.name)
     num_cells = num_expected(plan.definition)
     board = Board(list(plan.cells), dict(plan.definition.epochs), journal, num_expected=num_cells)

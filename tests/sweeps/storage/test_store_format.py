@@ -1,8 +1,10 @@
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from sweeps.cli import main
 from sweeps.records.errors import BadInput
 from sweeps.storage.locations import Storage
 from sweeps.storage.store_format import FORMAT, refuse_newer_format, store_format, use_own_format
@@ -14,6 +16,15 @@ def old_store(root: Path) -> Storage:
     (storage.journals / "tiny.db").write_bytes(b"journal")
     (root / "mlflow.db").write_bytes(b"records")
     return storage
+
+
+def call(*words: str) -> None:
+    """Run the command line in this process."""
+    arguments, sys.argv = sys.argv, ["capsweep", *words]
+    try:
+        main()
+    finally:
+        sys.argv = arguments
 
 
 def number_in(storage: Storage) -> object:
@@ -84,3 +95,17 @@ def test_a_number_that_cannot_be_read_is_said(text: str, tmp_path: Path) -> None
     (tmp_path / "format.json").write_text(text)
     with pytest.raises(BadInput, match="does not say which format the store has"):
         store_format(Storage(tmp_path))
+
+
+@pytest.mark.parametrize("command", ["plan", "run", "status", "best", "report"])
+def test_every_command_refuses_a_later_format(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "format.json").write_text(json.dumps({"format": FORMAT + 1}))
+    with pytest.raises(SystemExit) as ended:
+        call(command, "quickstart", "--storage", str(tmp_path))
+    assert ended.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"capsweep: The store {tmp_path} has format {FORMAT + 1}, and")
+    assert captured.err.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["format.json"]
