@@ -3,32 +3,36 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    StringConstraints,
+    TypeAdapter,
+    field_validator,
+    model_validator,
+)
 
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
-from capsmodel.search_range import Plain
 from capsmodel.settings.messages import unknown
 from capsmodel.settings.parts import (
     Part,
     Settings,
     built_in_members,
     family_class,
-    is_built_in,
     kind_of,
 )
 from search_spaces.conflicts import refuse_varied, refuse_varied_profiles
+from search_spaces.plans.base import Plan
+from search_spaces.plans.confirm import Seed, each_seed_once
 from search_spaces.plans.listed import Arm, ListedArms
+from search_spaces.plans.own_parts import refuse_undeclared_parts
 from search_spaces.plans.scheduler import Scheduler
-from search_spaces.plans.search import Search, Seed, each_seed_once
-from search_spaces.tables import (
-    AblationTable,
-    ConfirmationTable,
-    SensitivityTable,
-    Table,
-    arms_of,
-)
+from search_spaces.plans.search import Search
+from search_spaces.tables import Table, arms_of
 
+_BuiltInPlan = Annotated[ListedArms | Search, Field(discriminator="kind")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 
 
@@ -39,7 +43,8 @@ class Sweep(Settings):
         name: Of its records, tables and report folder.
         description: Its purpose, in a sentence or two.
         base: The training config that the arms change.
-        plan: Which arms there are, declared in full or proposed by a search.
+        plan: Which arms there are, declared in full, proposed by a search, or said by a plan of
+            the user's own.
         seeds: Every arm of a design is trained once with each; a search has seeds of its own.
         parts: Classes of a user's own parts that the arms use.
         tables: What it is for; none stands for those that suit its plan.
@@ -50,7 +55,7 @@ class Sweep(Settings):
     name: Name
     description: Annotated[str, StringConstraints(max_length=2000)] = ""
     base: TrainingConfig
-    plan: Annotated[ListedArms | Search, Field(discriminator="kind")]
+    plan: SerializeAsAny[Plan]
     seeds: tuple[Seed, ...] = ()
     parts: tuple[type[Part], ...] = ()
     tables: tuple[Table, ...] = ()
@@ -78,15 +83,15 @@ class Sweep(Settings):
                 )
         return parts
 
+    @field_validator("plan", mode="before")
+    @classmethod
+    def _plan_by_kind(cls, plan: object) -> object:
+        """Look a plan that is given as plain values up by its kind, among those of the package."""
+        return plan if isinstance(plan, Plan) else TypeAdapter(_BuiltInPlan).validate_python(plan)
+
     @model_validator(mode="after")
     def _seeds_are_given_once(self) -> Self:
-        if isinstance(self.plan, Search) and self.seeds:
-            raise ValueError(
-                "The seeds of a search stand in its plan, Search(seeds=...): leave out "
-                "Sweep(seeds=...)."
-            )
-        if isinstance(self.plan, ListedArms) and not self.seeds:
-            raise ValueError("seeds must be a list of at least 1, got ().")
+        self.plan.seeds_given(self.seeds)
         return self
 
     @model_validator(mode="after")
@@ -94,20 +99,23 @@ class Sweep(Settings):
         names = [table.name for table in self.tables]
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"Two tables are called '{twice[0]}': give one another name.")
-        arms = self.plan.arms if isinstance(self.plan, ListedArms) else ()
         for table in self.tables:
-            _refuse_table_of_the_other_plan(table, self.plan)
+            self.plan.refuse_table(table)
+            arms = self.plan.arms_at_start(self) if arms_of(table) else ()
             for arm in arms_of(table):
                 if arm not in arms:
                     raise ValueError(unknown(f"arm in the table '{table.name}'", arm, arms))
         return self
 
     @model_validator(mode="after")
-    def _proposals_can_be(self) -> Self:
-        if isinstance(self.plan, Search):
-            _refuse_undeclared_parts(self.base, self.parts)
-            self.plan.space.check(self.base, self.parts)
+    def _plan_can_be(self) -> Self:
+        self.plan.check(self)
         return self
+
+    @property
+    def arm_seeds(self) -> tuple[int, ...]:
+        """Every arm is trained once with each: those listed, or the plan's own."""
+        return self.plan.seeds_given(self.seeds)
 
     def arms(self) -> tuple[Arm, ...]:
         """Return the arms of a design, in the order of the tables.
@@ -115,32 +123,36 @@ class Sweep(Settings):
         Raises:
             ValueError: In one sentence, if an arm cannot be, or the plan is a search.
         """
-        if isinstance(self.plan, Search):
+        if self.plan.is_search:
             raise ValueError(
                 f"The sweep '{self.name}' is a search: it has no arms but those it will propose."
             )
-        arms = self.plan.build(self.base, self.parts)
+        return self.arms_at_start()
+
+    def arms_at_start(self) -> tuple[Arm, ...]:
+        """Return the arms that there are before anything runs; none of a search.
+
+        Raises:
+            ValueError: In one sentence, if an arm cannot be.
+        """
+        arms = self.plan.build(self)
         for arm in arms:
-            _refuse_undeclared_parts(arm.config, self.parts)
+            refuse_undeclared_parts(arm.config, self.parts)
         return arms
 
-    def proposed(self, name: str, params: Mapping[str, Plain]) -> Arm:
-        """Return the arm that a search proposes.
-
-        A part of the kind that the base has keeps the base's settings.
+    def proposed(self, name: str, settings: Mapping[str, Any]) -> Arm:
+        """Return an arm that the plan proposes.
 
         Args:
             name: What the tables call it.
-            params: Name of a dimension of the space -> value.
+            settings: Path -> value; of a search, name of a dimension of its space -> value.
 
         Raises:
-            ValueError: In one sentence, if the point is none of the space, or the plan no search.
+            ValueError: In one sentence, if there can be no such arm, or all are declared in full.
         """
-        if not isinstance(self.plan, Search):
+        if self.plan.is_whole_at_start(self):
             raise ValueError(f"The sweep '{self.name}' is a design: its arms are declared in full.")
-        space = self.plan.space
-        config = space.config(self.base, params, self.parts)
-        return Arm(name, config, space.changes(params))
+        return self.plan.arm(self, name, settings)
 
     def changed(
         self,
@@ -167,60 +179,30 @@ class Sweep(Settings):
             ValueError: If a path leads nowhere, or the arms change it themselves, so that the new
                 value would not be seen there, or a design is given what only a search has.
         """
-        searching = {"trials": trials, "sampler": sampler, "scheduler": scheduler}
-        changes: dict[str, Any] = {"name": self.name if name is None else name}
-        refuse_varied(settings or {}, self.plan)
-        if isinstance(self.plan, Search):
-            changes["plan"] = self.plan.changed(seeds=seeds or None, **searching)
-        else:
-            _refuse_search_options(self.name, searching)
-            changes["seeds"] = seeds or self.seeds
-        base = with_settings(self.base, settings or {}, self.parts)
-        refuse_varied_profiles(settings or {}, base, self.plan, self.parts)
-        changes["base"] = base
+        options = {"trials": trials, "sampler": sampler, "scheduler": scheduler}
+        given = {option: value for option, value in options.items() if value is not None}
+        varied = list(self.plan.varied(self, with_profiles=False))
+        refuse_varied(settings or {}, varied, self.plan.arms_at_start(self))
+        _refuse_options(self.name, self.plan, given)
+        changes: dict[str, Any] = {
+            "name": self.name if name is None else name,
+            "plan": self.plan.launched(seeds, given),
+            "seeds": () if self.plan.has_own_seeds else seeds or self.seeds,
+            "base": with_settings(self.base, settings or {}, self.parts),
+        }
         fields = {field: getattr(self, field) for field in type(self).model_fields}
+        with_base = self.model_copy(update={"base": changes["base"]})
+        refuse_varied_profiles(settings or {}, with_base.base, self.plan.varied(with_base))
         return type(self).model_validate({**fields, **changes})
-
-
-def _refuse_table_of_the_other_plan(table: Table, plan: ListedArms | Search) -> None:
-    is_search = isinstance(plan, Search)
-    if is_search and isinstance(table, AblationTable):
-        raise ValueError(
-            "A search has no baseline for an ablation table: declare a SensitivityTable, a "
-            "ConfirmationTable or a CurvesFigure."
-        )
-    if not is_search and isinstance(table, SensitivityTable | ConfirmationTable):
-        raise ValueError(
-            f"A design has nothing for a table of the kind '{table.kind}': only a search has."
-        )
-    if isinstance(plan, Search) and isinstance(table, ConfirmationTable) and plan.confirm is None:
-        raise ValueError(
-            "The search confirms nothing, so there is no ConfirmationTable: leave it out, or "
-            "give Search(confirm=Confirm())."
-        )
 
 
 def _is_same_kind(part: type[Part], other: type[Part]) -> bool:
     return kind_of(part) == kind_of(other) and family_class(part) is family_class(other)
 
 
-def _refuse_search_options(name: str, options: Mapping[str, object]) -> None:
-    given = [option for option, value in options.items() if value is not None]
-    if given:
+def _refuse_options(name: str, plan: Plan, given: Mapping[str, object]) -> None:
+    if refused := [option for option in given if option not in plan.options]:
         raise ValueError(
             f"The sweep '{name}' is a design, whose arms are declared in full: only a search has "
-            f"{' and '.join(given)}."
+            f"{' and '.join(refused)}."
         )
-
-
-def _refuse_undeclared_parts(settings: Settings, parts: tuple[type[Part], ...]) -> None:
-    for name in type(settings).model_fields:
-        value = getattr(settings, name)
-        if not isinstance(value, Part):
-            continue
-        if not is_built_in(type(value)) and type(value) not in parts:
-            raise ValueError(
-                f"{type(value).__name__} is a part of your own: declare it, "
-                f"Sweep(parts=[{type(value).__name__}], ...)."
-            )
-        _refuse_undeclared_parts(value, parts)

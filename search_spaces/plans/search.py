@@ -1,42 +1,35 @@
 """A search: an adaptive plan, in which each proposal may learn from those before it."""
 
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, cast, get_args
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from capsmodel.settings.messages import unknown
-from capsmodel.settings.parts import OneOf, Settings
+from capsmodel.settings.parts import OneOf
+from search_spaces.plans.base import Arm, Definition, Plan
+from search_spaces.plans.confirm import Confirm as Confirm
+from search_spaces.plans.confirm import Seed, each_seed_once
+from search_spaces.plans.decisions import Cell
+from search_spaces.plans.own_parts import refuse_undeclared_parts
 from search_spaces.plans.scheduler import SCHEDULERS, NoScheduler, Scheduler
+from search_spaces.plans.search_fields import decisive_scheduler, definition_hash, dimension_fields
+from search_spaces.plans.varied import Varied
 from search_spaces.space.settings_tree import is_at_or_below
 from search_spaces.space.space import Space
+from search_spaces.tables import ConfirmationTable, SensitivityTable, Table
+from search_spaces.trial_key import trial_key
 
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Objective = Literal["validation_error", "validation_loss"]
 Sampler = Literal["tpe", "random", "gp", "grid", "qmc"]
 
 _LARGEST_GRID = 100_000
+_NUM_TRIED = 64
 _OF_CONDITIONAL_SPACES = "tpe, random, grid, qmc"
 _OF_ENDLESS_SPACES = "tpe, random, gp, qmc"
 
 
-class Confirm(Settings):
-    """The best arms of a search are trained again on seeds that had no part in choosing them.
-
-    Attributes:
-        best: How many are, beside the median of the first random ones as a reference.
-        seeds: Fresh ones.
-    """
-
-    best: Annotated[int, Field(ge=1)] = 3
-    seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] = (101, 102, 103, 104, 105)
-
-    @field_validator("seeds")
-    @classmethod
-    def _each_seed_once(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        return each_seed_once(seeds)
-
-
-class Search(Settings):
+class Search(Plan):
     """Proposals of a sampler, each an arm; a scheduler stops the hopeless early.
 
     Attributes:
@@ -53,8 +46,9 @@ class Search(Settings):
         num_startup: Proposals at the start that are random, as there is nothing to learn from.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
-
+    has_own_seeds: ClassVar[bool] = True
+    options: ClassVar[tuple[str, ...]] = ("trials", "sampler", "scheduler")
+    is_search: ClassVar[bool] = True
     num_startup: ClassVar[int] = 10
     kind: Literal["search"] = "search"
     space: Space
@@ -150,6 +144,115 @@ class Search(Settings):
         own = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self).model_validate({**own, **changes})
 
+    def told_objectives(self) -> tuple[str, ...]:
+        """The one that is to be small."""
+        return (self.objective,)
+
+    def manifest_fields(self, definition: Definition) -> dict[str, Any]:
+        """Return what varies and how, without proposals."""
+        dimensions = [dimension_fields(one) for one in self.space.dimensions]
+        decisive = {
+            "base": trial_key(definition.base, 0),
+            "dimensions": dimensions,
+            "objective": self.objective,
+            "sampler": [self.sampler, self.sampler_seed],
+            "scheduler": decisive_scheduler(self.scheduler),
+            "seeds": self.seeds,
+        }
+        fields = {
+            "objective": self.objective,
+            "definition": definition_hash(decisive),
+            "sampler": self.sampler,
+            "scheduler": self.scheduler.model_dump(mode="json"),
+            "num_trials": self.trials,
+            "num_startup": self.num_startup,
+            "dimensions": dimensions,
+            "confirmation": self.confirm and self.confirm.model_dump(),
+        }
+        return {"search": fields}
+
+    def default_tables(self) -> tuple[Table, ...]:
+        """Return what the settings matter, after the best where they are confirmed."""
+        again = (ConfirmationTable(),) if self.confirm else ()
+        return (*again, SensitivityTable())
+
+    def check(self, definition: Definition) -> None:
+        """Refuse a space that the base does not have, and parts that are not declared."""
+        refuse_undeclared_parts(definition.base, definition.parts)
+        self.space.check(definition.base, definition.parts)
+
+    def check_all(self, definition: Definition) -> None:
+        """Refuse a space in which some points are no settings.
+
+        Each end of each range is checked by the space itself; here points of all of it are, as two
+        settings may each be allowed and exclude each other.
+        """
+        from scipy.stats import qmc
+
+        points = qmc.Sobol(len(self.space.dimensions), rng=0).random(_NUM_TRIED)
+        for point in points:
+            params = self.space.at([float(coordinate) for coordinate in point])
+            try:
+                self.arm(definition, "a proposal", params)
+            except ValueError as error:
+                shown = ", ".join(f"{name} = {value}" for name, value in params.items())
+                raise ValueError(
+                    f"The space holds points that are no settings ({shown}): {error} Narrow the "
+                    f"space."
+                ) from error
+
+    def refuse_table(self, table: Table) -> None:
+        """Refuse a table that needs a baseline, or arms that are confirmed where none are."""
+        if table.kind == "ablation":
+            raise ValueError(
+                "A search has no baseline for an ablation table: declare a SensitivityTable, a "
+                "ConfirmationTable or a CurvesFigure."
+            )
+        if table.kind == "confirmation" and self.confirm is None:
+            raise ValueError(
+                "The search confirms nothing, so there is no ConfirmationTable: leave it out, or "
+                "give Search(confirm=Confirm())."
+            )
+
+    def seeds_given(self, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        """Return its own, as the sweep lists none."""
+        if seeds:
+            raise ValueError(
+                "The seeds of a search stand in its plan, Search(seeds=...): leave out "
+                "Sweep(seeds=...)."
+            )
+        return self.seeds
+
+    def refuse_more_seeds(self) -> None:
+        """Refuse them."""
+        raise ValueError(
+            "The seeds of a search are part of what it goes by, so none can be added: give it "
+            "others and another name (--seeds, --name NEW), or more in Confirm(seeds=...)."
+        )
+
+    def launched(self, seeds: tuple[int, ...] | None, options: Mapping[str, Any]) -> Self:
+        """Return the search with other seeds or options."""
+        return self.changed(seeds=seeds or None, **options)
+
+    def cells_at_start(self, definition: Definition) -> tuple[Cell, ...]:
+        """Return none, as all are proposed while it runs."""
+        return ()
+
+    def is_whole_at_start(self, definition: Definition) -> bool:
+        """Return that it is not."""
+        return False
+
+    def arm(self, definition: Definition, name: str, settings: Mapping[str, Any]) -> Arm:
+        """Return the arm of a point of the space; a part of the base's kind keeps its settings."""
+        config = self.space.config(definition.base, settings, definition.parts)
+        return Arm(name, config, self.space.changes(settings))
+
+    def varied(self, definition: Definition, *, with_profiles: bool = True) -> Iterator[Varied]:
+        """Yield the dimensions of its space."""
+        advice = "set something that it does not vary, or write a sweep of your own with a smaller"
+        for one in self.space.dimensions:
+            yield Varied(one.path, f"the search itself ('{one.name}')", f"{advice} space")
+
     def _refuse_grid(self) -> None:
         for one in self.space.dimensions:
             if one.num_values is None:
@@ -168,14 +271,3 @@ class Search(Settings):
                 f"The grid has {num_points} points, fewer than the {self.trials} trials: have at "
                 f"most {num_points}."
             )
-
-
-def each_seed_once(seeds: tuple[int, ...]) -> tuple[int, ...]:
-    """Return seeds as they are.
-
-    Raises:
-        ValueError: If one is listed twice.
-    """
-    if len(set(seeds)) != len(seeds):
-        raise ValueError(f"A seed is listed twice: {', '.join(map(str, seeds))}.")
-    return seeds

@@ -32,6 +32,7 @@ from capsmodel.settings.parts import Settings
 from capsmodel.stopping import FixedEpochs
 from search_spaces.catalogue import named_sweep, named_sweeps
 from search_spaces.plans.listed import Arm, ListedArms
+from search_spaces.plans.search import Search
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import differences, identity, trial_key
 
@@ -52,13 +53,14 @@ def named_keys() -> dict[str, dict[str, dict[str, str]]]:
 
 def seeds_of(sweep: Sweep) -> tuple[int, ...]:
     """Return the seeds of every arm."""
-    return sweep.seeds if isinstance(sweep.plan, ListedArms) else sweep.plan.seeds
+    return sweep.arm_seeds
 
 
 def arms_of(sweep: Sweep) -> tuple[Arm, ...]:
     """Return the arms of a design, and two corners of a search's space, which are exact numbers."""
     if isinstance(sweep.plan, ListedArms):
         return sweep.arms()
+    assert isinstance(sweep.plan, Search)
     space = sweep.plan.space
     drawn = {f"at {unit}": space.at([unit] * len(space.dimensions)) for unit in (0, 1)}
     return tuple(sweep.proposed(name, params) for name, params in drawn.items())

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 from capsmodel.data.archive import ROOT_VARIABLE
-from search_spaces.plans.search import Search
 from sweeps.execution.plan.definition import Definition
 from sweeps.records.errors import BadInput
 
@@ -22,8 +21,7 @@ def prepare_data(definition: Definition) -> None:
     if given := os.environ.get(ROOT_VARIABLE):
         os.environ[ROOT_VARIABLE] = str(Path(given).absolute())
     sweep = definition.sweep
-    is_search = isinstance(sweep.plan, Search)
-    configs = [sweep.base] if is_search else [arm.config for arm in sweep.arms()]
+    configs = [arm.config for arm in sweep.arms_at_start()] or [sweep.base]
     try:
         for data in dict.fromkeys(config.data for config in configs):
             data.prepare()

@@ -1,9 +1,9 @@
 """Arms as the manifest holds them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 
 from capsmodel.config import TrainingConfig, num_parameters
-from search_spaces.plans.listed import Arm
+from search_spaces.plans.base import Arm
 from search_spaces.trial_key import trial_key
 from sweeps.records.manifest import ManifestArm, ManifestCell
 
@@ -22,12 +22,18 @@ def manifest_arm(arm: Arm) -> ManifestArm:
     )
 
 
-def manifest_cells(arms: Sequence[Arm], seeds: Sequence[int]) -> list[ManifestCell]:
-    """Return the cells of some arms with each of some seeds."""
+def manifest_cells(
+    arms: Mapping[str, Arm], places: Iterable[tuple[str, int]]
+) -> list[ManifestCell]:
+    """Return the cells in some places.
+
+    Args:
+        arms: By name.
+        places: Arm and seed.
+    """
     return [
-        ManifestCell(arm=arm.name, seed=seed, trial_key=trial_key(arm.config, seed))
-        for arm in arms
-        for seed in seeds
+        ManifestCell(arm=name, seed=seed, trial_key=trial_key(arms[name].config, seed))
+        for name, seed in places
     ]
 
 

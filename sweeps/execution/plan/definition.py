@@ -9,16 +9,13 @@ from pydantic import ValidationError
 
 from capsmodel.settings.messages import explain
 from search_spaces.catalogue import named_sweep
-from search_spaces.plans.search import Search
 from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import sweep_from_file
 from sweeps.execution.plan.arms import manifest_arm, manifest_cells
-from sweeps.execution.plan.search_declaration import manifest_search, refuse_impossible_points
 from sweeps.execution.plan.training_length import epochs_path, stoppings_of_arms, with_epochs
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestCell
-from sweeps.records.manifest_tables import AblationTable, ConfirmationTable, SensitivityTable
 
 
 @dataclass(frozen=True)
@@ -137,7 +134,7 @@ def _settings(declared: Sweep, changes: Changes) -> dict[str, Any]:
     path = epochs_path(declared, settings)
     if path in settings:
         raise ValueError(f"The epochs are given twice: --epochs is short for {path}.")
-    arms = () if isinstance(declared.plan, Search) else declared.plan.arms
+    arms = declared.plan.arms_at_start(declared)
     is_seen = not arms or len(stoppings_of_arms(declared)) < len(arms)
     return settings | {path: changes.epochs} if is_seen else settings
 
@@ -147,23 +144,15 @@ def _seeds(sweep: Sweep, changes: Changes, current: Sequence[int]) -> tuple[int,
         raise ValueError("No seed is given: give a list or ranges, such as 0,1,2 or 0-4.")
     if changes.seeds is not None and changes.add_seeds is not None:
         raise ValueError("--seeds replaces the list of seeds and --add-seeds extends it: give one.")
-    if changes.add_seeds is not None and isinstance(sweep.plan, Search):
-        raise ValueError(
-            "The seeds of a search are part of what it goes by, so none can be added: give it "
-            "others and another name (--seeds, --name NEW), or more in Confirm(seeds=...)."
-        )
-    seeds = tuple(changes.seeds or seeds_of(sweep))
+    if changes.add_seeds is not None:
+        sweep.plan.refuse_more_seeds()
+    seeds = tuple(changes.seeds or sweep.arm_seeds)
     if changes.add_seeds is None:
         return seeds
     if not changes.add_seeds:
         raise ValueError("No seed to add is given: give a list or ranges, such as 3,4 or 3-9.")
     base = tuple(current) or seeds
     return base + tuple(seed for seed in changes.add_seeds if seed not in base)
-
-
-def seeds_of(sweep: Sweep) -> tuple[int, ...]:
-    """Return the seeds of every arm, or of every proposal of a search."""
-    return sweep.plan.seeds if isinstance(sweep.plan, Search) else sweep.seeds
 
 
 def _departures(
@@ -175,11 +164,9 @@ def _departures(
     given = stoppings_of_arms(sweep)
     for name, one in stoppings_of_arms(declared).items():
         pairs[f"of {name} stopping.{one.length_setting}"] = (one.num_epochs, given[name].num_epochs)
-    pairs["seeds"] = (list(seeds_of(declared)), list(seeds_of(sweep)))
-    if isinstance(declared.plan, Search) and isinstance(sweep.plan, Search):
-        first, second = declared.plan.model_dump(), sweep.plan.model_dump()
-        for name in ("trials", "sampler", "scheduler"):
-            pairs[name] = (first[name], second[name])
+    pairs["seeds"] = (list(declared.arm_seeds), list(sweep.arm_seeds))
+    first, second = declared.plan.model_dump(), sweep.plan.model_dump()
+    pairs |= {name: (first[name], second[name]) for name in declared.plan.options}
     return {path: pair for path, pair in pairs.items() if pair[0] != pair[1]}
 
 
@@ -193,20 +180,19 @@ def _at(config: Any, path: str) -> Any:
 def _definition(
     sweep: Sweep, source: str | None, folder: Path, departures: dict[str, tuple[Any, Any]]
 ) -> Definition:
-    is_search = isinstance(sweep.plan, Search)
-    arms = () if isinstance(sweep.plan, Search) else sweep.arms()
-    if isinstance(sweep.plan, Search):
-        refuse_impossible_points(sweep)
+    arms = sweep.arms_at_start()
+    sweep.plan.check_all(sweep)
+    cells = [(one.arm, one.seed) for one in sweep.plan.cells_at_start(sweep)]
     fields = {
         "sweep": sweep.name,
         "description": sweep.description,
-        "baseline": "" if isinstance(sweep.plan, Search) else sweep.plan.baseline,
+        "baseline": sweep.plan.told_baseline(sweep),
         "arms": [manifest_arm(arm) for arm in arms],
-        "seeds": seeds_of(sweep),
-        "cells": [cell for seed in seeds_of(sweep) for cell in manifest_cells(arms, (seed,))],
-        "tables": [table.model_dump() for table in sweep.tables] or _default_tables(sweep),
+        "seeds": sweep.arm_seeds,
+        "cells": manifest_cells({arm.name: arm for arm in arms}, cells),
+        "tables": [one.model_dump() for one in sweep.tables or sweep.plan.default_tables()],
         "departures": departures,
-        "search": manifest_search(sweep) if is_search else None,
+        **sweep.plan.manifest_fields(sweep),
     }
     return Definition(
         sweep=sweep,
@@ -216,12 +202,6 @@ def _definition(
         epochs={arm.name: arm.config.stopping.num_epochs for arm in arms},
         fingerprints={arm.name: arm.config.data.fingerprint for arm in arms},
     )
-
-
-def _default_tables(sweep: Sweep) -> list[Any]:
-    if not isinstance(sweep.plan, Search):
-        return [AblationTable()]
-    return [ConfirmationTable(), SensitivityTable()] if sweep.plan.confirm else [SensitivityTable()]
 
 
 def _refuse_loose_parts(sweep: Sweep) -> None:

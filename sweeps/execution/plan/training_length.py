@@ -5,7 +5,6 @@ from typing import Any
 
 from capsmodel.overrides import with_settings
 from capsmodel.stopping import Stopping
-from search_spaces.plans.search import Search
 from search_spaces.sweep import Sweep
 
 _CHOICES = {"stopping", "stopping.kind"}
@@ -30,11 +29,9 @@ def stoppings_of_arms(sweep: Sweep) -> dict[str, Stopping]:
     Raises:
         ValueError: In one sentence, if a stopping is not allowed.
     """
-    if isinstance(sweep.plan, Search):
-        return {}
     return {
         name: _stopping(sweep, changes)
-        for name, changes in sweep.plan.arms.items()
+        for name, changes in sweep.plan.arms_at_start(sweep).items()
         if _CHOICES & changes.keys()
     }
 
@@ -46,15 +43,10 @@ def with_epochs(sweep: Sweep, epochs: int) -> Sweep:
         ValueError: In one sentence, if a stopping is not allowed.
     """
     own = stoppings_of_arms(sweep)
-    if not own or isinstance(sweep.plan, Search):
+    if not own:
         return sweep
-    arms = {
-        name: {**changes, f"stopping.{own[name].length_setting}": epochs}
-        if name in own
-        else changes
-        for name, changes in sweep.plan.arms.items()
-    }
-    return sweep.model_copy(update={"plan": sweep.plan.model_copy(update={"arms": arms})})
+    settings = {name: {f"stopping.{one.length_setting}": epochs} for name, one in own.items()}
+    return sweep.model_copy(update={"plan": sweep.plan.with_arm_settings(settings)})
 
 
 def _stopping(sweep: Sweep, changes: Mapping[str, Any]) -> Stopping:

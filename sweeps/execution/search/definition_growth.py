@@ -39,12 +39,14 @@ def with_proposal(
     number = len(definition.manifest.arms)
     name = f"proposal {number}"
     try:
-        arm = definition.sweep.proposed(name, params)
+        arm = _arm_of(definition, name, params)
     except ValueError as error:
         raise BadInput(f"The space holds points that are no settings: {error}") from error
     cells = tuple(
         cell.model_copy(update={"stopped": (stopped or {}).get(cell.trial_key)})
-        for cell in manifest_cells([arm], definition.manifest.seeds)
+        for cell in manifest_cells(
+            {name: arm}, [(name, seed) for seed in definition.manifest.seeds]
+        )
     )
     search = _search(definition)
     proposal = Proposal(number=number, arm=name, params=dict(params))
@@ -78,10 +80,11 @@ def with_confirmation(
     chosen = search.confirmation.model_copy(update={"arms": tuple(arms), "reference": reference})
     names = [*arms, *([reference] if reference and reference not in arms else [])]
     params = {one.arm: one.params for one in search.proposals}
-    again = [definition.sweep.proposed(name, params[name]) for name in names]
+    again = {name: _arm_of(definition, name, params[name]) for name in names}
+    places = [(name, seed) for name in names for seed in chosen.seeds]
     return _changed(
         definition,
-        cells=(*search_cells(definition), *manifest_cells(again, chosen.seeds)),
+        cells=(*search_cells(definition), *manifest_cells(again, places)),
         search=search.model_copy(update={"confirmation": chosen}),
     )
 
@@ -122,6 +125,10 @@ def num_expected(definition: Definition) -> int:
     again = search.confirmation
     confirmed = (again.best + 1) * len(again.seeds) if again else 0
     return search.num_trials * len(definition.manifest.seeds) + confirmed
+
+
+def _arm_of(definition: Definition, name: str, settings: Mapping[str, Any]) -> Arm:
+    return definition.sweep.plan.arm(definition.sweep, name, settings)
 
 
 def _search(definition: Definition) -> ManifestSearch:

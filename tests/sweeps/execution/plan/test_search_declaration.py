@@ -9,7 +9,6 @@ from capsmodel.losses import MarginLoss
 from capsmodel.search_range import Floats
 from search_spaces import Median, Space
 from sweeps.execution.plan.definition import Changes, define
-from sweeps.execution.plan.search_declaration import refuse_impossible_points
 from sweeps.records.manifest import ManifestSearch
 from sweeps.records.manifest_tables import ConfirmationTable, SensitivityTable
 from tests.capsmodel.small_config import small_config
@@ -110,7 +109,7 @@ def test_settings_that_exclude_each_other_are_refused_before_anything_runs() -> 
     space = Space.of(Hollow, at="loss").only("loss.first", "loss.second")
     hollow = sweep(base=base, parts=(Hollow,), plan=search(space=space))
     with pytest.raises(ValueError, match="not both") as caught:
-        refuse_impossible_points(hollow)
+        hollow.plan.check_all(hollow)
     assert str(caught.value).startswith("The space holds points that are no settings (loss.first")
     assert str(caught.value).endswith("Narrow the space.")
-    refuse_impossible_points(sweep())
+    sweep().plan.check_all(sweep())

@@ -1,0 +1,272 @@
+"""A plan: who says which cells a sweep has next."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
+
+from pydantic import ConfigDict
+from pydantic_core import to_jsonable_python
+
+from capsmodel.config import TrainingConfig
+from capsmodel.overrides import paths_set, with_settings, written_out
+from capsmodel.settings.parts import Part, Settings
+from search_spaces.plans.decisions import (
+    Cell,
+    Decision,
+    Done,
+    Event,
+    Propose,
+    SlotFree,
+    Wait,
+)
+from search_spaces.plans.known import Known, known_from
+from search_spaces.plans.varied import Varied, part_of_kind
+from search_spaces.tables import AblationTable, Table
+
+_LONGEST_NAME = 200  # of an arm, as records hold it
+_OF_A_SEARCH = {"sensitivity", "confirmation"}
+_ADVICE = "set something that no arm changes, or write the arm in a sweep of your own"
+
+Parts = tuple[type[Part], ...]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One configuration of a sweep, without its seed.
+
+    Attributes:
+        name: What the tables call it.
+        config: The full training config.
+        changes: What sets it apart from the sweep's base, path -> plain JSON value.
+    """
+
+    name: str
+    config: TrainingConfig
+    changes: dict[str, Any]
+
+
+class Definition(Protocol):
+    """What a plan knows of its sweep."""
+
+    @property
+    def base(self) -> TrainingConfig:
+        """The training config that the arms change."""
+        ...
+
+    @property
+    def parts(self) -> Parts:
+        """Classes of a user's own parts."""
+        ...
+
+    @property
+    def arm_seeds(self) -> tuple[int, ...]:
+        """Every arm is trained once with each."""
+        ...
+
+
+class Plan(Settings):
+    """Who says which cells there are next. A frozen settings class with a `kind` of its own.
+
+    A plan writes `next_cells`, or `decide` where it also stops trials or chooses arms. Both are
+    pure: what they return hangs on their arguments alone, so that a sweep that was killed goes on
+    as it would have gone. The first answer is asked before anything runs; where the second one is
+    `DONE`, the sweep is declared in full.
+
+    Attributes:
+        has_own_seeds: Whether its seeds stand in the plan, so that the sweep lists none.
+        options: Its fields that a launch may change.
+        is_search: Whether it proposes points of a space.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    has_own_seeds: ClassVar[bool] = False
+    options: ClassVar[tuple[str, ...]] = ()
+    is_search: ClassVar[bool] = False
+    kind: Any  # each member narrows it to its Literal
+
+    def decide(self, definition: Definition, journal: Known, event: Event) -> Sequence[Decision]:
+        """Return what follows from an event, given all that is known.
+
+        Nothing follows from the end of a trial or of an epoch unless a plan says so: a trial that
+        is not stopped goes on.
+        """
+        if not isinstance(event, SlotFree):
+            return ()
+        answer = self.next_cells(definition, journal)
+        return (answer,) if isinstance(answer, Wait | Done) else (Propose(tuple(answer)),)
+
+    def next_cells(self, definition: Definition, known: Known) -> Sequence[Cell] | Wait | Done:
+        """Return the cells to train next, `WAIT` until trials have ended, or `DONE`."""
+        raise NotImplementedError(f"{type(self).__name__} has neither next_cells nor decide.")
+
+    def told_baseline(self, definition: Definition) -> str:
+        """Return the arm that the others are compared with, "" where there is none."""
+        return next(iter(self.arms_at_start(definition)), "")
+
+    def told_factors(self) -> Mapping[str, Sequence[Any]]:
+        """Return what it varies, path -> levels; empty where it lists its arms otherwise."""
+        return {}
+
+    def told_objectives(self) -> tuple[str, ...]:
+        """Return the epoch metrics that it wants small; none where it only compares."""
+        return ()
+
+    def manifest_fields(self, definition: Definition) -> dict[str, Any]:
+        """Return what the manifest holds of it besides arms, cells and seeds, as plain values."""
+        return {}
+
+    def default_tables(self) -> tuple[Table, ...]:
+        """Return the tables of a sweep that declares none."""
+        return (AblationTable(),)
+
+    def check(self, definition: Definition) -> None:
+        """Refuse what can be seen to be impossible before anything is built.
+
+        Raises:
+            ValueError: In one sentence.
+        """
+
+    def check_all(self, definition: Definition) -> None:
+        """Refuse what only a look at many configurations shows: asked once, before a launch.
+
+        Raises:
+            ValueError: In one sentence.
+        """
+
+    def refuse_table(self, table: Table) -> None:
+        """Refuse a table that this plan has nothing for.
+
+        Raises:
+            ValueError: In one sentence.
+        """
+        if table.kind in _OF_A_SEARCH:
+            raise ValueError(
+                f"A design has nothing for a table of the kind '{table.kind}': only a search has."
+            )
+
+    def seeds_given(self, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the seeds of every arm, of those that the sweep lists.
+
+        Raises:
+            ValueError: If there are none.
+        """
+        if not seeds:
+            raise ValueError("seeds must be a list of at least 1, got ().")
+        return seeds
+
+    def refuse_more_seeds(self) -> None:
+        """Refuse that a launch adds seeds to those that are there, unless it may.
+
+        Raises:
+            ValueError: In one sentence.
+        """
+
+    def launched(self, seeds: tuple[int, ...] | None, options: Mapping[str, Any]) -> Self:
+        """Return the plan with what a launch changes of it.
+
+        Args:
+            seeds: Given at the launch; a plan without seeds of its own leaves them to the sweep.
+            options: Name -> value, each one of `options`.
+        """
+        assert set(options) <= set(self.options)
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self).model_validate({**own, **options}) if options else self
+
+    def cells_at_start(self, definition: Definition) -> tuple[Cell, ...]:
+        """Return the cells that there are before anything is known."""
+        return _proposed(self.decide(definition, Known(), SlotFree()))
+
+    def is_whole_at_start(self, definition: Definition) -> bool:
+        """Return whether no cells follow those of the start, whatever becomes of them."""
+        known = known_from([Propose(self.cells_at_start(definition))])
+        return any(isinstance(one, Done) for one in self.decide(definition, known, SlotFree()))
+
+    def arms_at_start(self, definition: Definition) -> Mapping[str, Mapping[str, Any]]:
+        """Return the arms that there are before anything is known, name -> settings."""
+        return {cell.arm: cell.settings for cell in self.cells_at_start(definition)}
+
+    def with_arm_settings(self, settings: Mapping[str, Mapping[str, Any]]) -> Self:
+        """Return the plan with settings added to some of the arms that it starts with.
+
+        Args:
+            settings: Arm -> path -> value.
+
+        Raises:
+            ValueError: If its arms are not listed, so that none can be changed alone.
+        """
+        raise ValueError(
+            f"Some arms of the plan '{self.kind}' choose their own stopping ({', '.join(settings)})"
+            f", so that their epochs cannot be set for all: set them in the sweep's file."
+        )
+
+    def arm(self, definition: Definition, name: str, settings: Mapping[str, Any]) -> Arm:
+        """Return an arm over the sweep's base.
+
+        Raises:
+            ValueError: If it changes a setting that is not there, or to what is not allowed.
+        """
+        base, parts = definition.base, definition.parts
+        try:
+            config = with_settings(base, settings, parts)
+        except ValueError as error:
+            raise ValueError(f"Arm '{name}': {error}") from error
+        return Arm(name, config, to_jsonable_python(written_out(config, settings)))
+
+    def build(self, definition: Definition) -> tuple[Arm, ...]:
+        """Return the arms that there are at the start, in the order of the tables.
+
+        Raises:
+            ValueError: If an arm cannot be, or two are the same configuration.
+        """
+        listed = self.arms_at_start(definition)
+        refuse_arm_names(listed)
+        arms = tuple(self.arm(definition, name, listed[name]) for name in listed)
+        for index, arm in enumerate(arms):
+            for other in arms[:index]:
+                if arm.config == other.config:
+                    raise ValueError(
+                        f"The arms '{other.name}' and '{arm.name}' are the same configuration."
+                    )
+        return arms
+
+    def varied(self, definition: Definition, *, with_profiles: bool = True) -> Iterator[Varied]:
+        """Yield the settings that it varies itself, so that they cannot be set for all arms.
+
+        Args:
+            definition: Of the sweep.
+            with_profiles: Also what the profiles of arms set, which is known over a base alone.
+        """
+        for name, settings in self.arms_at_start(definition).items():
+            for path, own in _paths_of(settings, definition if with_profiles else None):
+                who = f"the sweep itself (arm '{name}' changes '{own}')"
+                yield Varied(path, who, _ADVICE, is_within_kinds=True)
+
+
+def refuse_arm_names(names: Collection[str]) -> None:
+    """Refuse names that no record can hold.
+
+    Raises:
+        ValueError: Naming the first.
+    """
+    for name in names:
+        if not 0 < len(name) <= _LONGEST_NAME:
+            raise ValueError(
+                f"An arm's name has 1 to {_LONGEST_NAME} characters, got {len(name)}: '{name}'."
+            )
+
+
+def _proposed(decisions: Sequence[Decision]) -> tuple[Cell, ...]:
+    return tuple(cell for one in decisions if isinstance(one, Propose) for cell in one.cells)
+
+
+def _paths_of(
+    settings: Mapping[str, Any], definition: Definition | None
+) -> Iterator[tuple[str, str]]:
+    """Yield each path that an arm sets, and the path by which it does."""
+    if definition is None or not any(path.split(".")[-1] == "profile" for path in settings):
+        yield from ((part_of_kind(path), path) for path in settings)
+        return
+    config = with_settings(definition.base, settings, definition.parts)
+    for own, paths in paths_set(config, settings).items():
+        yield from ((path, own) for path in (own, *paths))

@@ -1,0 +1,39 @@
+"""Values of a search as the manifest of its sweep holds them: plain, and hashed."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from capsmodel.search_range import Choices
+from search_spaces.plans.scheduler import Scheduler
+from search_spaces.space.dimension import Dimension
+
+
+def decisive_scheduler(scheduler: Scheduler) -> list[Any]:
+    """Return a scheduler without defaults, so that a new setting leaves old hashes as they are."""
+    return [scheduler.kind, scheduler.model_dump(mode="json", exclude_defaults=True)]
+
+
+def definition_hash(decisive: Mapping[str, Any]) -> str:
+    """Return the hash of all that decides what is proposed, given how it went."""
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:20]
+
+
+def dimension_fields(dimension: Dimension) -> dict[str, Any]:
+    """Return a dimension with all fields, as they enter the hash of the definition."""
+    known = dimension.range
+    fields: dict[str, Any] = {
+        "name": dimension.name,
+        "path": dimension.path,
+        "kind": type(known).__name__.lower(),
+        "low": None,
+        "high": None,
+        "step": None,
+        "log": False,
+        "choices": [],
+        "conditions": dict(dimension.conditions),
+    }
+    if isinstance(known, Choices):
+        return fields | {"choices": list(known.values)}
+    return fields | vars(known) | {"low": float(known.low), "high": float(known.high)}
