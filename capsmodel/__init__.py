@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from capsmodel.settings.parts import Settings as Settings
     from capsmodel.training.trained import Prediction as Prediction
     from capsmodel.training.trained import Trained as Trained
-    from capsmodel.training.training import EpochMetrics as EpochMetrics
-    from capsmodel.training.training import TestResult as TestResult
+    from capsmodel.metrics import EpochMetrics as EpochMetrics
+    from capsmodel.training.tested import TestResult as TestResult
     from capsmodel.training.training import Training as Training
 
 _HOMES = {
-    "EpochMetrics": "capsmodel.training.training",
+    "EpochMetrics": "capsmodel.metrics",
     "OneOf": "capsmodel.settings.parts",
     "Part": "capsmodel.settings.parts",
     "Prediction": "capsmodel.training.trained",
     "Settings": "capsmodel.settings.parts",
-    "TestResult": "capsmodel.training.training",
+    "TestResult": "capsmodel.training.tested",
     "Trained": "capsmodel.training.trained",
     "Training": "capsmodel.training.training",
     "TrainingConfig": "capsmodel.config",

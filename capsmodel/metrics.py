@@ -1,15 +1,115 @@
-"""What an epoch and a test come to."""
+"""Metrics: named numbers with unit, direction and split, of an epoch or of the end.
 
-from collections.abc import Mapping
+Whoever reads records needs them without a network, so nothing here loads torch.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, Literal
 
-from jaxtyping import UInt8
-from pydantic import TypeAdapter, ValidationError
-from torch import Tensor
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from capsmodel import tensor_file
+Unit = Literal["fraction", "nats", "count", "seconds"]
+Direction = Literal["smaller", "larger"]
+Split = Literal["train", "validation", "test"]
+_NAME = r"^[a-z][A-Za-z0-9_.\-]{0,199}$"
+
+
+class Metric(BaseModel):
+    """What a named number is.
+
+    Attributes:
+        name: What it is called in records, tables and objectives.
+        words: The same for readers, "" for the name with spaces.
+        unit: None where there is none. Fractions are shown to readers in percent.
+        direction: Which is better, a smaller or a larger one; None where neither is.
+        split: The images that it is of; None where it is of none, such as a gradient's norm.
+        moment: Whether each epoch has one, or only the end of a training.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, StringConstraints(pattern=_NAME)]
+    words: Annotated[str, StringConstraints(max_length=200)] = ""
+    unit: Unit | None = None
+    direction: Direction | None = "smaller"
+    split: Split | None = "validation"
+    moment: Literal["epoch", "end"] = "epoch"
+
+    @property
+    def text(self) -> str:
+        """What readers are told that it is."""
+        return self.words or self.name.replace("_", " ")
+
+    @property
+    def is_fraction(self) -> bool:
+        """Whether readers are shown it in percent."""
+        return self.unit == "fraction"
+
+
+TRAIN_LOSS = Metric(name="train_loss", split="train")
+VALIDATION_LOSS = Metric(name="validation_loss")
+VALIDATION_ERROR = Metric(name="validation_error", unit="fraction")
+TEST_ERROR = Metric(name="test_error", unit="fraction", split="test", moment="end")
+BUILT_IN = (TRAIN_LOSS, VALIDATION_LOSS, VALIDATION_ERROR, TEST_ERROR)
+
+EXTRA_TEST_ERROR = f"{TEST_ERROR.name}."
+"""What the error of an extra test begins with; its name follows."""
+
+HEALTH = "health."
+"""What a number of a training's health begins with; its name follows."""
+
+
+def find_metric(name: str, own: Iterable[Metric] = ()) -> Metric | None:
+    """Return what a metric is, None where nobody has declared one of that name.
+
+    Args:
+        name: Of a built-in one, of an extra test's error, of a number of health, or of an own one.
+        own: Those that are not built in.
+    """
+    for metric in (*BUILT_IN, *own):
+        if metric.name == name:
+            return metric
+    if name.startswith(EXTRA_TEST_ERROR):
+        words = f"error on the extra test images '{name.removeprefix(EXTRA_TEST_ERROR)}'"
+        return TEST_ERROR.model_copy(update={"name": name, "words": words})
+    if name.startswith(HEALTH):
+        return Metric(name=name, direction=None, split=None)
+    return None
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is chosen by: the one way from a trial's numbers to a choice.
+
+    Ranking, searches, early stops and kept weights ask it alone. It is given any numbers of a
+    trial and sees no other than its own, which is never one of the test split.
+
+    Raises:
+        ValueError: If the metric is of the test split, or no direction is the better one.
+    """
+
+    metric: Metric
+
+    def __post_init__(self) -> None:
+        """Refuse what selection may not see."""
+        if self.metric.split == "test":
+            raise ValueError(
+                f"Nothing is chosen by {self.metric.name}: selection never sees the test split."
+            )
+        if self.metric.direction is None:
+            raise ValueError(
+                f"Nothing is chosen by {self.metric.name}: neither a small nor a large one is "
+                f"better."
+            )
+
+    def value(self, numbers: Mapping[str, float]) -> float | None:
+        """Return the objective among a trial's numbers, None where they do not hold it."""
+        return numbers.get(self.metric.name)
+
+    def cost(self, value: float) -> float:
+        """Return a value as what is to be small."""
+        return -value if self.metric.direction == "larger" else value
 
 
 @dataclass(frozen=True)
@@ -24,6 +124,7 @@ class EpochMetrics:
         duration_seconds: Wall-clock time of the epoch, validation included.
         health: Name -> number that tells whether the network is sound; `capsmodel.health` says
             what they mean.
+        metrics: Name -> value of what the parts themselves have measured.
     """
 
     epoch: int
@@ -32,40 +133,4 @@ class EpochMetrics:
     validation_error: float
     duration_seconds: float
     health: Mapping[str, float] = field(default_factory=dict[str, float])
-
-
-@dataclass(frozen=True)
-class TestResult:
-    """What the test split came to.
-
-    Attributes:
-        error: Share of the test images that are classified wrongly.
-        predictions: The class given to each image, in the data set's order.
-        labels: The true classes.
-        extra_errors: Name of an extra test -> share of its images that are classified wrongly.
-    """
-
-    __test__: ClassVar[bool] = False  # pytest would take the name for that of a class of tests
-    error: float
-    predictions: UInt8[Tensor, " images"]
-    labels: UInt8[Tensor, " images"]
-    extra_errors: Mapping[str, float] = field(default_factory=dict[str, float])
-
-
-def read_history(path: Path, seed: int) -> tuple[EpochMetrics, ...]:
-    """Return the epochs that a checkpoint's header tells of.
-
-    Raises:
-        ValueError: If the file is of another seed, or tells of no history.
-        OSError: If the file cannot be read.
-    """
-    facts = tensor_file.read_facts(path)
-    if facts.get("seed") != seed:
-        raise ValueError(f"{path} is of seed {facts.get('seed')!r}, not {seed}.")
-    try:
-        history = TypeAdapter(tuple[EpochMetrics, ...]).validate_python(facts.get("history"))
-    except ValidationError as error:
-        raise ValueError(f"{path} does not fit: its history is not one of epochs.") from error
-    if [metrics.epoch for metrics in history] != list(range(1, len(history) + 1)):
-        raise ValueError(f"{path} does not fit: its history has gaps.")
-    return history
+    metrics: Mapping[str, float] = field(default_factory=dict[str, float])

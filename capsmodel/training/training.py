@@ -16,10 +16,10 @@ from capsmodel.config import TrainingConfig
 from capsmodel.data import Images
 from capsmodel.health import belief_figures, gradient_figures, loss_figures, warnings_of
 from capsmodel.metrics import EpochMetrics as EpochMetrics
-from capsmodel.metrics import TestResult as TestResult
-from capsmodel.metrics import read_history
+from capsmodel.training.history import read_history
 from capsmodel.training.learner import Evaluation, Learner
 from capsmodel.training.origin import Origin, origin_in_epoch
+from capsmodel.training.tested import TestResult as TestResult
 from capsmodel.training.trained import Trained
 
 _SCHEMA_VERSION = 1

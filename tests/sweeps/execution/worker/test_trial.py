@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from safetensors.numpy import load_file
 
-from capsmodel.metrics import read_history
+from capsmodel.training.history import read_history
 from capsmodel.training.training import TestResult, Training
 from search_spaces.trial_key import trial_key
 from sweeps.execution.cells.folder import CellFolder
