@@ -14,6 +14,7 @@ from capsmodel.models import MODELS, CapsNet, Model, Network
 from capsmodel.optimisers import OPTIMISERS, Adam, ExponentialRate, Optimiser
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.search_range import Choices
+from capsmodel.settings.measures import own_metrics
 from capsmodel.settings.parts import OneOf, Settings
 from capsmodel.stopping import STOPPINGS, FixedEpochs, Stopping
 
@@ -70,6 +71,11 @@ class TrainingConfig(Settings):
     @model_validator(mode="after")
     def _check_classes(self) -> "TrainingConfig":
         self.loss.check_classes(self.data.num_classes)
+        return self
+
+    @model_validator(mode="after")
+    def _check_metrics(self) -> "TrainingConfig":
+        own_metrics(self)
         return self
 
     @model_validator(mode="after")

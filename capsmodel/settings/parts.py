@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Union, cast
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from capsmodel.metrics import Metric
 from capsmodel.settings.profiles import Settings as Settings
 
 
@@ -28,16 +29,31 @@ class Part(Settings):
         family: One word for the family in messages, set by the abstract class: "routing".
         protocol_version: Raised whenever the same settings begin to give other results. It enters
             the trial key where it is not 1, so records of different behaviour never mix.
+        epoch_metrics: What `measure` gives after each epoch: all of the validation split.
     """
 
     family: ClassVar[str] = "part"
     protocol_version: ClassVar[int | str] = 1
+    epoch_metrics: ClassVar[tuple[Metric, ...]] = ()
     kind: Any  # each member narrows it to its Literal, which a `str` would forbid
 
     @classmethod
     def described(cls) -> str:
         """Return family and kind."""
         return f"the {cls.family} '{kind_of(cls)}'"
+
+    def measure(self, beliefs: Any, labels: Any) -> Mapping[str, Any]:
+        """Return the epoch metrics that the part declares: name -> a number, or a tensor of one.
+
+        Asked after each epoch, of the validation images alone. It draws no chance, moves nothing,
+        and waits for no GPU where it returns tensors.
+
+        Args:
+            beliefs: Float[Tensor, "images classes"], the belief in each class of each image.
+            labels: Int[Tensor, " images"], the true classes.
+        """
+        del beliefs, labels
+        return {}
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from capsmodel.health import belief_figures, gradient_figures, loss_figures, war
 from capsmodel.metrics import EpochMetrics as EpochMetrics
 from capsmodel.training.history import read_history
 from capsmodel.training.learner import Evaluation, Learner
+from capsmodel.training.measured import measured
 from capsmodel.training.origin import Origin, origin_in_epoch
 from capsmodel.training.tested import TestResult as TestResult
 from capsmodel.training.trained import Trained
@@ -97,9 +98,13 @@ class Training:
             return None
         return "reached" if self._is_reached else "missed"
 
+    def is_ended_by(self, epoch: int) -> bool:
+        """Return whether the stopping lets no epoch follow one of those done, counted from 1."""
+        return epoch > 0 and self.config.stopping.ends_with(self.history[:epoch])
+
     @property
     def _is_reached(self) -> bool:
-        return bool(self.history) and self.config.stopping.is_reached(self.history[-1])
+        return self.is_ended_by(self.epoch)
 
     @property
     def num_parameters(self) -> int:
@@ -119,7 +124,8 @@ class Training:
             num_wrong = (found.beliefs.argmax(dim=1) != labels).sum()
             health |= {"class_loss": found.class_loss, **belief_figures(found.beliefs)}
             health |= found.routing
-            told = [train_loss, found.loss, num_wrong.float(), *health.values()]
+            own = measured(self.config, found.beliefs, labels)
+            told = [train_loss, found.loss, num_wrong.float(), *health.values(), *own.values()]
             # The one wait for a GPU in an epoch.
             train_loss, validation_loss, num_wrong, *figures = torch.stack(told).tolist()
             losses = [metrics.train_loss for metrics in self.history]
@@ -129,8 +135,9 @@ class Training:
                 validation_loss=validation_loss,
                 validation_error=num_wrong / len(labels),
                 duration_seconds=time.perf_counter() - started,
-                health=dict(zip(health, figures, strict=True))
+                health=dict(zip(health, figures, strict=False))
                 | loss_figures([*losses, train_loss]),
+                metrics=dict(zip(own, figures[len(health) :], strict=True)),
             )
             self.history += (metrics,)
             yield metrics

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from sweeps.records.later_field import later
 from sweeps.records.trial_record import SCHEMA_VERSION, Json, Outcome, Slug, Target
 
 
@@ -45,6 +46,7 @@ class EpochLine(_Frozen):
     Attributes:
         reaches_target: Whether the training ends with it, as it is good enough.
         health: Name -> number that tells whether the network is sound.
+        metrics: Name -> value of what the training's parts have measured themselves.
     """
 
     epoch: int
@@ -54,6 +56,7 @@ class EpochLine(_Frozen):
     duration_seconds: float = 0.0
     reaches_target: bool = False
     health: dict[str, float] = {}
+    metrics: dict[str, float] = later({})
 
 
 class OutboxLine(_Frozen):

@@ -205,8 +205,9 @@ def _line(training: "Training", metrics: "EpochMetrics") -> EpochLine:
         validation_loss=metrics.validation_loss,
         validation_error=metrics.validation_error,
         duration_seconds=metrics.duration_seconds,
-        reaches_target=training.config.stopping.is_reached(metrics),
+        reaches_target=training.is_ended_by(metrics.epoch),
         health=dict(metrics.health),
+        metrics=dict(metrics.metrics),
     )
 
 

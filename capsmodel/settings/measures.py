@@ -1,0 +1,51 @@
+"""What the parts of a training measure themselves, after each epoch."""
+
+from collections.abc import Iterable, Iterator
+
+from capsmodel.metrics import Metric, find_metric
+from capsmodel.settings.parts import Part, Settings
+
+
+def parts_in(settings: Settings) -> Iterator[Part]:
+    """Yield every part of a tree of settings, an outer one before those in it."""
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, Part):
+            yield value
+        if isinstance(value, Settings):
+            yield from parts_in(value)
+
+
+def own_metrics(settings: Settings) -> tuple[Metric, ...]:
+    """Return the epoch metrics that the parts of a tree of settings declare, in its order.
+
+    Raises:
+        ValueError: In one sentence, if one cannot be.
+    """
+    declared = [metric for part in parts_in(settings) for metric in part.epoch_metrics]
+    check_own(declared)
+    return tuple(declared)
+
+
+def check_own(declared: Iterable[Metric]) -> None:
+    """Refuse metrics of parts that are not what they could be.
+
+    Raises:
+        ValueError: If one is not of the validation images after an epoch, is called as a
+            built-in one, or as another.
+    """
+    names: set[str] = set()
+    for metric in declared:
+        if metric.split != "validation" or metric.moment != "epoch":
+            raise ValueError(
+                f"The metric {metric.name} is of the {metric.split} split and of the "
+                f"{metric.moment}, but a part measures the validation images after each epoch: "
+                f"declare it so, or leave it out."
+            )
+        if find_metric(metric.name):
+            raise ValueError(
+                f"The metric {metric.name} is built in and cannot be declared: choose another name."
+            )
+        if metric.name in names:
+            raise ValueError(f"Two parts declare the metric {metric.name}: rename one.")
+        names.add(metric.name)
