@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from capsmodel.config import TrainingConfig as TrainingConfig
     from capsmodel.config import build_model as build_model
     from capsmodel.config import num_parameters as num_parameters
+    from capsmodel.metrics import EpochMetrics as EpochMetrics
     from capsmodel.settings.parts import OneOf as OneOf
     from capsmodel.settings.parts import Part as Part
     from capsmodel.settings.parts import Settings as Settings
+    from capsmodel.training.tested import TestResult as TestResult
     from capsmodel.training.trained import Prediction as Prediction
     from capsmodel.training.trained import Trained as Trained
-    from capsmodel.metrics import EpochMetrics as EpochMetrics
-    from capsmodel.training.tested import TestResult as TestResult
     from capsmodel.training.training import Training as Training
 
 _HOMES = {

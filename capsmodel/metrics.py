@@ -78,6 +78,12 @@ def find_metric(name: str, own: Iterable[Metric] = ()) -> Metric | None:
     return None
 
 
+def metric_names(others: Iterable[str] = ()) -> list[str]:
+    """Return the names that a sentence offers: built-in ones and others, without health."""
+    names = [metric.name for metric in BUILT_IN]
+    return [*names, *(name for name in others if name not in names and not name.startswith(HEALTH))]
+
+
 @dataclass(frozen=True)
 class Objective:
     """What is chosen by: the one way from a trial's numbers to a choice.

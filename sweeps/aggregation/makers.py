@@ -123,7 +123,7 @@ def _made_curves(
 ) -> Made:
     histories = store.histories(finished_trials(manifest, records), declared.metric)
     curves = arm_curves(manifest, records, histories, declared.metric)
-    files = {f"{declared.name}.csv": curves_csv(curves, declared.metric).encode()}
+    files = {f"{declared.name}.csv": curves_csv(curves, manifest.metric(declared.metric)).encode()}
     for end in _FORMATS:
         files[f"{declared.name}.{end}"] = curves_figure(manifest, curves, declared, end)
     return Made(declared, (), files)

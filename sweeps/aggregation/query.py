@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from capsmodel.metrics import VALIDATION_ERROR, Metric, Objective
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.ranking import RankedArm, ranking
 from sweeps.aggregation.results.statistics import Interval, mean_interval
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from capsmodel.training.trained import Trained
 
+_ERROR = Objective(VALIDATION_ERROR)
 _WHOLE_NUMBERS = ("epochs", "stopped_epoch", "num_parameters", "peak_memory_bytes", "threads")
 _NUMBERS = ("train_loss", "validation_loss", "validation_error", "test_error", "duration_seconds")
 
@@ -46,6 +48,7 @@ class BestConfig:
         is_confirmed: Whether the seeds had no part in finding the arm: False only of a search
             whose confirmation is not there.
         objective: The metric that ranks, validation error unless a search minds another.
+        metric: What that is.
         value: Its mean with its t interval.
     """
 
@@ -59,6 +62,7 @@ class BestConfig:
     is_confirmed: bool
     objective: str
     value: Interval
+    metric: Metric = field(repr=False)
     store: RecordStore = field(repr=False, compare=False)
 
     def load_model(
@@ -206,7 +210,7 @@ def open_store(tracking_uri: str | None, storage: str | None) -> RecordStore:
 
 def _best_config(rank: int, ranked: RankedArm, store: RecordStore) -> BestConfig:
     arm = ranked.arm
-    errors = arm.validation_errors
+    errors = arm.chosen_by(_ERROR)
     return BestConfig(
         rank=rank,
         arm=arm.arm.name,
@@ -216,7 +220,8 @@ def _best_config(rank: int, ranked: RankedArm, store: RecordStore) -> BestConfig
         num_planned=len(arm.trials),
         trials=_ranked_trials(arm),
         is_confirmed=ranked.is_confirmed,
-        objective=ranked.objective,
+        objective=ranked.objective.metric.name,
+        metric=ranked.objective.metric,
         value=ranked.value,
         store=store,
     )
@@ -224,7 +229,7 @@ def _best_config(rank: int, ranked: RankedArm, store: RecordStore) -> BestConfig
 
 def _ranked_trials(arm: ArmResults) -> tuple[RankedTrial, ...]:
     """Return an arm's finished trials, the lowest validation error first."""
-    errors = arm.validation_errors
+    errors = arm.chosen_by(_ERROR)
     trials = (
         RankedTrial(trial.trial_key, seed, errors[seed])
         for seed, trial in arm.trials.items()

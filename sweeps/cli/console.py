@@ -123,16 +123,16 @@ def print_best(name: str, configs: "Sequence[BestConfig]") -> None:
     if not configs:
         out.print(f"No trial of {name} has finished yet.")
         return
-    words = configs[0].objective.replace("_", " ")
-    is_error = words.endswith("error")
-    headings = ("rank", "arm", words + " %" * is_error, "95 % interval", "trials", "best trial")
+    metric = configs[0].metric
+    words, is_fraction = metric.text, metric.is_fraction
+    headings = ("rank", "arm", words + " %" * is_fraction, "95 % interval", "trials", "best trial")
     table = table_of(*headings)
     for config in configs:
         table.add_row(
             str(config.rank),
             plain(config.arm) + ("" if config.is_confirmed else " (not confirmed)"),
-            _figure(config.value.mean, is_error),
-            _interval(config.value, is_error),
+            _figure(config.value.mean, is_fraction),
+            _interval(config.value, is_fraction),
             f"{config.num_trials} of {config.num_planned}",
             f"{config.trials[0].trial_key} (seed {config.trials[0].seed})",
         )

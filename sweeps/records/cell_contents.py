@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from capsmodel.metrics import HEALTH, TRAIN_LOSS, VALIDATION_ERROR, VALIDATION_LOSS
 from sweeps.records.later_field import later
 from sweeps.records.trial_record import SCHEMA_VERSION, Json, Outcome, Slug, Target
 
@@ -57,6 +58,12 @@ class EpochLine(_Frozen):
     reaches_target: bool = False
     health: dict[str, float] = {}
     metrics: dict[str, float] = later({})
+
+    def numbers(self) -> dict[str, float]:
+        """Return all that was measured by the names of its metrics, the built-in ones last."""
+        health = {HEALTH + name: value for name, value in self.health.items()}
+        losses = (TRAIN_LOSS, VALIDATION_LOSS, VALIDATION_ERROR)
+        return health | self.metrics | {one.name: getattr(self, one.name) for one in losses}
 
 
 class OutboxLine(_Frozen):

@@ -9,6 +9,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from capsmodel.metrics import VALIDATION_ERROR, Metric, Objective, find_metric, metric_names
+from capsmodel.settings.spelling import unknown
+from sweeps.records.errors import BadInput
+from sweeps.records.later_field import later
 from sweeps.records.manifest_tables import AblationTable, ManifestTable
 from sweeps.records.trial_record import SCHEMA_VERSION, Json, Slug, Text, TrialKey
 
@@ -114,7 +118,7 @@ class ManifestSearch(_Frozen):
     """What a search varies, how it proposes, and what it has proposed.
 
     Attributes:
-        objective: The epoch metric that is to be small, mean over the seeds.
+        objective: The epoch metric that proposals are chosen by, mean over the seeds.
         definition: Hash of all that decides proposals: space, base, sampler, scheduler, seeds.
         sampler: Its name.
         scheduler: Its name and settings.
@@ -122,7 +126,7 @@ class ManifestSearch(_Frozen):
         num_startup: Proposals that are random because there is nothing to learn from yet.
     """
 
-    objective: Literal["train_loss", "validation_loss", "validation_error"]
+    objective: Text
     definition: str
     sampler: str
     scheduler: Json
@@ -141,6 +145,7 @@ class Manifest(_Frozen):
         seeds: Of every arm of a design, of every proposal of a search.
         departures: What a launch changed of the sweep as declared: path -> [declared, given].
         search: None in a design.
+        metrics: Those of the sweep's own parts; the others are built in.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -153,6 +158,7 @@ class Manifest(_Frozen):
     tables: Annotated[tuple[ManifestTable, ...], Field(min_length=1)] = (AblationTable(),)
     departures: dict[str, tuple[Any, Any]] = {}
     search: ManifestSearch | None = None
+    metrics: tuple[Metric, ...] = later(())
 
     @model_validator(mode="after")
     def _arms_are_told_apart(self) -> Self:
@@ -184,6 +190,27 @@ class Manifest(_Frozen):
         if [one.number for one in self.search.proposals] != list(range(len(self.arms))):
             raise ValueError("the proposals of the search are not numbered from 0")
         return self
+
+    @model_validator(mode="after")
+    def _it_is_chosen_by_what_selection_may_see(self) -> Self:
+        assert self.objective
+        return self
+
+    def metric(self, name: str) -> Metric:
+        """Return what a metric of the sweep is.
+
+        Raises:
+            BadInput: If there is none of that name.
+        """
+        found = find_metric(name, self.metrics)
+        if found is None:
+            raise BadInput(unknown("metric", name, metric_names(one.name for one in self.metrics)))
+        return found
+
+    @property
+    def objective(self) -> Objective:
+        """What its arms are ranked by: a search's own objective, else the validation error."""
+        return Objective(self.metric(self.search.objective) if self.search else VALIDATION_ERROR)
 
     def cell_keys(self) -> dict[tuple[str, int], str]:
         """Return the trial key of each place, (arm, seed) -> key."""

@@ -12,15 +12,25 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
+from capsmodel.metrics import (
+    EXTRA_TEST_ERROR,
+    TEST_ERROR,
+    TRAIN_LOSS,
+    VALIDATION_ERROR,
+    VALIDATION_LOSS,
+    Metric,
+    find_metric,
+    metric_names,
+)
+from capsmodel.settings.spelling import unknown
+from sweeps.records.errors import BadInput
+
 SCHEMA_VERSION = 1
 
-METRIC_TRAIN_LOSS = "train_loss"
-METRIC_VALIDATION_LOSS = "validation_loss"
-METRIC_VALIDATION_ERROR = "validation_error"
-METRIC_TEST_ERROR = "test_error"
-METRIC_EXTRA_TEST_ERRORS = f"{METRIC_TEST_ERROR}."  # and the name of the extra test
-METRIC_HEALTH = "health."  # and the name of the number
-EPOCH_METRICS = (METRIC_TRAIN_LOSS, METRIC_VALIDATION_LOSS, METRIC_VALIDATION_ERROR)
+METRIC_VALIDATION_ERROR = VALIDATION_ERROR.name
+METRIC_TEST_ERROR = TEST_ERROR.name
+METRIC_EXTRA_TEST_ERRORS = EXTRA_TEST_ERROR
+EPOCH_METRICS = tuple(metric.name for metric in (TRAIN_LOSS, VALIDATION_LOSS, VALIDATION_ERROR))
 
 ARTIFACT_CONFIG = "config.json"
 ARTIFACT_PREDICTIONS = "predictions.safetensors"
@@ -74,10 +84,8 @@ class TrialRecord(_Frozen):
         arm: The arm's name in that sweep.
         reason: Why it did not finish, empty where it did.
         epochs: Epochs recorded so far.
-        train_loss: Of the last epoch, as the other losses and errors.
-        validation_error: A fraction, as all errors in records.
-        test_error: Only of finished trials, as the extra ones.
-        extra_test_errors: Name of an extra test -> its error.
+        metrics: Name -> value, those of an epoch as they were after the last one. Errors are
+            fractions; those of the test split are of finished trials only.
         target: Whether it reached what its stopping asks for, None where that is nothing, or not
             known as it has not finished.
         warnings: What was found unsound in it, a sentence each.
@@ -93,11 +101,7 @@ class TrialRecord(_Frozen):
     seed: int
     reason: str = ""
     epochs: int = 0
-    train_loss: float | None = None
-    validation_loss: float | None = None
-    validation_error: float | None = None
-    test_error: float | None = None
-    extra_test_errors: dict[Slug, float] = {}
+    metrics: dict[str, float] = {}
     target: Target | None = None
     warnings: tuple[str, ...] = ()
     num_parameters: int | None = None
@@ -111,11 +115,50 @@ class TrialRecord(_Frozen):
     versions: str = ""
     settings: dict[str, str] = {}
 
-    def error(self, metric: str) -> float | None:
-        """Return an error by the name of its metric, None where the record does not hold it."""
-        if metric.startswith(METRIC_EXTRA_TEST_ERRORS):
-            return self.extra_test_errors.get(metric.removeprefix(METRIC_EXTRA_TEST_ERRORS))
-        return self.test_error if metric == METRIC_TEST_ERROR else self.validation_error
+    def value(self, metric: str | Metric) -> float | None:
+        """Return a metric, None where the record does not hold it.
+
+        Args:
+            metric: What it is, or its name: of a built-in one, or of one that is recorded.
+
+        Raises:
+            BadInput: If there is none of that name.
+        """
+        if isinstance(metric, Metric):
+            return self.metrics.get(metric.name)
+        if metric not in self.metrics and find_metric(metric) is None:
+            raise BadInput(unknown("metric", metric, metric_names(self.metrics)))
+        return self.metrics.get(metric)
+
+    @property
+    def train_loss(self) -> float | None:
+        """Mean loss of the training images in the last epoch."""
+        return self.value(TRAIN_LOSS)
+
+    @property
+    def validation_loss(self) -> float | None:
+        """Mean loss of the validation images after the last epoch."""
+        return self.value(VALIDATION_LOSS)
+
+    @property
+    def validation_error(self) -> float | None:
+        """Share of the validation images that are classified wrongly after the last epoch."""
+        return self.value(VALIDATION_ERROR)
+
+    @property
+    def test_error(self) -> float | None:
+        """Share of the test images that are classified wrongly."""
+        return self.value(TEST_ERROR)
+
+    @property
+    def extra_test_errors(self) -> dict[str, float]:
+        """Name of an extra test -> its error, by name."""
+        named = {
+            metric.removeprefix(EXTRA_TEST_ERROR): value
+            for metric, value in sorted(self.metrics.items())
+            if metric.startswith(EXTRA_TEST_ERROR)
+        }
+        return {name: value for name, value in named.items() if SLUG.fullmatch(name)}
 
     @property
     def is_counted(self) -> bool:

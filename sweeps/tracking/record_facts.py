@@ -10,10 +10,6 @@ from collections.abc import Mapping, Sequence
 from pydantic import TypeAdapter
 
 from sweeps.records.trial_record import (
-    EPOCH_METRICS,
-    METRIC_EXTRA_TEST_ERRORS,
-    METRIC_TEST_ERROR,
-    SLUG,
     TrialRecord,
 )
 
@@ -82,14 +78,11 @@ def record_of(
         pydantic.ValidationError: If a fact does not hold what it should.
     """
     given = {field: facts[name] for field, name in _OF_A_RECORD.items() if facts.get(name)}
-    numbers = {
-        name: metrics[name] for name in (*EPOCH_METRICS, METRIC_TEST_ERROR) if name in metrics
-    }
-    extra = {
-        "extra_test_errors": _extra_test_errors(metrics),
+    told = {
+        "metrics": dict(metrics),
         "warnings": _SENTENCES.validate_json(facts.get(TAG_WARNINGS) or "[]"),
     }
-    known = {"record_id": record_id, "settings": settings, **given, **numbers, **extra}
+    known = {"record_id": record_id, "settings": settings, **given, **told}
     return TrialRecord.model_validate(known)
 
 
@@ -99,13 +92,3 @@ def warnings_text(warnings: Sequence[str]) -> str:
     while len(json.dumps(kept)) > _LONGEST_WARNINGS:
         kept.pop()
     return json.dumps(kept) if kept else ""
-
-
-def _extra_test_errors(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Return the errors of the extra tests among a record's metrics, by their names, sorted."""
-    named = {
-        metric.removeprefix(METRIC_EXTRA_TEST_ERRORS): value
-        for metric, value in sorted(metrics.items())
-        if metric.startswith(METRIC_EXTRA_TEST_ERRORS)
-    }
-    return {name: value for name, value in named.items() if SLUG.fullmatch(name)}

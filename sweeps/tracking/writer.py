@@ -22,7 +22,6 @@ from sweeps.records.trial_record import (
     ARTIFACT_CONFIG,
     ARTIFACT_SOURCE,
     EPOCH_METRICS,
-    METRIC_HEALTH,
     SCHEMA_VERSION,
     ConfigDocument,
     Outcome,
@@ -167,7 +166,7 @@ class Tracking:
         metrics = [
             Metric(name, value, time, line.epoch)
             for line, time in epochs
-            for name, value in _epoch_metrics(line).items()
+            for name, value in line.numbers().items()
         ]
         for start in range(0, len(metrics), _BATCH):
             batch = metrics[start : start + _BATCH]
@@ -216,12 +215,6 @@ class Tracking:
             "mlflow.note.content": description,
         }
         return self.client.create_run(self.experiment_id, tags=tags).info.run_id
-
-
-def _epoch_metrics(line: EpochLine) -> dict[str, float]:
-    """Return an epoch's numbers by their names; those that say it was carried stand last."""
-    health = {METRIC_HEALTH + name: value for name, value in line.health.items()}
-    return health | {name: getattr(line, name) for name in EPOCH_METRICS}
 
 
 def provenance_tags(head: TrialHead) -> dict[str, str]:

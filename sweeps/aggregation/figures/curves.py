@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from capsmodel.metrics import Metric
 from sweeps.aggregation.figures.figure_style import (
     BLUE,
     GRID,
@@ -26,7 +27,7 @@ from sweeps.aggregation.tables.uncounted_cells import gap_text
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_tables import CurvesFigure
 from sweeps.records.plain_text import one_line, shortened
-from sweeps.records.trial_record import METRIC_VALIDATION_ERROR, Outcome, TrialRecord
+from sweeps.records.trial_record import Outcome, TrialRecord
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,9 +85,9 @@ def arm_curves(
         manifest: The sweep's arms and cells.
         records: By trial key.
         histories: Trial key -> epoch -> value of the metric, as `RecordStore.histories` gives it.
-        metric: Its name; an error is a fraction in records and in percent here.
+        metric: Its name; a fraction in records is in percent here.
     """
-    scale = 100 if metric == METRIC_VALIDATION_ERROR else 1
+    scale = 100 if manifest.metric(metric).is_fraction else 1
     wanted = {trial.trial_key for trial in finished_trials(manifest, records)}
     curves: list[ArmCurve] = []
     for arm in (_shown(manifest, arm) for arm in arm_results(manifest, records)):
@@ -102,9 +103,9 @@ def arm_curves(
     return curves
 
 
-def curves_csv(curves: Sequence[ArmCurve], metric: str) -> str:
-    """Return the figures behind the lines: one row an arm and epoch. Errors are in percent."""
-    name = f"{metric}_percent" if metric == METRIC_VALIDATION_ERROR else metric
+def curves_csv(curves: Sequence[ArmCurve], metric: Metric) -> str:
+    """Return the numbers behind the lines: one row an arm and epoch. Fractions are in percent."""
+    name = f"{metric.name}_percent" if metric.is_fraction else metric.name
     header = ("arm", "epoch", "n", name, f"{name}_lowest", f"{name}_highest")
     rows = (
         (one.arm.arm.name, epoch, len(one.seeds), *map(_finite, values))
@@ -185,8 +186,8 @@ def _looks() -> Iterator[tuple[str, Any]]:
 def _dress(axes: "Axes", manifest: Manifest, spec: CurvesFigure, is_empty: bool) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    words = spec.metric.replace("_", " ")
-    unit = " (%)" if spec.metric == METRIC_VALIDATION_ERROR else ""
+    metric = manifest.metric(spec.metric)
+    words, unit = metric.text, " (%)" if metric.is_fraction else ""
     axes.set_xlabel("Epoch")
     axes.set_ylabel(f"{words.capitalize()}{unit}")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))

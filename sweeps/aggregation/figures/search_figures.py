@@ -74,7 +74,7 @@ def history_figure(results: SearchResults) -> "Figure":
 def parallel_figure(results: SearchResults) -> "Figure":
     """Return each counted trial as a line through its settings to its objective.
 
-    The smaller the objective, the darker the line; the best few are coloured. A setting that a
+    The better the objective, the darker the line; the best few are coloured. A setting that a
     trial has not leaves a gap.
     """
     from matplotlib.figure import Figure
@@ -83,7 +83,7 @@ def parallel_figure(results: SearchResults) -> "Figure":
     width = max(WIDTH_INCHES, 0.9 * (len(axes_of) + 1))
     figure = Figure(figsize=(width, 4.4), layout="constrained")
     axes = figure.add_subplot()
-    ranked = sorted(results.counted, key=lambda one: (results.shown_value(one.number), one.number))
+    ranked = sorted(results.counted, key=lambda one: (results.cost(one.number), one.number))
     heights = _objective_units([results.shown_value(one.number) for one in ranked])
     for rank, one in reversed(list(enumerate(ranked))):
         units = [axis.unit(one.params.get(axis.dimension.name)) for axis in axes_of]
@@ -122,15 +122,15 @@ def _draw_best_so_far(
     axes: "Axes", finished: Sequence[ProposalResult], results: SearchResults
 ) -> None:
     numbers: list[int] = []
-    lowest: list[float] = []
+    best: list[float] = []
     for one in finished:
         value = results.shown_value(one.number)
         numbers.append(one.number)
-        lowest.append(min(value, lowest[-1]) if lowest else value)
+        best.append(min([value, *best[-1:]], key=results.objective.cost))
     if numbers:
         numbers.append(len(results.proposals))
-        lowest.append(lowest[-1])
-        axes.step(numbers, lowest, where="post", color=GREY, lw=1.2, label="best so far", zorder=2)
+        best.append(best[-1])
+        axes.step(numbers, best, where="post", color=GREY, lw=1.2, label="best so far", zorder=2)
 
 
 def _objective_units(values: Sequence[float]) -> list[float]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from capsmodel.metrics import Objective
 from sweeps.records.manifest import Manifest, ManifestArm
 from sweeps.records.trial_record import Outcome, TrialRecord
 
@@ -44,26 +45,25 @@ class ArmResults:
             metric: `validation_error`, `test_error`, or `test_error.` and the name of an extra
                 test.
         """
-        found = {seed: trial.error(metric) for seed, trial in self.counted.items()}
+        found = {seed: trial.value(metric) for seed, trial in self.counted.items()}
         return {
             seed: 100 * error
             for seed, error in found.items()
             if error is not None and math.isfinite(error)
         }
 
-    @property
-    def validation_errors(self) -> dict[int, float]:
-        """Last-epoch validation error of each finished trial as a fraction, by seed.
+    def chosen_by(self, objective: Objective) -> dict[int, float]:
+        """Return the last-epoch objective of each finished trial, by seed, in the record's unit.
 
         All that ranking may see: whether a trial enters does not depend on its test error.
         """
-        return {
-            seed: trial.validation_error
+        found = {
+            seed: objective.value(trial.metrics)
             for seed, trial in self.trials.items()
-            if trial is not None
-            and trial.outcome is Outcome.FINISHED
-            and trial.validation_error is not None
-            and math.isfinite(trial.validation_error)
+            if trial is not None and trial.outcome is Outcome.FINISHED
+        }
+        return {
+            s: value for s, value in found.items() if value is not None and math.isfinite(value)
         }
 
     def count(self, state: CellState) -> int:

@@ -1,14 +1,14 @@
 """A sweep's arms, best first: by validation alone, and in a search by the seeds that count."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from capsmodel.metrics import Objective
 from sweeps.aggregation.results.arms import ArmResults, arm_results, cell_state
 from sweeps.aggregation.results.search_results import search_results
 from sweeps.aggregation.results.statistics import Interval, mean_interval
 from sweeps.records.manifest import Manifest
-from sweeps.records.trial_record import METRIC_VALIDATION_ERROR, Outcome, TrialRecord
+from sweeps.records.trial_record import TrialRecord
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,12 @@ class RankedArm:
 
     Attributes:
         arm: With the seeds alone that it is ranked by.
-        objective: The metric that ranks: last-epoch validation error, in a search its objective.
+        objective: What ranks: last-epoch validation error, in a search its objective.
         is_confirmed: Whether those seeds had no part in finding it.
     """
 
     arm: ArmResults
-    objective: str
+    objective: Objective
     is_confirmed: bool
 
     @property
@@ -31,13 +31,18 @@ class RankedArm:
         return mean_interval(self.values.values())
 
     @property
+    def cost(self) -> float:
+        """What is small of a good arm; means of the same counts may differ in the last bit."""
+        return round(self.objective.cost(self.value.mean or 0.0), 12)
+
+    @property
     def values(self) -> dict[int, float]:
         """The objective of each finished trial, by seed."""
-        return objective_values(self.arm, self.objective)
+        return self.arm.chosen_by(self.objective)
 
 
 def ranking(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[RankedArm]:
-    """Return the arms that have a result, the lowest mean of the objective first.
+    """Return the arms that have a result, the best mean of the objective first.
 
     Of a design all arms are ranked, each by its finished trials. Of a search those that were run
     again, by these fresh seeds alone; until all those trials have ended, the proposals that ran to
@@ -45,8 +50,7 @@ def ranking(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[Rank
     of the arms. An arm whose fresh trials have not all finished stands behind those whose have.
     """
     ranked = [arm for arm in _candidates(manifest, records) if arm.values]
-    # means of the same counts may differ in the last bit
-    return sorted(ranked, key=lambda arm: (not arm.is_confirmed, round(arm.value.mean or 0.0, 12)))
+    return sorted(ranked, key=lambda arm: (not arm.is_confirmed, arm.cost))
 
 
 def confirmed_arms(
@@ -65,21 +69,11 @@ def with_seeds(arm: ArmResults, seeds: Sequence[int]) -> ArmResults:
     return replace(arm, trials={seed: arm.trials[seed] for seed in seeds if seed in arm.trials})
 
 
-def objective_values(arm: ArmResults, objective: str) -> dict[int, float]:
-    """Return the last-epoch objective of each finished trial, by seed, in the record's unit."""
-    values = {
-        seed: getattr(trial, objective)
-        for seed, trial in arm.trials.items()
-        if trial is not None and trial.outcome is Outcome.FINISHED
-    }
-    return {seed: v for seed, v in values.items() if v is not None and math.isfinite(v)}
-
-
 def _candidates(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[RankedArm]:
+    objective = manifest.objective
     if manifest.search is None:
         arms = arm_results(manifest, records)
-        return [RankedArm(arm, METRIC_VALIDATION_ERROR, is_confirmed=True) for arm in arms]
-    objective = manifest.search.objective
+        return [RankedArm(arm, objective, is_confirmed=True) for arm in arms]
     chosen = confirmed_arms(manifest, records)
     if chosen and all(_has_ended(arm) for arm in chosen):
         return [RankedArm(arm, objective, is_confirmed=_is_whole(arm, objective)) for arm in chosen]
@@ -91,8 +85,8 @@ def _candidates(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[
     ]
 
 
-def _is_whole(arm: ArmResults, objective: str) -> bool:
-    return len(objective_values(arm, objective)) == len(arm.trials)
+def _is_whole(arm: ArmResults, objective: Objective) -> bool:
+    return len(arm.chosen_by(objective)) == len(arm.trials)
 
 
 def _has_ended(arm: ArmResults) -> bool:

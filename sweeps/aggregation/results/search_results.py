@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from capsmodel.metrics import Objective
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestCell, ManifestSearch, Plain, Proposal
-from sweeps.records.trial_record import METRIC_VALIDATION_ERROR, Outcome, TrialRecord
+from sweeps.records.trial_record import Outcome, TrialRecord
 
 ProposalState = Literal["finished", "stopped", "diverged", "failed", "unfinished"]
 
@@ -52,11 +53,12 @@ class ProposalResult:
 
 @dataclass(frozen=True)
 class SearchResults:
-    """All proposals of a search, in their order."""
+    """All proposals of a search, in their order, and what they are chosen by."""
 
     sweep: str
     seeds: tuple[int, ...]
     search: ManifestSearch
+    objective: Objective
     proposals: tuple[ProposalResult, ...]
 
     @property
@@ -66,33 +68,33 @@ class SearchResults:
 
     @property
     def best(self) -> ProposalResult | None:
-        """The counted proposal of the smallest objective, the earlier of equals."""
-        ranked = sorted((value_of(one), one.number) for one in self.counted)
+        """The counted proposal of the best objective, the earlier of equals."""
+        ranked = sorted((self.cost(one.number), one.number) for one in self.counted)
         return self.proposals[ranked[0][1]] if ranked else None
+
+    def cost(self, number: int) -> float:
+        """Return what is small of a good proposal that has a value."""
+        return self.objective.cost(value_of(self.proposals[number]))
 
     def count(self, state: ProposalState) -> int:
         """Return how many proposals are in a state."""
         return sum(one.state == state for one in self.proposals)
 
     def shown_value(self, number: int) -> float:
-        """Return a finished proposal's objective as readers are shown it: errors in percent."""
+        """Return a finished proposal's objective as readers are shown it: fractions in percent."""
         value = value_of(self.proposals[number])
-        return 100 * value if self._is_error else value
+        return 100 * value if self.objective.metric.is_fraction else value
 
     @property
     def unit_suffix(self) -> str:
         """What a field that holds an objective as shown ends in."""
-        return "_percent" if self._is_error else ""
+        return "_percent" if self.objective.metric.is_fraction else ""
 
     @property
     def objective_text(self) -> str:
-        """What is to be small, in words."""
-        words = self.search.objective.replace("_", " ")
-        return f"{words} (%)" if self._is_error else words
-
-    @property
-    def _is_error(self) -> bool:
-        return self.search.objective == METRIC_VALIDATION_ERROR
+        """What is to be small, or large, in words."""
+        metric = self.objective.metric
+        return f"{metric.text} (%)" if metric.is_fraction else metric.text
 
     @property
     def num_repeats(self) -> int:
@@ -120,8 +122,10 @@ def search_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Se
     for cell in manifest.cells:
         if cell.seed in manifest.seeds:  # not those of the confirmation
             cells[cell.arm].append(cell)
-    found = [_result(one, cells[one.arm], records, search.objective) for one in search.proposals]
-    return SearchResults(manifest.sweep, manifest.seeds, search, tuple(_without_repeats(found)))
+    objective = manifest.objective
+    found = [_result(one, cells[one.arm], records, objective) for one in search.proposals]
+    proposals = tuple(_without_repeats(found))
+    return SearchResults(manifest.sweep, manifest.seeds, search, objective, proposals)
 
 
 def value_of(result: ProposalResult) -> float:
@@ -134,7 +138,7 @@ def _result(
     proposal: Proposal,
     cells: Sequence[ManifestCell],
     records: Mapping[str, TrialRecord],
-    objective: str,
+    objective: Objective,
 ) -> ProposalResult:
     states: list[ProposalState] = [
         _cell_state(cell, records.get(cell.trial_key), objective) for cell in cells
@@ -146,8 +150,10 @@ def _result(
         value = _mean(stop.value for stop in stops if stop.epoch == first)
         return ProposalResult(proposal, state, value, first)
     if state == "finished":
-        values = (getattr(records[cell.trial_key], objective) for cell in cells)
-        return ProposalResult(proposal, state, _mean(values))
+        values = (objective.value(records[cell.trial_key].metrics) for cell in cells)
+        return ProposalResult(
+            proposal, state, _mean(value for value in values if value is not None)
+        )
     return ProposalResult(proposal, state)
 
 
@@ -158,13 +164,15 @@ def _worst(states: Sequence[ProposalState]) -> ProposalState:
     return "finished"
 
 
-def _cell_state(cell: ManifestCell, trial: TrialRecord | None, objective: str) -> ProposalState:
+def _cell_state(
+    cell: ManifestCell, trial: TrialRecord | None, objective: Objective
+) -> ProposalState:
     if cell.stopped is not None:
         return "stopped"
     if trial is None:
         return "unfinished"
     if trial.outcome is Outcome.FINISHED:
-        value = getattr(trial, objective)
+        value = objective.value(trial.metrics)
         return "finished" if value is not None and math.isfinite(value) else "diverged"
     if trial.outcome in {Outcome.DIVERGED, Outcome.FAILED}:
         return "diverged" if trial.outcome is Outcome.DIVERGED else "failed"

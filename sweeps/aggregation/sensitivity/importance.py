@@ -81,7 +81,7 @@ def importances(columns: Sequence[Column], objective: Sequence[float]) -> Import
 
     Args:
         columns: Settings that are there in all trials and vary.
-        objective: One finite value a trial, not all equal.
+        objective: One finite value a trial, a small one good, not all equal.
     """
     import numpy as np  # here, as Optuna brings scikit-learn, and both take a second
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from capsmodel.metrics import Objective
 from sweeps.aggregation.results.search_results import (
     ProposalResult,
     SearchResults,
@@ -60,11 +61,10 @@ class SettingSensitivity:
         """The setting as the manifest has it."""
         return self.axis.dimension
 
-    @property
-    def best_marginal(self) -> Marginal | None:
-        """The value or range of the smallest mean, of those with at least two trials."""
+    def best_marginal(self, objective: Objective) -> Marginal | None:
+        """Return the value or range of the best mean, of those with at least two trials."""
         means = [
-            (one.objective.mean, place)
+            (objective.cost(one.objective.mean), place)
             for place, one in enumerate(self.marginals)
             if one.objective.mean is not None and one.objective.n > 1
         ]
@@ -144,7 +144,8 @@ def _weighed(
     columns = {name: column for name, column in columns.items() if len(set(column.units)) > 1}
     if not columns:
         return [replace(one, silence="one value") for one in own]
-    found = importances(list(columns.values()), objective)
+    costs = [results.objective.cost(value) for value in objective]
+    found = importances(list(columns.values()), costs)
     bands = dict(zip(columns, zip(found.fanova, found.ped_anova, strict=True), strict=True))
     return [
         replace(

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from capsmodel.metrics import Objective
 from sweeps.aggregation.rendering.table import (
     PLUS_MINUS,
     Cell,
@@ -15,7 +16,7 @@ from sweeps.aggregation.rendering.table import (
     no_difference_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results, cell_state
-from sweeps.aggregation.results.ranking import confirmed_arms, objective_values, with_seeds
+from sweeps.aggregation.results.ranking import confirmed_arms, with_seeds
 from sweeps.aggregation.results.search_results import SearchResults, search_results
 from sweeps.aggregation.results.statistics import mean_interval, paired_difference
 from sweeps.aggregation.sensitivity.setting_axis import value_text
@@ -25,39 +26,43 @@ from sweeps.aggregation.tables.targets import marked, target_notes
 from sweeps.aggregation.tables.uncounted_cells import GAP_COLUMN, gap_cell, gap_notes, reason_notes
 from sweeps.records.manifest import Confirmation, Manifest, Plain
 from sweeps.records.plain_text import one_line
-from sweeps.records.trial_record import METRIC_VALIDATION_ERROR, TrialRecord
+from sweeps.records.trial_record import TrialRecord
 
 
 @dataclass(frozen=True)
 class _Objective:
-    """The metric that a search makes small, as readers see it."""
+    """What a search chooses by, as readers see it."""
 
-    metric: str
+    by: Objective
 
     @property
-    def is_error(self) -> bool:
-        return self.metric == METRIC_VALIDATION_ERROR
+    def is_fraction(self) -> bool:
+        return self.by.metric.is_fraction
 
     @property
     def words(self) -> str:
-        return self.metric.replace("_", " ")
+        return self.by.metric.text
 
     @property
     def scale(self) -> int:
-        return 100 if self.is_error else 1
+        return 100 if self.is_fraction else 1
 
     @property
     def digits(self) -> int:
-        return 2 if self.is_error else 5
+        return 2 if self.is_fraction else 5
+
+    @property
+    def best(self) -> str:
+        return "highest" if self.by.metric.direction == "larger" else "lowest"
 
     def values(self, arm: ArmResults) -> dict[int, float]:
-        """Return the last-epoch values of an arm by seed, errors in percent."""
-        return {s: self.scale * v for s, v in objective_values(arm, self.metric).items()}
+        """Return the last-epoch values of an arm by seed, fractions in percent."""
+        return {s: self.scale * v for s, v in arm.chosen_by(self.by).items()}
 
     def columns(self) -> tuple[Column, ...]:
-        name = f"{self.metric}_percent" if self.is_error else self.metric
-        title = self.words.capitalize() + (" (%)" if self.is_error else "")
-        points = "difference_points" if self.is_error else "difference"
+        name = self.by.metric.name + "_percent" * self.is_fraction
+        title = self.words.capitalize() + (" (%)" if self.is_fraction else "")
+        points = "difference_points" if self.is_fraction else "difference"
         ends = ("", "_low", "_high")
         return (
             Column("Rank", ("rank",)),
@@ -66,7 +71,7 @@ class _Objective:
             Column(title, tuple(name + end for end in ends)),
             Column("n", ("n", "num_planned")),
             Column(
-                "To the reference" + (" (points)" if self.is_error else ""),
+                "To the reference" + (" (points)" if self.is_fraction else ""),
                 (*(points + end for end in ends), "difference_n"),
             ),
             Column("In the search", (f"search_{name}",)),
@@ -86,7 +91,7 @@ class _Confirmed:
 
     @property
     def objective(self) -> _Objective:
-        return _Objective(self.results.search.objective)
+        return _Objective(self.results.objective)
 
     def ranked(self) -> list[ArmResults]:
         """Return the chosen arms, the best mean first, those without a result last."""
@@ -94,7 +99,7 @@ class _Confirmed:
 
         def place(arm: ArmResults) -> tuple[bool, float]:
             mean = means[arm.arm.name].mean
-            return mean is None, round(mean or 0.0, 12)
+            return mean is None, round(self.objective.by.cost(mean or 0.0), 12)
 
         return sorted(self.chosen, key=place)
 
@@ -240,17 +245,17 @@ def _notes(confirmed: _Confirmed, manifest: Manifest) -> Iterator[str]:
     again, objective = confirmed.again, confirmed.objective
     if again is None or not confirmed.chosen:
         return
-    percent = ", in percent" if objective.is_error else ""
+    percent = ", in percent" if objective.is_fraction else ""
     yield (
-        f"Ranked are the {len(confirmed.chosen)} arms that had the lowest mean {objective.words} "
-        f"in the search, by that of n new trials on {_seeds(again.seeds)}, which had no part in "
-        f"choosing them{percent}; {PLUS_MINUS} half the width of its 95 % t interval (n - 1 "
-        "degrees of freedom). All figures are those of the last epoch."
+        f"Ranked are the {len(confirmed.chosen)} arms that had the {objective.best} mean "
+        f"{objective.words} in the search, by that of n new trials on {_seeds(again.seeds)}, "
+        f"which had no part in choosing them{percent}; {PLUS_MINUS} half the width of its 95 % t "
+        "interval (n - 1 degrees of freedom). All figures are those of the last epoch."
     )
     if confirmed.reference is None:
         yield "There is no reference: none of the first random proposals ran to full length."
     else:
-        points = ", in percentage points" if objective.is_error else ""
+        points = ", in percentage points" if objective.is_fraction else ""
         yield (
             f"To the reference: arm minus {one_line(confirmed.reference.arm.name)}{points}, paired "
             "by seed over the seeds that both have, with its 95 % t interval. The reference was "

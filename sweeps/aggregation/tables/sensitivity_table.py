@@ -58,16 +58,16 @@ def _importance_table(found: Sensitivity, name: str) -> Table:
             Column("In the best trial", ("best_trial_value",), align="left"),
             Column("Best mean at", ("best_mean_values",), align="left"),
         ),
-        rows=tuple(_importance_row(one, len(results.counted)) for one in found.settings),
+        rows=tuple(_importance_row(one, results) for one in found.settings),
         notes=(*_count_notes(results), *_importance_notes(found)),
     )
 
 
-def _importance_row(setting: SettingSensitivity, num_counted: int) -> tuple[Cell, ...]:
-    best = setting.best_marginal
+def _importance_row(setting: SettingSensitivity, results: SearchResults) -> tuple[Cell, ...]:
+    best = setting.best_marginal(results.objective)
     return (
         text_cell(setting.dimension.name),
-        count_cell(len(setting.trials), num_counted),
+        count_cell(len(setting.trials), len(results.counted)),
         _share_cell(setting.fanova),
         _share_cell(setting.ped_anova),
         _correlation_cell(setting.rank_correlation),
@@ -99,7 +99,7 @@ def _signed(value: float, digits: int, sign: str = "") -> str:
 
 def _count_notes(results: SearchResults) -> Iterator[str]:
     counted, proposed = len(results.counted), len(results.proposals)
-    words = results.search.objective.replace("_", " ")
+    words = results.objective.metric.text
     seeds = f", mean over {len(results.seeds)} seeds" if len(results.seeds) > 1 else ""
     yield (
         f"Counted: {counted} of {proposed} proposals, those that ran to full length. "
@@ -168,7 +168,7 @@ def _marginals_table(found: Sensitivity, name: str) -> Table:
     digits = 2 if results.unit_suffix else 4
     return Table(
         name=name,
-        title=f"Sensitivity {results.sweep}: mean {objective.replace('_', ' ')} by value",
+        title=f"Sensitivity {results.sweep}: mean {results.objective.metric.text} by value",
         columns=(
             Column("Setting", ("setting",), align="left"),
             Column("Value", ("value",), align="left"),

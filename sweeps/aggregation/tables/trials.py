@@ -98,7 +98,7 @@ def _more(cell: ManifestCell, trial: TrialRecord | None, names: Sequence[str]) -
 def _row(arm: ArmResults, cell: ManifestCell, trial: TrialRecord | None) -> dict[str, Value]:
     row: dict[str, Value] = dict.fromkeys((*RESULT_COLUMNS, *COST_COLUMNS))
     if trial is not None:
-        row |= {name: getattr(trial, name) for name in row if name in TrialRecord.model_fields}
+        row |= {name: getattr(trial, name) for name in row if hasattr(trial, name)}
     return row | {
         "arm": arm.arm.name,
         "seed": cell.seed,

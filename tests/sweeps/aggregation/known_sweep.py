@@ -53,17 +53,28 @@ def finished(arm: str, seed: int, wrong: int, **more: Any) -> TrialRecord:
         "arm": arm,
         "seed": seed,
         "epochs": 15,
-        "train_loss": wrong / 1000,
-        "validation_loss": wrong / 900,
-        "validation_error": wrong / 600,
-        "test_error": wrong / IMAGES,
         "num_parameters": 1000,
         "duration_seconds": 6.5 + seed,
         "peak_memory_bytes": (300 + seed) * 2**20,
         "device": "cpu",
         "threads": 1,
     }
+    numbers = {
+        "train_loss": wrong / 1000,
+        "validation_loss": wrong / 900,
+        "validation_error": wrong / 600,
+        "test_error": wrong / IMAGES,
+    }
+    told = {name: more.pop(name) for name in numbers if name in more}
+    told |= {f"test_error.{name}": e for name, e in more.pop("extra_test_errors", {}).items()}
+    content["metrics"] = {name: v for name, v in (numbers | told).items() if v is not None}
     return TrialRecord.model_validate(content | more)
+
+
+def with_metrics(trial: TrialRecord, **changes: float | None) -> TrialRecord:
+    """Return a trial with other metrics; None takes one away."""
+    metrics = {name: v for name, v in (trial.metrics | changes).items() if v is not None}
+    return trial.model_copy(update={"metrics": metrics})
 
 
 def unfinished(arm: str, seed: int, outcome: Outcome, reason: str) -> TrialRecord:
@@ -134,12 +145,9 @@ def put_trial(client: MlflowClient, trial: TrialRecord, start: int = 1, **tags: 
     run = client.create_run(experiment_id(client), start_time=start, tags=given).info.run_id
     metrics = [
         Metric(name, value, epoch, epoch)
-        for name in names.EPOCH_METRICS
-        for epoch in range(1, trial.epochs + 1)
-        if (value := getattr(trial, name)) is not None
+        for name, value in trial.metrics.items()
+        for epoch in ([trial.epochs] if name.startswith("test") else range(1, trial.epochs + 1))
     ]
-    if trial.test_error is not None:
-        metrics.append(Metric(names.METRIC_TEST_ERROR, trial.test_error, 1, trial.epochs))
     client.log_batch(run, metrics=metrics, params=[Param("batch_size", "32")])
     client.set_terminated(run, RUN_STATUS[trial.outcome])
     return run

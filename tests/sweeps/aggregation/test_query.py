@@ -26,6 +26,7 @@ from tests.sweeps.aggregation.known_sweep import (
     put_trial,
     trial_key,
     unfinished,
+    with_metrics,
 )
 from tests.sweeps.aggregation.small_search import FRESH, confirmed_search, search_of, trained
 
@@ -161,7 +162,7 @@ def test_an_arm_whose_fresh_trials_partly_diverged_stands_behind_and_is_not_conf
 def test_a_search_is_ranked_by_its_own_objective(client, tracking_uri, tmp_path):
     records = trained({0: 30, 1: 6, 2: 12})
     key = trial_key("proposal 0", 0)
-    records[key] = records[key].model_copy(update={"validation_loss": 0.0001})
+    records[key] = with_metrics(records[key], validation_loss=0.0001)
     put_search(client, tmp_path, search_of(objective="validation_loss"), records)
     ranked = best_configs("known", tracking_uri)
 
@@ -362,7 +363,7 @@ def test_ranking_loads_neither_torch_nor_ray(client, tracking_uri, tmp_path):
     program = (
         "import sys; from sweeps.aggregation.query import best_configs; "
         f"assert best_configs('known', {tracking_uri!r})[0].arm == 'a'; "
-        "print([m for m in ('torch', 'ray', 'capsmodel', 'matplotlib') if m in sys.modules])"
+        "print([m for m in ('torch', 'ray', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -374,7 +375,7 @@ def test_ranking_loads_neither_torch_nor_ray(client, tracking_uri, tmp_path):
 def test_importing_queries_loads_no_heavy_package():
     program = (
         "import sys, sweeps.aggregation.query, sweeps.aggregation.report; heavy = "
-        "('torch', 'ray', 'mlflow', 'pandas', 'numpy', 'scipy', 'matplotlib', 'capsmodel'); "
+        "('torch', 'ray', 'mlflow', 'pandas', 'numpy', 'scipy', 'matplotlib'); "
         "print([m for m in heavy if m in sys.modules])"
     )
     done = subprocess.run(

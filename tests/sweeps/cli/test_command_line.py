@@ -260,8 +260,7 @@ def test_a_trial_is_shown_with_its_target_extra_tests_and_warnings(
         trial_key="0" * 20,
         outcome=Outcome.FINISHED,
         seed=0,
-        test_error=0.25,
-        extra_test_errors={"familiar": 0.125},
+        metrics={"test_error": 0.25, "test_error.familiar": 0.125},
         target="missed",
         warnings=("all class capsules are [dead]",),
     )

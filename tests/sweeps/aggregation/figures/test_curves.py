@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from capsmodel.metrics import TRAIN_LOSS, VALIDATION_ERROR
 from sweeps.aggregation.figures.curves import (
     MOST_LINES,
     ArmCurve,
@@ -80,7 +81,7 @@ def test_a_loss_is_not_in_percent() -> None:
     histories = {trial_key("a", 0): {1: 0.5}}
     (curve,) = arm_curves(manifest_of(["a"], [0]), trials, histories, "train_loss")
     assert curve.means == [0.5]
-    assert "train_loss,train_loss_lowest" in curves_csv([curve], "train_loss")
+    assert "train_loss,train_loss_lowest" in curves_csv([curve], TRAIN_LOSS)
 
 
 def test_trials_that_did_not_run_to_their_end_enter_no_line() -> None:
@@ -144,7 +145,7 @@ def test_another_result_gives_another_figure(image_format: str) -> None:
 
 
 def test_the_csv_holds_every_arm_and_epoch() -> None:
-    rows = list(csv.DictReader(io.StringIO(curves_csv(drawn(*known_sweep()), SPEC.metric))))
+    rows = list(csv.DictReader(io.StringIO(curves_csv(drawn(*known_sweep()), VALIDATION_ERROR))))
     assert len(rows) == 5 * 6
     last = rows[5]
     assert (last["arm"], last["epoch"], last["n"]) == ("three rounds", "6", "3")
@@ -156,7 +157,7 @@ def test_what_is_not_finite_is_a_gap() -> None:
     histories = {trial_key("a", 0): {1: math.inf, 2: 0.5, 3: math.nan}}
     manifest = manifest_of(["a"], [0])
     curves = arm_curves(manifest, trials, histories, SPEC.metric)
-    assert curves_csv(curves, SPEC.metric).splitlines()[1] == "a,1,1,,,"
+    assert curves_csv(curves, VALIDATION_ERROR).splitlines()[1] == "a,1,1,,,"
     assert curves_figure(manifest, curves, SPEC, "png")
 
 
@@ -183,7 +184,7 @@ def test_of_a_search_the_confirmed_arms_and_the_reference_are_drawn(
     notes = notes_of(*confirmed_search(), monkeypatch)
     assert "Drawn are the arms confirmed and the reference (proposal" in notes
     assert "Left out" not in notes
-    rows = curves_csv(drawn(*confirmed_search()), SPEC.metric)
+    rows = curves_csv(drawn(*confirmed_search()), VALIDATION_ERROR)
     assert "proposal 0" in rows
 
 

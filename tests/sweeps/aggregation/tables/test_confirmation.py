@@ -23,6 +23,7 @@ from tests.sweeps.aggregation.known_sweep import (
     known_sweep,
     manifest_of,
     unfinished,
+    with_metrics,
 )
 from tests.sweeps.aggregation.small_search import (
     FRESH,
@@ -95,7 +96,7 @@ def test_test_errors_never_change_the_ranking(errors: list[float]) -> None:
     manifest, records = confirmed_search()
     changed = dict(records)
     for key, error in zip(records, errors, strict=False):
-        changed[key] = records[key].model_copy(update={"test_error": error})
+        changed[key] = with_metrics(records[key], test_error=error)
     assert shown(confirmation_table(manifest, changed), "Rank") == ["1", "2", ""]
     assert shown(confirmation_table(manifest, changed), "Arm") == shown(
         confirmation_table(manifest, records), "Arm"

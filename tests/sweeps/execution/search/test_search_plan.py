@@ -273,7 +273,7 @@ def test_a_proposal_that_is_only_in_the_store_is_not_trained_again(
             outcome=Outcome.FINISHED,
             seed=0,
             epochs=3,
-            validation_error=0.25 if key == keys[0] else 0.5,
+            metrics={"validation_error": 0.25 if key == keys[0] else 0.5},
         )
 
     second = run(random(trials=2), falling, record_of=record_of)
