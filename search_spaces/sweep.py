@@ -14,7 +14,9 @@ from pydantic import (
 )
 
 from capsmodel.config import TrainingConfig
+from capsmodel.metrics import Metric
 from capsmodel.overrides import with_settings
+from capsmodel.settings.measures import check_own, declared_metrics
 from capsmodel.settings.messages import unknown
 from capsmodel.settings.parts import (
     Part,
@@ -81,6 +83,7 @@ class Sweep(Settings):
                     f"The kind '{kind_of(part)}' of {part.__name__} is built in and cannot be "
                     f"overridden: choose another kind."
                 )
+            check_own(part.epoch_metrics)
         return parts
 
     @field_validator("plan", mode="before")
@@ -116,6 +119,11 @@ class Sweep(Settings):
     def arm_seeds(self) -> tuple[int, ...]:
         """Every arm is trained once with each: those listed, or the plan's own."""
         return self.plan.seeds_given(self.seeds)
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The epoch metrics that its parts declare, by which a search may choose."""
+        return declared_metrics(self.base, self.parts)
 
     def arms(self) -> tuple[Arm, ...]:
         """Return the arms of a design, in the order of the tables.

@@ -27,6 +27,32 @@ def own_metrics(settings: Settings) -> tuple[Metric, ...]:
     return tuple(declared)
 
 
+def declared_metrics(base: Settings, parts: Iterable[type[Part]]) -> tuple[Metric, ...]:
+    """Return the epoch metrics of settings and of classes that may take a place in them.
+
+    Raises:
+        ValueError: If two of one name are not the same.
+    """
+    found: dict[str, Metric] = {}
+    for metric in (*own_metrics(base), *(one for part in parts for one in part.epoch_metrics)):
+        if found.setdefault(metric.name, metric) != metric:
+            raise ValueError(
+                f"Two parts declare the metric {metric.name} and do not say the same of it: "
+                f"rename one."
+            )
+    return tuple(found.values())
+
+
+def refuse_unmeasured(name: str, settings: Settings) -> None:
+    """Refuse settings none of whose parts measures a metric that is not built in.
+
+    Raises:
+        ValueError: If none does.
+    """
+    if find_metric(name, own_metrics(settings)) is None:
+        raise ValueError(f"No part of it measures the objective {name}.")
+
+
 def check_own(declared: Iterable[Metric]) -> None:
     """Refuse metrics of parts that are not what they could be.
 

@@ -5,6 +5,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self, cast, get_args
 
 from pydantic import Field, field_validator, model_validator
 
+from capsmodel.metrics import VALIDATION_ERROR, VALIDATION_LOSS, Objective, find_metric
+from capsmodel.settings.measures import declared_metrics, refuse_unmeasured
 from capsmodel.settings.messages import unknown
 from capsmodel.settings.parts import OneOf
 from search_spaces.plans.base import Arm, Definition, Plan
@@ -20,9 +22,9 @@ from search_spaces.space.space import Space
 from search_spaces.tables import ConfirmationTable, SensitivityTable, Table
 from search_spaces.trial_key import trial_key
 
-Objective = Literal["validation_error", "validation_loss"]
 Sampler = Literal["tpe", "random", "gp", "grid", "qmc"]
 
+_OBJECTIVES = (VALIDATION_ERROR.name, VALIDATION_LOSS.name)
 _LARGEST_GRID = 100_000
 _NUM_TRIED = 64
 _OF_CONDITIONAL_SPACES = "tpe, random, grid, qmc"
@@ -34,8 +36,9 @@ class Search(Plan):
 
     Attributes:
         space: What varies, over which values.
-        objective: The epoch metric that is to be small, mean over the seeds. It is always one of
-            the validation split: selection never sees the test split.
+        objective: The epoch metric that proposals are chosen by, mean over the seeds: a built-in
+            one, or one that a part of the sweep declares. It is always one of the validation
+            split: selection never sees the test split.
         sampler: What proposes. `tpe` and `gp` learn from the results so far, `random`, `qmc`
             (points that fill the space evenly) and `grid` (all points) do not.
         sampler_seed: What all chance of the sampler comes from.
@@ -52,7 +55,7 @@ class Search(Plan):
     num_startup: ClassVar[int] = 10
     kind: Literal["search"] = "search"
     space: Space
-    objective: Objective = "validation_error"
+    objective: str = VALIDATION_ERROR.name
     sampler: Sampler = "tpe"
     sampler_seed: Seed = 0
     scheduler: Annotated[Scheduler, OneOf(SCHEDULERS)] = NoScheduler()
@@ -63,14 +66,14 @@ class Search(Plan):
     @field_validator("objective", mode="before")
     @classmethod
     def _objective_is_of_validation(cls, objective: object) -> object:
-        if objective == "test_error":
+        metric = find_metric(str(objective))
+        if metric and metric.split == "test":
             raise ValueError(
-                "The objective is test_error, but selection never sees the test split: choose "
-                f"{' or '.join(get_args(Objective))}."
+                f"The objective is {objective}, but selection never sees the test split: choose "
+                f"{' or '.join(_OBJECTIVES)}."
             )
-        if objective not in get_args(Objective):
-            known = get_args(Objective)
-            raise ValueError(unknown("objective of a search", str(objective), known))
+        if metric and metric.name not in _OBJECTIVES:
+            raise ValueError(unknown("objective of a search", metric.name, _OBJECTIVES))
         return objective
 
     @field_validator("sampler", mode="before")
@@ -130,6 +133,19 @@ class Search(Plan):
             )
         return self
 
+    def chosen_by(self, definition: Definition) -> Objective:
+        """Return what proposals are chosen by.
+
+        Raises:
+            ValueError: If the objective is neither built in nor one that a part measures.
+        """
+        metrics = declared_metrics(definition.base, definition.parts)
+        metric = find_metric(self.objective, metrics)
+        if metric is None:
+            known = [*_OBJECTIVES, *(one.name for one in metrics)]
+            raise ValueError(unknown("objective of a search", self.objective, known))
+        return Objective(metric)
+
     def changed(self, **fields: Any) -> Self:
         """Return the search with some fields changed and checked; None leaves one as it is.
 
@@ -180,6 +196,7 @@ class Search(Plan):
         """Refuse a space that the base does not have, and parts that are not declared."""
         refuse_undeclared_parts(definition.base, definition.parts)
         self.space.check(definition.base, definition.parts)
+        self.chosen_by(definition)
 
     def check_all(self, definition: Definition) -> None:
         """Refuse a space in which some points are no settings.
@@ -193,7 +210,7 @@ class Search(Plan):
         for point in points:
             params = self.space.at([float(coordinate) for coordinate in point])
             try:
-                self.arm(definition, "a proposal", params)
+                refuse_unmeasured(self.objective, self.arm(definition, "a proposal", params).config)
             except ValueError as error:
                 shown = ", ".join(f"{name} = {value}" for name, value in params.items())
                 raise ValueError(

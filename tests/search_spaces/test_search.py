@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices
 from capsmodel.settings.messages import explain
-from search_spaces import Asha, Confirm, Median, NoScheduler, Search, Space
+from search_spaces import Asha, Confirm, Median, NoScheduler, Search, Space, Sweep
 
 CONDITIONAL = Space.of(TrainingConfig).only("loss", "batch_size")
 RATE = (
@@ -29,6 +29,15 @@ def refusal(**changes: Any) -> str:
     sentence = explain(caught.value)
     assert "\n" not in sentence
     return sentence
+
+
+def test_an_objective_that_nobody_declares_is_refused_with_the_near_one() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Sweep(name="a", base=TrainingConfig(), plan=search(objective="validation_eror"))
+    assert explain(caught.value) == (
+        "Unknown objective of a search 'validation_eror'. Did you mean 'validation_error'? "
+        "Known: validation_error, validation_loss."
+    )
 
 
 def test_a_space_and_the_number_of_trials_are_enough() -> None:
@@ -61,9 +70,14 @@ def test_a_scheduler_may_be_given_by_its_kind(scheduler: Any, expected: Any) -> 
             "validation_error or validation_loss.",
         ),
         (
-            {"objective": "validation_eror"},
-            "Unknown objective of a search 'validation_eror'. Did you mean 'validation_error'? "
-            "Known: validation_error, validation_loss.",
+            {"objective": "test_error.familiar"},
+            "The objective is test_error.familiar, but selection never sees the test split: choose "
+            "validation_error or validation_loss.",
+        ),
+        (
+            {"objective": "train_loss"},
+            "Unknown objective of a search 'train_loss'. Did you mean 'validation_loss'? Known: "
+            "validation_error, validation_loss.",
         ),
         ({"trials": 0}, "trials must be an integer at least 1, got 0."),
         ({"seeds": (1, 1)}, "A seed is listed twice: 1, 1."),

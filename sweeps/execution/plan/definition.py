@@ -193,6 +193,7 @@ def _definition(
         "tables": [one.model_dump() for one in sweep.tables or sweep.plan.default_tables()],
         "departures": departures,
         **sweep.plan.manifest_fields(sweep),
+        "metrics": sweep.metrics,
     }
     return Definition(
         sweep=sweep,

@@ -4,16 +4,18 @@ import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from capsmodel.metrics import Objective
+
 
 class TrialCurves:
     """The objective of trials after their epochs.
 
     Args:
-        objective: The epoch metric that is to be small.
+        objective: What is chosen by.
     """
 
-    def __init__(self, objective: str) -> None:
-        self._name = objective
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
         self._curves: dict[str, dict[int, float]] = {}
         self._reached: set[str] = set()
 
@@ -53,4 +55,5 @@ class TrialCurves:
         is_finite = math.isfinite(metrics["train_loss"]) and math.isfinite(
             metrics["validation_loss"]
         )
-        return metrics[self._name] if is_finite else math.nan
+        value = self._objective.value({**metrics, **metrics.get("metrics", {})})
+        return value if is_finite and value is not None else math.nan

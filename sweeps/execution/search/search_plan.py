@@ -7,6 +7,7 @@ account before it takes effect.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -72,7 +73,8 @@ class SearchPlan:
         self._is_store_there = True
         self._closed: dict[str, Standing] = {}
         self._handed_out: set[str] = set()
-        self._curves = TrialCurves(self._search.objective)
+        self._objective = definition.manifest.objective
+        self._curves = TrialCurves(self._objective)
         self._judged: dict[str, list[int]] = {}
         for verdict in account.verdicts():
             self._judged.setdefault(verdict.trial_key, []).append(verdict.epoch)
@@ -135,7 +137,8 @@ class SearchPlan:
         assert self.definition.manifest.search is not None
         proposals = self.definition.manifest.search.proposals
         told = [one.params for one in proposals]
-        params = propose(self._search, number, list(zip(told, self.observations(), strict=True)))
+        history = list(zip(told, self._weighed(self.observations()), strict=True))
+        params = propose(self._search, number, history)
         grown = with_proposal(self.definition, params, self._account.stopped())
         self._account.propose(number, params)
         new = [cell for cell in search_cells(grown) if cell.arm == grown.manifest.arms[-1].name]
@@ -152,8 +155,9 @@ class SearchPlan:
         keys = {cell.arm: cell.trial_key for cell in search_cells(self.definition)}
         names = [arm.name for arm in self.definition.manifest.arms]
         same = [keys[name] for name in names]
-        best = best_arms(observations, same, self._search.confirm.best)
-        reference = median_of_startup(observations, self._search)
+        weighed = self._weighed(observations)
+        best = best_arms(weighed, same, self._search.confirm.best)
+        reference = median_of_startup(weighed, self._search)
         grown = with_confirmation(
             self.definition,
             [names[number] for number in best],
@@ -162,6 +166,12 @@ class SearchPlan:
         there = set(search_cells(grown))
         self._grow(grown, [cell for cell in grown.manifest.cells if cell not in there])
         return True
+
+    def _weighed(self, observations: Sequence[Observation]) -> list[Observation]:
+        """Return how proposals went with what is to be small as their values."""
+        cost = self._objective.cost
+        valued = ((one, one.value) for one in observations)
+        return [one if value is None else replace(one, value=cost(value)) for one, value in valued]
 
     def _is_confirming(self) -> bool:
         search = self.definition.manifest.search
@@ -186,9 +196,9 @@ class SearchPlan:
         others = {
             one.trial_key for one in search_cells(self.definition) if one.seed == cell.seed
         } - {cell.trial_key}
-        rivals = self._curves.at(epoch, others)
-        scheduler = self._search.scheduler
-        is_stop = is_hopeless(value, rivals, scheduler.kept, scheduler.min_rivals)
+        scheduler, cost = self._search.scheduler, self._objective.cost
+        rivals = [cost(rival) for rival in self._curves.at(epoch, others)]
+        is_stop = is_hopeless(cost(value), rivals, scheduler.kept, scheduler.min_rivals)
         self._account.judge(Verdict(cell.trial_key, epoch, value, is_stop))
         self._judged.setdefault(cell.trial_key, []).append(epoch)
         if is_stop:
@@ -276,7 +286,8 @@ class SearchPlan:
             return Standing()
         record = self._recorded(cell.trial_key)
         if record and record.outcome.is_final:
-            return Standing(record.outcome, record.epochs, getattr(record, self._search.objective))
+            value = self._objective.value(record.metrics)
+            return Standing(record.outcome, record.epochs, value)
         return Standing()
 
 

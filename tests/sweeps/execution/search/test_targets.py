@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from capsmodel.metrics import VALIDATION_ERROR, Objective
 from capsmodel.stopping import TargetMetric
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.execution.search.curves import TrialCurves
@@ -83,7 +84,7 @@ def test_so_they_are_after_the_driver_was_started_anew(tmp_path: Path) -> None:
 def test_only_a_reached_target_stands_for_the_epochs_after_it(
     epoch: int, values: list[float]
 ) -> None:
-    curves = TrialCurves("validation_error")
+    curves = TrialCurves(Objective(VALIDATION_ERROR))
     figures = {"train_loss": 1.0, "validation_loss": 1.0}
     curves.tell("a", 1, figures | {"validation_error": 0.3, "reaches_target": True})
     curves.tell("b", 1, figures | {"validation_error": 0.8})
