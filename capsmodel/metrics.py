@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 Unit = Literal["fraction", "nats", "count", "seconds"]
 Direction = Literal["smaller", "larger"]
 Split = Literal["train", "validation", "test"]
-_NAME = r"^[a-z][A-Za-z0-9_.\-]{0,199}$"
+METRIC_NAME = r"^[a-z][A-Za-z0-9_.\-]{0,199}$"
 
 
 class Metric(BaseModel):
@@ -29,7 +29,7 @@ class Metric(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: Annotated[str, StringConstraints(pattern=_NAME)]
+    name: Annotated[str, StringConstraints(pattern=METRIC_NAME)]
     words: Annotated[str, StringConstraints(max_length=200)] = ""
     unit: Unit | None = None
     direction: Direction | None = "smaller"
@@ -50,7 +50,13 @@ class Metric(BaseModel):
 TRAIN_LOSS = Metric(name="train_loss", split="train")
 VALIDATION_LOSS = Metric(name="validation_loss")
 VALIDATION_ERROR = Metric(name="validation_error", unit="fraction")
-TEST_ERROR = Metric(name="test_error", unit="fraction", split="test", moment="end")
+TEST_ERROR = Metric(
+    name="test_error",
+    words="error on the test images",
+    unit="fraction",
+    split="test",
+    moment="end",
+)
 BUILT_IN = (TRAIN_LOSS, VALIDATION_LOSS, VALIDATION_ERROR, TEST_ERROR)
 
 EXTRA_TEST_ERROR = f"{TEST_ERROR.name}."

@@ -32,6 +32,7 @@ from search_spaces.plans.listed import Arm, ListedArms
 from search_spaces.plans.own_parts import refuse_undeclared_parts
 from search_spaces.plans.scheduler import Scheduler
 from search_spaces.plans.search import Search
+from search_spaces.shown_metrics import refuse_unknown_metrics
 from search_spaces.tables import Table, arms_of
 
 _BuiltInPlan = Annotated[ListedArms | Search, Field(discriminator="kind")]
@@ -108,6 +109,7 @@ class Sweep(Settings):
             for arm in arms_of(table):
                 if arm not in arms:
                     raise ValueError(unknown(f"arm in the table '{table.name}'", arm, arms))
+            refuse_unknown_metrics(table, self.metrics)
         return self
 
     @model_validator(mode="after")

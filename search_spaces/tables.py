@@ -4,13 +4,17 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
+from capsmodel.metrics import METRIC_NAME
 from capsmodel.settings.parts import Settings
 
 FileName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+MetricName = Annotated[str, StringConstraints(pattern=METRIC_NAME)]
 GridMetric = Annotated[
     str,
-    StringConstraints(pattern=r"^(validation_error|test_error(\.[a-z0-9][a-z0-9_-]{0,63})?)$"),
+    StringConstraints(
+        pattern=r"^(validation_[a-z0-9_]{1,64}|test_error(\.[a-z0-9][a-z0-9_-]{0,63})?)$"
+    ),
 ]
 
 
@@ -44,7 +48,7 @@ class CurvesFigure(Settings):
 
     kind: Literal["curves"] = "curves"
     name: FileName = "curves"
-    metric: Literal["train_loss", "validation_loss", "validation_error"] = "validation_error"
+    metric: MetricName = "validation_error"
 
 
 class PublishedRow(Settings):
@@ -104,7 +108,7 @@ class GridCell(Settings):
     Attributes:
         arm: The arm that stands for it; None where ours has none.
         metric: Which of its errors: "test_error", "test_error.familiar" of the extra test of that
-            name, or "validation_error".
+            name, "validation_error", or another fraction that a part of the sweep measures.
         published: The figure as published, in percent.
         spread: As published beside it, in the same unit.
     """
@@ -177,6 +181,19 @@ Table = Annotated[
     | GridTable,
     Field(discriminator="kind"),
 ]
+
+
+def curves_of(table: Table) -> tuple[str, ...]:
+    """Return the metrics that a table shows over the epochs."""
+    return (table.metric,) if isinstance(table, CurvesFigure) else ()
+
+
+def errors_of(table: Table) -> tuple[str, ...]:
+    """Return the metrics that a table shows in percent, each once, in its order."""
+    cells = (
+        [cell for row in table.rows for cell in row.cells] if isinstance(table, GridTable) else []
+    )
+    return tuple(dict.fromkeys(cell.metric for cell in cells))
 
 
 def arms_of(table: Table) -> tuple[str, ...]:

@@ -1,9 +1,12 @@
 """What the parts of a training measure themselves, after each epoch."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from capsmodel.metrics import Metric, find_metric
 from capsmodel.settings.parts import Part, Settings
+
+_OWN_NAME = re.compile(r"validation_[a-z0-9_]{1,64}")
 
 
 def parts_in(settings: Settings) -> Iterator[Part]:
@@ -71,6 +74,11 @@ def check_own(declared: Iterable[Metric]) -> None:
         if find_metric(metric.name):
             raise ValueError(
                 f"The metric {metric.name} is built in and cannot be declared: choose another name."
+            )
+        if not _OWN_NAME.fullmatch(metric.name):
+            raise ValueError(
+                f"The metric {metric.name} does not say in its name that it is of the validation "
+                f"images: call it validation_ and a word of small letters, digits and underlines."
             )
         if metric.name in names:
             raise ValueError(f"Two parts declare the metric {metric.name}: rename one.")

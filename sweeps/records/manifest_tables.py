@@ -4,10 +4,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from capsmodel.metrics import METRIC_NAME
 from sweeps.records.trial_record import SLUG, Slug, Text
 
+MetricName = Annotated[str, StringConstraints(pattern=METRIC_NAME)]
 GridMetric = Annotated[
-    str, StringConstraints(pattern=rf"^(validation_error|test_error(\.{SLUG.pattern})?)$")
+    str,
+    StringConstraints(pattern=rf"^(validation_[a-z0-9_]{{1,64}}|test_error(\.{SLUG.pattern})?)$"),
 ]
 
 
@@ -41,7 +44,7 @@ class CurvesFigure(_Frozen):
 
     kind: Literal["curves"] = "curves"
     name: Slug = "curves"
-    metric: Literal["train_loss", "validation_loss", "validation_error"] = "validation_error"
+    metric: MetricName = "validation_error"
 
 
 class PublishedRow(_Frozen):

@@ -134,6 +134,8 @@ def test_a_part_that_gives_another_metric_than_it_declares_is_named() -> None:
         (Metric(name="mine", split="test"), "of the test split"),
         (Metric(name="mine", split="train"), "of the train split"),
         (Metric(name="mine", moment="end"), "of the end"),
+        (Metric(name="mine"), "does not say in its name"),
+        (Metric(name="validation_Ab"), "does not say in its name"),
     ],
 )
 def test_a_part_cannot_declare_what_it_is_not_asked_for(

@@ -46,10 +46,12 @@ class _Grid:
 
     Attributes:
         arms: By name, those that the grid names and the sweep has, in the grid's order.
+        words: Name of each metric that it shows -> what readers are told that it is.
     """
 
     spec: GridTable
     arms: Mapping[str, ArmResults]
+    words: Mapping[str, str]
 
     @property
     def shown(self) -> list[ArmResults]:
@@ -103,7 +105,9 @@ def grid_table(
 def _grid(manifest: Manifest, records: Mapping[str, TrialRecord], spec: GridTable) -> _Grid:
     known = {arm.arm.name: arm for arm in arm_results(manifest, records)}
     names = dict.fromkeys(cell.arm for row in spec.rows for cell in row.cells)
-    return _Grid(spec, {name: known[name] for name in names if name in known})
+    metrics = dict.fromkeys(cell.metric for row in spec.rows for cell in row.cells)
+    words = {name: manifest.metric(name).text for name in metrics}
+    return _Grid(spec, {name: known[name] for name in names if name in known}, words)
 
 
 def _finished(table: Table, manifest: Manifest, grid: _Grid) -> Table:
@@ -156,7 +160,7 @@ def _notes(manifest: Manifest, grid: _Grid) -> Iterator[str]:
     planned = {len(arm.trials) for arm in grid.shown}
     if len(planned) == 1:
         yield f"n is {planned.pop()} unless a figure says otherwise."
-    yield from _metric_notes(spec)
+    yield from _metric_notes(grid)
     has_spread = any(cell.spread is not None for _, _, cell in grid.places())
     yield published_note(spec.spread, has_spread)
     yield from _absence_notes(grid)
@@ -167,21 +171,15 @@ def _notes(manifest: Manifest, grid: _Grid) -> Iterator[str]:
     yield from reason_notes(grid.shown)
 
 
-def _metric_notes(spec: GridTable) -> Iterator[str]:
+def _metric_notes(grid: _Grid) -> Iterator[str]:
     """Say which error the figures of a row are, once where a whole row has the same."""
-    for row in spec.rows:
+    for row in grid.spec.rows:
         metrics = {cell.metric for cell in row.cells}
         if len(metrics) == 1:
-            yield f"{one_line(row.label)}: {_words(metrics.pop())}."
+            yield f"{one_line(row.label)}: {grid.words[metrics.pop()]}."
             continue
-        for heading, cell in zip(spec.columns, row.cells, strict=True):
-            yield f"{one_line(row.label)}, {one_line(heading)}: {_words(cell.metric)}."
-
-
-def _words(metric: str) -> str:
-    if metric.startswith(METRIC_EXTRA_TEST_ERRORS):
-        return f"error on the extra test images '{metric.removeprefix(METRIC_EXTRA_TEST_ERRORS)}'"
-    return "error on the test images" if metric == METRIC_TEST_ERROR else "validation error"
+        for heading, cell in zip(grid.spec.columns, row.cells, strict=True):
+            yield f"{one_line(row.label)}, {one_line(heading)}: {grid.words[cell.metric]}."
 
 
 def _absence_notes(grid: _Grid) -> Iterator[str]:
@@ -195,7 +193,7 @@ def _absence_notes(grid: _Grid) -> Iterator[str]:
         if (arm := grid.arms.get(name or "")) and (without := _without(arm, metric)):
             yield (
                 f"{without} of {len(arm.counted)} trials of {one_line(arm.arm.name)} hold no "
-                f"{_words(metric)}. Known: {_known(list(arm.counted.values()))}."
+                f"{grid.words[metric]}. Known: {_known(list(arm.counted.values()))}."
             )
 
 

@@ -48,7 +48,7 @@ def trials_csv(manifest: Manifest, records: Mapping[str, TrialRecord]) -> str:
     same however the sweep came about.
     """
     rows = trial_rows(manifest, records)
-    names = (*RESULT_COLUMNS, *_more_columns(_trials(manifest, records)))
+    names = (*RESULT_COLUMNS, *_more_columns(manifest, _trials(manifest, records)))
     return csv_text(names, ([row[name] for name in names] for row in rows))
 
 
@@ -59,7 +59,7 @@ def trial_rows(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[d
     """
     cells = {(cell.arm, cell.seed): cell for cell in manifest.cells}
     objective = manifest.search.objective if manifest.search else ""
-    more = _more_columns(_trials(manifest, records))
+    more = _more_columns(manifest, _trials(manifest, records))
     return [
         _row(arm, cells[arm.arm.name, seed], trial)
         | _more(cells[arm.arm.name, seed], trial, more)
@@ -74,10 +74,11 @@ def _trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[Tria
     return [trial for trial in found if trial is not None]
 
 
-def _more_columns(trials: Sequence[TrialRecord]) -> tuple[str, ...]:
-    """Return the columns that only some sweeps have: errors of extra tests, target, warnings."""
+def _more_columns(manifest: Manifest, trials: Sequence[TrialRecord]) -> tuple[str, ...]:
+    """Return the columns of some sweeps: own metrics, errors of extra tests, target, warnings."""
     extra = sorted({name for trial in trials for name in trial.extra_test_errors})
     return (
+        *(metric.name for metric in manifest.metrics),
         *(METRIC_EXTRA_TEST_ERRORS + name for name in extra),
         *(["target"] if any(trial.target for trial in trials) else []),
         *(["warnings"] if any(trial.warnings for trial in trials) else []),
@@ -88,9 +89,9 @@ def _more(cell: ManifestCell, trial: TrialRecord | None, names: Sequence[str]) -
     if trial is None or cell.stopped is not None:
         return dict.fromkeys(names)
     known: dict[str, Value] = {
+        **trial.metrics,
         "target": trial.target,
         "warnings": "; ".join(trial.warnings),
-        **{METRIC_EXTRA_TEST_ERRORS + name: e for name, e in trial.extra_test_errors.items()},
     }
     return {name: known.get(name) for name in names}
 

@@ -1,0 +1,35 @@
+"""Whether a sweep has the metrics that its tables show."""
+
+from collections.abc import Iterable
+
+from capsmodel.metrics import Metric, find_metric, metric_names
+from capsmodel.settings.messages import unknown
+from search_spaces.tables import Table, curves_of, errors_of
+
+
+def refuse_unknown_metrics(table: Table, own: Iterable[Metric]) -> None:
+    """Refuse a table of metrics that no epoch has, or that are no fraction where they must be.
+
+    Args:
+        table: As a sweep declares it.
+        own: The metrics that the sweep's parts declare.
+
+    Raises:
+        ValueError: Naming the first, and those that it could be.
+    """
+    metrics = tuple(own)
+    names = metric_names(one.name for one in metrics)
+    for name in curves_of(table):
+        metric = find_metric(name, metrics)
+        known = [one for one in names if (found := find_metric(one, metrics)) and _is_curve(found)]
+        if metric is None or not _is_curve(metric):
+            raise ValueError(unknown(f"epoch metric in the figure '{table.name}'", name, known))
+    for name in errors_of(table):
+        metric = find_metric(name, metrics)
+        known = [one for one in names if (found := find_metric(one, metrics)) and found.is_fraction]
+        if metric is None or not metric.is_fraction:
+            raise ValueError(unknown(f"error in the table '{table.name}'", name, known))
+
+
+def _is_curve(metric: Metric) -> bool:
+    return metric.moment == "epoch"
