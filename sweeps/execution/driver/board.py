@@ -100,12 +100,12 @@ class Board:
                 trial.epoch, trial.validation_error = epoch, validation_error
                 self._untrained[trial_key] = trial.num_epochs - epoch
 
-    def restarted(self, trial_key: str, times: int) -> None:
-        """A trial's process was killed; it goes on from its checkpoint."""
+    def restarted(self, trial_key: str, why: str) -> None:
+        """A trial is to go on from its checkpoint, after its process was killed, say."""
         with self._lock:
             self.num_restarts += 1
             self.running.pop(trial_key, None)
-        self.journal.note(trial_key, "restarted", f"its process was killed, {times} times so far")
+        self.journal.note(trial_key, "restarted", why)
 
     def ended(self, trial_key: str, outcome: Outcome, reason: str) -> None:
         """A trial was filled, or failed."""

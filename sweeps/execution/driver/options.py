@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from sweeps.execution.engine.scheduling import Resources
+from sweeps.execution.engine.capacity import Resources
 from sweeps.execution.plan.definition import Changes
 from sweeps.records.errors import BadInput
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from search_spaces.sweep import Sweep
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.driver.options import LaunchOptions
-from sweeps.execution.engine.scheduling import ONE_AT_A_TIME, Capacity
+from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
 from sweeps.execution.plan.definition import Definition, define, sweep_of
 from sweeps.execution.plan.planner import (
     FolderState,

@@ -1,1 +1,1 @@
-"""Who is trained next, and Ray Tune that does it."""
+"""Who is trained next and what follows a failure, and the engine that does it: Ray Tune."""

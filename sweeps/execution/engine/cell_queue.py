@@ -4,22 +4,30 @@ The cells' folders decide, not the word of whoever ran them: a cell is filled wh
 is there, failed when its outbox says so, and anything else means that its process was killed.
 """
 
-from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from enum import Enum, auto
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.engine.failure_policy import (
+    FailedAttempt,
+    Failure,
+    FailurePolicy,
+    GiveUp,
+    Retry,
+    restart_killed,
+)
+from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop, TrialEnded
+from sweeps.execution.engine.placement import Share
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.errors import BadInput
-from sweeps.records.trial_record import Outcome
-
-MAX_RESTARTS = 3
+from sweeps.records.trial_record import Json, Outcome
 
 
-class Events(Protocol):
+class Onlooker(Protocol):
     """Who wants to know how a launch goes: the live view and the journal."""
 
     def started(self, trial_key: str) -> None:
@@ -30,8 +38,8 @@ class Events(Protocol):
         """A trial finished an epoch."""
         ...
 
-    def restarted(self, trial_key: str, times: int) -> None:
-        """A trial's process was killed; it goes on from its checkpoint."""
+    def restarted(self, trial_key: str, why: str) -> None:
+        """A trial is to go on from its checkpoint, after its process was killed, say."""
         ...
 
     def ended(self, trial_key: str, outcome: Outcome, reason: str) -> None:
@@ -82,78 +90,126 @@ class Listed:
         """Nothing follows from it."""
 
 
-class Next(Enum):
-    """What to do when there is no cell to hand out."""
+class _Waiting(NamedTuple):
+    order: TrialOrder
+    not_before: float = 0.0
 
-    WAIT = auto()
-    DONE = auto()
+
+class _Running(NamedTuple):
+    order: TrialOrder
+    outbox_size: int  # as it was handed out: what comes after is of this attempt
+
+
+def _one_core(config: Json) -> Share:
+    del config
+    return Share()
 
 
 class CellQueue:
-    """The cells of one launch. Not thread-safe: one loop asks and tells."""
+    """The cells of one launch: an engine takes its orders here, and tells what happens.
 
-    def __init__(self, plan: Plan, events: Events) -> None:
+    Not thread-safe: one loop asks and tells.
+
+    Args:
+        plan: Says which cells there are.
+        onlooker: Told how it goes.
+        failure_policy: Says what follows an attempt that left its cell empty.
+        share_of: Says what a trial of a config gets of a machine.
+        clock: In seconds, for trials that are to be tried later.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        onlooker: Onlooker,
+        *,
+        failure_policy: FailurePolicy = restart_killed,
+        share_of: Callable[[Json], Share] = _one_core,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._plan = plan
-        self._waiting = deque[TrialOrder]()
-        self._running: dict[str, tuple[TrialOrder, int]] = {}
-        self._kills: Counter[str] = Counter()
-        self._events = events
+        self._onlooker = onlooker
+        self._failure_policy = failure_policy
+        self._share_of = share_of
+        self._clock = clock
+        self._waiting = deque[_Waiting]()
+        self._running: dict[str, _Running] = {}
+        self._attempts = defaultdict[str, list[FailedAttempt]](list)
 
-    def next(self) -> TrialOrder | Next:
+    def next(self) -> Order | Next:
         """Hand out a cell that nobody trains. One that another sweep trains is waited for."""
         while not (order := self._waiting_order()):
             more = self._plan.more()
             if not more:
                 return Next.WAIT if self._waiting or self._running else Next.DONE
-            self._waiting.extend(more)
-        return order
+            self._waiting.extend(_Waiting(order) for order in more)
+        return Order(trials=(order,), share=self._share_of(order.head.config))
 
-    def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, float]) -> bool:
-        """Hear of a trial's epoch; return whether it is stopped there."""
-        return self._plan.judge(trial_key, epoch, metrics)
+    def tell(self, event: Event) -> Stop | None:
+        """Hear of an epoch, and answer whether its trial is stopped there; or of an end."""
+        if isinstance(event, TrialEnded):
+            self._take_back(event)
+            return None
+        return self._judge(event)
+
+    def _judge(self, told: EpochTold) -> Stop | None:
+        key, metrics = told.trial_key, told.metrics
+        is_stopped = self._plan.judge(key, told.epoch, metrics)
+        self._onlooker.progressed(key, told.epoch, metrics["validation_error"])
+        return Stop(trial_key=key) if is_stopped else None
 
     def _waiting_order(self) -> TrialOrder | None:
         for _ in range(len(self._waiting)):
-            order = self._waiting.popleft()
-            folder = _folder(order)
+            waiting = self._waiting.popleft()
+            folder = _folder(waiting.order)
             if folder.is_filled():
                 self._tell_filled(folder)
-            elif folder.is_busy():
-                self._waiting.append(order)
+            elif waiting.not_before > self._clock() or folder.is_busy():
+                self._waiting.append(waiting)
             else:
-                self._running[order.head.trial_key] = (order, folder.outbox_size())
-                self._events.started(order.head.trial_key)
-                return order
+                key = waiting.order.head.trial_key
+                self._running[key] = _Running(waiting.order, folder.outbox_size())
+                self._onlooker.started(key)
+                return waiting.order
         return None
 
-    def ended(self, trial_key: str) -> None:
+    def _take_back(self, event: TrialEnded) -> None:
         """Take a cell back whose trial ended in any way, and see what became of it."""
-        order, outbox_size = self._running.pop(trial_key)
+        key = event.trial_key
+        order, outbox_size = self._running.pop(key)
         folder = _folder(order)
         if folder.is_filled():
             self._tell_filled(folder)
-        elif reason := folder.failure_since(outbox_size):
-            self._end(trial_key, Outcome.FAILED, reason)
-        elif reason := self._plan.why_stopped(trial_key):
-            folder.tell_pruned(order.head, reason, outbox_size)
-            self._end(trial_key, Outcome.PRUNED, reason)
-        elif folder.is_busy():
-            self._waiting.append(order)
-        else:
-            self._restart(order, folder)
-
-    def _restart(self, order: TrialOrder, folder: CellFolder) -> None:
-        key = order.head.trial_key
-        self._kills[key] += 1
-        if self._kills[key] <= MAX_RESTARTS:
-            self._events.restarted(key, self._kills[key])
-            self._waiting.appendleft(order)
             return
-        reason = f"its process was killed {self._kills[key]} times"
-        # a cell that somebody holds, or that cannot be written to, is no reason to end the others
-        with suppress(OSError), folder.lease(wait_seconds=1.0) as fence:
-            folder.tell_failure(order.head, fence, reason)
-        self._end(key, Outcome.FAILED, reason)
+        if event.reason and folder.failure_since(outbox_size) is None:
+            _write_failure(order, event.reason)  # raised before the trial held its cell
+        failure = folder.failure_since(outbox_size)
+        next_try = self._after(key, Failure.RAISED, failure) if failure else None
+        if isinstance(next_try, GiveUp):
+            self._end(key, Outcome.FAILED, next_try.reason)
+        elif reason := self._plan.why_stopped(key):
+            folder.tell_pruned(order.head, reason, outbox_size)
+            self._end(key, Outcome.PRUNED, reason)
+        elif folder.is_busy():
+            self._waiting.append(_Waiting(order))
+        else:
+            self._try_again(order, next_try or self._after(key, Failure.KILLED))
+
+    def _after(self, trial_key: str, failure: Failure, reason: str = "") -> Retry | GiveUp:
+        """Ask what follows an attempt, and all before it in this launch."""
+        attempts = self._attempts[trial_key]
+        attempts.append(FailedAttempt(failure=failure, reason=reason))
+        return self._failure_policy(tuple(attempts))
+
+    def _try_again(self, order: TrialOrder, next_try: Retry | GiveUp) -> None:
+        key = order.head.trial_key
+        if isinstance(next_try, GiveUp):
+            _write_failure(order, next_try.reason)
+            self._end(key, Outcome.FAILED, next_try.reason)
+            return
+        self._onlooker.restarted(key, _why_restarted(self._attempts[key]))
+        not_before = self._clock() + next_try.after_seconds if next_try.after_seconds else 0.0
+        self._waiting.appendleft(_Waiting(order, not_before))
 
     def _tell_filled(self, folder: CellFolder) -> None:
         try:
@@ -166,8 +222,24 @@ class CellQueue:
 
     def _end(self, trial_key: str, outcome: Outcome, reason: str) -> None:
         self._plan.ended(trial_key, outcome)
-        self._events.ended(trial_key, outcome, reason)
+        self._onlooker.ended(trial_key, outcome, reason)
 
 
 def _folder(order: TrialOrder) -> CellFolder:
     return CellFolder(Path(order.cells), order.head.trial_key)
+
+
+def _write_failure(order: TrialOrder, reason: str) -> None:
+    """Write into a cell's folder why its trial failed, where the trial itself could not."""
+    folder = _folder(order)
+    # a cell that somebody holds, or that cannot be written to, is no reason to end the others
+    with suppress(OSError), folder.lease(wait_seconds=1.0) as fence:
+        folder.tell_failure(order.head, fence, reason)
+
+
+def _why_restarted(attempts: list[FailedAttempt]) -> str:
+    last = attempts[-1]
+    if last.failure is Failure.RAISED:
+        return f"it raised {last.reason}"
+    num_kills = sum(attempt.failure is Failure.KILLED for attempt in attempts)
+    return f"its process was killed, {num_kills} times so far"

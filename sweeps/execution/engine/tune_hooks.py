@@ -1,10 +1,9 @@
-"""The objects that Ray Tune calls: they ask for cells, hear of epochs and errors, stop trials.
+"""The objects that Ray Tune calls: they take orders, pass on epochs and ends, stop trials.
 
 They hold live objects of the driver, which Tune would pickle into its snapshots; so they leave all
 of it out of their state.
 """
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,46 +12,53 @@ from ray.exceptions import RayActorError, RayTaskError
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
-from sweeps.execution.cells.folder import CellFolder, reason_of
-from sweeps.execution.engine.cell_queue import CellQueue, Events, Next
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.cells.folder import reason_of
+from sweeps.execution.engine.engine import Events, Orders
+from sweeps.execution.engine.messages import EpochTold, Next, TrialEnded
 
 
-class CellSearcher(Searcher):
-    """Hands Tune the queue's cells, and the queue those that ended."""
+class OrderSearcher(Searcher):
+    """Hands Tune the orders, and tells of the trials that ended."""
 
-    def __init__(self, queue: CellQueue) -> None:
+    def __init__(self, orders: Orders, events: Events) -> None:
         super().__init__(metric="epoch", mode="max")
-        self._queue = queue
-        self._live: dict[str, str] = {}
+        self._orders = orders
+        self._events = events
+        self._running: dict[str, tuple[str, ...]] = {}
         self._ended: list[str] = []
+        self._reasons: dict[str, str] = {}
 
     def suggest(self, trial_id: str) -> Any:
-        """Return a cell's order, None to be asked again, or Tune's word for the end."""
+        """Return an order, None to be asked again, or Tune's word for the end."""
         while self._ended:
-            self._queue.ended(self._ended.pop(0))
-        order = self._queue.next()
+            self._tell_ended(self._ended.pop(0))
+        order = self._orders.next()
         if order is Next.DONE:
             return Searcher.FINISHED
         if order is Next.WAIT:
             return None
-        self._live[trial_id] = order.head.trial_key
-        return {
-            "trial_key": order.head.trial_key,
-            "order": order.model_dump_json(),
-            "outbox_bytes": CellFolder(Path(order.cells), order.head.trial_key).outbox_size(),
-        }
+        self._running[trial_id] = order.trial_keys
+        return {"trial_key": order.trial_keys[0], "order": order.model_dump_json()}
 
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        """Give a cell back, however its trial ended; its folder tells.
+        """Note that an order has ended in any way.
 
-        Only when Tune asks again: after an error the callback hears of it later than this.
+        It is told only when Tune asks again: after an error the reason is heard of later than this.
         """
         del result, error
-        if key := self._live.pop(trial_id, None):
-            self._ended.append(key)
+        if trial_id in self._running:
+            self._ended.append(trial_id)
+
+    def note_reason(self, trial_id: str, reason: str) -> None:
+        """Note what an order's process raised."""
+        self._reasons[trial_id] = reason
+
+    def _tell_ended(self, trial_id: str) -> None:
+        reason = self._reasons.pop(trial_id, "")
+        for key in self._running.pop(trial_id):
+            self._events.tell(TrialEnded(trial_key=key, reason=reason))
 
     def save(self, checkpoint_path: str) -> None:
         """Save nothing, though Tune wants a file: folders and journal are the truth."""
@@ -64,59 +70,41 @@ class CellSearcher(Searcher):
     def __getstate__(self) -> dict[str, Any]:
         return {"_metric": "epoch", "_mode": "max"}
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "CellSearcher":
+    def __deepcopy__(self, memo: dict[int, Any]) -> "OrderSearcher":
         return self
 
 
-class VerdictScheduler(FIFOScheduler):
-    """Stops the trials that the queue's plan stops; in what order they start is the queue's."""
+class StopScheduler(FIFOScheduler):
+    """Passes on epochs, and stops trials where the answer says so; their order is the queue's."""
 
-    def __init__(self, queue: CellQueue) -> None:
+    def __init__(self, events: Events) -> None:
         super().__init__()
-        self._queue = queue
+        self._events = events
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
         """Let a trial go on after an epoch, or stop it there."""
-        if "trial_key" not in result:
+        if "message" not in result:  # a trial whose cell is filled reports nothing
             return TrialScheduler.CONTINUE
-        is_stopped = self._queue.judge(result["trial_key"], result["epoch"], result)
-        return TrialScheduler.STOP if is_stopped else TrialScheduler.CONTINUE
+        answer = self._events.tell(EpochTold.model_validate_json(result["message"]))
+        return TrialScheduler.STOP if answer else TrialScheduler.CONTINUE
 
     def __getstate__(self) -> dict[str, Any]:
         return {}
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "VerdictScheduler":
+    def __deepcopy__(self, memo: dict[int, Any]) -> "StopScheduler":
         return self
 
 
-class EventCallback(tune.Callback):
-    """Tells the launch's events of each epoch, and folders of errors that only Tune knows."""
+class ErrorCallback(tune.Callback):
+    """Notes of errors what only Tune knows: what a process raised before it held its cell."""
 
-    def __init__(self, events: Events) -> None:
-        self._events = events
-
-    def on_trial_result(
-        self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any
-    ) -> None:
-        """Pass on an epoch."""
-        if "trial_key" in result:
-            self._events.progressed(
-                result["trial_key"], result["epoch"], result["validation_error"]
-            )
+    def __init__(self, searcher: OrderSearcher) -> None:
+        self._searcher = searcher
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """Write into a cell's folder why its trial failed, where the trial itself could not.
-
-        It could not where it raised before it held the cell: a package is missing, say. Of a
-        killed process nothing is written.
-        """
-        order = TrialOrder.model_validate_json(trial.config["order"])
-        folder = CellFolder(Path(order.cells), order.head.trial_key)
-        is_told = folder.failure_since(trial.config["outbox_bytes"]) is not None
-        if is_told or folder.is_filled() or not (reason := _reason(trial)):
-            return
-        with suppress(OSError), folder.lease(wait_seconds=1.0) as fence:
-            folder.tell_failure(order.head, fence, reason)
+        """Note why an order's process ended; of a killed one nothing is known."""
+        if reason := _reason(trial):
+            self._searcher.note_reason(trial.trial_id, reason)
 
     def __getstate__(self) -> dict[str, Any]:
         return {}

@@ -7,24 +7,33 @@ from sweeps.execution.driver.interruption import interruptible
 from sweeps.execution.driver.launch_guards import only_driver
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.result import SweepResult
+from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.launch.ending import delete_weights, report_cells, settle
 from sweeps.execution.launch.filling import fill
 from sweeps.execution.launch.opened_records import open_records
 from sweeps.execution.launch.preparation import prepare, survey_launch
 from sweeps.execution.launch.progress import Progress
+from sweeps.storage.store_format import use_own_format
 
 
-def launch(which: str | Path | Sweep, options: LaunchOptions) -> SweepResult:
+def launch(
+    which: str | Path | Sweep, options: LaunchOptions, policies: Policies = BY_DEFAULT
+) -> SweepResult:
     """Run a sweep: train its empty cells, record everything, write its report.
+
+    Args:
+        which: A named sweep, the path of a file that defines one, or a sweep.
+        options: Of the launch.
+        policies: Where its trials are placed, and what follows their failures.
 
     Raises:
         SweepError: Before anything is written, if it cannot be launched.
     """
-    plan = prepare(which, options)
+    plan = prepare(which, options, policies)
     with only_driver(plan.name, plan.storage), interruptible():
         progress = Progress(survey_launch(which, options))  # again, now that nobody changes it
         try:
-            _pass_stages(progress, options)
+            _pass_stages(progress, options, policies)
         except KeyboardInterrupt:
             progress.exit_code = 130
         finally:
@@ -32,10 +41,11 @@ def launch(which: str | Path | Sweep, options: LaunchOptions) -> SweepResult:
         return progress.result()
 
 
-def _pass_stages(progress: Progress, options: LaunchOptions) -> None:
+def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies) -> None:
     plan = progress.plan
     if plan.has_work or not all(cell.is_recorded for cell in plan.cells):
-        fill(progress, options)
+        use_own_format(plan.storage)
+        fill(progress, options, policies)
     else:
         progress.records = open_records(plan, options, journal=None)
     progress.exit_code = 0 if progress.is_complete else 3

@@ -9,12 +9,12 @@ from sweeps.execution.driver.kept_weights import weights_to_keep
 from sweeps.execution.driver.launch_guards import make_folders
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.survey import Plan, refuse_unwritable, survey
-from sweeps.execution.engine.scheduling import capacity_of
+from sweeps.execution.engine.policies import Policies
 from sweeps.execution.plan.planner import refuse_to_drop
 from sweeps.records.errors import BadInput
 
 
-def prepare(which: str | Path | Sweep, options: LaunchOptions) -> Plan:
+def prepare(which: str | Path | Sweep, options: LaunchOptions, policies: Policies) -> Plan:
     """Survey a sweep, refuse what cannot be launched, fetch its data and make the folders.
 
     Raises:
@@ -26,7 +26,7 @@ def prepare(which: str | Path | Sweep, options: LaunchOptions) -> Plan:
     plan = survey_launch(which, options)
     weights_to_keep(options.keep_weights)  # refuses words that say nothing
     if plan.has_work and options.address is None:
-        capacity_of(options.resources)  # refuses trials that do not fit this machine
+        policies.room(options.resources).capacity()  # refuses trials that do not fit this machine
         prepare_data(plan.definition)
     make_folders(plan.storage)
     return plan

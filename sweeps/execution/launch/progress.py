@@ -51,9 +51,14 @@ class Progress:
         return self.growth.definition if self.growth else self.plan.definition
 
     @property
+    def num_cells(self) -> int:
+        """All cells of the sweep, also those that a search has not proposed yet."""
+        return num_expected(self.definition)
+
+    @property
     def is_complete(self) -> bool:
         """Whether every cell is filled, and recorded."""
-        return self.is_recorded and self._num_filled() == self._num_cells()
+        return self.is_recorded and self._num_filled() == self.num_cells
 
     def note_failures(self, failures: Iterable[tuple[str, int, str]]) -> None:
         """Note the trials that failed: arm, seed and reason of each."""
@@ -67,7 +72,7 @@ class Progress:
         """Return how the launch ended."""
         return SweepResult(
             sweep=self.plan.name,
-            num_cells=self._num_cells(),
+            num_cells=self.num_cells,
             num_filled=self._num_filled(),
             num_trained=self.num_trained,
             exit_code=self.exit_code,
@@ -77,9 +82,6 @@ class Progress:
             report=self.report,
             weights=self.weights,
         )
-
-    def _num_cells(self) -> int:
-        return num_expected(self.definition)
 
     def _num_filled(self) -> int:
         there = {planned.cell.trial_key for planned in self.plan.cells if planned.is_recorded}

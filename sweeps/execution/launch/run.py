@@ -7,7 +7,7 @@ from search_spaces.sweep import Sweep
 from sweeps.execution.driver.options import LaunchArguments, options_of
 from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.driver.survey import Plan, survey
-from sweeps.execution.engine.scheduling import capacity_of
+from sweeps.execution.engine.capacity import capacity_of
 from sweeps.execution.launch.launch import launch
 
 

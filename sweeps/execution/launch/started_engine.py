@@ -1,34 +1,37 @@
-"""Ray started, with the live view before it and the handlers of signals after it."""
+"""The engine started, with the live view before it and the handlers of signals after it."""
 
 from contextlib import ExitStack
-from pathlib import Path
 
-from sweeps.execution.driver.board import Board
+from sweeps.execution.driver.board import Board, empty_cells
 from sweeps.execution.driver.interruption import listen
 from sweeps.execution.driver.live_view import own_terminal, showing
+from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.survey import Plan
+from sweeps.execution.engine.capacity import Room
+from sweeps.execution.engine.engine import Engine
 from sweeps.execution.engine.ray_session import ray_session
-from sweeps.execution.engine.scheduling import Resources, num_concurrent
+from sweeps.execution.engine.tune_engine import TuneEngine
 
 
-def start_engine(engine: ExitStack, plan: Plan, resources: Resources, board: Board) -> Path:
+def start_engine(
+    running: ExitStack, plan: Plan, options: LaunchOptions, room: Room, board: Board
+) -> Engine:
     """Start Ray before anything is written, so that a cluster that is away costs nothing.
 
     Args:
-        engine: Ends what is started here when it is closed.
+        running: Ends what is started here when it is closed.
         plan: What the launch does.
-        resources: What each trial is given.
+        options: Of the launch.
+        room: Says how many trials run at once.
         board: Shown from now on.
-
-    Returns:
-        A scratch folder that goes with it.
 
     Raises:
         BadInput: If it cannot be started or joined, or no trial fits.
     """
-    terminal = engine.enter_context(own_terminal(plan.storage.logs / f"{plan.name}.log"))
-    engine.enter_context(showing(board, plan.name, terminal))
-    scratch = engine.enter_context(ray_session(resources.address))
+    terminal = running.enter_context(own_terminal(plan.storage.logs / f"{plan.name}.log"))
+    running.enter_context(showing(board, plan.name, terminal))
+    scratch = running.enter_context(ray_session(options.address))
     listen()
-    num_concurrent(resources)  # refuses trials that fit nowhere
-    return scratch
+    arms = {empty.cell.arm for empty in empty_cells(plan.cells)}
+    configs = [arm.config for arm in plan.definition.manifest.arms if arm.name in arms]
+    return TuneEngine(room.capacity(configs).num_concurrent, scratch)

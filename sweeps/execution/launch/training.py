@@ -1,36 +1,37 @@
 """Cells trained by the engine, until none are left, time is up, or somebody interrupts."""
 
-from pathlib import Path
-
 from sweeps.execution.driver.board import Board
 from sweeps.execution.driver.interruption import end_after, end_never
 from sweeps.execution.driver.launch_guards import kept_alive
-from sweeps.execution.driver.options import LaunchOptions
-from sweeps.execution.engine.cell_queue import CellQueue, Plan
-from sweeps.execution.engine.scheduling import run_cells
+from sweeps.execution.engine.cell_queue import CellQueue
+from sweeps.execution.engine.engine import Engine
 from sweeps.execution.recorder.client import RecorderClient
 
 
 def train(
-    cells: Plan, board: Board, recorder: RecorderClient, options: LaunchOptions, scratch: Path
+    queue: CellQueue,
+    engine: Engine,
+    board: Board,
+    recorder: RecorderClient,
+    time_limit_seconds: float | None,
 ) -> None:
     """Train every cell that there is to train.
 
     Args:
-        cells: Which those are.
-        board: Hears how it goes.
+        queue: Hands those out, and hears what becomes of them.
+        engine: Trains them.
+        board: Shows when it is interrupted.
         recorder: Kept alive meanwhile.
-        options: Of the launch.
-        scratch: Folder for what the engine keeps.
+        time_limit_seconds: Interrupts it after so long.
 
     Raises:
         KeyboardInterrupt: If it is interrupted, or its time is up.
     """
-    if options.time_limit_seconds:
-        end_after(options.time_limit_seconds)
+    if time_limit_seconds:
+        end_after(time_limit_seconds)
     try:
         with kept_alive(recorder):
-            run_cells(CellQueue(cells, board), board, options.resources, scratch)
+            engine.run(orders=queue, events=queue)
     except KeyboardInterrupt:
         board.is_stopping = True
         raise

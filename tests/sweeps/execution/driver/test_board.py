@@ -88,7 +88,7 @@ def test_everything_that_happened_is_in_one_line(scene: Scene) -> None:
     scene.train(1, range(5, 11))
     board.ended(keys[1], Outcome.FINISHED, "")
     board.ended(keys[2], Outcome.DIVERGED, "nan")
-    board.restarted(keys[3], 1)
+    board.restarted(keys[3], "its process was killed")
     board.started(keys[3])
     board.ended(keys[3], Outcome.FAILED, "no")
     told = summary(board, "example")
@@ -138,7 +138,7 @@ def test_cells_that_another_sweep_filled_are_not_waited_for(scene: Scene) -> Non
 def test_a_restarted_trial_counts_the_epochs_it_has_left(scene: Scene) -> None:
     scene.board.started(scene.keys[2])
     scene.train(2, range(1, 7))
-    scene.board.restarted(scene.keys[2], 1)
+    scene.board.restarted(scene.keys[2], "its process was killed")
     scene.board.started(scene.keys[2])
     assert scene.board.remaining_seconds() == pytest.approx((6 + 4 + 10) * 2.0)
 
@@ -146,7 +146,7 @@ def test_a_restarted_trial_counts_the_epochs_it_has_left(scene: Scene) -> None:
 def test_the_journal_keeps_what_happened(scene: Scene) -> None:
     key = scene.keys[2]
     scene.board.started(key)
-    scene.board.restarted(key, 1)
+    scene.board.restarted(key, "its process was killed, 1 times so far")
     scene.board.started(key)
     scene.board.ended(key, Outcome.FAILED, 'it\'s "no"')
     assert scene.journal.events(key) == [

@@ -9,7 +9,7 @@ from sweeps.execution.cells.journal import Journal
 from sweeps.execution.driver.board import Board
 from sweeps.execution.driver.growing_launch import GrowingLaunch
 from sweeps.execution.driver.survey import Plan
-from sweeps.execution.engine.scheduling import ONE_AT_A_TIME
+from sweeps.execution.engine.capacity import ONE_AT_A_TIME
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.recorder.manifest_file import hand_over, manifest_file
 from sweeps.execution.recorder.recorder_queue import RecorderQueue

@@ -5,11 +5,17 @@ from pathlib import Path
 import pytest
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.engine.cell_queue import MAX_RESTARTS, CellQueue, Listed, Next
+from sweeps.execution.engine.cell_queue import CellQueue, Listed
+from sweeps.execution.engine.failure_policy import MAX_RESTARTS
+from sweeps.execution.engine.messages import Next, TrialEnded
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import failed, final, head, start, told
 from tests.sweeps.storage.test_file_lock import end, holding
+
+
+def killed(times: int) -> str:
+    return f"its process was killed, {times} times so far"
 
 
 class Heard:
@@ -24,8 +30,8 @@ class Heard:
     def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
         raise AssertionError
 
-    def restarted(self, trial_key: str, times: int) -> None:
-        self.events.append(("restarted", trial_key[0], times))
+    def restarted(self, trial_key: str, why: str) -> None:
+        self.events.append(("restarted", trial_key[0], why))
 
     def ended(self, trial_key: str, outcome: Outcome, reason: str) -> None:
         self.events.append(("ended", trial_key[0], outcome.value, reason))
@@ -47,10 +53,10 @@ class Scene:
 
     def next(self) -> str | Next:
         found = self.queue.next()
-        return found if isinstance(found, Next) else found.head.trial_key[0]
+        return found if isinstance(found, Next) else found.trials[0].head.trial_key[0]
 
     def ended(self, letter: str) -> None:
-        self.queue.ended(letter * 20)
+        self.queue.tell(TrialEnded(trial_key=letter * 20))
 
 
 @pytest.fixture
@@ -130,7 +136,7 @@ def test_a_failure_of_an_earlier_launch_is_none_of_this_one(scene: Scene) -> Non
         scene.folder("a").append(line)
     assert scene.next() == "a"
     scene.ended("a")
-    assert scene.heard.events[-1] == ("restarted", "a", 1)
+    assert scene.heard.events[-1] == ("restarted", "a", killed(1))
     assert scene.next() == "a", "it goes on before others begin"
 
 
@@ -139,7 +145,7 @@ def test_a_killed_cell_is_restarted_three_times_and_then_failed(scene: Scene) ->
         assert scene.next() == "a"
         scene.folder("a").append(start())
         scene.ended("a")
-        assert scene.heard.events[-1] == ("restarted", "a", times)
+        assert scene.heard.events[-1] == ("restarted", "a", killed(times))
     assert scene.next() == "a"
     scene.ended("a")
     reason = f"its process was killed {MAX_RESTARTS + 1} times"
@@ -164,7 +170,7 @@ def test_kills_of_one_cell_do_not_count_for_another(scene: Scene) -> None:
         scene.ended("a")
     assert [scene.next(), scene.next()] == ["a", "b"]
     scene.ended("b")
-    assert scene.heard.events[-1] == ("restarted", "b", 1)
+    assert scene.heard.events[-1] == ("restarted", "b", killed(1))
 
 
 def test_a_killed_cell_that_filled_itself_is_filled(scene: Scene) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from ray.exceptions import RayActorError, RayTaskError
 
-from sweeps.execution.engine.tune_hooks import CellSearcher, EventCallback
-from tests.sweeps.execution.engine.test_cell_queue import Scene
+from sweeps.execution.engine.tune_hooks import ErrorCallback, OrderSearcher
+from tests.sweeps.execution.engine.test_cell_queue import Scene, killed
 from tests.sweeps.execution.examples import failed, final, start
 from tests.sweeps.storage.test_file_lock import end, holding
 
@@ -16,8 +16,9 @@ from tests.sweeps.storage.test_file_lock import end, holding
 class TuneTrial:
     """As much of Tune's trial as a callback sees."""
 
-    def __init__(self, config: dict[str, Any], error: Exception | None, folder: Path) -> None:
-        self.config = config
+    trial_id = "t1"
+
+    def __init__(self, error: Exception | None, folder: Path) -> None:
         self.pickled_error_file = str(folder / "error.pkl") if error else None
         (folder / "error.pkl").write_bytes(pickle.dumps(error))
 
@@ -28,15 +29,15 @@ class Tune:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.scene = Scene(folder / "cells", "ab")
-        self.searcher = CellSearcher(self.scene.queue)
-        self.callback = EventCallback(self.scene.heard)
+        self.searcher = OrderSearcher(self.scene.queue, self.scene.queue)
+        self.callback = ErrorCallback(self.searcher)
 
     def hand_out(self) -> dict[str, Any]:
         return self.searcher.suggest("t1")
 
-    def fail(self, config: dict[str, Any], error: Exception | None) -> None:
+    def fail(self, error: Exception | None) -> None:
         self.searcher.on_trial_complete("t1", error=True)
-        self.callback.on_trial_error(0, [], TuneTrial(config, error, self.folder))
+        self.callback.on_trial_error(0, [], TuneTrial(error, self.folder))
 
     def last_event(self) -> tuple[object, ...]:
         self.searcher.suggest("t2")
@@ -53,8 +54,8 @@ def raised(error: Exception) -> RayTaskError:
 
 
 def test_an_exception_before_the_cell_was_held_is_a_failure_with_its_reason(tune: Tune) -> None:
-    config = tune.hand_out()
-    tune.fail(config, raised(ModuleNotFoundError("No module named 'torch'")))
+    tune.hand_out()
+    tune.fail(raised(ModuleNotFoundError("No module named 'torch'")))
     reason = "ModuleNotFoundError: No module named 'torch'"
     assert tune.last_event() == ("ended", "a", "failed", reason)
     lines, _ = tune.scene.folder("a").read_outbox()
@@ -63,47 +64,49 @@ def test_an_exception_before_the_cell_was_held_is_a_failure_with_its_reason(tune
 
 
 def test_a_worker_that_could_not_be_made_is_a_failure_with_its_reason(tune: Tune) -> None:
-    config = tune.hand_out()
+    tune.hand_out()
     message = "The actor died because of an error in its creation task\n  File ...\nImportError: no"
-    tune.fail(config, RayActorError(error_msg=message, actor_init_failed=True))
+    tune.fail(RayActorError(error_msg=message, actor_init_failed=True))
     assert tune.last_event() == ("ended", "a", "failed", "ImportError: no")
 
 
 @pytest.mark.parametrize("error", [None, RayActorError(), raised(TimeoutError("held"))])
 def test_a_killed_process_is_restarted_and_no_failure(tune: Tune, error: Exception | None) -> None:
-    tune.fail(tune.hand_out(), error)
-    assert tune.last_event() == ("restarted", "a", 1)
+    tune.hand_out()
+    tune.fail(error)
+    assert tune.last_event() == ("restarted", "a", killed(1))
     assert tune.scene.folder("a").read_outbox()[0] == []
 
 
 def test_what_the_trial_told_itself_is_not_told_again(tune: Tune) -> None:
     folder = tune.scene.folder("a")
-    config = tune.hand_out()
+    tune.hand_out()
     for line in (start(), failed("ValueError: its own word")):
         folder.append(line)
-    tune.fail(config, raised(ValueError("its own word")))
+    tune.fail(raised(ValueError("its own word")))
     assert tune.last_event() == ("ended", "a", "failed", "ValueError: its own word")
     assert len(folder.read_outbox()[0]) == 2
 
 
 def test_a_failure_of_an_earlier_launch_hides_no_new_one(tune: Tune) -> None:
     tune.scene.folder("a").append(failed("ValueError: before"))
-    tune.fail(tune.hand_out(), raised(ValueError("now")))
+    tune.hand_out()
+    tune.fail(raised(ValueError("now")))
     assert tune.last_event() == ("ended", "a", "failed", "ValueError: now")
 
 
 def test_a_filled_cell_is_filled_whatever_its_process_raised_then(tune: Tune) -> None:
-    config = tune.hand_out()
+    tune.hand_out()
     tune.scene.folder("a").write_final(final())
-    tune.fail(config, raised(ValueError("too late")))
+    tune.fail(raised(ValueError("too late")))
     assert tune.last_event() == ("ended", "a", "finished", "")
 
 
 def test_an_error_of_a_cell_that_another_process_holds_ends_no_sweep(tune: Tune) -> None:
-    config = tune.hand_out()
+    tune.hand_out()
     process = holding(tune.scene.folder("a").path / "lock")
     try:
-        tune.fail(config, raised(ValueError("x")))
+        tune.fail(raised(ValueError("x")))
         tune.searcher.suggest("t2")
     finally:
         end(process)

@@ -17,7 +17,8 @@ from typing import Any
 from sweeps.execution.cells.folder import CellFolder, reason_of
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.driver.board import Board
-from sweeps.execution.engine.cell_queue import CellQueue, Listed, Next
+from sweeps.execution.engine.cell_queue import CellQueue, Listed
+from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop, TrialEnded
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.planner import planned
 from sweeps.execution.search.account import SearchAccount, Verdict
@@ -27,6 +28,7 @@ from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.cell_contents import EpochLine, OutboxLine, TrialHead
 from sweeps.records.manifest import Manifest, ManifestCell, Plain
 from sweeps.records.trial_record import Outcome, TrialRecord
+from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine, Training
 from tests.sweeps.execution.examples import final
 
 Score = Callable[[TrialHead, int], float]
@@ -151,12 +153,7 @@ class Launch:
         self.journal.open_launch(0)
         exit_code = None
         try:
-            while (order := self.queue.next()) is not Next.DONE:
-                assert isinstance(order, TrialOrder), "nothing else runs that could be waited for"
-                self.started.append(order.head.trial_key)
-                self._step()
-                self._train(order, self._judge, self.queue.ended)
-                self._step()
+            SimulatedEngine(self._train).run(orders=self, events=self)
             exit_code = 0
         except KeyboardInterrupt:
             exit_code = 130
@@ -164,6 +161,21 @@ class Launch:
             if exit_code is not None:
                 self.journal.close_launch(exit_code)
         return self
+
+    def next(self) -> Order | Next:
+        """Hand out an order, and note it."""
+        order = self.queue.next()
+        if isinstance(order, Order):
+            self.started.extend(order.trial_keys)
+            self._step()
+        return order
+
+    def tell(self, event: Event) -> Stop | None:
+        """Pass on what happened."""
+        answer = self.queue.tell(event)
+        if isinstance(event, TrialEnded):
+            self._step()
+        return answer
 
     def close(self) -> "Launch":
         """Let go of the journal."""
@@ -182,11 +194,6 @@ class Launch:
         assert self.manifest.search
         return [one.params for one in self.manifest.search.proposals]
 
-    def _judge(self, key: str, epoch: int, metrics: dict[str, float]) -> bool:
-        is_stopped = self.queue.judge(key, epoch, metrics)
-        self.board.progressed(key, epoch, metrics["validation_error"])
-        return is_stopped
-
     def _order(self, definition: Definition, cell: ManifestCell) -> TrialOrder:
         return TrialOrder(cells=str(self._world.cells), head=definition.head(cell))
 
@@ -199,33 +206,16 @@ class Trainer:
         self._score = score
         self._step = step
 
-    def __call__(
-        self,
-        order: TrialOrder,
-        judge: Callable[[str, int, dict[str, float]], bool],
-        ended: Callable[[str], None],
-    ) -> None:
-        """Train until the trial ends in any way, and tell that it has."""
+    def __call__(self, order: TrialOrder) -> Training:
+        """Train until the trial ends in any way."""
         folder = self._world.folder(order.head.trial_key)
-        is_stopped = False
         with suppress(WorkerKilled), folder.lease(0) as fence:
             try:
-                is_stopped = self._attempt(folder, order.head, fence, judge)
+                yield from self._attempt(folder, order.head, fence)
             except ValueError as error:
                 folder.tell_failure(order.head, fence, reason_of(error))
-            if is_stopped:  # the process keeps its cell until it is given another
-                ended(order.head.trial_key)
-        if not is_stopped:
-            ended(order.head.trial_key)
 
-    def _attempt(
-        self,
-        folder: CellFolder,
-        head: TrialHead,
-        fence: int,
-        judge: Callable[[str, int, dict[str, float]], bool],
-    ) -> bool:
-        """Return whether the trial was stopped."""
+    def _attempt(self, folder: CellFolder, head: TrialHead, fence: int) -> Training:
         last_told = folder.epochs_done()
         folder.append(OutboxLine(type="start", time=1, fence=fence, head=head))
         self._step(head.trial_key)
@@ -235,15 +225,16 @@ class Trainer:
                 time = 1000 + line.epoch
                 folder.append(OutboxLine(type="epoch", time=time, fence=fence, epoch=line))
                 self._step(head.trial_key)
-                is_stopped = judge(head.trial_key, line.epoch, line.model_dump())
+                is_stopped = yield EpochTold(
+                    trial_key=head.trial_key, epoch=line.epoch, metrics=line.model_dump()
+                )
                 self._step(head.trial_key)
                 if is_stopped:
-                    return True
+                    yield None
         outcome = Outcome.DIVERGED if _has_diverged(curve) else Outcome.FINISHED
         record = final(0, head=head, curve=tuple(curve), outcome=outcome, fence=fence)
         folder.write_final(record)
         self._step(head.trial_key)
-        return False
 
     def _epochs(
         self, folder: CellFolder, head: TrialHead, curve: list[EpochLine]
@@ -276,9 +267,7 @@ def train_elsewhere(world: World, order: TrialOrder, score: Score) -> CellQueue:
     cell = ManifestCell(arm=order.head.arm, seed=order.head.seed, trial_key=order.head.trial_key)
     board = Board(list(planned([cell], {}, {})), {cell.arm: 3}, journal)
     queue = CellQueue(Listed([order]), board)
-    while (given := queue.next()) is not Next.DONE:
-        assert isinstance(given, TrialOrder)
-        Trainer(world, score, unkilled)(given, queue.judge, queue.ended)
+    SimulatedEngine(Trainer(world, score, unkilled)).run(orders=queue, events=queue)
     journal.close()
     return queue
 

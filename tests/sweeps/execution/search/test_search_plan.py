@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from search_spaces import Median
-from sweeps.execution.engine.cell_queue import Next
+from sweeps.execution.engine.messages import EpochTold, Next, Order
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
@@ -184,8 +184,8 @@ def test_a_configuration_proposed_again_is_trained_once_and_observed_twice(
 def test_of_several_at_once_each_is_handed_out_once(world: World) -> None:
     launch = Launch(world, random(trials=8, space=FEW_POINTS), falling)
     given: list[str] = []
-    while isinstance(order := launch.queue.next(), TrialOrder):
-        given.append(order.head.trial_key)
+    while isinstance(order := launch.queue.next(), Order):
+        given.extend(order.trial_keys)
     assert order is Next.WAIT, "for those that run"
     keys = [cell.trial_key for cell in launch.manifest.cells]
     assert len(keys) == 8
@@ -202,7 +202,7 @@ def test_the_best_are_confirmed_after_all_have_ended_beside_the_median(
     assert again == [(f"proposal {n}", seed) for n in (1, 4, 2) for seed in (101, 102)]
     confirmed = {cell.trial_key for cell in launch.manifest.cells if cell.seed > 100}
     assert set(launch.started[5:]) == confirmed
-    assert launch.queue.judge(launch.started[-1], 2, {}) is False, "no scheduler stops them"
+    assert launch.plan.judge(launch.started[-1], 2, {}) is False, "no scheduler stops them"
 
 
 def test_a_best_that_turns_out_another_is_chosen_anew(
@@ -327,7 +327,8 @@ def test_a_verdict_that_fell_is_not_turned_round_by_an_epoch_trained_anew(
     launch = run(random(trials=4), of(0.4, 0.3, 0.2, 0.1))
     before = launch.account.verdicts()
     metrics = {"train_loss": 0.4, "validation_loss": 0.4, "validation_error": 0.4}
-    assert launch.queue.judge(launch.started[0], 2, metrics) is False
+    told = EpochTold(trial_key=launch.started[0], epoch=2, metrics=metrics)
+    assert launch.queue.tell(told) is None
     assert launch.account.verdicts() == before
     assert stopped_arms(launch) == []
 

@@ -1,0 +1,132 @@
+"""What each trial is given, and how many there is room for on the machines that are there."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sweeps.execution.engine.placement import (
+    Limits,
+    Machine,
+    Placed,
+    Placement,
+    Request,
+    Share,
+    place_evenly,
+)
+from sweeps.execution.engine.ray_session import load_ray, ray_session
+from sweeps.records.trial_record import Json
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What each trial is given.
+
+    Attributes:
+        cpus: Cores, which is also its number of threads.
+        gpus: GPUs, or a fraction of one. None takes one where Ray sees any.
+        max_concurrent: Trials at once at most; None fills the machine.
+        address: Of a running Ray cluster; None starts one here.
+    """
+
+    cpus: int = 1
+    gpus: float | None = None
+    max_concurrent: int | None = None
+    address: str | None = None
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a machine or cluster gives.
+
+    Attributes:
+        gpus_per_trial: GPUs that each trial gets.
+        num_concurrent: Trials at once.
+    """
+
+    gpus_per_trial: float
+    num_concurrent: int
+
+
+ONE_AT_A_TIME = Capacity(gpus_per_trial=0.0, num_concurrent=1)
+
+
+class Room:
+    """The machines, as a placement shares them out to the trials of one launch.
+
+    Args:
+        resources: What each trial is given.
+        placement: Says which share each order gets.
+        machines: Asked once, when it is first needed.
+    """
+
+    def __init__(
+        self,
+        resources: Resources,
+        placement: Placement = place_evenly,
+        machines: Callable[[], Sequence[Machine]] | None = None,
+    ) -> None:
+        self._resources = resources
+        self._placement = placement
+        self._ask = machines or machines_there
+
+    def share(self, config: Json) -> Share:
+        """Return what a trial gets.
+
+        Raises:
+            BadInput: If it fits nowhere.
+        """
+        return self._placed([(config,)]).shares[0]
+
+    def capacity(self, configs: Iterable[Json] = ()) -> Capacity:
+        """Return what trials get and how many run at once.
+
+        Args:
+            configs: Of those that are known; none where all are alike.
+
+        Raises:
+            BadInput: If one of them fits nowhere.
+        """
+        placed = self._placed([(config,) for config in configs] or [()])
+        return Capacity(max(share.gpus for share in placed.shares), placed.num_concurrent)
+
+    def _placed(self, bundles: Sequence[tuple[Json, ...]]) -> Placed:
+        given = self._resources
+        requests = [
+            Request(cpus=given.cpus, gpus=given.gpus, configs=configs) for configs in bundles
+        ]
+        may_grow = given.address is not None
+        limits = Limits(max_concurrent=given.max_concurrent, may_grow=may_grow)
+        return self._placement(requests, self._machines, limits)
+
+    @cached_property
+    def _machines(self) -> Sequence[Machine]:
+        return self._ask()
+
+
+def capacity_of(resources: Resources, placement: Placement = place_evenly) -> Capacity:
+    """Ask this machine, or the cluster at the address, how many trials it takes at once.
+
+    Raises:
+        BadInput: If no trial fits, or the cluster does not answer.
+    """
+    if resources.address is None:
+        return Room(resources, placement).capacity()
+    with ray_session(resources.address):
+        return Room(resources, placement).capacity()
+
+
+def machines_there() -> list[Machine]:
+    """Return the machines that Ray has, or this one where it will be started here."""
+    ray = load_ray()
+    if not ray.is_initialized():
+        return [Machine(cpus=os.cpu_count() or 1, gpus=_local_gpus())]
+    alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    return [Machine(cpus=has.get("CPU", 0.0), gpus=has.get("GPU", 0.0)) for has in alive]
+
+
+def _local_gpus() -> int:
+    """Return how many GPUs this machine has, before Ray is there to tell."""
+    import torch
+
+    return torch.cuda.device_count()

@@ -1,0 +1,80 @@
+"""What an engine and the driver say to each other: plain values that can cross a process as JSON.
+
+engine                        driver
+asks for the next      ->     Order, or that it has to wait, or that it is done
+EpochTold              ->     Stop, or nothing
+TrialEnded             ->     nothing
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sweeps.execution.engine.placement import Share
+from sweeps.execution.worker.trial import TrialOrder
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+
+
+class Order(_Message):
+    """A bundle handed out: the trials that one process trains together, one for now.
+
+    Attributes:
+        trials: What its process needs to train each.
+        share: What it gets of a machine.
+    """
+
+    type: Literal["order"] = "order"
+    trials: Annotated[tuple[TrialOrder, ...], Field(min_length=1)]
+    share: Share = Share()
+
+    @property
+    def trial_keys(self) -> tuple[str, ...]:
+        """Of its trials."""
+        return tuple(trial.head.trial_key for trial in self.trials)
+
+
+class Next(StrEnum):
+    """What to do when there is no order to hand out."""
+
+    WAIT = "wait"
+    DONE = "done"
+
+
+class EpochTold(_Message):
+    """A trial finished an epoch.
+
+    Attributes:
+        metrics: What the worker tells of it, by name.
+    """
+
+    type: Literal["epoch"] = "epoch"
+    trial_key: str
+    epoch: int
+    metrics: dict[str, Any]
+
+
+class TrialEnded(_Message):
+    """A trial has no process any more, however that ended: what became of it its folder tells.
+
+    Attributes:
+        reason: What its process raised, where the engine alone may know: "" if it raised nothing
+            or was killed.
+    """
+
+    type: Literal["ended"] = "ended"
+    trial_key: str
+    reason: str = ""
+
+
+class Stop(_Message):
+    """The answer to an epoch after which the trial is not to go on."""
+
+    type: Literal["stop"] = "stop"
+    trial_key: str
+
+
+Event = EpochTold | TrialEnded

@@ -1,0 +1,128 @@
+"""Placement: which share of a machine each order gets, and how many run at once.
+
+A placement is a pure function of values, so that another one is one function handed in by argument.
+Which machine an order runs on, and when, is the engine's; it keeps to the shares.
+"""
+
+from collections.abc import Callable, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from sweeps.records.errors import BadInput
+from sweeps.records.trial_record import Json
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Machine(_Value):
+    """What a machine has, whatever runs on it now."""
+
+    cpus: float
+    gpus: float = 0.0
+
+
+class Request(_Value):
+    """What is asked for an order.
+
+    Attributes:
+        cpus: Cores, which is also its number of threads.
+        gpus: GPUs, or a fraction of one; None leaves it to the placement.
+        configs: Of the trials that it trains together; none where they are not known yet.
+    """
+
+    cpus: int = 1
+    gpus: float | None = None
+    configs: tuple[Json, ...] = ()
+
+
+class Limits(_Value):
+    """What bounds a launch as a whole.
+
+    Attributes:
+        max_concurrent: Orders at once at most; None fills the machines.
+        may_grow: Whether machines may join later, so that orders may wait for them.
+    """
+
+    max_concurrent: int | None = None
+    may_grow: bool = False
+
+
+class Share(_Value):
+    """What an order gets of one machine."""
+
+    cpus: int = 1
+    gpus: float = 0.0
+
+    @property
+    def device(self) -> str:
+        """What torch is told."""
+        return "cuda" if self.gpus else "cpu"
+
+
+class Placed(_Value):
+    """A placement's answer.
+
+    Attributes:
+        shares: Of each request, in their order.
+        num_concurrent: Orders at once at most. Those that find no room then wait for it.
+    """
+
+    shares: tuple[Share, ...]
+    num_concurrent: int
+
+
+Placement = Callable[[Sequence[Request], Sequence[Machine], Limits], Placed]
+
+
+def place_evenly(
+    requests: Sequence[Request], machines: Sequence[Machine], limits: Limits
+) -> Placed:
+    """Give each order what is asked, by default a GPU where there is one, and fill the machines.
+
+    A cluster may grow, and tells nobody how far: a number that is given is taken as it is there,
+    and orders that find no room wait for machines to come.
+
+    Args:
+        requests: At least one.
+        machines: At least one.
+        limits: Of the launch.
+
+    Raises:
+        BadInput: If one of them fits nowhere.
+    """
+    shares = tuple(_share(request, machines) for request in requests)
+    if limits.may_grow and limits.max_concurrent:
+        return Placed(shares=shares, num_concurrent=limits.max_concurrent)
+    most = max(num_fitting(share, machines) for share in shares)
+    return Placed(shares=shares, num_concurrent=min(most, limits.max_concurrent or most))
+
+
+def num_fitting(share: Share, machines: Sequence[Machine]) -> int:
+    """Return how many orders with a share fit at once, each on one machine by itself.
+
+    Raises:
+        BadInput: If not even one fits.
+    """
+    fitting = sum(_num_fitting_on(machine, share) for machine in machines)
+    if fitting < 1:
+        largest = max(machines, key=lambda machine: (machine.cpus, machine.gpus))
+        raise BadInput(
+            f"No trial fits: each asks for {share.cpus} CPUs and {share.gpus:g} GPUs, and the "
+            f"largest machine has {largest.cpus:g} CPUs and {largest.gpus:g} GPUs. Lower "
+            f"--cpus-per-trial or --gpus-per-trial."
+        )
+    return fitting
+
+
+def _share(request: Request, machines: Sequence[Machine]) -> Share:
+    if request.gpus is not None:
+        return Share(cpus=request.cpus, gpus=request.gpus)
+    has_gpu = sum(machine.gpus for machine in machines) >= 1
+    return Share(cpus=request.cpus, gpus=1.0 if has_gpu else 0.0)
+
+
+def _num_fitting_on(machine: Machine, share: Share) -> int:
+    by_cpus = int(machine.cpus // share.cpus)
+    return min(by_cpus, int(machine.gpus / share.gpus + 1e-9)) if share.gpus else by_cpus

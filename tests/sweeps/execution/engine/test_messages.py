@@ -1,0 +1,54 @@
+"""Engine and driver understand each other across processes."""
+
+import json
+import math
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from sweeps.execution.engine.messages import EpochTold, Next, Order, Stop, TrialEnded
+from sweeps.execution.engine.placement import Machine, Request, Share
+from sweeps.execution.worker.trial import TrialOrder
+from tests.sweeps.execution.examples import KEY, head
+
+ORDER = Order(trials=(TrialOrder(cells="/cells", head=head()),), share=Share(cpus=2, gpus=0.25))
+MESSAGES = [
+    ORDER,
+    EpochTold(trial_key=KEY, epoch=3, metrics={"validation_error": 0.1, "reaches_target": True}),
+    TrialEnded(trial_key=KEY, reason="ImportError: no"),
+    Stop(trial_key=KEY),
+    Request(cpus=2, configs=({"routing": {"iterations": 3}},)),
+    Machine(cpus=4, gpus=1),
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+def test_a_message_arrives_as_it_was_sent(message: BaseModel) -> None:
+    assert type(message).model_validate(json.loads(message.model_dump_json())) == message
+
+
+def test_a_loss_that_is_not_finite_arrives_as_it_was() -> None:
+    sent = EpochTold(trial_key=KEY, epoch=1, metrics={"train_loss": math.nan, "x": math.inf})
+    arrived = EpochTold.model_validate_json(sent.model_dump_json())
+    assert math.isnan(arrived.metrics["train_loss"])
+    assert arrived.metrics["x"] == math.inf
+
+
+def test_the_word_for_no_order_arrives_too() -> None:
+    assert [Next(json.loads(json.dumps(word))) for word in Next] == [Next.WAIT, Next.DONE]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+def test_a_message_cannot_be_changed_on_its_way(message: BaseModel) -> None:
+    name = next(iter(type(message).model_fields))
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(message, name, None)
+
+
+def test_an_order_without_a_trial_is_none() -> None:
+    with pytest.raises(ValidationError):
+        Order(trials=())
+
+
+def test_an_order_names_its_trials() -> None:
+    assert ORDER.trial_keys == (KEY,)

@@ -1,0 +1,100 @@
+"""The default placement fills the machines with equal shares, and refuses what fits nowhere."""
+
+import pytest
+
+from sweeps.execution.engine.capacity import Capacity, Resources, Room
+from sweeps.execution.engine.placement import (
+    Limits,
+    Machine,
+    Placed,
+    Request,
+    Share,
+    place_evenly,
+)
+from sweeps.records.errors import BadInput
+
+FREE = Limits()
+LAPTOP = Machine(cpus=4)
+SERVER = Machine(cpus=16, gpus=2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "machines", "gpus", "num_concurrent"),
+    [
+        (Request(), [LAPTOP], 0.0, 4),
+        (Request(cpus=3), [LAPTOP], 0.0, 1),
+        (Request(cpus=3), [LAPTOP, LAPTOP], 0.0, 2),
+        (Request(), [SERVER], 1.0, 2),
+        (Request(), [LAPTOP, SERVER], 1.0, 2),
+        (Request(gpus=0.0), [SERVER], 0.0, 16),
+        (Request(gpus=0.25), [SERVER], 0.25, 8),
+        (Request(gpus=0.1), [Machine(cpus=16, gpus=0.3)], 0.1, 3),
+        (Request(cpus=8, gpus=0.25), [SERVER], 0.25, 2),
+        (Request(), [Machine(cpus=8, gpus=0.5)], 0.0, 8),
+    ],
+)
+def test_an_order_gets_what_is_asked_and_a_gpu_where_there_is_one(
+    asked: Request, machines: list[Machine], gpus: float, num_concurrent: int
+) -> None:
+    shares = (Share(cpus=asked.cpus, gpus=gpus),)
+    expected = Placed(shares=shares, num_concurrent=num_concurrent)
+    assert place_evenly([asked], machines, FREE) == expected
+
+
+def test_two_halves_that_lie_on_two_machines_are_no_whole() -> None:
+    with pytest.raises(BadInput, match="No trial fits"):
+        place_evenly([Request(cpus=5)], [LAPTOP, LAPTOP], FREE)
+
+
+def test_the_refusal_says_what_was_asked_what_there_is_and_what_to_do() -> None:
+    with pytest.raises(BadInput) as error:
+        place_evenly([Request(cpus=2, gpus=4)], [LAPTOP, SERVER], FREE)
+    assert str(error.value) == (
+        "No trial fits: each asks for 2 CPUs and 4 GPUs, and the largest machine has 16 CPUs and "
+        "2 GPUs. Lower --cpus-per-trial or --gpus-per-trial."
+    )
+
+
+def test_a_number_bounds_what_fits() -> None:
+    assert place_evenly([Request()], [LAPTOP], Limits(max_concurrent=3)).num_concurrent == 3
+    assert place_evenly([Request()], [LAPTOP], Limits(max_concurrent=9)).num_concurrent == 4
+
+
+def test_where_machines_may_join_a_number_is_taken_as_it_is() -> None:
+    limits = Limits(max_concurrent=9, may_grow=True)
+    assert place_evenly([Request(cpus=8)], [LAPTOP], limits).num_concurrent == 9
+    with pytest.raises(BadInput):
+        place_evenly([Request(cpus=8)], [LAPTOP], Limits(may_grow=True))
+
+
+def test_each_kind_has_to_fit_and_the_smallest_bounds_how_many_run() -> None:
+    small, large = Request(), Request(cpus=4)
+    placed = place_evenly([small, large], [LAPTOP], FREE)
+    assert placed == Placed(shares=(Share(), Share(cpus=4)), num_concurrent=4)
+    with pytest.raises(BadInput):
+        place_evenly([small, Request(cpus=5)], [LAPTOP], FREE)
+
+
+@pytest.mark.parametrize(("share", "device"), [(Share(), "cpu"), (Share(gpus=0.5), "cuda")])
+def test_a_share_of_a_gpu_is_trained_on_it(share: Share, device: str) -> None:
+    assert share.device == device
+
+
+def test_a_room_asks_for_the_machines_once_and_only_when_it_has_to() -> None:
+    asked: list[int] = []
+
+    def machines() -> list[Machine]:
+        asked.append(1)
+        return [SERVER]
+
+    room = Room(Resources(cpus=2, max_concurrent=5), machines=machines)
+    assert asked == []
+    assert room.share({}) == Share(cpus=2, gpus=1.0)
+    assert room.capacity([{}, {"a": 1}]) == room.capacity() == Capacity(1.0, 2)
+    assert asked == [1]
+
+
+def test_a_cluster_may_grow_and_this_machine_does_not() -> None:
+    there = Room(Resources(max_concurrent=9, address="auto"), machines=lambda: [LAPTOP])
+    here = Room(Resources(max_concurrent=9), machines=lambda: [LAPTOP])
+    assert [room.capacity().num_concurrent for room in (there, here)] == [9, 4]
