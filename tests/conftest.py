@@ -1,4 +1,4 @@
-"""What every test has: checked shapes, tables of one width, and time for hypothesis.
+"""What every test has: checked shapes, one thread, tables of one width, and time for hypothesis.
 
 Shapes and types that the signatures of modules with tensors state are checked in every test.
 """
@@ -11,6 +11,9 @@ from jaxtyping import install_import_hook
 from tests.checked_types import modules_with_shapes
 
 os.environ.pop("COLUMNS", None)  # set by pytest-xdist: results would be printed in 80 columns
+# Read when torch is first imported, here and in every process that a test starts. Tensors as small
+# as these gain nothing by threads, and threads that wait for each other burn a busy processor.
+os.environ["OMP_NUM_THREADS"] = "1"
 settings.register_profile("capsweep", deadline=None)  # a crowded machine is no failure
 settings.load_profile("capsweep")
 
