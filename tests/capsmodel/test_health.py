@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Iterator
 from itertools import product
 from typing import Any, ClassVar, Literal
 
@@ -32,14 +31,6 @@ from capsmodel.training.learner import Learner
 from tests.capsmodel.small_config import small_config, small_model
 
 LABELS = torch.arange(10).repeat(18)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def finished(**changes: Any) -> Training:

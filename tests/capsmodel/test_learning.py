@@ -1,9 +1,6 @@
 """Small networks learn, and the trainings that the report on learning makes can be made."""
 
-from collections.abc import Iterator
-
 import pytest
-import torch
 
 from benchmarks.learning import CASES
 from capsmodel import Training, TrainingConfig
@@ -13,14 +10,6 @@ from capsmodel.models import MatrixCapsNet, Model
 from capsmodel.optimisers import Adam
 from capsmodel.stopping import FixedEpochs
 from tests.capsmodel.small_config import small_model
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def validation_error(model: Model, epochs: int) -> float:

@@ -1,6 +1,6 @@
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +41,6 @@ VARIANTS: dict[str, ScheduledOptimiser] = {
 }
 RATE = 0.1
 STEPS = 5
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def variants(function: Callable[..., None]) -> Callable[..., None]:

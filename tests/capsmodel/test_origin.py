@@ -2,11 +2,9 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import pytest
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -19,14 +17,6 @@ from capsmodel.optimisers import Adam
 from capsmodel.routing import VectorRouting
 from capsmodel.training.origin import Origin
 from tests.capsmodel.small_config import small_config, small_model
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def diverged(folder: Path, **changes: Any) -> tuple[Training, Path | None]:

@@ -1,5 +1,5 @@
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -22,14 +22,6 @@ from tests.capsmodel.small_config import small_config, small_model
 
 WEIGHT = torch.linspace(-1, 1, 12).view(3, 4)
 INPUT = torch.linspace(0.1, 2, 6).view(2, 3)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def chancy(rows: Tensor, weight: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:

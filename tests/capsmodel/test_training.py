@@ -1,7 +1,6 @@
 import dataclasses
 import json
 import math
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -23,14 +22,6 @@ from capsmodel.reconstruction import NoReconstruction
 from capsmodel.routing import DynamicRouting, RandomRouting, UniformRouting
 from capsmodel.stopping import FixedEpochs
 from tests.capsmodel.small_config import small_config, small_model
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def untimed(history: tuple[EpochMetrics, ...]) -> list[EpochMetrics]:
