@@ -45,7 +45,7 @@ OTHER_PARTS = [
     if part not in (*AUGMENTATIONS, *LOSSES, *ROUTINGS)
 ]
 
-FRACTIONS = {"digits": 0.5, "mnist": 0.02, "fashion_mnist": 0.02, "viewpoints": 0.005}
+FRACTIONS = {"digits": 0.5, "mnist": 0.02, "fashion_mnist": 0.02, "viewpoints": 0.002}
 
 
 class TestRoutings(RoutingContract):

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from functools import cache
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -37,7 +38,12 @@ def moved(images: Images) -> Images:
     return Images(torch.rand_like(images.images), images.labels)
 
 
-SAME = Digits(fraction=0.5).load("cpu")
+@cache
+def same() -> DataSplits:
+    """Return the same tensors to all who ask."""
+    return Digits(fraction=0.5).load("cpu")
+
+
 BROKEN_DATA: dict[str, tuple[Callable[[DataSet], None], DataSet]] = {
     "of another shape": (
         DATA_LAWS.test_its_images_have_the_declared_shape,
@@ -73,7 +79,7 @@ BROKEN_DATA: dict[str, tuple[Callable[[DataSet], None], DataSet]] = {
     ),
     "shared by all who load it": (
         DATA_LAWS.test_writing_to_one_load_leaves_the_next_as_it_is,
-        changed(lambda _: dataclasses.replace(SAME)),
+        changed(lambda _: dataclasses.replace(same())),
     ),
     "deaf to its split seed": (
         DATA_LAWS.test_the_split_seed_leaves_the_tests_as_they_are,
