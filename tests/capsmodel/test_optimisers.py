@@ -27,6 +27,7 @@ from capsmodel.optimisers import (
 )
 from capsmodel.routing import RandomRouting
 from capsmodel.settings.parts import kind_of
+from capsmodel.stopping import FixedEpochs
 from capsmodel.testing import OptimiserContract
 from tests.capsmodel.small_config import small_config, small_model
 
@@ -176,7 +177,10 @@ def test_an_optimiser_with_a_rate_and_a_memory_of_its_own_is_found() -> None:
 
 def chancy(optimiser: ScheduledOptimiser) -> TrainingConfig:
     return small_config(
-        model=small_model(routing=RandomRouting()), augmentation=Shift(), optimiser=optimiser
+        model=small_model(routing=RandomRouting()),
+        augmentation=Shift(),
+        optimiser=optimiser,
+        stopping=FixedEpochs(epochs=2),
     )
 
 
