@@ -5,6 +5,7 @@ Shapes and types that the signatures of modules with tensors state are checked i
 
 import os
 
+import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
@@ -19,3 +20,10 @@ settings.load_profile("capsweep")
 
 # Before anything of the package is imported: only what is imported later is checked.
 install_import_hook(modules_with_shapes(), "beartype.beartype")
+
+COLLECTED = pytest.StashKey[list[str]]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the names of all tests in their order, the slow ones too: pytest's marks come last."""
+    config.stash[COLLECTED] = [item.nodeid for item in items]
