@@ -2,6 +2,7 @@
 
     python benchmarks/mutants.py draw --seed 1 --number 40 > benchmarks/mutants.json
     python benchmarks/mutants.py run benchmarks/mutants.json --column before [--tree FOLDER]
+    python benchmarks/mutants.py run benchmarks/mutants.json --column after --killed-in before
 
 A mutant is one expression changed: a comparison turned, + for -, a number one higher, a condition
 negated, a result or a call left out. `draw` takes as many of each package, one a function at most.
@@ -144,11 +145,14 @@ def run_in_fork(tree: Path, tests: list[str], result: Path) -> None:
     for package in PACKAGES:
         module = sys.modules.get(package)
         assert module is None or str(module.__file__).startswith(str(tree)), module
-    result.write_text(first.name or ("survived" if code == 0 else f"pytest ended with {code}"))
+    if first.name:
+        result.write_text(f"killed: {first.name}")
+    elif code == 0:
+        result.write_text("survived")
 
 
 def outcome_of(tree: Path, tests: list[str], scratch: Path) -> str:
-    """Return the first test that fails, or that none does or that they never end."""
+    """Return the first test that fails, or that none does, that they never end or cannot be run."""
     result = scratch / "result"
     result.unlink(missing_ok=True)
     sys.stdout.flush()
@@ -167,16 +171,30 @@ def outcome_of(tree: Path, tests: list[str], scratch: Path) -> str:
             sys.stderr.flush()
             os._exit(0)
     end = time.monotonic() + MOST_SECONDS
-    while os.waitpid(child, os.WNOHANG)[0] == 0:
+    ended, status = os.waitpid(child, os.WNOHANG)
+    while ended == 0:
         if time.monotonic() > end:
             os.killpg(child, 9)
         time.sleep(0.1)
-    found = result.read_text() if result.exists() else "time limit"
-    return found if found == "survived" else f"killed: {found}"
+        ended, status = os.waitpid(child, os.WNOHANG)
+    if os.WIFSIGNALED(status):
+        return "killed: time limit"
+    return result.read_text() if result.exists() else "not run"
 
 
-def run(tree: Path, entries: list[dict[str, Any]], column: str, listed: Path) -> None:
-    """Run each mutant, write its outcome beside it as soon as it is known, and print it."""
+def killer(entry: dict[str, Any], column: str, tree: Path) -> list[str]:
+    """Return the file of the test that killed a mutant, wherever it is by now."""
+    test = entry["outcomes"][column].partition(": ")[2].partition("::")[0]
+    found = sorted((tree / "tests").rglob(Path(test).name)) if test.startswith("tests/") else []
+    return [str(path.relative_to(tree)) for path in found]
+
+
+def run(tree: Path, listed: Path, column: str, since: str | None) -> None:
+    """Run each mutant, write its outcome beside it as soon as it is known, and print it.
+
+    Of an earlier column only those that were killed are run, the file that killed them first.
+    """
+    entries: list[dict[str, Any]] = json.loads(listed.read_text())
     for name in LOADED:
         __import__(name)
     with tempfile.TemporaryDirectory() as folder:
@@ -187,13 +205,16 @@ def run(tree: Path, entries: list[dict[str, Any]], column: str, listed: Path) ->
             shutil.copy(tree / name, copy / name)
         modules = modules_of(copy)
         for entry in entries:
+            if since is not None and not entry["outcomes"].get(since, "").startswith("killed"):
+                continue
             change = Change(*(entry[field] for field in Change._fields))
             found, began = source_after(change, modules), time.monotonic()
             outcome = "gone"
             if found is not None:
                 path = modules[found[0]]
                 before = path.read_text()
-                tests = tests_of(found[0], copy, path)
+                tests = [] if since is None else killer(entry, since, copy)
+                tests += [test for test in tests_of(found[0], copy, path) if test not in tests]
                 path.write_text(found[1])
                 outcome = outcome_of(copy, tests, scratch)
                 path.write_text(before)
@@ -201,7 +222,8 @@ def run(tree: Path, entries: list[dict[str, Any]], column: str, listed: Path) ->
             listed.write_text(json.dumps(entries, indent=1) + "\n")
             seconds = time.monotonic() - began
             print(f"{seconds:6.1f} s  {change.module} {change.function}: {outcome}", flush=True)
-    told = Counter(entry["outcomes"][column].split(":")[0] for entry in entries)
+    outcomes = [entry["outcomes"].get(column, "not asked") for entry in entries]
+    told = Counter(outcome.split(":")[0] for outcome in outcomes)
     print(", ".join(f"{number} {outcome}" for outcome, number in sorted(told.items())))
 
 
@@ -214,6 +236,7 @@ def main() -> None:
     running = commands.add_parser("run", help="run a list of mutants")
     running.add_argument("list", type=Path)
     running.add_argument("--column", required=True, help="what the outcomes are called in the list")
+    running.add_argument("--killed-in", metavar="COLUMN", help="only those that were killed there")
     for command in (drawing, running):
         command.add_argument("--tree", type=Path, default=Path.cwd())
     options = parser.parse_args()
@@ -224,7 +247,7 @@ def main() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"  # set before torch is imported: a fork takes no threads
     sys.dont_write_bytecode = True  # a mutant may have its file's size and second
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-    run(options.tree.resolve(), json.loads(options.list.read_text()), options.column, options.list)
+    run(options.tree.resolve(), options.list, options.column, options.killed_in)
 
 
 if __name__ == "__main__":
