@@ -171,7 +171,7 @@ def test_the_movement_of_a_loss_is_that_of_its_last_epochs(losses: list[float]) 
 
 def test_a_loss_moves_smoothly_or_back_and_forth() -> None:
     assert loss_figures([8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0])["loss_turns"] == 0
-    assert loss_figures([1.0, 3] * 4) == {"loss_turns": 1, "loss_swing": 1}
+    assert loss_figures([1.0, 3.0] * 4) == {"loss_turns": 1, "loss_swing": 1}
 
 
 @pytest.mark.parametrize("losses", [[1.0] * 7, [0.0] * 8, [1.0] * 7 + [math.nan]])
