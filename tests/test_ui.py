@@ -13,7 +13,7 @@ import psutil
 import pytest
 from mlflow import MlflowClient
 
-from sweeps.cli.dashboard import serve
+from sweeps.tracking.mlflow.dashboard import serve
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))

@@ -12,8 +12,8 @@ from sweeps.aggregation.tables.trials import trial_rows
 from sweeps.aggregation.trained_models import load_trained
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
-from sweeps.tracking.histories import CurvePoint
-from sweeps.tracking.store import RecordStore
+from sweeps.tracking.opening import open_store
+from sweeps.tracking.store import CurvePoint, RecordStore
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ class TrialView:
 
 
 def trials(
-    name: str, tracking_uri: str | None = None, storage: str | None = None
+    name: str, tracking_uri: str | RecordStore | None = None, storage: str | None = None
 ) -> "pd.DataFrame":
     """Return a frame with one row a trial of the sweep, arms and seeds in the sweep's order.
 
@@ -124,7 +124,7 @@ def trials(
 
     Args:
         name: The sweep's name.
-        tracking_uri: Where records are; by default as the command line finds it.
+        tracking_uri: Where records are, or the store; by default as the command line finds it.
         storage: Folder of the embedded store.
 
     Raises:
@@ -142,7 +142,7 @@ def trials(
 
 def best_configs(
     name: str,
-    tracking_uri: str | None = None,
+    tracking_uri: str | RecordStore | None = None,
     storage: str | None = None,
     count: int | None = None,
 ) -> list[BestConfig]:
@@ -155,7 +155,7 @@ def best_configs(
 
     Args:
         name: The sweep's name.
-        tracking_uri: Where records are; by default as the command line finds it.
+        tracking_uri: Where records are, or the store; by default as the command line finds it.
         storage: Folder of the embedded store.
         count: How many to return; None returns all.
 
@@ -171,12 +171,14 @@ def best_configs(
     return [_best_config(rank, arm, store) for rank, arm in enumerate(ranked[:count], start=1)]
 
 
-def show(trial: str, tracking_uri: str | None = None, storage: str | None = None) -> TrialView:
+def show(
+    trial: str, tracking_uri: str | RecordStore | None = None, storage: str | None = None
+) -> TrialView:
     """Return one trial's record, config, curve and where its weights lie.
 
     Args:
-        trial: The first characters of its trial key, or its MLflow run id.
-        tracking_uri: Where records are; by default as the command line finds it.
+        trial: The first characters of its trial key, or the id of its record.
+        tracking_uri: Where records are, or the store; by default as the command line finds it.
         storage: Folder of the embedded store.
 
     Raises:
@@ -193,19 +195,6 @@ def show(trial: str, tracking_uri: str | None = None, storage: str | None = None
         if record.outcome is Outcome.FINISHED and store.holds(record, ARTIFACT_WEIGHTS)
         else None,
     )
-
-
-def open_store(tracking_uri: str | None, storage: str | None) -> RecordStore:
-    """Return the store that is meant: given, from the environment, or the embedded default.
-
-    Raises:
-        BadInput: If there can be no such, or a later release has written the storage folder.
-    """
-    from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
-    from sweeps.storage.store_format import refuse_newer_format
-
-    refuse_newer_format(resolve_storage(storage))
-    return RecordStore(resolve_tracking_uri(tracking_uri, storage))
 
 
 def _best_config(rank: int, ranked: RankedArm, store: RecordStore) -> BestConfig:

@@ -1,4 +1,4 @@
-"""A sweep's report: tables and figures as files, and as artifacts of its parent run."""
+"""A sweep's report: tables and figures as files, and as artifacts of its record."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,11 +14,9 @@ from sweeps.aggregation.tables.trials import trials_csv
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import SLUG, TrialRecord
-from sweeps.tracking.connection import answering, connect
-from sweeps.tracking.store import RecordStore
+from sweeps.tracking.store import RecordStore, RecordWriter
 
 _RESERVED = ("cost", "trials")
-_ARTIFACT_FOLDER = "report"
 _ROWS_SHOWN = 5
 
 
@@ -76,18 +74,15 @@ def write_report(store: RecordStore, sweep: str, folder: Path = Path("reports"))
     )
 
 
-def publish_report(tracking_uri: str, parent_id: str, report: Report) -> None:
-    """Upload the report's files to the sweep's parent run, under `report/`.
+def publish_report(records: RecordWriter, sweep_id: str, report: Report) -> None:
+    """Add the report's files to the sweep's own record.
 
     The only function of this package that writes to the tracking store.
 
     Raises:
         StoreUnreachable: If the tracking store does not answer.
     """
-    client = connect(tracking_uri)
-    with answering(tracking_uri):
-        for path in report.paths:
-            client.log_artifact(parent_id, str(path), _ARTIFACT_FOLDER)
+    records.publish_files(sweep_id, report.paths)
 
 
 def _files(

@@ -5,7 +5,7 @@ import shlex
 import shutil
 import sys
 
-from sweeps.tracking.connection import public
+from sweeps.tracking.addresses import public
 
 
 def program() -> str:

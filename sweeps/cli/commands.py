@@ -167,13 +167,13 @@ def report(
     name: NameArgument, storage: StorageOption = None, tracking_uri: TrackingOption = None
 ) -> None:
     """Rebuild a sweep's tables and figures from its manifest and records alone."""
-    from sweeps.aggregation.query import open_store
     from sweeps.aggregation.report import publish_report, write_report
     from sweeps.cli.console import print_report
+    from sweeps.tracking.opening import open_store
 
     store = open_store(tracking_uri, storage)
     written = write_report(store, name)
-    publish_report(store.tracking_uri, store.parent_id(name), written)
+    publish_report(store.writer(), store.sweep_id(name), written)
     print_report(written)
 
 
@@ -219,7 +219,7 @@ def ui(
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Browse the records in MLflow's own UI, on this machine only."""
-    from sweeps.cli.dashboard import serve
+    from sweeps.tracking.mlflow.dashboard import serve
 
     serve(port, tracking_uri, storage)
 

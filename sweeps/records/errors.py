@@ -3,6 +3,7 @@
 SweepError              base; the command line prints its sentence and exits with its code
 ├── BadInput            what was asked for cannot be: exit code 2, nothing was written
 └── StoreUnreachable    the tracking store does not answer: exit code 2
+    └── StoreRefused    a call on it failed, for which it may have a reason
 """
 
 
@@ -18,3 +19,15 @@ class BadInput(SweepError, ValueError):  # noqa: N818 - reads as what it is
 
 class StoreUnreachable(SweepError, ConnectionError):  # noqa: N818 - reads as what it is
     """The tracking store did not answer in time. Nothing has been lost."""
+
+
+class StoreRefused(StoreUnreachable):
+    """A call on the tracking store failed, for which it may have a reason.
+
+    Attributes:
+        reason: In the store's own words.
+    """
+
+    def __init__(self, sentence: str, reason: str) -> None:
+        super().__init__(sentence)
+        self.reason = reason

@@ -1,1 +1,1 @@
-"""All of MLflow, writing and reading."""
+"""Where records are kept: what a store is, its members, and the way from an address to one."""

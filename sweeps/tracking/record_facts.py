@@ -6,10 +6,16 @@ What is read is untrusted: it is validated on its way into a `TrialRecord`.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
+from sweeps.records.cell_contents import EpochLine, TrialHead
 from sweeps.records.trial_record import (
+    SCHEMA_VERSION,
+    Outcome,
+    Target,
     TrialRecord,
 )
 
@@ -38,7 +44,9 @@ TAG_MANIFEST_HASH = "capsweep.manifest_sha256"
 
 _SENTENCES = TypeAdapter(tuple[str, ...])
 _MOST_WARNINGS = 20
-_LONGEST_WARNINGS = 4000  # of the JSON list: a tag holds 5,000 characters
+_LONGEST_WARNINGS = 4000  # of the JSON list: MLflow takes 5,000 characters of a fact
+_LONGEST_SETTING = 6000  # MLflow refuses more; config.json holds all of it
+_SOURCE_HEAD = "# a sweep's own parts, for reading only, schema_version 1\n"
 _OF_A_RECORD = {
     "trial_key": TAG_TRIAL_KEY,
     "outcome": TAG_OUTCOME,
@@ -58,6 +66,33 @@ _OF_A_RECORD = {
     "versions": TAG_VERSIONS,
     "target": TAG_TARGET,
 }
+
+
+@dataclass(frozen=True)
+class OutcomeFacts:
+    """What is told with an outcome. What is None, or empty, leaves what was told before.
+
+    Attributes:
+        reason: Why a trial did not finish; "" takes an earlier one back.
+        epochs: Recorded so far.
+        warnings: What was found unsound in it, a sentence each.
+        attempt: Of the attempt that ended so.
+    """
+
+    reason: str | None = None
+    epochs: int | None = None
+    duration_seconds: float | None = None
+    peak_memory_bytes: int | None = None
+    target: Target | None = None
+    warnings: tuple[str, ...] = ()
+    attempt: TrialHead | None = None
+
+
+class EpochTold(NamedTuple):
+    """An epoch and when it was told, milliseconds since 1970."""
+
+    line: EpochLine
+    time: int
 
 
 def record_of(
@@ -92,3 +127,71 @@ def warnings_text(warnings: Sequence[str]) -> str:
     while len(json.dumps(kept)) > _LONGEST_WARNINGS:
         kept.pop()
     return json.dumps(kept) if kept else ""
+
+
+def facts_at_creation(head: TrialHead) -> dict[str, str]:
+    """Return what a trial's record holds from its beginning."""
+    return {
+        TAG_TYPE: "trial",
+        TAG_SCHEMA: str(SCHEMA_VERSION),
+        TAG_TRIAL_KEY: head.trial_key,
+        TAG_OUTCOME: Outcome.RUNNING.value,
+        TAG_SWEEP: head.sweep,
+        TAG_ARM: head.arm,
+        TAG_SEED: str(head.seed),
+    }
+
+
+def facts_of_trial(head: TrialHead) -> dict[str, str]:
+    """Return what no attempt at a trial changes."""
+    return {
+        TAG_DATA_FINGERPRINT: head.data_fingerprint,
+        TAG_NUM_PARAMETERS: str(head.num_parameters),
+    }
+
+
+def facts_of_attempt(head: TrialHead) -> dict[str, str]:
+    """Return what another attempt at the same trial may change."""
+    return {
+        TAG_VERSIONS: json.dumps(head.versions, sort_keys=True),
+        TAG_GIT_REVISION: head.git_revision,
+        TAG_DEVICE: head.hardware or head.device,
+        TAG_THREADS: str(head.threads),
+        TAG_CHECKPOINTING: str(head.gradient_checkpointing).lower(),
+    }
+
+
+def facts_of_outcome(outcome: Outcome, told: OutcomeFacts) -> dict[str, str]:
+    """Return what an outcome changes in a record."""
+    facts = facts_of_attempt(told.attempt) if told.attempt else {}
+    given = {TAG_REASON: told.reason, TAG_EPOCHS: told.epochs, TAG_TARGET: told.target}
+    given[TAG_PEAK_MEMORY] = told.peak_memory_bytes
+    facts |= {name: str(value) for name, value in given.items() if value is not None}
+    if told.duration_seconds is not None:
+        facts[TAG_DURATION] = f"{told.duration_seconds:.3f}"
+    if text := warnings_text(told.warnings):
+        facts[TAG_WARNINGS] = text
+    return facts | {TAG_OUTCOME: outcome.value}
+
+
+def facts_of_sweep(sweep: str) -> dict[str, str]:
+    """Return what a sweep's own record holds from its beginning."""
+    return {TAG_TYPE: "sweep", TAG_SCHEMA: str(SCHEMA_VERSION), TAG_SWEEP: sweep}
+
+
+def flat_settings(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Return a config as path -> text; a part stands as its kind at its own path."""
+    flat: dict[str, str] = {}
+    for name, value in config.items():
+        if isinstance(value, dict):
+            flat[prefix + name] = str(value.get("kind", ""))
+            flat |= flat_settings(value, f"{prefix}{name}.")
+        elif name != "kind":
+            text = value if isinstance(value, str) else json.dumps(value)
+            flat[prefix + name] = text[:_LONGEST_SETTING]
+    return flat
+
+
+def source_text(source: str) -> str:
+    """Return the text of a user's own parts as its artifact holds it."""
+    return _SOURCE_HEAD + source

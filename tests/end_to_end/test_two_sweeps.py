@@ -19,13 +19,13 @@ NUM_EPOCHS = 5
 _OPEN = """\
 import sys, time
 from pathlib import Path
-from sweeps.tracking.sweep_run import open_tracking
+from sweeps.tracking.opening import open_store
 from sweeps.storage.locations import Storage
 storage = Storage(Path(sys.argv[1]))
 Path(sys.argv[1], sys.argv[2]).touch()
 while len(list(storage.root.glob("ready-*"))) < 3:  # so that all begin at once
     time.sleep(0.01)
-print(open_tracking(storage.default_tracking_uri, storage).experiment_id)
+print(open_store(None, storage.root).writer().experiment_id)
 """
 
 

@@ -12,7 +12,7 @@ from search_spaces.trial_key import trial_key
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.records.cell_contents import FinalRecord, OutboxLine
 from sweeps.records.manifest import Manifest
-from sweeps.tracking.sweep_run import manifest_text
+from sweeps.tracking.manifests import manifest_text
 
 
 def names() -> list[str]:

@@ -21,8 +21,9 @@ from sweeps.execution.worker.trial import TrialOrder, run_trial
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.storage.locations import Storage
+from sweeps.tracking.manifests import publish_manifest
+from sweeps.tracking.memory.store import MemoryStore
 from sweeps.tracking.store import RecordStore
-from sweeps.tracking.sweep_run import open_tracking, publish_manifest
 from tests.end_to_end.command import Terminal
 
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
@@ -136,12 +137,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Definition, Reco
     folder = tmp_path_factory.mktemp("design")
     definition = define(written(folder, DESIGN), Changes(), ())
     storage = Storage(folder / "store")
-    for each in (storage.cells, storage.journals, storage.artifacts):
+    for each in (storage.cells, storage.journals):
         each.mkdir(parents=True)
-    tracking = open_tracking(storage.default_tracking_uri, storage)
-    parent = publish_manifest(tracking, definition.manifest)
-    queue = RecorderQueue(storage.journals, storage.default_tracking_uri)
-    queue.add(list(definition.manifest.cell_keys().values()), "guesses", parent)
+    store = MemoryStore()
+    sweep_id = publish_manifest(store.writer(), definition.manifest)
+    queue = RecorderQueue(storage.journals, store.address)
+    queue.add(list(definition.manifest.cell_keys().values()), "guesses", sweep_id)
     for cell in definition.manifest.cells:
         run_trial(
             TrialOrder(cells=str(storage.cells), head=definition.head(cell)), lambda told: None
@@ -149,9 +150,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Definition, Reco
         final = CellFolder(storage.cells, cell.trial_key).read_final()
         assert final is not None
         assert set(final.curve[-1].metrics) == {NAME}
-    Recorder(tracking, queue, storage.cells).drain()
+    Recorder(store.writer(), queue, storage.cells).drain()
     queue.close()
-    return definition, RecordStore(storage.default_tracking_uri)
+    return definition, store
 
 
 def test_the_manifest_says_what_the_metric_is(

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from mlflow.tracking import MlflowClient
 
-from sweeps.tracking.mlflow_runs import EXPERIMENT
-from sweeps.tracking.store import RecordStore
+from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.mlflow.runs import EXPERIMENT
+from sweeps.tracking.mlflow.store import MlflowStore
 
 _MLFLOW_WARNINGS = ("ignore:The ``noload`` loader strategy:DeprecationWarning",)
 GOLDEN = Path(__file__).parents[1] / "golden" / "aggregation"
@@ -45,5 +46,12 @@ def client(tracking_uri: str) -> MlflowClient:
 
 
 @pytest.fixture
-def store(tracking_uri: str) -> RecordStore:
-    return RecordStore(tracking_uri)
+def mlflow_store(tracking_uri: str, tmp_path: Path) -> MlflowStore:
+    """Return the tests' store in MLflow, for what only MLflow does."""
+    return MlflowStore(tracking_uri, tmp_path / "artifacts")
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    """Return an empty store in memory, for what needs no MLflow."""
+    return MemoryStore()

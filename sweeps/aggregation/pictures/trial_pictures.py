@@ -11,11 +11,12 @@ from sweeps.aggregation.pictures.picture_drawing import (
     perturbation_picture,
     reconstruction_picture,
 )
-from sweeps.aggregation.query import open_store
 from sweeps.aggregation.rendering.result_files import make_folder, write_result
 from sweeps.aggregation.trained_models import load_trained
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome
+from sweeps.tracking.opening import open_store
+from sweeps.tracking.store import RecordStore
 
 _LEFT_OUT = {
     "reconstructions.png": "reconstructions.png is left out, as the network has no decoder.",
@@ -39,7 +40,7 @@ class Pictures:
 
 def pictures(
     trial: str,
-    tracking_uri: str | None = None,
+    tracking_uri: str | RecordStore | None = None,
     storage: str | None = None,
     out: str | Path = "pictures",
     parts: Sequence[type[Any]] = (),
@@ -53,8 +54,8 @@ def pictures(
     - couplings.png: which children go to the class that is believed in most.
 
     Args:
-        trial: The first characters of its trial key, or its MLflow run id.
-        tracking_uri: Where records are; by default as the command line finds it.
+        trial: The first characters of its trial key, or the id of its record.
+        tracking_uri: Where records are, or the store; by default as the command line finds it.
         storage: Folder of the embedded store.
         out: Where the folder of pictures is put.
         parts: Classes of the user's own parts that the config names.

@@ -18,11 +18,11 @@ class GrowingLaunch:
         definition: As it is now.
     """
 
-    def __init__(self, plan: Plan, board: Board, parent_id: str) -> None:
+    def __init__(self, plan: Plan, board: Board, sweep_id: str) -> None:
         self.definition = plan.definition
         self._plan = plan
         self._board = board
-        self._parent_id = parent_id
+        self._sweep_id = sweep_id
 
     def grown(self, definition: Definition, cells: Sequence[ManifestCell]) -> None:
         """The definition has changed; these cells are new in it."""
@@ -31,7 +31,7 @@ class GrowingLaunch:
         keys = [cell.trial_key for cell in cells]
         if keys:
             queue = RecorderQueue(storage.journals, self._plan.tracking_uri)
-            queue.add_more(keys, self._plan.name, self._parent_id)
+            queue.add_more(keys, self._plan.name, self._sweep_id)
             queue.close()
             self._board.add(planned(cells, folder_states(storage, keys), {}), definition.epochs)
         hand_over(storage.journals, definition.manifest)

@@ -9,20 +9,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlflow.entities import FileInfo, Run
-from mlflow.exceptions import MlflowException
-from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-
 from sweeps.aggregation.results.ranking import ranking
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
-from sweeps.records.trial_record import ARTIFACT_WEIGHTS, TrialRecord
+from sweeps.records.trial_record import TrialRecord
 from sweeps.storage.locations import Storage
-from sweeps.tracking.connection import answering, public
-from sweeps.tracking.store import RecordStore
-from sweeps.tracking.writer import Tracking
+from sweeps.tracking.store import RecordStore, RecordWriter
 
 _BEST = re.compile(r"best:(\d{1,9})")
 
@@ -104,7 +98,11 @@ def unwanted_weights(
 
 
 def keep_weights(
-    manifest: Manifest, which: WeightsToKeep, storage: Storage, tracking: Tracking, uri: str
+    manifest: Manifest,
+    which: WeightsToKeep,
+    storage: Storage,
+    store: RecordStore,
+    records: RecordWriter,
 ) -> WeightsDeleted:
     """Delete the weights of a sweep that are not kept, in the cells' folders and the records.
 
@@ -116,28 +114,25 @@ def keep_weights(
         manifest: Of the sweep that has ended.
         which: Whose weights are kept.
         storage: Where the cells' folders are.
-        tracking: The store of the records, for writing.
-        uri: Its address.
+        store: Of the records.
+        records: The same store, for writing.
 
     Raises:
         StoreUnreachable: If the tracking store does not answer.
     """
     if which.num_best is None:
         return WeightsDeleted()
-    store = RecordStore(uri)
     try:
         held = _held_by_others(manifest.sweep, store)
     except BadInput as error:
         return WeightsDeleted(complaint=f"All weights are kept, as another sweep's are: {error}")
-    records = store.records(manifest.cell_keys().values())
+    found = store.records(manifest.cell_keys().values())
     num_trials, freed, complaint = 0, 0, ""
-    for key in unwanted_weights(manifest, records, which, held):
+    for key in unwanted_weights(manifest, found, which, held):
         folder = CellFolder(storage.cells, key)
         if folder.is_busy():
             continue
-        with answering(uri):
-            run = tracking.client.get_run(records[key].record_id)
-            recorded, why = _delete_artifact(run, tracking, uri)
+        recorded, why = records.delete_weights(found[key].record_id)
         bytes_here = recorded + _delete_file(folder.weights)
         num_trials += bytes_here > 0
         freed += bytes_here
@@ -149,31 +144,6 @@ def _held_by_others(sweep: str, store: RecordStore) -> set[str]:
     """Return the trial keys in the current manifests of all other sweeps."""
     others = (store.manifest(name) for name in store.sweeps() if name != sweep)
     return {cell.trial_key for manifest in others for cell in manifest.cells}
-
-
-def _delete_artifact(run: Run, tracking: Tracking, uri: str) -> tuple[int, str]:
-    """Delete the weights of a record, and look whether they are gone.
-
-    Returns:
-        The bytes that were freed, and why they were not, "" where there is nothing to say.
-    """
-    found = _recorded_weights(run, tracking)
-    if found is None:
-        return 0, ""
-    reason = "they are still there after it was asked to"
-    try:
-        repository = get_artifact_repository(run.info.artifact_uri or "", tracking_uri=uri)
-        repository.delete_artifacts(ARTIFACT_WEIGHTS)
-    except (MlflowException, NotImplementedError, OSError) as error:
-        reason = one_line(public(str(error)))[:200] or type(error).__name__
-    if _recorded_weights(run, tracking) is None:
-        return found.file_size or 0, ""
-    return 0, f"The tracking store does not delete weights, so its copies stay: {reason}."
-
-
-def _recorded_weights(run: Run, tracking: Tracking) -> FileInfo | None:
-    listed = tracking.client.list_artifacts(run.info.run_id)
-    return next((f for f in listed if f.path == ARTIFACT_WEIGHTS and not f.is_dir), None)
 
 
 def _delete_file(path: Path) -> int:

@@ -7,16 +7,15 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.errors import BadInput
 from sweeps.storage.locations import Storage
-from sweeps.tracking.sweep_run import set_aside
-from sweeps.tracking.writer import Tracking
+from sweeps.tracking.store import RecordWriter
 
 
 def put_aside(
-    trial_keys: Sequence[str], storage: Storage, tracking: Tracking, tracking_uri: str
+    trial_keys: Sequence[str], storage: Storage, records: RecordWriter, tracking_uri: str
 ) -> None:
-    """Move cells to `replaced/` and tag their records, so that no reader counts them.
+    """Move cells to `replaced/` and mark their records, so that no reader counts them.
 
-    The recorder forgets first and the records are tagged last: killed at any point between, either
+    The recorder forgets first and the records are marked last: killed at any point between, either
     the old results still count or the same call does the rest.
 
     Raises:
@@ -35,7 +34,7 @@ def put_aside(
     for key in trial_keys:
         if (storage.cells / key).is_dir():
             (storage.cells / key).rename(_free_name(storage.replaced / key))
-    set_aside(tracking, list(trial_keys))
+    records.set_aside(trial_keys)
 
 
 def _free_name(path: Path) -> Path:

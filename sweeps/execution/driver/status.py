@@ -4,12 +4,12 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeps.aggregation.query import open_store
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.journal import Journal, Launch
 from sweeps.records.manifest import ManifestCell
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.storage.locations import resolve_storage
+from sweeps.tracking.opening import open_store
 
 
 @dataclass(frozen=True)

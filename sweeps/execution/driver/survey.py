@@ -25,6 +25,7 @@ from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.trial_record import TrialRecord
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
 from sweeps.storage.store_format import refuse_newer_format
+from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore
 
 
@@ -58,6 +59,11 @@ class Plan:
         return self.definition.manifest.sweep
 
     @property
+    def store(self) -> RecordStore:
+        """The tracking store, not opened yet."""
+        return open_store(self.tracking_uri, self.storage.root)
+
+    @property
     def has_work(self) -> bool:
         """Whether anything is left to train: empty cells, or what a search has not proposed yet."""
         return is_growing(self.definition) or not all(cell.is_filled for cell in self.cells)
@@ -77,7 +83,7 @@ def survey(
     refuse_newer_format(storage)
     tracking_uri = resolve_tracking_uri(options.tracking_uri, storage.root)
     sweep, _, _ = sweep_of(which)
-    store = RecordStore(tracking_uri)
+    store = open_store(tracking_uri, storage.root)
     is_there = store.is_there()
     current = store.current_manifest(_name(options, sweep)) if is_there else None
     definition = define(which, options.changes, current.seeds if current else ())

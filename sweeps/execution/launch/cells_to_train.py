@@ -11,7 +11,6 @@ from sweeps.execution.engine.cell_queue import Listed
 from sweeps.execution.engine.cell_queue import Plan as CellPlan
 from sweeps.execution.search.account import SearchAccount
 from sweeps.execution.search.search_plan import SearchPlan
-from sweeps.tracking.store import RecordStore
 
 
 def cells_to_train(
@@ -33,5 +32,5 @@ def cells_to_train(
     account = SearchAccount(journal, definition.manifest.search.definition)
     if plan.current and not options.fresh:
         account.adopt(plan.current)
-    store = RecordStore(plan.tracking_uri)
-    return SearchPlan(definition, account, storage.cells, orders.of, growth, store.record)
+    record_of = plan.store.record
+    return SearchPlan(definition, account, storage.cells, orders.of, growth, record_of)

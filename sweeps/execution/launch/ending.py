@@ -3,14 +3,10 @@
 from contextlib import suppress
 from pathlib import Path
 
-from mlflow.exceptions import MlflowException
-
 from sweeps.aggregation.report import publish_report, write_report
 from sweeps.execution.driver.kept_weights import keep_weights, weights_to_keep
 from sweeps.execution.launch.progress import Progress
 from sweeps.records.errors import StoreUnreachable
-from sweeps.tracking.store import RecordStore
-from sweeps.tracking.sweep_run import settle_parent
 
 
 def report_cells(progress: Progress, reports: Path) -> None:
@@ -18,8 +14,8 @@ def report_cells(progress: Progress, reports: Path) -> None:
     assert progress.records is not None
     plan = progress.plan
     try:
-        report = write_report(RecordStore(plan.tracking_uri), plan.name, reports)
-        publish_report(plan.tracking_uri, progress.records.parent_id, report)
+        report = write_report(plan.store, plan.name, reports)
+        publish_report(progress.records.writer, progress.records.sweep_id, report)
     except StoreUnreachable as error:
         progress.is_recorded = False
         progress.complaint = progress.complaint or str(error)
@@ -41,8 +37,8 @@ def delete_weights(progress: Progress, words: str) -> None:
             manifest,
             weights_to_keep(words),
             plan.storage,
-            progress.records.tracking,
-            plan.tracking_uri,
+            plan.store,
+            progress.records.writer,
         )
 
 
@@ -52,5 +48,5 @@ def settle(progress: Progress) -> None:
         progress.journal.close_launch(progress.exit_code)
         progress.journal.close()
     if progress.records and progress.is_recorded:
-        with suppress(MlflowException):
-            settle_parent(*progress.records, progress.exit_code)
+        with suppress(StoreUnreachable):
+            progress.records.writer.settle_sweep(progress.records.sweep_id, progress.exit_code)

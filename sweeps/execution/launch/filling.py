@@ -42,9 +42,9 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
         room = policies.room(options.resources)
         engine = start_engine(running, plan, options, room, board) if plan.has_work else None
         progress.records = open_records(plan, options, journal)
-        parent_id = progress.records.parent_id
-        growth = progress.growth = GrowingLaunch(plan, board, parent_id)
-        recorder = start_recorder(plan, parent_id)
+        sweep_id = progress.records.sweep_id
+        growth = progress.growth = GrowingLaunch(plan, board, sweep_id)
+        recorder = start_recorder(plan, sweep_id)
         session.callback(recorder.stop)
         journal.open_launch(len(empty_cells(plan.cells)))
         wait = INTERRUPTED_FINISH_SECONDS

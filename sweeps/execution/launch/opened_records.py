@@ -10,16 +10,15 @@ from sweeps.execution.recorder.manifest_file import hand_over
 from sweeps.execution.search.account import SearchAccount
 from sweeps.execution.search.restore import restored
 from sweeps.records.errors import BadInput
-from sweeps.tracking.connection import answering
-from sweeps.tracking.sweep_run import open_tracking, publish_manifest
-from sweeps.tracking.writer import Tracking
+from sweeps.tracking.manifests import publish_manifest
+from sweeps.tracking.store import RecordWriter
 
 
 class OpenedRecords(NamedTuple):
-    """The tracking store for writing, and the sweep's own run in it."""
+    """The tracking store for writing, and the sweep's own record in it."""
 
-    tracking: Tracking
-    parent_id: str
+    writer: RecordWriter
+    sweep_id: str
 
 
 def open_records(plan: Plan, options: LaunchOptions, journal: Journal | None) -> OpenedRecords:
@@ -35,21 +34,20 @@ def open_records(plan: Plan, options: LaunchOptions, journal: Journal | None) ->
         StoreUnreachable: If it does not answer.
     """
     try:
-        with answering(plan.tracking_uri):
-            tracking = open_tracking(plan.tracking_uri, plan.storage)
-            hand_over(plan.storage.journals, plan.definition.manifest)
-            parent_id = publish_manifest(tracking, plan.definition.manifest)
-            if options.fresh:
-                _put_aside(plan, tracking, journal)
+        writer = plan.store.writer()
+        hand_over(plan.storage.journals, plan.definition.manifest)
+        sweep_id = publish_manifest(writer, plan.definition.manifest)
+        if options.fresh:
+            _put_aside(plan, writer, journal)
     except PermissionError as error:
         raise BadInput(
             f"The tracking store's artifacts cannot be written to ({error}): have its server "
             f"serve them, or make their folder writable."
         ) from error
-    return OpenedRecords(tracking, parent_id)
+    return OpenedRecords(writer, sweep_id)
 
 
-def _put_aside(plan: Plan, tracking: Tracking, journal: Journal | None) -> None:
+def _put_aside(plan: Plan, writer: RecordWriter, journal: Journal | None) -> None:
     """Put what was trained aside, and what a search proposed and decided with it."""
     journals, search = plan.storage.journals, plan.definition.manifest.search
     known = restored(plan.definition, journals, plan.current, beyond_its_trials=True)
@@ -57,4 +55,4 @@ def _put_aside(plan: Plan, tracking: Tracking, journal: Journal | None) -> None:
     if journal and search:
         SearchAccount(journal, search.definition).forget()
     keys = list(dict.fromkeys(cell.trial_key for cell in cells))
-    put_aside(keys, plan.storage, tracking, plan.tracking_uri)
+    put_aside(keys, plan.storage, writer, plan.tracking_uri)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from sweeps.execution.recorder.process import TRACKING_URI_VARIABLE
 from sweeps.storage.locations import Storage
-from sweeps.tracking.writer import NO_RETRIES
 
 _MAX_STARTS = 5
 _SECONDS_BETWEEN_STARTS = 5.0
@@ -29,7 +28,7 @@ class RecorderClient:
         self._log: Path = storage.logs / f"recorder-{sweep}.log"
         self._command = [sys.executable, "-P", "-m", "sweeps.execution.recorder.process"]
         self._command += ["--storage", str(storage.root), "--sweep", sweep]
-        self._environment = {**os.environ, **NO_RETRIES, TRACKING_URI_VARIABLE: tracking_uri}
+        self._environment = {**os.environ, TRACKING_URI_VARIABLE: tracking_uri}
         self._starts = 0
         self._process = self._start()
 

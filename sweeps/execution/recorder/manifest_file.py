@@ -8,7 +8,7 @@ from pathlib import Path
 
 from capsmodel.whole_file import write_whole
 from sweeps.records.manifest import Manifest
-from sweeps.tracking.sweep_run import manifest_text
+from sweeps.tracking.manifests import manifest_text
 
 
 def manifest_file(journals: Path, sweep: str) -> Path:

@@ -17,18 +17,17 @@ from contextlib import redirect_stdout
 from itertools import takewhile
 from pathlib import Path
 
-from mlflow.exceptions import MlflowException
-
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.manifest_file import manifest_file
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.records.errors import StoreUnreachable
 from sweeps.records.plain_text import one_line
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
-from sweeps.tracking.connection import public
-from sweeps.tracking.sweep_run import settle_parent, upload_manifest
-from sweeps.tracking.writer import Tracking
+from sweeps.tracking.addresses import public
+from sweeps.tracking.opening import open_store
+from sweeps.tracking.store import RecordStore, RecordWriter
 
 POLL_SECONDS = 0.25
 RETRY_SECONDS = 1.0
@@ -50,15 +49,15 @@ class RecorderProcess:
         complaint: Why records are left, in one line; "" where none are or the store is away.
     """
 
-    def __init__(self, storage: Storage, tracking_uri: str, sweep: str) -> None:
+    def __init__(self, storage: Storage, store: RecordStore, sweep: str) -> None:
         self.complaint = ""
         self._storage = storage
-        self._tracking_uri = tracking_uri
+        self._store = store
         self._sweep = sweep
-        self._queue = RecorderQueue(storage.journals, tracking_uri)
+        self._queue = RecorderQueue(storage.journals, store.address)
         self._lock = FileLock(self._queue.lock_path)
         self._is_serving = False
-        self._tracking: Tracking | None = None
+        self._writer: RecordWriter | None = None
         self._manifest = manifest_file(storage.journals, sweep)
         self._published = ""
         self._started_at = self._published_at = time.monotonic()
@@ -76,7 +75,7 @@ class RecorderProcess:
         while not (is_carried := self._try(self._finish)) and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
         if not word:
-            self._try(self._settle_parent)
+            self._try(self._settle_sweep)
         return 0 if is_carried else 3
 
     def _serve(self) -> bool:
@@ -113,18 +112,17 @@ class RecorderProcess:
         """Make the manifest that a search's driver has handed over the current one."""
         text = self._manifest.read_text(encoding="utf-8") if self._manifest.exists() else ""
         if text not in {"", self._published} and (
-            parent := self._connected().find_sweep(self._sweep)
+            found := self._connected().find_sweep(self._sweep)
         ):
-            upload_manifest(self._connected(), parent.info.run_id, text)
+            self._connected().set_manifest(found.record_id, text)
             self._published = text
         self._published_at = time.monotonic()
 
-    def _settle_parent(self) -> bool:
-        """Mark the sweep's parent run as interrupted, unless a driver lives to do it."""
-        tracking = self._connected()
-        parent = tracking.find_sweep(self._sweep)
-        if parent and parent.info.status == "RUNNING" and not self._is_launched(self._sweep):
-            settle_parent(tracking, parent.info.run_id, INTERRUPTED_EXIT_CODE)
+    def _settle_sweep(self) -> bool:
+        """Mark the sweep as interrupted, unless a driver lives to settle it."""
+        found = self._connected().find_sweep(self._sweep)
+        if found and found.is_running and not self._is_launched(self._sweep):
+            self._connected().settle_sweep(found.record_id, INTERRUPTED_EXIT_CODE)
         return True
 
     def _is_first(self) -> bool:
@@ -145,19 +143,19 @@ class RecorderProcess:
     def _recorder(self) -> Recorder:
         return Recorder(self._connected(), self._queue, self._storage.cells)
 
-    def _connected(self) -> Tracking:
-        if self._tracking is None:
-            self._tracking = Tracking(self._tracking_uri, self._storage.artifacts)
-        return self._tracking
+    def _connected(self) -> RecordWriter:
+        if self._writer is None:
+            self._writer = self._store.writer()
+        return self._writer
 
     def _try(self, step: Callable[[], bool]) -> bool:
         """Do a step; a store that does not answer, or refuses, only costs time."""
         self.complaint = ""
         try:
             return step()
-        except (MlflowException, _Refused, OSError, sqlite3.Error) as error:
+        except (_Refused, OSError, sqlite3.Error) as error:  # an unreachable store is an OSError
             text = one_line(public(str(error)))[:300]
-            self.complaint = "" if isinstance(error, MlflowException) else text
+            self.complaint = "" if isinstance(error, StoreUnreachable) else text
             _LOG.warning("will try again: %s", text)
             _driver_speaks(RETRY_SECONDS)  # rest until then
             return False
@@ -182,7 +180,8 @@ def main() -> int:
     arguments = parser.parse_args()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     tracking_uri = os.environ[TRACKING_URI_VARIABLE]  # not an argument: those are seen by everybody
-    process = RecorderProcess(Storage(arguments.storage), tracking_uri, arguments.sweep)
+    store = open_store(tracking_uri, arguments.storage)
+    process = RecorderProcess(Storage(arguments.storage), store, arguments.sweep)
     with redirect_stdout(sys.stderr):  # the driver reads nothing else from there than this:
         exit_code = process.run()
     sys.stdout.write(process.complaint)

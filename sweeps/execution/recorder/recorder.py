@@ -1,8 +1,8 @@
-"""The recorder: one process that carries outboxes to MLflow, in batches, each thing once.
+"""The recorder: one process that carries outboxes to a tracking store, each thing once.
 
-Trials never wait for it. It may be killed at any point and started again: a run is found by its
-trial key before one is created, an epoch that MLflow has is not sent again, and what was sent but
-not noted is sent with the same time, so that MLflow drops the copy.
+Trials never wait for it. It may be killed at any point and started again: a record is found by its
+trial key before one is created, an epoch that the store has is not sent again, and what was sent
+but not noted is sent with the same time, so that the store drops the copy.
 
 The process around it is in `recorder_process`.
 """
@@ -10,24 +10,13 @@ The process around it is in `recorder_process`.
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from mlflow.exceptions import MlflowException
-
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds
 from sweeps.execution.recorder.recorder_queue import QueuedCell, RecorderQueue
-from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine, TrialHead
-from sweeps.records.errors import BadInput
+from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialHead
+from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.trial_record import METRIC_EXTRA_TEST_ERRORS, METRIC_TEST_ERROR, Outcome
-from sweeps.tracking.record_facts import (
-    TAG_DURATION,
-    TAG_EPOCHS,
-    TAG_OUTCOME,
-    TAG_PEAK_MEMORY,
-    TAG_REASON,
-    TAG_TARGET,
-    TAG_WARNINGS,
-    warnings_text,
-)
-from sweeps.tracking.writer import Tracking, provenance_tags
+from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
+from sweeps.tracking.store import RecordWriter
 
 
 class Recorder:
@@ -40,8 +29,8 @@ class Recorder:
 
     complaint = ""
 
-    def __init__(self, tracking: Tracking, queue: RecorderQueue, cells: Path) -> None:
-        self._tracking = tracking
+    def __init__(self, records: RecordWriter, queue: RecorderQueue, cells: Path) -> None:
+        self._records = records
         self._queue = queue
         self._cells = cells
 
@@ -54,7 +43,7 @@ class Recorder:
             How many cells had something new.
 
         Raises:
-            MlflowException: If the store does not answer. What was carried is noted.
+            StoreUnreachable: If the store does not answer. What was carried is noted.
         """
         cells = self._queue.open_cells() if cells is None else cells
         return self._each(cells, self._carry_or_begin_anew)
@@ -66,7 +55,7 @@ class Recorder:
             is_over: Whether nobody launches a sweep, given its name.
 
         Raises:
-            MlflowException: If the store does not answer.
+            StoreUnreachable: If the store does not answer.
         """
 
         def settle(queued: QueuedCell) -> bool:
@@ -89,9 +78,10 @@ class Recorder:
         for queued in cells:
             try:
                 num_done += step(queued)
-            except (MlflowException, BadInput) as error:
-                self._tracking.refuse_absence()
-                self.complaint = self.complaint or str(error)
+            except (StoreRefused, BadInput) as error:
+                self._records.refuse_absence()
+                why = error.reason if isinstance(error, StoreRefused) else str(error)
+                self.complaint = self.complaint or why
         return num_done
 
     def _settle(self, queued: QueuedCell) -> None:
@@ -99,20 +89,20 @@ class Recorder:
         # in this order: what a trial tells last, it tells before it lets go of its cell
         if folder.is_busy() or self.is_behind(queued):
             return
-        if queued.run_id and queued.outcome is Outcome.RUNNING:
-            epochs = {TAG_EPOCHS: str(queued.last_epoch)}
-            self._note(queued, queued.run_id, Outcome.INTERRUPTED, now_milliseconds(), epochs)
+        if queued.record_id and queued.outcome is Outcome.RUNNING:
+            epochs = OutcomeFacts(epochs=queued.last_epoch)
+            self._note(queued, queued.record_id, Outcome.INTERRUPTED, now_milliseconds(), epochs)
         if not queued.is_wanted:
             self._queue.forget([queued.trial_key])
 
     def _carry_or_begin_anew(self, queued: QueuedCell) -> bool:
-        """Carry a cell; one whose run somebody has deleted is carried anew from its beginning."""
+        """Carry a cell; one whose record somebody has deleted is carried anew from the start."""
         try:
             return self._carry(queued)
-        except MlflowException:
-            if not queued.run_id or not self._tracking.is_gone(queued.run_id):
+        except StoreRefused:
+            if not queued.record_id or not self._records.is_gone(queued.record_id):
                 raise
-        nothing = {"run_id": None, "carried_bytes": 0, "last_epoch": 0, "outcome": None}
+        nothing = {"record_id": None, "carried_bytes": 0, "last_epoch": 0, "outcome": None}
         self._queue.update(queued.trial_key, **nothing)
         return self._carry(self._queue.cell(queued.trial_key) or queued)
 
@@ -123,55 +113,60 @@ class Recorder:
         if not lines and not final:
             return False
         starts = [line.head for line in lines if line.type == "start" and line.head]
-        run_id = queued.run_id
-        if run_id is None:
+        record_id = queued.record_id
+        if record_id is None:
             others = [line.head for line in lines if line.head] + [final.head if final else None]
             head = starts[-1] if starts else others[0]
             if head is None:  # a crash tore the start: the next attempt tells of its own
                 return False
-            run_id = self._run_of(queued, head, lines[0].time if lines else now_milliseconds())
+            record_id = self._record_of(
+                queued, head, lines[0].time if lines else now_milliseconds()
+            )
         elif starts:
-            self._tracking.set_tags(run_id, provenance_tags(starts[-1]))
+            self._records.describe_attempt(record_id, starts[-1])
         queued = self._queue.cell(queued.trial_key) or queued
-        self._carry_epochs(queued, run_id, lines, final)
-        self._carry_states(queued, run_id, folder, lines, final)
+        self._carry_epochs(queued, record_id, lines, final)
+        self._carry_states(queued, record_id, folder, lines, final)
         if final:
-            self._carry_final(run_id, folder, final)
+            self._carry_final(record_id, folder, final)
         self._queue.update(
             queued.trial_key, carried_bytes=carried_bytes, is_closed=int(final is not None)
         )
         return True
 
-    def _run_of(self, queued: QueuedCell, head: TrialHead, started: int) -> str:
-        """Find the trial's run by its key, or create it."""
-        last_epoch, outcome = 0, Outcome.RUNNING.value
-        if found := self._tracking.find_trial(queued.trial_key):
-            run_id = found.info.run_id
-            last_epoch = self._tracking.last_epoch(run_id)
-            told = found.data.tags.get(TAG_OUTCOME)
-            outcome = told if told in set(Outcome) else outcome
+    def _record_of(self, queued: QueuedCell, head: TrialHead, started: int) -> str:
+        """Find the trial's record by its key, or create it."""
+        last_epoch, outcome = 0, Outcome.RUNNING
+        if found := self._records.find_trial(queued.trial_key):
+            record_id = found.record_id
+            last_epoch = self._records.last_epoch(record_id)
+            outcome = found.outcome or outcome
         else:
-            run_id = self._tracking.create_trial(head, queued.parent_id, started)
-        self._tracking.describe_trial(run_id, head)
-        self._queue.update(queued.trial_key, run_id=run_id, last_epoch=last_epoch, outcome=outcome)
-        return run_id
+            record_id = self._records.create_trial(head, queued.sweep_id, started)
+        self._records.describe_trial(record_id, head)
+        self._queue.update(
+            queued.trial_key, record_id=record_id, last_epoch=last_epoch, outcome=outcome.value
+        )
+        return record_id
 
     def _carry_epochs(
-        self, queued: QueuedCell, run_id: str, lines: list[OutboxLine], final: FinalRecord | None
+        self, queued: QueuedCell, record_id: str, lines: list[OutboxLine], final: FinalRecord | None
     ) -> None:
-        epochs: dict[int, tuple[EpochLine, int]] = {}
+        epochs: dict[int, EpochTold] = {}
         if final:  # the whole curve, should lines of the outbox have been lost
-            epochs = {line.epoch: (line, final.time) for line in final.curve}
-        epochs |= {line.epoch.epoch: (line.epoch, line.time) for line in lines if line.epoch}
+            epochs = {line.epoch: EpochTold(line, final.time) for line in final.curve}
+        epochs |= {
+            line.epoch.epoch: EpochTold(line.epoch, line.time) for line in lines if line.epoch
+        }
         new = [epochs[epoch] for epoch in sorted(epochs) if epoch > queued.last_epoch]
         if new:
-            self._tracking.log_epochs(run_id, new)
-            self._queue.update(queued.trial_key, last_epoch=new[-1][0].epoch)
+            self._records.log_epochs(record_id, new)
+            self._queue.update(queued.trial_key, last_epoch=new[-1].line.epoch)
 
     def _carry_states(
         self,
         queued: QueuedCell,
-        run_id: str,
+        record_id: str,
         folder: CellFolder,
         lines: list[OutboxLine],
         final: FinalRecord | None,
@@ -181,40 +176,33 @@ class Recorder:
         if final or not states:
             return
         if states[-1].type in {"failed", "pruned"}:
-            self._tracking.upload(run_id, folder.log)
-            reason = {TAG_REASON: states[-1].reason, TAG_EPOCHS: str(folder.epochs_done())}
+            self._records.upload(record_id, folder.log)
+            reason = OutcomeFacts(reason=states[-1].reason, epochs=folder.epochs_done())
             outcome = Outcome(states[-1].type)
-            self._note(queued, run_id, outcome, states[-1].time, reason)
+            self._note(queued, record_id, outcome, states[-1].time, reason)
         elif queued.outcome is not Outcome.RUNNING:
-            self._note(queued, run_id, Outcome.RUNNING, states[-1].time, {TAG_REASON: ""})
+            self._note(queued, record_id, Outcome.RUNNING, states[-1].time, OutcomeFacts(reason=""))
 
-    def _carry_final(self, run_id: str, folder: CellFolder, final: FinalRecord) -> None:
-        self._tracking.log_metrics(run_id, _test_errors(final), final.time, len(final.curve))
+    def _carry_final(self, record_id: str, folder: CellFolder, final: FinalRecord) -> None:
+        self._records.log_metrics(record_id, _test_errors(final), final.time, len(final.curve))
         for path in (folder.predictions, folder.weights, folder.log):
-            self._tracking.upload(run_id, path)
-        tags = provenance_tags(final.head) | {
-            TAG_REASON: final.reason,
-            TAG_EPOCHS: str(len(final.curve)),
-            TAG_DURATION: f"{final.duration_seconds:.3f}",
-        }
-        if final.peak_memory_bytes is not None:
-            tags[TAG_PEAK_MEMORY] = str(final.peak_memory_bytes)
-        if final.target:
-            tags[TAG_TARGET] = final.target
-        if text := warnings_text(final.warnings):
-            tags[TAG_WARNINGS] = text
-        self._tracking.set_outcome(run_id, final.outcome, tags, final.time)
+            self._records.upload(record_id, path)
+        told = OutcomeFacts(
+            reason=final.reason,
+            epochs=len(final.curve),
+            duration_seconds=final.duration_seconds,
+            peak_memory_bytes=final.peak_memory_bytes,
+            target=final.target,
+            warnings=final.warnings,
+            attempt=final.head,
+        )
+        self._records.set_outcome(record_id, final.outcome, told, final.time)
         self._queue.update(folder.trial_key, outcome=final.outcome.value)
 
     def _note(
-        self,
-        queued: QueuedCell,
-        run_id: str,
-        outcome: Outcome,
-        moment: int,
-        tags: dict[str, str] | None = None,
+        self, queued: QueuedCell, record_id: str, outcome: Outcome, moment: int, told: OutcomeFacts
     ) -> None:
-        self._tracking.set_outcome(run_id, outcome, tags or {}, moment)
+        self._records.set_outcome(record_id, outcome, told, moment)
         self._queue.update(queued.trial_key, outcome=outcome.value)
 
 

@@ -10,9 +10,11 @@ from sweeps.records.trial_record import Outcome
 from sweeps.storage.sqlite_file import open_sqlite, whole
 
 _COLUMNS = (
+    # two names are those of earlier versions, whose files are still read
     "trial_key, sweep, parent_id, run_id, carried_bytes, last_epoch, outcome, is_closed,"
     " exists (select 1 from wanted where wanted.trial_key = cells.trial_key)"
 )
+_COLUMN_OF = {"sweep_id": "parent_id", "record_id": "run_id"}
 
 
 @dataclass(frozen=True)
@@ -20,19 +22,20 @@ class QueuedCell:
     """A cell that the recorder serves.
 
     Attributes:
-        sweep: The sweep that asked for it first, whose parent run it hangs under.
-        run_id: MLflow's run, None before it is known.
-        carried_bytes: Length of the outbox that MLflow has.
-        last_epoch: The last epoch that MLflow has.
-        outcome: As MLflow has it.
+        sweep: The sweep that asked for it first.
+        sweep_id: That sweep's own record in the store.
+        record_id: The trial's record, None before it is known.
+        carried_bytes: Length of the outbox that the store has.
+        last_epoch: The last epoch that the store has.
+        outcome: As the store has it.
         is_closed: Whether the final record has been carried.
         is_wanted: Whether any sweep has it among its cells.
     """
 
     trial_key: str
     sweep: str
-    parent_id: str
-    run_id: str | None
+    sweep_id: str
+    record_id: str | None
     carried_bytes: int
     last_epoch: int
     outcome: Outcome | None
@@ -58,27 +61,27 @@ class RecorderQueue:
             " primary key (trial_key, sweep))"
         )
 
-    def add(self, trial_keys: Collection[str], sweep: str, parent_id: str) -> None:
+    def add(self, trial_keys: Collection[str], sweep: str, sweep_id: str) -> None:
         """Ask for a sweep's cells to be served, and for no others of it.
 
-        One that is there already keeps its first sweep, but hangs under that sweep's parent run
-        of now: the earlier one may be gone.
+        One that is there already keeps its first sweep, but belongs to that sweep's record of now:
+        the earlier one may be gone.
         """
         with whole(self._database):
             self._database.execute("delete from wanted where sweep = ?", (sweep,))
-            self._insert(trial_keys, sweep, parent_id)
+            self._insert(trial_keys, sweep, sweep_id)
 
-    def add_more(self, trial_keys: Collection[str], sweep: str, parent_id: str) -> None:
+    def add_more(self, trial_keys: Collection[str], sweep: str, sweep_id: str) -> None:
         """Ask for more of a sweep's cells to be served, besides those it has asked for."""
         with whole(self._database):
-            self._insert(trial_keys, sweep, parent_id)
+            self._insert(trial_keys, sweep, sweep_id)
 
-    def _insert(self, trial_keys: Collection[str], sweep: str, parent_id: str) -> None:
+    def _insert(self, trial_keys: Collection[str], sweep: str, sweep_id: str) -> None:
         self._database.executemany(
             "insert into cells (trial_key, sweep, parent_id) values (?, ?, ?)"
             " on conflict do update set parent_id = excluded.parent_id"
             " where sweep = excluded.sweep",
-            [(key, sweep, parent_id) for key in trial_keys],
+            [(key, sweep, sweep_id) for key in trial_keys],
         )
         self._database.executemany(
             "insert or ignore into wanted values (?, ?)", [(key, sweep) for key in trial_keys]
@@ -112,8 +115,8 @@ class RecorderQueue:
         return _cell(row) if row else None
 
     def update(self, trial_key: str, **columns: Any) -> None:
-        """Note how far a cell is."""
-        assignments = ", ".join(f"{name} = ?" for name in columns)
+        """Note how far a cell is, by the names of a queued cell's attributes."""
+        assignments = ", ".join(f"{_COLUMN_OF.get(name, name)} = ?" for name in columns)
         self._database.execute(
             f"update cells set {assignments} where trial_key = ?", (*columns.values(), trial_key)
         )
@@ -124,6 +127,6 @@ class RecorderQueue:
 
 
 def _cell(row: tuple[Any, ...]) -> QueuedCell:
-    key, sweep, parent, run, carried, epoch, outcome, closed, wanted = row
+    key, sweep, own, record, carried, epoch, outcome, closed, wanted = row
     outcome = Outcome(outcome) if outcome else None
-    return QueuedCell(key, sweep, parent, run, carried, epoch, outcome, bool(closed), bool(wanted))
+    return QueuedCell(key, sweep, own, record, carried, epoch, outcome, bool(closed), bool(wanted))

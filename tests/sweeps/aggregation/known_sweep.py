@@ -1,19 +1,15 @@
-"""A small sweep whose tables are known, and a way to put any sweep into an MLflow store."""
+"""A small sweep whose tables are known, and a way to put any sweep into a store."""
 
 import hashlib
-import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-from mlflow.entities import Metric, Param
-from mlflow.tracking import MlflowClient
-
-from sweeps.records import trial_record as names
+from sweeps.records.cell_contents import EpochLine, TrialHead
 from sweeps.records.manifest import Manifest
-from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking import record_facts as facts
-from sweeps.tracking.mlflow_runs import EXPERIMENT, RUN_STATUS
+from sweeps.records.trial_record import EPOCH_METRICS, Outcome, TrialRecord
+from sweeps.tracking.manifests import publish_manifest
+from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
+from sweeps.tracking.store import RecordStore
 
 IMAGES = 360
 
@@ -113,57 +109,52 @@ def known_sweep() -> tuple[Manifest, dict[str, TrialRecord]]:
     )
 
 
-def put_sweep(
-    client: MlflowClient, manifest: Manifest, trials: Iterable[TrialRecord], scratch: Path
-) -> str:
-    """Write a sweep's parent run and its trials as execution does; return the parent's id."""
-    tags = {facts.TAG_TYPE: "sweep", facts.TAG_SWEEP: manifest.sweep}
-    parent = client.create_run(experiment_id(client), tags=tags).info.run_id
-    put_artifact(client, parent, names.ARTIFACT_MANIFEST, manifest.model_dump_json(), scratch)
+def put_sweep(store: RecordStore, manifest: Manifest, trials: Iterable[TrialRecord]) -> str:
+    """Write a sweep's own record and its trials' as execution does; return the id of its own."""
+    sweep_id = publish_manifest(store.writer(), manifest)
     for trial in trials:
-        put_trial(client, trial)
-    return parent
+        put_trial(store, trial)
+    return sweep_id
 
 
-def put_trial(client: MlflowClient, trial: TrialRecord, start: int = 1, **tags: str) -> str:
-    fields = {
-        facts.TAG_TRIAL_KEY: trial.trial_key,
-        facts.TAG_OUTCOME: trial.outcome,
-        facts.TAG_SWEEP: trial.sweep,
-        facts.TAG_ARM: trial.arm,
-        facts.TAG_SEED: trial.seed,
-        facts.TAG_REASON: trial.reason,
-        facts.TAG_EPOCHS: trial.epochs,
-        facts.TAG_NUM_PARAMETERS: trial.num_parameters,
-        facts.TAG_DURATION: trial.duration_seconds,
-        facts.TAG_PEAK_MEMORY: trial.peak_memory_bytes,
-        facts.TAG_DEVICE: trial.device,
-        facts.TAG_THREADS: trial.threads,
-    }
-    given = {tag: str(value) for tag, value in fields.items() if value not in (None, "")}
-    given |= {facts.TAG_TYPE: "trial"} | tags
-    run = client.create_run(experiment_id(client), start_time=start, tags=given).info.run_id
-    metrics = [
-        Metric(name, value, epoch, epoch)
-        for name, value in trial.metrics.items()
-        for epoch in ([trial.epochs] if name.startswith("test") else range(1, trial.epochs + 1))
-    ]
-    client.log_batch(run, metrics=metrics, params=[Param("batch_size", "32")])
-    client.set_terminated(run, RUN_STATUS[trial.outcome])
-    return run
+def put_trial(store: RecordStore, trial: TrialRecord, start: int = 1) -> str:
+    """Write a trial's record as the recorder does and return its id."""
+    writer, head = store.writer(), head_of(trial)
+    record_id = writer.create_trial(head, "", start)
+    writer.describe_trial(record_id, head)
+    epochs = [EpochTold(_epoch(trial, number), number) for number in range(1, trial.epochs + 1)]
+    if epochs:
+        writer.log_epochs(record_id, epochs)
+    of_the_end = {name: value for name, value in trial.metrics.items() if name.startswith("test")}
+    writer.log_metrics(record_id, of_the_end, 1, trial.epochs)
+    told = OutcomeFacts(
+        reason=trial.reason,
+        epochs=trial.epochs,
+        duration_seconds=trial.duration_seconds,
+        peak_memory_bytes=trial.peak_memory_bytes,
+    )
+    writer.set_outcome(record_id, trial.outcome, told, start + 1)
+    return record_id
 
 
-def put_config(client: MlflowClient, run: str, config: dict[str, Any], scratch: Path) -> None:
-    content = json.dumps({"schema_version": 1, "config": config})
-    put_artifact(client, run, names.ARTIFACT_CONFIG, content, scratch)
+def put_config(store: RecordStore, record_id: str, config: dict[str, Any]) -> None:
+    """Write the config of a trial that is there."""
+    store.writer().describe_trial(record_id, head_of(store.find(record_id), config))
 
 
-def put_artifact(client: MlflowClient, run: str, name: str, content: str, scratch: Path) -> None:
-    (scratch / name).write_text(content)
-    client.log_artifact(run, str(scratch / name))
+def head_of(trial: TrialRecord, config: dict[str, Any] | None = None) -> TrialHead:
+    return TrialHead(
+        trial_key=trial.trial_key,
+        sweep=trial.sweep,
+        arm=trial.arm,
+        seed=trial.seed,
+        config=config or {},
+        num_parameters=trial.num_parameters or 0,
+        device=trial.device or "cpu",
+        threads=trial.threads or 1,
+    )
 
 
-def experiment_id(client: MlflowClient) -> str:
-    experiment = client.get_experiment_by_name(EXPERIMENT)
-    assert experiment is not None
-    return experiment.experiment_id
+def _epoch(trial: TrialRecord, number: int) -> EpochLine:
+    values = {name: trial.metrics[name] for name in EPOCH_METRICS}
+    return EpochLine(epoch=number, **values)

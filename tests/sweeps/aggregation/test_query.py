@@ -31,10 +31,10 @@ from tests.sweeps.aggregation.known_sweep import (
 from tests.sweeps.aggregation.small_search import FRESH, confirmed_search, search_of, trained
 
 
-def test_a_frame_has_one_row_a_cell_in_the_sweeps_order(client, tracking_uri, tmp_path):
+def test_a_frame_has_one_row_a_cell_in_the_sweeps_order(store):
     manifest, records = known_sweep()
-    put_sweep(client, manifest, records.values(), tmp_path)
-    frame = trials("known", tracking_uri)
+    put_sweep(store, manifest, records.values())
+    frame = trials("known", store)
 
     cells = [(arm.name, seed) for arm in manifest.arms for seed in manifest.seeds]
     assert list(zip(frame["arm"], frame["seed"], strict=True)) == cells
@@ -50,77 +50,75 @@ def test_a_frame_has_one_row_a_cell_in_the_sweeps_order(client, tracking_uri, tm
     assert frame.loc[0, "test_error"] == 6 / 360
 
 
-def test_a_frame_of_an_untouched_sweep_is_all_missing(client, tracking_uri, tmp_path):
-    put_sweep(client, manifest_of(["a"]), [], tmp_path)
-    frame = trials("known", tracking_uri)
+def test_a_frame_of_an_untouched_sweep_is_all_missing(store):
+    put_sweep(store, manifest_of(["a"]), [])
+    frame = trials("known", store)
 
     assert set(frame["outcome"]) == {"missing"}
     assert frame["test_error"].isna().all()
 
 
-def put_errors(client, tmp_path, errors, **more):
+def put_errors(store, errors, **more):
     """Put a sweep whose validation errors are given, arm -> one a seed."""
     manifest = manifest_of(errors, [0, 1])
-    put_sweep(client, manifest, [], tmp_path)
+    put_sweep(store, manifest, [])
     for arm, row in errors.items():
         for seed, error in enumerate(row):
-            put_trial(client, finished(arm, seed, 5, epochs=1, validation_error=error, **more))
+            put_trial(store, finished(arm, seed, 5, epochs=1, validation_error=error, **more))
 
 
-def test_arms_are_ranked_by_their_mean_last_epoch_validation_error(client, tracking_uri, tmp_path):
-    put_errors(client, tmp_path, {"worst": (0.3, 0.5), "best": (0.1, 0.2), "middle": (0.2, 0.3)})
-    ranked = best_configs("known", tracking_uri)
+def test_arms_are_ranked_by_their_mean_last_epoch_validation_error(store):
+    put_errors(store, {"worst": (0.3, 0.5), "best": (0.1, 0.2), "middle": (0.2, 0.3)})
+    ranked = best_configs("known", store)
 
     assert [(best.rank, best.arm) for best in ranked] == [(1, "best"), (2, "middle"), (3, "worst")]
     assert ranked[0].validation_error.mean == pytest.approx(0.15)
     assert ranked[0].config == {"batch_size": 33}
     assert [trial.seed for trial in ranked[0].trials] == [0, 1]
-    assert [best.arm for best in best_configs("known", tracking_uri, count=1)] == ["best"]
+    assert [best.arm for best in best_configs("known", store, count=1)] == ["best"]
 
 
 @pytest.mark.parametrize("test_error", [None, 0.0, 1.0, float("nan")])
-def test_test_errors_never_change_a_ranking(test_error, client, tracking_uri, tmp_path):
+def test_test_errors_never_change_a_ranking(test_error, store):
     manifest = manifest_of(["a", "b"], [0])
-    put_sweep(client, manifest, [], tmp_path)
-    put_trial(client, finished("a", 0, 5, validation_error=0.1, test_error=test_error))
-    put_trial(client, finished("b", 0, 5, validation_error=0.2, test_error=0.5))
+    put_sweep(store, manifest, [])
+    put_trial(store, finished("a", 0, 5, validation_error=0.1, test_error=test_error))
+    put_trial(store, finished("b", 0, 5, validation_error=0.2, test_error=0.5))
 
-    assert [best.arm for best in best_configs("known", tracking_uri)] == ["a", "b"]
-
-
-def test_ranking_shows_nothing_of_the_test_split(client, tracking_uri, tmp_path):
-    put_errors(client, tmp_path, {"a": (0.1, 0.2)}, test_error=0.777)
-
-    assert "0.777" not in repr(best_configs("known", tracking_uri))
+    assert [best.arm for best in best_configs("known", store)] == ["a", "b"]
 
 
-def test_equal_arms_keep_the_sweeps_order(client, tracking_uri, tmp_path):
-    put_errors(client, tmp_path, {"z": (0.1, 0.2), "a": (0.2, 0.1)})
+def test_ranking_shows_nothing_of_the_test_split(store):
+    put_errors(store, {"a": (0.1, 0.2)}, test_error=0.777)
 
-    assert [best.arm for best in best_configs("known", tracking_uri)] == ["z", "a"]
+    assert "0.777" not in repr(best_configs("known", store))
 
 
-def test_only_finished_trials_are_ranked(client, tracking_uri, tmp_path):
-    put_sweep(client, manifest_of(["a", "b"], [0, 1]), [], tmp_path)
-    put_trial(client, finished("a", 0, 5, validation_error=0.4))
-    put_trial(client, unfinished("a", 1, Outcome.DIVERGED, ""))
-    put_trial(client, unfinished("b", 0, Outcome.PRUNED, ""))
-    (best,) = best_configs("known", tracking_uri)
+def test_equal_arms_keep_the_sweeps_order(store):
+    put_errors(store, {"z": (0.1, 0.2), "a": (0.2, 0.1)})
+
+    assert [best.arm for best in best_configs("known", store)] == ["z", "a"]
+
+
+def test_only_finished_trials_are_ranked(store):
+    put_sweep(store, manifest_of(["a", "b"], [0, 1]), [])
+    put_trial(store, finished("a", 0, 5, validation_error=0.4))
+    put_trial(store, unfinished("a", 1, Outcome.DIVERGED, ""))
+    put_trial(store, unfinished("b", 0, Outcome.PRUNED, ""))
+    (best,) = best_configs("known", store)
 
     assert (best.arm, best.num_trials, best.num_planned) == ("a", 1, 2)
 
 
-def put_search(client, tmp_path, manifest, records):
-    put_sweep(client, manifest, [], tmp_path)
+def put_search(store, manifest, records):
+    put_sweep(store, manifest, [])
     for trial in records.values():
-        put_trial(client, trial.model_copy(update={"epochs": 1}))
+        put_trial(store, trial.model_copy(update={"epochs": 1}))
 
 
-def test_the_best_of_a_search_are_ranked_by_the_seeds_that_did_not_choose_them(
-    client, tracking_uri, tmp_path
-):
-    put_search(client, tmp_path, *confirmed_search())
-    ranked = best_configs("known", tracking_uri)
+def test_the_best_of_a_search_are_ranked_by_the_seeds_that_did_not_choose_them(store):
+    put_search(store, *confirmed_search())
+    ranked = best_configs("known", store)
 
     assert [best.arm for best in ranked] == ["proposal 3", "proposal 1"]
     assert all(best.is_confirmed for best in ranked)
@@ -137,34 +135,30 @@ def unconfirmed():
 
 
 @pytest.mark.parametrize("search", list(unconfirmed()), ids=["not chosen", "not whole"])
-def test_until_they_are_confirmed_those_of_full_length_are_ranked_as_found(
-    search, client, tracking_uri, tmp_path
-):
-    put_search(client, tmp_path, *search)
-    ranked = best_configs("known", tracking_uri)
+def test_until_they_are_confirmed_those_of_full_length_are_ranked_as_found(search, store):
+    put_search(store, *search)
+    ranked = best_configs("known", store)
 
     assert [best.arm for best in ranked] == ["proposal 1", "proposal 2", "proposal 0"]
     assert not any(best.is_confirmed for best in ranked)
     assert [best.num_planned for best in ranked] == [1, 1, 1]
 
 
-def test_an_arm_whose_fresh_trials_partly_diverged_stands_behind_and_is_not_confirmed(
-    client, tracking_uri, tmp_path
-):
+def test_an_arm_whose_fresh_trials_partly_diverged_stands_behind_and_is_not_confirmed(store):
     manifest, records = confirmed_search()
     bad = unfinished("proposal 3", FRESH[0], Outcome.DIVERGED, "nan")
-    put_search(client, tmp_path, manifest, records | by_key(bad))
-    *_, last = best_configs("known", tracking_uri)
+    put_search(store, manifest, records | by_key(bad))
+    *_, last = best_configs("known", store)
 
     assert (last.arm, last.is_confirmed, last.num_trials) == ("proposal 3", False, 2)
 
 
-def test_a_search_is_ranked_by_its_own_objective(client, tracking_uri, tmp_path):
+def test_a_search_is_ranked_by_its_own_objective(store):
     records = trained({0: 30, 1: 6, 2: 12})
     key = trial_key("proposal 0", 0)
     records[key] = with_metrics(records[key], validation_loss=0.0001)
-    put_search(client, tmp_path, search_of(objective="validation_loss"), records)
-    ranked = best_configs("known", tracking_uri)
+    put_search(store, search_of(objective="validation_loss"), records)
+    ranked = best_configs("known", store)
 
     assert [best.arm for best in ranked] == ["proposal 0", "proposal 1", "proposal 2"]
     assert ranked[0].objective == "validation_loss"
@@ -172,17 +166,15 @@ def test_a_search_is_ranked_by_its_own_objective(client, tracking_uri, tmp_path)
     assert ranked[0].validation_error.mean == 30 / 600
 
 
-def test_the_arms_of_a_design_need_no_confirmation(client, tracking_uri, tmp_path):
-    put_errors(client, tmp_path, {"a": (0.1, 0.2)})
+def test_the_arms_of_a_design_need_no_confirmation(store):
+    put_errors(store, {"a": (0.1, 0.2)})
 
-    assert best_configs("known", tracking_uri)[0].is_confirmed
+    assert best_configs("known", store)[0].is_confirmed
 
 
-def test_the_best_of_a_search_are_printed_with_what_they_are_ranked_by(
-    client, tracking_uri, tmp_path, capsys
-):
-    put_search(client, tmp_path, *confirmed_search())
-    print_best("known", best_configs("known", tracking_uri))
+def test_the_best_of_a_search_are_printed_with_what_they_are_ranked_by(store, capsys):
+    put_search(store, *confirmed_search())
+    print_best("known", best_configs("known", store))
 
     out = capsys.readouterr().out
     assert "validation error %" in out
@@ -190,10 +182,10 @@ def test_the_best_of_a_search_are_printed_with_what_they_are_ranked_by(
     assert "not confirmed" not in out.lower()
 
 
-def test_arms_that_are_not_confirmed_are_printed_as_such(client, tracking_uri, tmp_path, capsys):
+def test_arms_that_are_not_confirmed_are_printed_as_such(store, capsys):
     manifest = search_of(objective="validation_loss")
-    put_search(client, tmp_path, manifest, trained({0: 30, 1: 6}))
-    print_best("known", best_configs("known", tracking_uri))
+    put_search(store, manifest, trained({0: 30, 1: 6}))
+    print_best("known", best_configs("known", store))
 
     out = capsys.readouterr().out
     assert "proposal 1 (not confirmed)" in out
@@ -202,12 +194,10 @@ def test_arms_that_are_not_confirmed_are_printed_as_such(client, tracking_uri, t
     assert "look better than they are" in out
 
 
-def test_a_frame_of_a_search_holds_every_cell_and_where_trials_were_stopped(
-    client, tracking_uri, tmp_path
-):
+def test_a_frame_of_a_search_holds_every_cell_and_where_trials_were_stopped(store):
     records = confirmed_search()[1]
-    put_search(client, tmp_path, search_of([1, 3], reference=2, stopped={0: 4}), records)
-    frame = trials("known", tracking_uri)
+    put_search(store, search_of([1, 3], reference=2, stopped={0: 4}), records)
+    frame = trials("known", store)
 
     assert len(frame) == 4 + 9
     stopped = frame[frame["stopped_epoch"].notna()]
@@ -227,16 +217,16 @@ def test_what_another_sweep_made_of_a_stopped_trial_changes_no_result():
     assert trials_csv(manifest, {}) == trials_csv(manifest, by_key(whole))
 
 
-def test_asking_for_no_configuration_is_refused(tracking_uri):
+def test_asking_for_no_configuration_is_refused(store):
     with pytest.raises(BadInput, match="At least one"):
-        best_configs("known", tracking_uri, count=0)
+        best_configs("known", store, count=0)
 
 
-def test_a_trial_is_shown_with_config_curve_and_weights(client, tracking_uri, tmp_path):
-    run = put_trial(client, finished("a", 0, 5, epochs=2))
-    put_config(client, run, {"batch_size": 7}, tmp_path)
-    put_artifact_of(client, run, tmp_path)
-    view = show(trial_key("a", 0)[:6], tracking_uri)
+def test_a_trial_is_shown_with_config_curve_and_weights(store, tmp_path):
+    run = put_trial(store, finished("a", 0, 5, epochs=2))
+    put_config(store, run, {"batch_size": 7})
+    put_artifact_of(store, run, tmp_path)
+    view = show(trial_key("a", 0)[:6], store)
 
     assert view.record.record_id == run
     assert view.config == {"batch_size": 7}
@@ -245,27 +235,27 @@ def test_a_trial_is_shown_with_config_curve_and_weights(client, tracking_uri, tm
     assert Path(view.weights).name == names.ARTIFACT_WEIGHTS
 
 
-def test_a_trial_that_did_not_finish_has_no_weights(client, tracking_uri, tmp_path):
-    run = put_trial(client, unfinished("a", 0, Outcome.FAILED, "x"))
-    put_config(client, run, {}, tmp_path)
+def test_a_trial_that_did_not_finish_has_no_weights(store):
+    run = put_trial(store, unfinished("a", 0, Outcome.FAILED, "x"))
+    put_config(store, run, {})
 
-    assert show(run, tracking_uri).weights is None
-
-
-def test_a_trial_whose_weights_were_not_kept_has_none_to_show(client, tracking_uri, tmp_path):
-    run = put_trial(client, finished("a", 0, 5))
-    put_config(client, run, {}, tmp_path)
-
-    assert show(run, tracking_uri).weights is None
+    assert show(run, store).weights is None
 
 
-def test_a_model_whose_weights_were_not_kept_gets_one_sentence(client, tracking_uri, tmp_path):
-    put_sweep(client, manifest_of(["a"], [0]), [], tmp_path)
-    put_trial(client, finished("a", 0, 5))
+def test_a_trial_whose_weights_were_not_kept_has_none_to_show(store):
+    run = put_trial(store, finished("a", 0, 5))
+    put_config(store, run, {})
+
+    assert show(run, store).weights is None
+
+
+def test_a_model_whose_weights_were_not_kept_gets_one_sentence(store):
+    put_sweep(store, manifest_of(["a"], [0]), [])
+    put_trial(store, finished("a", 0, 5))
 
     sentence = rf"weights of trial {trial_key('a', 0)} \(arm 'a', seed 0\) are not there: .*--fresh"
     with pytest.raises(BadInput, match=sentence) as error:
-        best_configs("known", tracking_uri)[0].load_model()
+        best_configs("known", store)[0].load_model()
     assert "\n" not in str(error.value)
 
 
@@ -276,94 +266,92 @@ def one_arm_sweep(config: dict[str, object]) -> Manifest:
 
 
 @pytest.fixture
-def trained_sweep(client, tmp_path):
+def trained_sweep(store, tmp_path):
     """Put a sweep of one arm with two seeds, the second with the lower validation error."""
     config = small_config()
-    put_sweep(client, one_arm_sweep(config.model_dump(mode="json")), [], tmp_path)
+    put_sweep(store, one_arm_sweep(config.model_dump(mode="json")), [])
     trained = {}
     for seed, error in ((0, 0.5), (1, 0.25)):
-        run = put_trial(client, finished("small", seed, 5, epochs=1, validation_error=error))
+        run = put_trial(store, finished("small", seed, 5, epochs=1, validation_error=error))
         trained[seed] = Training(config, seed=seed).trained()
         trained[seed].save(tmp_path / names.ARTIFACT_WEIGHTS)
-        client.log_artifact(run, str(tmp_path / names.ARTIFACT_WEIGHTS))
+        store.writer().upload(run, tmp_path / names.ARTIFACT_WEIGHTS)
     return trained
 
 
 @pytest.mark.parametrize(("asked", "loaded"), [(None, 1), (0, 0), (1, 1)])
 def test_the_model_is_that_of_the_best_seed_or_of_the_one_asked_for(
-    asked, loaded, trained_sweep, tracking_uri
+    asked, loaded, trained_sweep, store
 ):
     images = torch.rand(4, 1, 8, 8, generator=torch.Generator().manual_seed(0))
-    model = best_configs("known", tracking_uri)[0].load_model(asked)
+    model = best_configs("known", store)[0].load_model(asked)
 
     assert model.seed == loaded
     expected = trained_sweep[loaded].predict(images).lengths
     assert torch.equal(model.predict(images).lengths, expected)
 
 
-def test_the_model_of_a_confirmed_arm_is_that_of_its_best_fresh_seed(
-    client, tracking_uri, tmp_path
-):
+def test_the_model_of_a_confirmed_arm_is_that_of_its_best_fresh_seed(store, tmp_path):
     config = small_config()
     manifest, records = confirmed_search()
     arm = manifest.arms[3].model_copy(update={"config": config.model_dump(mode="json")})
-    put_sweep(client, manifest.model_copy(update={"arms": (*manifest.arms[:3], arm)}), [], tmp_path)
+    put_sweep(store, manifest.model_copy(update={"arms": (*manifest.arms[:3], arm)}), [])
     for trial in records.values():
-        run = put_trial(client, trial.model_copy(update={"epochs": 1}))
+        run = put_trial(store, trial.model_copy(update={"epochs": 1}))
         if trial.arm == "proposal 3":
             Training(config, seed=trial.seed).trained().save(tmp_path / names.ARTIFACT_WEIGHTS)
-            client.log_artifact(run, str(tmp_path / names.ARTIFACT_WEIGHTS))
-    model = best_configs("known", tracking_uri)[0].load_model()
+            store.writer().upload(run, tmp_path / names.ARTIFACT_WEIGHTS)
+    model = best_configs("known", store)[0].load_model()
 
     assert model.seed == FRESH[0]
 
 
-def test_a_seed_that_did_not_finish_cannot_be_loaded(trained_sweep, tracking_uri):
+def test_a_seed_that_did_not_finish_cannot_be_loaded(trained_sweep, store):
     with pytest.raises(BadInput, match=r"no finished trial with seed 9\. Finished: 0, 1"):
-        best_configs("known", tracking_uri)[0].load_model(9)
+        best_configs("known", store)[0].load_model(9)
 
 
-def test_a_part_that_is_not_capsmodels_asks_for_its_class(client, tracking_uri, tmp_path):
+def test_a_part_that_is_not_capsmodels_asks_for_its_class(store, tmp_path):
     config = json.loads(small_config().model_dump_json())
     config["model"]["routing"] = {"kind": "my_routing"}
-    put_sweep(client, one_arm_sweep(config), [], tmp_path)
-    run = put_trial(client, finished("small", 0, 5))
-    put_artifact_of(client, run, tmp_path)
+    put_sweep(store, one_arm_sweep(config), [])
+    run = put_trial(store, finished("small", 0, 5))
+    put_artifact_of(store, run, tmp_path)
 
     sentence = r"uses the routing 'my_routing', which is not part of capsmodel: pass its class"
     with pytest.raises(BadInput, match=sentence):
-        best_configs("known", tracking_uri)[0].load_model()
+        best_configs("known", store)[0].load_model()
 
 
-def test_a_family_with_one_built_in_member_asks_for_the_class_too(client, tracking_uri, tmp_path):
+def test_a_family_with_one_built_in_member_asks_for_the_class_too(store, tmp_path):
     config = json.loads(small_config().model_dump_json())
     config["stopping"] = {"kind": "when_bored"}
-    put_sweep(client, one_arm_sweep(config), [], tmp_path)
-    put_artifact_of(client, put_trial(client, finished("small", 0, 5)), tmp_path)
+    put_sweep(store, one_arm_sweep(config), [])
+    put_artifact_of(store, put_trial(store, finished("small", 0, 5)), tmp_path)
 
     with pytest.raises(BadInput, match="uses the stopping 'when_bored'"):
-        best_configs("known", tracking_uri)[0].load_model()
+        best_configs("known", store)[0].load_model()
 
 
-def put_artifact_of(client, run, tmp_path):
+def put_artifact_of(store, run, tmp_path):
     save_file({"layer.weight": torch.zeros(3)}, tmp_path / names.ARTIFACT_WEIGHTS)
-    client.log_artifact(run, str(tmp_path / names.ARTIFACT_WEIGHTS))
+    store.writer().upload(run, tmp_path / names.ARTIFACT_WEIGHTS)
 
 
-def test_weights_that_do_not_fit_their_config_are_refused(client, tracking_uri, tmp_path):
-    put_sweep(client, one_arm_sweep(small_config().model_dump(mode="json")), [], tmp_path)
-    put_artifact_of(client, put_trial(client, finished("small", 0, 5)), tmp_path)
+def test_weights_that_do_not_fit_their_config_are_refused(store, tmp_path):
+    put_sweep(store, one_arm_sweep(small_config().model_dump(mode="json")), [])
+    put_artifact_of(store, put_trial(store, finished("small", 0, 5)), tmp_path)
 
     with pytest.raises(BadInput):
-        best_configs("known", tracking_uri)[0].load_model()
+        best_configs("known", store)[0].load_model()
 
 
-def test_ranking_loads_neither_torch_nor_ray(client, tracking_uri, tmp_path):
-    put_errors(client, tmp_path, {"a": (0.1, 0.2), "b": (0.2, 0.3)})
+def test_ranking_loads_neither_torch_nor_ray(mlflow_store):
+    put_errors(mlflow_store, {"a": (0.1, 0.2), "b": (0.2, 0.3)})
     program = (
         "import sys; from sweeps.aggregation.query import best_configs; "
-        f"assert best_configs('known', {tracking_uri!r})[0].arm == 'a'; "
-        "print([m for m in ('torch', 'ray', 'matplotlib') if m in sys.modules])"
+        f"assert best_configs('known', {mlflow_store.address!r})[0].arm == 'a'; "
+        "print([m for m in ('torch', 'ray', 'capsmodel.config', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -375,7 +363,7 @@ def test_ranking_loads_neither_torch_nor_ray(client, tracking_uri, tmp_path):
 def test_importing_queries_loads_no_heavy_package():
     program = (
         "import sys, sweeps.aggregation.query, sweeps.aggregation.report; heavy = "
-        "('torch', 'ray', 'mlflow', 'pandas', 'numpy', 'scipy', 'matplotlib'); "
+        "('torch', 'ray', 'mlflow', 'pandas', 'numpy', 'scipy', 'matplotlib', 'capsmodel.config'); "
         "print([m for m in heavy if m in sys.modules])"
     )
     done = subprocess.run(

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from sweeps.aggregation.report import publish_report, write_report
@@ -21,10 +19,10 @@ FILES = {"trials.csv", "cost.md", "cost.csv"} | {
 
 
 @pytest.fixture
-def reported(client, store, tmp_path):
+def reported(store, tmp_path):
     manifest, records = known_sweep()
-    parent = put_sweep(client, manifest, records.values(), tmp_path)
-    return write_report(store, "known", tmp_path / "reports"), parent
+    sweep_id = put_sweep(store, manifest, records.values())
+    return write_report(store, "known", tmp_path / "reports"), sweep_id
 
 
 def test_a_report_holds_each_file_once_and_no_scratch(reported, tmp_path):
@@ -49,12 +47,14 @@ def test_a_report_equals_the_one_from_records_that_never_saw_a_store(reported):
     assert report.table == ablation_table(*known_sweep())
 
 
-def test_a_published_report_lies_with_the_parent_run(reported, client, tracking_uri):
-    report, parent = reported
-    publish_report(tracking_uri, parent, report)
+def test_a_published_report_lies_with_the_sweeps_own_record(reported, store):
+    report, sweep_id = reported
+    publish_report(store.writer(), sweep_id, report)
 
-    names = {Path(file.path).name for file in client.list_artifacts(parent, "report")}
-    assert names == FILES
+    held = store.shelf.get(sweep_id)
+    assert {path.name for path in report.paths} == FILES
+    for path in report.paths:
+        assert held.files[f"report/{path.name}"] == path.read_bytes()
 
 
 def test_a_table_named_like_a_path_is_never_written(store, tmp_path, monkeypatch):
@@ -77,8 +77,8 @@ def test_tables_that_would_overwrite_each_other_are_refused(tables, store, tmp_p
         write_report(store, "known", tmp_path / "reports")
 
 
-def test_a_folder_that_leads_elsewhere_is_not_followed(client, store, tmp_path):
-    put_sweep(client, manifest_of(["a"]), [], tmp_path)
+def test_a_folder_that_leads_elsewhere_is_not_followed(store, tmp_path):
+    put_sweep(store, manifest_of(["a"]), [])
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / "known").symlink_to(tmp_path / "elsewhere")
@@ -88,8 +88,8 @@ def test_a_folder_that_leads_elsewhere_is_not_followed(client, store, tmp_path):
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_made_gets_one_sentence(client, store, tmp_path):
-    put_sweep(client, manifest_of(["a"]), [], tmp_path)
+def test_a_folder_that_cannot_be_made_gets_one_sentence(store, tmp_path):
+    put_sweep(store, manifest_of(["a"]), [])
     (tmp_path / "reports").write_text("a file")
 
     with pytest.raises(BadInput, match="cannot be written: "):
@@ -105,21 +105,21 @@ PUBLISHED = {
 }
 
 
-def put_small(client, tmp_path, *tables):
+def put_small(store, *tables):
     records = by_key(finished("a", 0, 5, epochs=2), finished("b", 0, 6, epochs=2))
     manifest = manifest_of(["a", "b"], [0], tables=list(tables))
-    put_sweep(client, manifest, records.values(), tmp_path)
+    put_sweep(store, manifest, records.values())
 
 
-def put_search(client, tmp_path, **more):
+def put_search(store, **more):
     manifest, records = confirmed_search()
     manifest = Manifest.model_validate(manifest.model_dump() | more)
     trials = [trial.model_copy(update={"epochs": 2}) for trial in records.values()]
-    put_sweep(client, manifest, trials, tmp_path)
+    put_sweep(store, manifest, trials)
 
 
-def test_each_declared_table_and_figure_has_its_files(client, store, tmp_path):
-    put_small(client, tmp_path, PUBLISHED, {"kind": "curves"}, {"kind": "ablation"})
+def test_each_declared_table_and_figure_has_its_files(store, tmp_path):
+    put_small(store, PUBLISHED, {"kind": "curves"}, {"kind": "ablation"})
     report = write_report(store, "known", tmp_path / "reports")
 
     own = {f"table1.{end}" for end in ("md", "csv", "tex")}
@@ -130,8 +130,8 @@ def test_each_declared_table_and_figure_has_its_files(client, store, tmp_path):
     assert report.shown == (report.table,)
 
 
-def test_curves_are_drawn_from_the_epochs_in_the_store(client, store, tmp_path):
-    put_small(client, tmp_path, {"kind": "curves", "metric": "train_loss"})
+def test_curves_are_drawn_from_the_epochs_in_the_store(store, tmp_path):
+    put_small(store, {"kind": "curves", "metric": "train_loss"})
     report = write_report(store, "known", tmp_path / "reports")
 
     rows = (tmp_path / "reports" / "known" / "curves.csv").read_text().splitlines()
@@ -141,8 +141,8 @@ def test_curves_are_drawn_from_the_epochs_in_the_store(client, store, tmp_path):
     assert report.shown == ()
 
 
-def test_a_search_reports_its_confirmation_and_its_sensitivity(client, store, tmp_path):
-    put_search(client, tmp_path)
+def test_a_search_reports_its_confirmation_and_its_sensitivity(store, tmp_path):
+    put_search(store)
     report = write_report(store, "known", tmp_path / "reports")
 
     names = {path.name for path in report.paths}
@@ -154,9 +154,9 @@ def test_a_search_reports_its_confirmation_and_its_sensitivity(client, store, tm
 
 
 def test_of_a_search_a_terminal_shows_the_confirmation_before_a_short_sensitivity(
-    client, store, tmp_path, capsys
+    store, tmp_path, capsys
 ):
-    put_search(client, tmp_path, tables=[{"kind": "sensitivity"}, {"kind": "confirmation"}])
+    put_search(store, tables=[{"kind": "sensitivity"}, {"kind": "confirmation"}])
     report = write_report(store, "known", tmp_path / "reports")
     print_report(report)
 
@@ -166,22 +166,22 @@ def test_of_a_search_a_terminal_shows_the_confirmation_before_a_short_sensitivit
     assert "confirmation.tex" in out
 
 
-def test_a_short_sensitivity_says_how_many_settings_are_left_out(client, store, tmp_path):
+def test_a_short_sensitivity_says_how_many_settings_are_left_out(store, tmp_path):
     more = [
         {"name": f"s{n}", "path": f"s{n}", "kind": "floats", "low": 0.0, "high": 1.0}
         for n in range(7)
     ]
     search = confirmed_search()[0].search
     assert search is not None
-    put_search(client, tmp_path, search=search.model_dump() | {"dimensions": more})
+    put_search(store, search=search.model_dump() | {"dimensions": more})
     report = write_report(store, "known", tmp_path / "reports")
 
     assert len(report.shown[1].rows) == 5
     assert "and 2 more settings" in report.shown[1].notes[0]
 
 
-def test_sensitivity_of_a_smaller_search_says_so_in_the_first_line(client, store, tmp_path):
-    put_search(client, tmp_path, departures={"trials": (40, 4)})
+def test_sensitivity_of_a_smaller_search_says_so_in_the_first_line(store, tmp_path):
+    put_search(store, departures={"trials": (40, 4)})
     write_report(store, "known", tmp_path / "reports")
 
     for name in ("confirmation", "sensitivity", "sensitivity-marginals"):
@@ -190,31 +190,31 @@ def test_sensitivity_of_a_smaller_search_says_so_in_the_first_line(client, store
 
 
 @pytest.mark.parametrize("kind", ["confirmation", "sensitivity"])
-def test_a_design_cannot_have_a_table_of_searches(kind, client, store, tmp_path):
-    put_small(client, tmp_path, {"kind": kind})
+def test_a_design_cannot_have_a_table_of_searches(kind, store, tmp_path):
+    put_small(store, {"kind": kind})
 
     with pytest.raises(BadInput, match="'known' is a design"):
         write_report(store, "known", tmp_path / "reports")
     assert not (tmp_path / "reports").exists()
 
 
-def test_a_search_cannot_have_a_table_of_designs(client, store, tmp_path):
-    put_search(client, tmp_path, tables=[{"kind": "ablation"}])
+def test_a_search_cannot_have_a_table_of_designs(store, tmp_path):
+    put_search(store, tables=[{"kind": "ablation"}])
 
     with pytest.raises(BadInput, match="declare a confirmation table instead"):
         write_report(store, "known", tmp_path / "reports")
 
 
-def test_tables_whose_derived_names_are_equal_are_refused(client, store, tmp_path):
+def test_tables_whose_derived_names_are_equal_are_refused(store, tmp_path):
     tables = [{"kind": "sensitivity"}, {"kind": "confirmation", "name": "sensitivity-marginals"}]
-    put_search(client, tmp_path, tables=tables)
+    put_search(store, tables=tables)
 
     with pytest.raises(BadInput, match=r"written to 'sensitivity-marginals\.md': rename one"):
         write_report(store, "known", tmp_path / "reports")
 
 
-def test_a_search_that_has_only_begun_has_a_report_all_the_same(client, store, tmp_path):
-    put_sweep(client, search_of(num_proposals=1), [], tmp_path)
+def test_a_search_that_has_only_begun_has_a_report_all_the_same(store, tmp_path):
+    put_sweep(store, search_of(num_proposals=1), [])
     report = write_report(store, "known", tmp_path / "reports")
 
     assert "0 of 4 proposals are over" in report.shown[0].notes[0]

@@ -17,9 +17,9 @@ from sweeps.cli import commands as cli
 from sweeps.cli.console import print_trial
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.trial_record import Outcome, TrialRecord
+from sweeps.tracking.manifests import publish_manifest
+from sweeps.tracking.opening import open_store
 from sweeps.tracking.record_facts import TAG_MANIFEST_HASH
-from sweeps.tracking.sweep_run import publish_manifest
-from sweeps.tracking.writer import Tracking
 
 COMMANDS = ("list", "parts", "plan", "run", "status", "report", "best", "show", "ui")
 
@@ -82,8 +82,8 @@ def shell(
 def launched_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A storage folder in which quickstart was launched and nothing trained."""
     folder = tmp_path_factory.mktemp("launched")
-    tracking = Tracking(f"sqlite:///{folder / 'mlflow.db'}", folder / "artifacts")
-    publish_manifest(tracking, define("quickstart", Changes(), ()).manifest)
+    store = open_store(f"sqlite:///{folder / 'mlflow.db'}", folder)
+    publish_manifest(store.writer(), define("quickstart", Changes(), ()).manifest)
     return folder
 
 

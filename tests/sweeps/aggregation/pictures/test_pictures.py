@@ -47,17 +47,17 @@ def found():
     return pictured(Training(small_config(), seed=0).trained())
 
 
-def put(client, tmp_path, config, *, with_weights=True):
-    run = put_trial(client, finished("a", 0, 5))
-    put_config(client, run, config.model_dump(mode="json"), tmp_path)
+def put(store, config, tmp_path, *, with_weights=True):
+    run = put_trial(store, finished("a", 0, 5))
+    put_config(store, run, config.model_dump(mode="json"))
     if with_weights:
         Training(config, seed=0).trained().save(tmp_path / names.ARTIFACT_WEIGHTS)
-        client.log_artifact(run, str(tmp_path / names.ARTIFACT_WEIGHTS))
+        store.writer().upload(run, tmp_path / names.ARTIFACT_WEIGHTS)
 
 
-def test_a_finished_trial_gets_its_pictures(client, tracking_uri, tmp_path):
-    put(client, tmp_path, small_config())
-    drawn = pictures(KEY[:6], tracking_uri, out=tmp_path / "out")
+def test_a_finished_trial_gets_its_pictures(store, tmp_path):
+    put(store, small_config(), tmp_path)
+    drawn = pictures(KEY[:6], store, out=tmp_path / "out")
 
     assert [path.name for path in drawn.paths] == [
         "reconstructions.png",
@@ -80,23 +80,20 @@ def test_a_finished_trial_gets_its_pictures(client, tracking_uri, tmp_path):
         ),
     ],
 )
-def test_what_a_network_has_not_is_left_out_with_a_sentence(
-    model, left_out, client, tracking_uri, tmp_path
-):
-    put(client, tmp_path, small_config(model=model))
-    drawn = pictures(KEY, tracking_uri, out=tmp_path / "out")
+def test_what_a_network_has_not_is_left_out_with_a_sentence(model, left_out, store, tmp_path):
+    put(store, small_config(model=model), tmp_path)
+    drawn = pictures(KEY, store, out=tmp_path / "out")
 
     assert len(drawn.paths) == 3 - len(left_out)
     for name, sentence in zip(left_out, drawn.left_out, strict=True):
         assert sentence.startswith(f"{name}.png is left out, as the network")
 
 
-def test_the_command_tells_files_and_what_is_left_out(
-    client, tracking_uri, tmp_path, monkeypatch, capsys
-):
-    put(client, tmp_path, small_config(model=small_model(reconstruction=NoReconstruction())))
+def test_the_command_tells_files_and_what_is_left_out(mlflow_store, tmp_path, monkeypatch, capsys):
+    config = small_config(model=small_model(reconstruction=NoReconstruction()))
+    put(mlflow_store, config, tmp_path)
     monkeypatch.chdir(tmp_path)
-    words = ["show", KEY[:8], "--pictures", "--tracking-uri", tracking_uri]
+    words = ["show", KEY[:8], "--pictures", "--tracking-uri", mlflow_store.address]
     monkeypatch.setattr(sys, "argv", ["capsweep", *words])
     with pytest.raises(SystemExit) as ended:
         cli.main()
@@ -109,18 +106,18 @@ def test_the_command_tells_files_and_what_is_left_out(
     ]
 
 
-def test_a_trial_that_has_not_finished_is_refused(client, tracking_uri, tmp_path):
-    put_trial(client, unfinished("a", 0, Outcome.DIVERGED, "nan"))
+def test_a_trial_that_has_not_finished_is_refused(store, tmp_path):
+    put_trial(store, unfinished("a", 0, Outcome.DIVERGED, "nan"))
     with pytest.raises(BadInput, match=f"Trial {KEY} is diverged: only a finished one") as error:
-        pictures(KEY, tracking_uri, out=tmp_path / "out")
+        pictures(KEY, store, out=tmp_path / "out")
     assert error.value.exit_code == 2
     assert not (tmp_path / "out").exists()
 
 
-def test_a_trial_whose_weights_were_not_kept_is_refused(client, tracking_uri, tmp_path):
-    put(client, tmp_path, small_config(), with_weights=False)
+def test_a_trial_whose_weights_were_not_kept_is_refused(store, tmp_path):
+    put(store, small_config(), tmp_path, with_weights=False)
     with pytest.raises(BadInput, match=f"weights of trial {KEY} are not there: .*--fresh"):
-        pictures(KEY, tracking_uri, out=tmp_path / "out")
+        pictures(KEY, store, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

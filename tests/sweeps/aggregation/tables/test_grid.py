@@ -16,7 +16,7 @@ from sweeps.aggregation.tables.grid import grid_table
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_tables import GridTable
 from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking.store import RecordStore
+from sweeps.tracking.memory.store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished
 
 COLUMNS = ["Azimuth CNN", "Azimuth capsules"]
@@ -166,7 +166,7 @@ def test_a_row_that_is_not_whole_makes_no_manifest() -> None:
 
 def test_its_files_are_the_readers_grid_and_the_programs_rows() -> None:
     manifest, records = known()
-    made = make(spec_of(), manifest, records, RecordStore("sqlite:///nowhere"))
+    made = make(spec_of(), manifest, records, MemoryStore())
     files = dict(made.files())
     assert sorted(files) == ["table2.csv", "table2.md", "table2.tex"]
     assert files["table2.md"].decode() == to_markdown(made.tables[0])

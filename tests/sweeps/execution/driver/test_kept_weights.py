@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.driver.kept_weights import (
@@ -19,8 +18,9 @@ from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
 from sweeps.storage.locations import Storage
-from sweeps.tracking.store import RecordStore
-from sweeps.tracking.writer import Tracking
+from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.memory.writer import MemoryWriter
+from sweeps.tracking.store import FreedWeights
 from tests.sweeps.aggregation.known_sweep import (
     by_key,
     finished,
@@ -32,45 +32,41 @@ from tests.sweeps.aggregation.known_sweep import (
     unfinished,
 )
 from tests.sweeps.aggregation.small_search import FRESH, confirmed_search
-from tests.sweeps.execution.recorder.test_recorder import empty_store
 
-__all__ = ["empty_store"]
 SIZE = 1000
 
 
 class Place:
     """A storage folder and a tracking store with a sweep of two arms, each with two seeds."""
 
-    def __init__(self, folder: Path, empty_store: Path) -> None:
-        self.folder = folder
-        self.uri = f"sqlite:///{folder / 'mlflow.db'}"
-        (folder / "mlflow.db").write_bytes((empty_store / "mlflow.db").read_bytes())
-        self.tracking = Tracking(self.uri, folder / "artifacts")
+    def __init__(self, folder: Path) -> None:
+        self.store = MemoryStore()
+        self.records = self.store.writer()
         self.storage = Storage(folder / "storage")
         self.manifest = manifest_of(["good", "bad"], [0, 1])
         self.keys = {
             (arm, seed): trial_key(arm, seed) for arm in ("good", "bad") for seed in (0, 1)
         }
-        put_sweep(self.tracking.client, self.manifest, [], folder)
+        put_sweep(self.store, self.manifest, [])
         for arm, wrong in (("good", 5), ("bad", 50)):
             for seed in (0, 1):
                 self.put(finished(arm, seed, wrong, epochs=1))
 
     def put(self, trial: TrialRecord) -> None:
-        run = put_trial(self.tracking.client, trial)
+        record_id = put_trial(self.store, trial)
         cell = self.cell(trial.trial_key)
         cell.path.mkdir(parents=True)
         cell.weights.write_bytes(b"x" * SIZE)
         cell.log.write_text("log")
         for path in (cell.weights, cell.log):
-            self.tracking.client.log_artifact(run, str(path))
+            self.records.upload(record_id, path)
 
     def cell(self, key: str) -> CellFolder:
         return CellFolder(self.storage.cells, key)
 
     def keep(self, words: str) -> WeightsDeleted:
         which = weights_to_keep(words)
-        return keep_weights(self.manifest, which, self.storage, self.tracking, self.uri)
+        return keep_weights(self.manifest, which, self.storage, self.store, self.records)
 
     def here(self) -> set[tuple[str, int]]:
         """Return the cells whose folders hold weights."""
@@ -78,14 +74,13 @@ class Place:
 
     def recorded(self) -> set[tuple[str, int]]:
         """Return the cells whose records hold weights."""
-        store = RecordStore(self.uri)
-        records = store.records(self.keys.values())
-        return {p for p, key in self.keys.items() if store.holds(records[key], ARTIFACT_WEIGHTS)}
+        records, holds = self.store.records(self.keys.values()), self.store.holds
+        return {p for p, key in self.keys.items() if holds(records[key], ARTIFACT_WEIGHTS)}
 
 
 @pytest.fixture
-def place(tmp_path: Path, empty_store: Path) -> Place:
-    return Place(tmp_path, empty_store)
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
 
 
 GOOD = {("good", 0), ("good", 1)}
@@ -166,16 +161,14 @@ def test_weights_that_are_not_kept_go_from_folders_and_records(place: Place) -> 
 def test_nothing_but_weights_is_deleted(place: Place) -> None:
     place.keep("none")
     assert place.here() == place.recorded() == set()
-    store = RecordStore(place.uri)
-    for key, record in store.records(place.keys.values()).items():
-        assert store.artifact(record, "log.txt").read_text() == "log"
+    for key, record in place.store.records(place.keys.values()).items():
+        assert place.store.artifact(record, "log.txt").read_text() == "log"
         assert place.cell(key).log.exists()
 
 
 def test_all_are_kept_without_a_look_at_the_store(place: Place) -> None:
-    deleted = keep_weights(
-        place.manifest, WeightsToKeep(None), place.storage, place.tracking, "sqlite:////no/where"
-    )
+    place.store.shelf.is_away = True
+    deleted = place.keep("all")
     assert deleted == WeightsDeleted()
     assert deleted.sentences == ()
     assert place.here() == ALL
@@ -206,15 +199,15 @@ def test_killed_midway_the_next_call_does_the_rest(
 
 def test_trials_of_another_sweeps_current_manifest_keep_their_weights(place: Place) -> None:
     other = manifest_of(["bad", "more"], [1], sweep="other")
-    put_sweep(place.tracking.client, other, [], place.folder)
+    put_sweep(place.store, other, [])
     place.keep("best:1")
     assert place.here() == place.recorded() == GOOD | {("bad", 1)}
 
 
 def test_another_sweep_that_cannot_be_read_keeps_all_weights(place: Place) -> None:
     other = manifest_of(["bad"], [0], sweep="other")
-    parent = put_sweep(place.tracking.client, other, [], place.folder)
-    place.tracking.client.log_text(parent, "{}", "manifest.json")
+    sweep_id = put_sweep(place.store, other, [])
+    place.records.set_manifest(sweep_id, "{}")
     deleted = place.keep("none")
     assert deleted.num_trials == 0
     assert "manifest of sweep 'other' is not valid" in deleted.sentences[0]
@@ -234,25 +227,23 @@ def test_a_trial_that_is_being_trained_is_left_alone(
 
 def test_a_failed_trials_files_are_left_alone(place: Place) -> None:
     place.manifest = manifest_of(["good", "bad", "broken"], [0, 1])
-    put_sweep(place.tracking.client, place.manifest, [], place.folder)
+    put_sweep(place.store, place.manifest, [])
     place.keys["broken", 0] = trial_key("broken", 0)
     place.put(unfinished("broken", 0, Outcome.FAILED, "ValueError: no"))
     place.keep("none")
     assert place.here() == {("broken", 0)}
 
 
-@pytest.mark.parametrize("error", [None, NotImplementedError(), PermissionError(13, "not yours")])
 def test_a_store_that_cannot_delete_keeps_its_copies_and_that_is_said(
-    error: Exception | None, place: Place, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: Any) -> None:
-        if error:
-            raise error
+    def refuse(*_: Any) -> FreedWeights:
+        return FreedWeights(0, "The tracking store does not delete weights: never.")
 
-    monkeypatch.setattr(LocalArtifactRepository, "delete_artifacts", refuse)
+    monkeypatch.setattr(MemoryWriter, "delete_weights", refuse)
     deleted = place.keep("best:1")
     assert place.recorded() == ALL
     assert place.here() == GOOD
     assert (deleted.num_trials, deleted.freed_bytes) == (2, 2 * SIZE)
-    assert deleted.complaint.startswith("The tracking store does not delete weights")
+    assert deleted.complaint == "The tracking store does not delete weights: never."
     assert len(deleted.sentences) == 2

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from mlflow.exceptions import MlflowException
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder import client as recorder_client
@@ -17,32 +16,36 @@ from sweeps.execution.recorder import process as recorder_process
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.process import RecorderProcess
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.records.errors import StoreRefused
+from sweeps.records.trial_record import Outcome
 from sweeps.storage.locations import Storage
-from sweeps.tracking.record_facts import TAG_OUTCOME
-from sweeps.tracking.writer import Tracking
-from tests.sweeps.execution.examples import KEY, final, start, told
-from tests.sweeps.execution.recorder.test_recorder import HEAD, START, Scene, empty_store, scene
+from sweeps.tracking.manifests import publish_manifest
+from sweeps.tracking.memory.writer import MemoryWriter
+from sweeps.tracking.mlflow.store import MlflowStore
+from sweeps.tracking.store import RecordStore
+from tests.sweeps.execution.examples import KEY, final, manifest, start, told
+from tests.sweeps.execution.recorder.test_recorder import HEAD, START, Scene, scene
 from tests.sweeps.storage.test_file_lock import end, holding
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
-__all__ = ["empty_store", "scene"]
+__all__ = ["scene"]
 FOREIGN = "e" * 20
 
 
 class Session:
     """A recorder process run here, with a driver's end of its standard input."""
 
-    def __init__(self, scene: Scene, driver: int) -> None:
+    def __init__(self, scene: Scene, driver: int, store: RecordStore) -> None:
         self.scene = scene
         self.driver = driver
         self.storage = Storage(scene.folder)
-        self.address = f"sqlite:///{scene.folder / 'mlflow.db'}"
-        self.process = RecorderProcess(self.storage, self.address, "example")
+        self.address = store.address
+        self.records = scene.records = store.writer()
+        self.process = RecorderProcess(self.storage, store, "example")
         scene.queue.close()
         scene.queue = RecorderQueue(self.storage.journals, self.address)
-        self.parent = scene.tracking.sweep_run("example", "")
-        scene.tracking.client.update_run(self.parent, status="RUNNING")
-        scene.queue.add([KEY], "example", self.parent)
+        self.sweep_id = publish_manifest(self.records, manifest())
+        scene.queue.add([KEY], "example", self.sweep_id)
 
     def speak(self, seconds: float = PATIENCE_SECONDS) -> None:
         """Have the driver say that the rest may take so long."""
@@ -59,11 +62,14 @@ class Session:
         self.driver = -1
         return self.process.run()
 
-    def parent_status(self) -> str:
-        return self.scene.tracking.client.get_run(self.parent).info.status
+    def is_running(self) -> bool:
+        """Return whether the store has the sweep as one that runs."""
+        found = self.records.find_sweep("example")
+        assert found is not None
+        return found.is_running
 
     def foreign_cell(self) -> CellFolder:
-        self.scene.queue.add([FOREIGN], "foreign", "parent")
+        self.scene.queue.add([FOREIGN], "foreign", "own")
         folder = CellFolder(self.scene.cells, FOREIGN)
         folder.path.mkdir()
         return folder
@@ -71,13 +77,27 @@ class Session:
 
 @pytest.fixture
 def session(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    yield from session_of(scene, scene.store, monkeypatch)
+
+
+@pytest.fixture
+def mlflow_session(
+    scene: Scene, mlflow_store: MlflowStore, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Session]:
+    """Return a session whose store another process can open by its address."""
+    yield from session_of(scene, mlflow_store, monkeypatch)
+
+
+def session_of(
+    scene: Scene, store: RecordStore, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Session]:
     read, write = os.pipe()
     monkeypatch.setattr(recorder_process, "POLL_SECONDS", 0.02)
     monkeypatch.setattr(recorder_process, "RETRY_SECONDS", 0.02)
     monkeypatch.setattr(recorder_process, "ORPHAN_SECONDS", PATIENCE_SECONDS)
     with os.fdopen(read) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
-        session = Session(scene, write)
+        session = Session(scene, write, store)
         yield session
         if session.driver >= 0:
             os.close(session.driver)
@@ -88,8 +108,8 @@ def test_what_is_told_is_carried_to_the_end(session: Session) -> None:
     session.scene.finish()
     assert session.grant() == 0
     assert session.process.complaint == ""
-    assert session.scene.tracking.find_trial(KEY).data.tags[TAG_OUTCOME] == "finished"  # pyright: ignore
-    assert session.parent_status() == "RUNNING", "the driver settles it"
+    assert session.scene.outcome() == "finished"
+    assert session.is_running(), "the driver settles it"
 
 
 def test_it_waits_for_a_worker_that_outlives_the_driver(
@@ -109,10 +129,8 @@ def test_it_waits_for_a_worker_that_outlives_the_driver(
     monkeypatch.setattr(CellFolder, "is_busy", look)
     assert session.leave() == 0
     assert looks[:4] == [True, True, True, False]
-    run = session.scene.tracking.find_trial(KEY)
-    assert run is not None
-    assert (run.info.status, run.data.tags[TAG_OUTCOME]) == ("KILLED", "interrupted")
-    assert run.data.tags["capsweep.epochs"] == "2"
+    assert session.scene.outcome() == "interrupted"
+    assert session.scene.held().facts["capsweep.epochs"] == "2"
 
 
 def test_a_worker_that_does_not_end_is_waited_for_no_longer_than_granted(session: Session) -> None:
@@ -130,7 +148,7 @@ def test_a_worker_that_does_not_end_is_waited_for_no_longer_than_granted(session
 def test_the_sweep_of_a_driver_that_is_gone_is_marked_as_killed(session: Session) -> None:
     session.scene.tell(START, told(1))
     assert session.leave() == 0
-    assert session.parent_status() == "KILLED"
+    assert not session.is_running()
 
 
 def test_the_sweep_is_left_to_a_driver_that_holds_it(session: Session) -> None:
@@ -139,21 +157,21 @@ def test_the_sweep_is_left_to_a_driver_that_holds_it(session: Session) -> None:
         assert session.leave() == 0
     finally:
         end(driver)
-    assert session.parent_status() == "RUNNING"
+    assert session.is_running()
 
 
 def refusing(monkeypatch: pytest.MonkeyPatch, trial_key: str) -> list[str]:
     """Have the store refuse a trial's record. Returns the keys that it is asked for."""
     asked: list[str] = []
-    real = Tracking.find_trial
+    real = MemoryWriter.find_trial
 
-    def find(tracking: Tracking, key: str) -> Any:
+    def find(records: MemoryWriter, key: str) -> Any:
         asked.append(key)
         if key == trial_key:
-            raise MlflowException("value too long\nfor http://me:secret@host")
-        return real(tracking, key)
+            raise StoreRefused("It refuses.", "value too long\nfor http://me:secret@host")
+        return real(records, key)
 
-    monkeypatch.setattr(Tracking, "find_trial", find)
+    monkeypatch.setattr(MemoryWriter, "find_trial", find)
     return asked
 
 
@@ -161,7 +179,7 @@ def test_what_the_store_refuses_is_complained_of_and_the_rest_is_settled(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = "f" * 20
-    session.scene.queue.add([KEY, other], "example", session.parent)
+    session.scene.queue.add([KEY, other], "example", session.sweep_id)
     folder = CellFolder(session.scene.cells, other)
     folder.path.mkdir()
     folder.append(start(key=other))
@@ -169,9 +187,7 @@ def test_what_the_store_refuses_is_complained_of_and_the_rest_is_settled(
     refusing(monkeypatch, KEY)
     assert session.grant(0.3) == 3
     assert session.process.complaint == "value too long for http://host"
-    found = session.scene.tracking.find_trial(other)
-    assert found is not None
-    assert found.info.status == "KILLED"
+    assert session.scene.outcome_of(other) == "interrupted"
 
 
 def test_at_the_end_another_sweeps_backlog_decides_nothing(
@@ -206,12 +222,10 @@ def test_another_sweeps_record_that_cannot_be_settled_decides_nothing(
 ) -> None:
     foreign = session.foreign_cell()
     foreign.append(start(key=FOREIGN))
-    speaking_when(lambda: session.scene.tracking.find_trial(FOREIGN), session, monkeypatch)
+    speaking_when(lambda: session.records.find_trial(FOREIGN), session, monkeypatch)
     assert session.process.run() == 0
-    run = session.scene.tracking.find_trial(FOREIGN)
-    assert run is not None
     session.scene.queue.update(FOREIGN, outcome="running")
-    session.scene.tracking.client.delete_run(run.info.run_id)
+    session.scene.held().is_deleted = True
     session.scene.finish()
     assert session.grant() == 0
 
@@ -221,29 +235,24 @@ def test_another_sweeps_cells_are_carried_while_the_driver_goes_on(
 ) -> None:
     foreign = HEAD.model_copy(update={"trial_key": FOREIGN, "sweep": "foreign"})
     session.foreign_cell().write_final(final(1, head=foreign))
-    speaking_when(lambda: session.scene.tracking.find_trial(FOREIGN), session, monkeypatch)
+    speaking_when(lambda: session.records.find_trial(FOREIGN), session, monkeypatch)
     assert session.process.run() == 0
 
 
-def test_a_store_that_is_away_is_no_complaint(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def away(*_: Any) -> None:
-        raise MlflowException("no answer")
-
+def test_a_store_that_is_away_is_no_complaint(session: Session) -> None:
     session.scene.finish()
-    monkeypatch.setattr(Tracking, "__init__", away)
+    session.scene.store.shelf.is_away = True
     assert session.grant(0.2) == 3
     assert session.process.complaint == ""
 
 
 def test_a_driver_hears_the_complaint_of_its_recorder(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    mlflow_session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder_client, "_STOP_SECONDS", PATIENCE_SECONDS)
-    (session.scene.cell.path / "final.json").write_text("{")
-    client = RecorderClient(session.storage, session.address, "example")
-    log = session.storage.logs / "recorder-example.log"
+    (mlflow_session.scene.cell.path / "final.json").write_text("{")
+    client = RecorderClient(mlflow_session.storage, mlflow_session.address, "example")
+    log = mlflow_session.storage.logs / "recorder-example.log"
     wait_until(lambda: "cannot be read" in log.read_text())
     assert client.finish(0.5) is False
     assert "final.json cannot be read" in client.complaint
@@ -261,9 +270,11 @@ class TestKeepingAlive:
     """A recorder that dies is started again, now and then."""
 
     @pytest.fixture
-    def client(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[RecorderClient]:
+    def client(
+        self, mlflow_session: Session, monkeypatch: pytest.MonkeyPatch
+    ) -> Iterator[RecorderClient]:
         monkeypatch.setattr(recorder_client, "_SECONDS_BETWEEN_STARTS", 0.0)
-        client = RecorderClient(session.storage, session.address, "example")
+        client = RecorderClient(mlflow_session.storage, mlflow_session.address, "example")
         yield client
         client.stop()
 
@@ -291,13 +302,13 @@ class TestKeepingAlive:
         assert client.pid == pid
 
     def test_stopped_it_settles_what_it_can(
-        self, client: RecorderClient, session: Session, monkeypatch: pytest.MonkeyPatch
+        self, client: RecorderClient, mlflow_session: Session, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(recorder_client, "_STOP_SECONDS", PATIENCE_SECONDS)
-        session.scene.tell(START, told(1))
-        wait_until(lambda: session.scene.tracking.find_trial(KEY))
+        mlflow_session.scene.tell(START, told(1))
+        wait_until(lambda: mlflow_session.records.find_trial(KEY))
         client.stop()
-        run = session.scene.tracking.find_trial(KEY)
-        assert run is not None
-        assert run.info.status == "KILLED"
+        found = mlflow_session.records.find_trial(KEY)
+        assert found is not None
+        assert found.outcome is Outcome.INTERRUPTED
         client.stop()

@@ -1,14 +1,12 @@
-"""However a trial ends, journal, Optuna's study and MLflow tell the same of it."""
+"""However a trial ends, journal, Optuna's study and the store tell the same of it."""
 
 import math
-import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from mlflow.entities import Run
 from optuna.trial import FrozenTrial, TrialState
 
 from search_spaces import Search
@@ -19,8 +17,8 @@ from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.search.account import SearchAccount
 from sweeps.execution.search.proposals import study_of
 from sweeps.records.cell_contents import TrialHead
-from sweeps.tracking.record_facts import TAG_EPOCHS, TAG_OUTCOME, TAG_REASON
-from sweeps.tracking.writer import Tracking
+from sweeps.records.trial_record import TrialRecord
+from sweeps.tracking.memory.store import MemoryStore
 from tests.sweeps.execution.search.examples import searched
 from tests.sweeps.execution.search.simulated import Killed, Launch, Score, WorkerKilled, World
 
@@ -56,7 +54,7 @@ class Ending:
     Attributes:
         verdicts: Epoch and whether it ended there.
         optuna: State, value and intermediate values.
-        mlflow: Status, outcome, reason and epochs.
+        record: Outcome, reason and epochs.
         exit_code: Of the launch in the journal, None if it was killed.
     """
 
@@ -64,7 +62,7 @@ class Ending:
     events: list[str]
     verdicts: list[tuple[int, bool]]
     optuna: tuple[TrialState, float | None, dict[int, float]]
-    mlflow: tuple[str, str, str, str]
+    record: tuple[str, str, int]
     exit_code: int | None = 0
 
 
@@ -80,56 +78,56 @@ ENDINGS = {
         ["started", "finished"],
         PASSED,
         COMPLETE,
-        ("FINISHED", "finished", "", "3"),
+        ("finished", "", 3),
     ),
     "pruned": Ending(
         comes_to(0.75),
         ["started", "pruned"],
         [(2, True)],
         (TrialState.PRUNED, 0.75, {2: 0.75}),
-        ("KILLED", "pruned", WHY_STOPPED, "2"),
+        ("pruned", WHY_STOPPED, 2),
     ),
     "diverged": Ending(
         comes_to(math.nan),
         ["started", "diverged"],
         [],
         (TrialState.FAIL, *NO_VALUE),
-        ("FAILED", "diverged", "", "1"),
+        ("diverged", "", 1),
     ),
     "diverged at a rung": Ending(
         comes_to(math.nan, at=2),
         ["started", "diverged"],
         [],
         (TrialState.FAIL, *NO_VALUE),
-        ("FAILED", "diverged", "", "2"),
+        ("diverged", "", 2),
     ),
     "failed": Ending(
         raises(ValueError("no"), 2),
         ["started", "failed"],
         [],
         (TrialState.FAIL, *NO_VALUE),
-        ("FAILED", "failed", "ValueError: no", "1"),
+        ("failed", "ValueError: no", 1),
     ),
     "process killed": Ending(
         raises(WorkerKilled(), 2),
         ["started", "restarted", "started", "finished"],
         PASSED,
         COMPLETE,
-        ("FINISHED", "finished", "", "3"),
+        ("finished", "", 3),
     ),
     "process killed too often": Ending(
         raises(WorkerKilled(), 3, times=4),
         ["started", *["restarted", "started"] * 3, "failed"],
         PASSED,
         (TrialState.FAIL, *NO_VALUE),
-        ("FAILED", "failed", KILLED_TOO_OFTEN, "2"),
+        ("failed", KILLED_TOO_OFTEN, 2),
     ),
     "driver killed": Ending(
         raises(Killed(), 3),
         ["started"],
         PASSED,
         (TrialState.RUNNING, *NO_VALUE),
-        ("KILLED", "interrupted", "", "2"),
+        ("interrupted", "", 2),
         exit_code=None,
     ),
     "interrupted": Ending(
@@ -137,7 +135,7 @@ ENDINGS = {
         ["started"],
         PASSED,
         (TrialState.RUNNING, *NO_VALUE),
-        ("KILLED", "interrupted", "", "2"),
+        ("interrupted", "", 2),
         exit_code=130,
     ),
 }
@@ -146,12 +144,10 @@ ENDINGS = {
 class Scene:
     """A search whose last proposal ends in some way."""
 
-    def __init__(self, folder: Path, empty_store: Path, definition: Definition) -> None:
+    def __init__(self, folder: Path, definition: Definition) -> None:
         self.world = World(folder / "world")
         self.definition = definition
-        shutil.copy(empty_store / "mlflow.db", folder / "mlflow.db")
-        uri = f"sqlite:///{folder / 'mlflow.db'}"
-        self.tracking = Tracking(uri, empty_store / "artifacts")
+        self.store = MemoryStore()
 
     def launched(self, ending: Ending) -> Launch:
         """Run it until it ends or is killed, and return it as its driver last knew it."""
@@ -184,15 +180,15 @@ class Scene:
         history = list(zip(launch.proposals(), launch.plan.observations(), strict=True))
         return study_of(search, history).get_trials()[-1]
 
-    def record(self) -> Run:
-        """Carry all that was told to the store, and return the trial's run."""
-        queue = RecorderQueue(self.world.journals, "sqlite:///x")
-        queue.add(self._keys(), "example", "parent")
-        recorder = Recorder(self.tracking, queue, self.world.cells)
+    def record(self) -> TrialRecord:
+        """Carry all that was told to the store, and return the trial's record."""
+        queue = RecorderQueue(self.world.journals, self.store.address)
+        queue.add(self._keys(), "example", "own")
+        recorder = Recorder(self.store.writer(), queue, self.world.cells)
         recorder.drain()
         recorder.settle_interrupted(lambda sweep: True)
         queue.close()
-        found = self.tracking.find_trial(self.key)
+        found = self.store.record(self.key)
         assert found
         return found
 
@@ -215,8 +211,8 @@ def definition() -> Definition:
 
 
 @pytest.fixture
-def scene(tmp_path: Path, empty_store: Path, definition: Definition) -> Scene:
-    return Scene(tmp_path, empty_store, definition)
+def scene(tmp_path: Path, definition: Definition) -> Scene:
+    return Scene(tmp_path, definition)
 
 
 @pytest.mark.parametrize("name", ENDINGS)
@@ -225,7 +221,5 @@ def test_journal_study_and_store_tell_the_same_of_each_ending(scene: Scene, name
     trial = scene.optuna(scene.launched(ending))
     assert (trial.state, trial.value, trial.intermediate_values) == ending.optuna
     assert scene.journal() == (ending.events, ending.verdicts, ending.exit_code)
-    run = scene.record()
-    tags = run.data.tags
-    told = (run.info.status, tags[TAG_OUTCOME], tags.get(TAG_REASON, ""), tags[TAG_EPOCHS])
-    assert told == ending.mlflow
+    record = scene.record()
+    assert (record.outcome.value, record.reason, record.epochs) == ending.record

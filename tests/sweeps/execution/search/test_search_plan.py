@@ -18,8 +18,7 @@ from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import StoreUnreachable
 from sweeps.records.manifest import ManifestCell, Stopped
 from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REASON
-from sweeps.tracking.writer import Tracking
+from sweeps.tracking.memory.store import MemoryStore
 from tests.sweeps.execution.search.examples import (
     FEW_POINTS,
     OPEN,
@@ -39,21 +38,19 @@ from tests.sweeps.execution.search.simulated import (
 class Store:
     """A tracking store that hears of one trial."""
 
-    def __init__(self, folder: Path, empty_store: Path, world: World, key: str) -> None:
-        shutil.copy(empty_store / "mlflow.db", folder / "mlflow.db")
-        uri = f"sqlite:///{folder / 'mlflow.db'}"
-        self._tracking = Tracking(uri, empty_store / "artifacts")
-        self._queue = RecorderQueue(world.journals, uri)
-        self._queue.add([key], "example", "parent")
-        self._recorder = Recorder(self._tracking, self._queue, world.cells)
+    def __init__(self, world: World, key: str) -> None:
+        self._store = MemoryStore()
+        self._queue = RecorderQueue(world.journals, self._store.address)
+        self._queue.add([key], "example", "own")
+        self._recorder = Recorder(self._store.writer(), self._queue, world.cells)
         self._key = key
 
-    def told(self) -> tuple[str, str, str]:
-        """Carry what is new and return status, outcome and reason."""
+    def told(self) -> tuple[str, str]:
+        """Carry what is new and return outcome and reason."""
         self._recorder.drain()
-        found = self._tracking.find_trial(self._key)
+        found = self._store.record(self._key)
         assert found
-        return found.info.status, found.data.tags[TAG_OUTCOME], found.data.tags[TAG_REASON]
+        return found.outcome.value, found.reason
 
     def close(self) -> None:
         """Let go of the queue."""
@@ -286,22 +283,18 @@ def last_stopped(launch: Launch) -> ManifestCell:
 
 
 def test_another_sweep_goes_on_with_a_stopped_trial_and_this_one_keeps_the_stop(
-    tmp_path: Path, empty_store: Path, world: World, run: Callable[..., Launch]
+    world: World, run: Callable[..., Launch]
 ) -> None:
     definition, score = random(trials=3), of(0.1, 0.2, 0.5)
     first = run(definition, score)
     cell = last_stopped(first)
     assert cell.stopped == Stopped(epoch=2, value=0.5)
-    store = Store(tmp_path, empty_store, world, cell.trial_key)
-    assert store.told() == (
-        "KILLED",
-        "pruned",
-        "stopped by asha after epoch 2, validation_error 0.5",
-    )
+    store = Store(world, cell.trial_key)
+    assert store.told() == ("pruned", "stopped by asha after epoch 2, validation_error 0.5")
     order = TrialOrder(cells=str(world.cells), head=first.plan.definition.head(cell))
     train_elsewhere(world, order, score)
 
-    assert store.told() == ("FINISHED", "finished", "")
+    assert store.told() == ("finished", "")
     assert [world.epochs_trained()[cell.trial_key, epoch] for epoch in (1, 2, 3)] == [1, 1, 1]
     again = run(definition, score)
     assert again.started == []

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from sweeps.records.errors import BadInput
-from sweeps.tracking.connection import answering
+from sweeps.tracking.answers import absent_artifact
+from sweeps.tracking.mlflow.connection import answering
 
 if TYPE_CHECKING:
     from mlflow.entities import FileInfo, Run
@@ -52,7 +53,7 @@ class ArtifactReader:
             return self._download(run, name)
         path = (folder / name).resolve()
         if not path.is_file() or not path.is_relative_to(folder.resolve()):
-            raise _absent(run, name)
+            raise absent_artifact(run.info.run_id, name)
         return path
 
     def location(self, run: "Run", name: str) -> str:
@@ -70,7 +71,7 @@ class ArtifactReader:
         folder.mkdir(exist_ok=True)
         listed = self._listed(run, name)
         if listed is None:
-            raise _absent(run, name)
+            raise absent_artifact(run.info.run_id, name)
         _check_size(name, listed.file_size or 0)
         with answering(self._tracking_uri):
             return Path(self._client.download_artifacts(run.info.run_id, name, str(folder)))
@@ -94,7 +95,3 @@ def _check_size(name: str, size: int) -> None:
         raise BadInput(
             f"{name} is too large to be read: {size} bytes, where {largest} are allowed."
         )
-
-
-def _absent(run: "Run", name: str) -> BadInput:
-    return BadInput(f"Run {run.info.run_id} holds no {name}: it was not recorded, or was deleted.")

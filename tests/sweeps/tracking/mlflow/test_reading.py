@@ -11,19 +11,26 @@ from sweeps.records import trial_record as names
 from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.records.trial_record import Outcome
 from sweeps.tracking import record_facts as facts
-from sweeps.tracking.mlflow_runs import EXPERIMENT
-from sweeps.tracking.store import RecordStore
+from sweeps.tracking.mlflow.runs import EXPERIMENT
+from sweeps.tracking.mlflow.store import MlflowStore
 from tests.sweeps.aggregation.known_sweep import (
     finished,
     known_sweep,
     manifest_of,
-    put_artifact,
-    put_config,
-    put_sweep,
-    put_trial,
     trial_key,
     unfinished,
 )
+from tests.sweeps.tracking.mlflow.runs import put_artifact, put_config, put_sweep, put_trial
+
+
+@pytest.fixture
+def store(mlflow_store):
+    return mlflow_store
+
+
+def reader_of(uri, folder=Path("artifacts")):
+    """Return the reader of an address that leads nowhere, or to something odd."""
+    return MlflowStore(uri, folder)
 
 
 def test_what_was_put_into_the_store_comes_out(client, store, tmp_path):
@@ -31,7 +38,7 @@ def test_what_was_put_into_the_store_comes_out(client, store, tmp_path):
     parent = put_sweep(client, manifest, records.values(), tmp_path)
 
     assert store.sweeps() == ["known"]
-    assert store.parent_id("known") == parent
+    assert store.sweep_id("known") == parent
     assert store.manifest("known") == manifest
     found = store.records(manifest.cell_keys().values())
     same = {"record_id": "", "settings": {}}
@@ -50,8 +57,8 @@ def test_only_the_keys_asked_for_come_back(client, store):
 
 @pytest.mark.parametrize("few", [0, 100], ids=["page by page", "one by one"])
 def test_more_records_than_a_page_are_all_found(few, client, store, monkeypatch):
-    monkeypatch.setattr("sweeps.tracking.store._PAGE", 2)
-    monkeypatch.setattr("sweeps.tracking.store._FEW", few)
+    monkeypatch.setattr("sweeps.tracking.mlflow.store._PAGE", 2)
+    monkeypatch.setattr("sweeps.tracking.mlflow.store._FEW", few)
     keys = {trial_key("a", seed) for seed in range(5)}
     put_trial(client, unfinished("a", 0, Outcome.INTERRUPTED, ""), start=1)
     for seed in range(5):
@@ -97,7 +104,7 @@ def test_a_record_that_does_not_validate_is_left_out_with_a_warning(client, stor
     put_trial(client, finished("a", 0, 5), **{facts.TAG_SEED: "seven"})
     put_trial(client, finished("a", 1, 5))
 
-    with caplog.at_level(logging.WARNING, "sweeps.aggregation"):
+    with caplog.at_level(logging.WARNING, "sweeps.tracking"):
         found = store.records([trial_key("a", 0), trial_key("a", 1)])
     assert found.keys() == {trial_key("a", 1)}
     assert "no valid record: seed" in caplog.text
@@ -149,7 +156,7 @@ def test_a_manifest_that_is_too_large_is_not_read(client, store, tmp_path, monke
 
 
 def vars_of_artifacts():
-    from sweeps.tracking import artifacts
+    from sweeps.tracking.mlflow import artifacts
 
     return vars(artifacts)
 
@@ -254,7 +261,7 @@ def test_an_artifact_that_leads_out_of_its_run_is_refused(client, store, tmp_pat
 
 
 def test_reading_a_store_that_is_not_there_creates_nothing(tmp_path):
-    store = RecordStore(f"sqlite:///{tmp_path}/mlflow.db")
+    store = reader_of(f"sqlite:///{tmp_path}/mlflow.db")
 
     assert not store.is_there()
     with pytest.raises(BadInput, match="There is no tracking store at"):
@@ -267,18 +274,18 @@ def test_a_file_that_is_no_mlflow_store_is_refused_and_left_alone(tmp_path):
         path = tmp_path / name
         path.write_bytes(content)
         with pytest.raises(BadInput):
-            RecordStore(f"sqlite:///{path}").sweeps()
+            reader_of(f"sqlite:///{path}").sweeps()
         assert path.read_bytes() == content
 
 
 @pytest.mark.parametrize("uri", ["./mlruns", "file:///tmp/mlruns", "nonsense", ""])
 def test_an_address_that_is_no_store_is_refused(uri):
     with pytest.raises(BadInput, match="is no tracking store"):
-        RecordStore(uri).sweeps()
+        reader_of(uri).sweeps()
 
 
 def test_a_store_without_the_experiment_is_empty(empty_database):
-    assert RecordStore(f"sqlite:///{empty_database}").sweeps() == []
+    assert reader_of(f"sqlite:///{empty_database}").sweeps() == []
 
 
 def test_a_server_that_refuses_gets_one_sentence_without_its_password():
@@ -287,19 +294,19 @@ def test_a_server_that_refuses_gets_one_sentence_without_its_password():
         port = unused.getsockname()[1]
 
     with pytest.raises(StoreUnreachable, match="does not answer") as error:
-        RecordStore(f"http://user:secret@127.0.0.1:{port}").sweeps()
+        reader_of(f"http://user:secret@127.0.0.1:{port}").sweeps()
     assert "secret" not in str(error.value)
     assert f"127.0.0.1:{port}" in str(error.value)
 
 
 def test_a_server_that_never_answers_is_given_up_soon(monkeypatch):
-    monkeypatch.setattr("sweeps.tracking.connection.PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("sweeps.tracking.mlflow.connection.PATIENCE_SECONDS", 0.2)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         started = time.monotonic()
         with pytest.raises(StoreUnreachable, match="does not answer"):
-            RecordStore(f"http://127.0.0.1:{silent.getsockname()[1]}").sweeps()
+            reader_of(f"http://127.0.0.1:{silent.getsockname()[1]}").sweeps()
     assert time.monotonic() - started < 30, "MLflow's own patience with an answer"
 
 
@@ -317,7 +324,7 @@ def test_a_server_that_answers_nonsense_gets_one_sentence():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         with pytest.raises(StoreUnreachable, match="cannot be read") as error:
-            RecordStore(f"http://127.0.0.1:{server.server_port}").sweeps()
+            reader_of(f"http://127.0.0.1:{server.server_port}").sweeps()
         assert "\n" not in str(error.value)
     finally:
         server.shutdown()

@@ -17,7 +17,7 @@ import typer
 
 from sweeps.records.errors import BadInput
 from sweeps.storage.locations import resolve_tracking_uri
-from sweeps.tracking.connection import public
+from sweeps.tracking.addresses import public
 
 _LOOPBACK = "127.0.0.1"
 _START_SECONDS = 90.0

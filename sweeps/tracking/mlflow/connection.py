@@ -1,7 +1,10 @@
-"""A client of the tracking store that says in one sentence, and soon, why it cannot be used."""
+"""A client of MLflow that says in one sentence, and soon, why it cannot be used.
+
+The one place where MLflow's exceptions become ours: for readers and launches a sentence, for the
+recorder with MLflow's own reason besides.
+"""
 
 import os
-import re
 import socket
 import sqlite3
 import threading
@@ -13,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from sweeps.records.errors import BadInput, StoreUnreachable
+from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
+from sweeps.tracking.addresses import public, sqlite_path
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 PATIENCE_SECONDS = 4.0
-_SQLITE = re.compile(r"sqlite(?:\+\w+)?:///([^?]+)")
 _PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 _SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -51,23 +54,12 @@ def connect(tracking_uri: str) -> "MlflowClient":
     return _client(tracking_uri)
 
 
-def sqlite_path(tracking_uri: str) -> Path | None:
-    """Return the file behind a SQLite address, or None for any other address."""
-    match = _SQLITE.match(tracking_uri)
-    return Path(match[1]) if match else None
-
-
-def public(tracking_uri: str) -> str:
-    """Return the address without user name and password, fit for a message."""
-    return re.sub(r"://[^/\s]*@", "://", tracking_uri)
-
-
 @contextmanager
 def answering(tracking_uri: str) -> Generator[None]:
     """Turn what MLflow raises inside the block into one sentence.
 
     Raises:
-        StoreUnreachable: If a call on the store failed.
+        StoreRefused: If a call on the store failed.
     """
     from mlflow.exceptions import MlflowException  # here, as it takes 0.7 s to import
     from requests import RequestException
@@ -76,10 +68,10 @@ def answering(tracking_uri: str) -> Generator[None]:
     try:
         yield
     except (MlflowException, RequestException, SQLAlchemyError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise StoreUnreachable(
-            f"The tracking store at {public(tracking_uri)} cannot be read: {public(reason)[:300]}"
-        ) from error
+        reason = str(error).strip() or type(error).__name__
+        first = public(reason.splitlines()[0])[:300]
+        sentence = f"The tracking store at {public(tracking_uri)} cannot be read: {first}"
+        raise StoreRefused(sentence, reason) from error
 
 
 def _client(tracking_uri: str) -> "MlflowClient":

@@ -1,21 +1,13 @@
-"""Epoch after epoch of trials, as the tracking store holds it."""
+"""Epoch after epoch of trials, as MLflow holds it."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sweeps.records import trial_record as names
-from sweeps.tracking.mlflow_runs import as_recorded
+from sweeps.tracking.mlflow.runs import as_recorded
+from sweeps.tracking.store import CurvePoint
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
-
-
-class CurvePoint(NamedTuple):
-    """One epoch of a trial. What was not recorded is NaN."""
-
-    epoch: int
-    train_loss: float
-    validation_loss: float
-    validation_error: float
 
 
 def read_history(client: "MlflowClient", run_id: str, metric: str) -> dict[int, float]:

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from sweeps.storage.file_lock import FileLock
-from sweeps.tracking.connection import sqlite_path
-from sweeps.tracking.writer import Tracking
+from sweeps.tracking.addresses import sqlite_path
+from sweeps.tracking.mlflow.experiment import find_or_create_experiment, writing_client
 
 _PATIENCE_SECONDS = 60.0
 
@@ -40,7 +40,8 @@ def _create(path: Path, artifacts: Path) -> None:
     unfinished = path.with_name(f"{path.name}.unfinished")
     for leftover in (unfinished, unfinished.with_name(f"{unfinished.name}-journal")):
         leftover.unlink(missing_ok=True)  # of a process that was killed
-    Tracking(f"sqlite:///{unfinished.absolute()}", artifacts)
+    address = f"sqlite:///{unfinished.absolute()}"
+    find_or_create_experiment(writing_client(address), address, artifacts)
     unfinished.replace(path)
 
 

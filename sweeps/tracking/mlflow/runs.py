@@ -21,6 +21,11 @@ RUN_STATUS = {
 }
 
 
+def sweep_status(exit_code: int | None) -> str:
+    """Return MLflow's word for how a launch ended, None for one that runs."""
+    return {None: "RUNNING", 0: "FINISHED", 130: "KILLED"}.get(exit_code, "FAILED")
+
+
 def record_of_run(run: "Run") -> TrialRecord:
     """Read a trial's record from its run.
 

@@ -1,0 +1,133 @@
+"""What every member answers alike: which record counts, what is valid, and why something is not."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import ValidationError
+
+from capsmodel.settings.spelling import hint
+from sweeps.records import trial_record as names
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import ConfigDocument, Json, TrialRecord
+from sweeps.tracking.addresses import public
+
+_logger = logging.getLogger(__name__)
+_ARTIFACTS = frozenset(
+    {
+        names.ARTIFACT_CONFIG,
+        names.ARTIFACT_PREDICTIONS,
+        names.ARTIFACT_WEIGHTS,
+        names.ARTIFACT_LOG,
+        names.ARTIFACT_SOURCE,
+    }
+)
+
+
+def those_that_count(records: Iterable[TrialRecord | None]) -> dict[str, TrialRecord]:
+    """Return the record of each trial key that counts: a final one, or the one that is first."""
+    found: dict[str, TrialRecord] = {}
+    for record in records:
+        keep(found, record)
+    return found
+
+
+def keep(found: dict[str, TrialRecord], record: TrialRecord | None) -> None:
+    """Note a record, unless its trial has one that started earlier and is as good."""
+    if record is None:
+        return
+    other = found.get(record.trial_key)
+    if other is None or (record.outcome.is_final and not other.outcome.is_final):
+        found[record.trial_key] = record
+
+
+def leave_out(record_id: str, error: ValidationError) -> None:
+    """Warn of a record that does not validate."""
+    _logger.warning("Run %s is left out, no valid record: %s", record_id, first_complaint(error))
+
+
+def only_one(found: Mapping[str, TrialRecord], prefix: str, address: str) -> TrialRecord:
+    """Return the one record that was found for the beginning of a trial key.
+
+    Raises:
+        BadInput: If there is none, or several.
+    """
+    if not found:
+        raise BadInput(
+            f"There is no trial '{prefix}' in {public(address)}: "
+            "give the first characters of its trial key, as in trials.csv, or its run id."
+        )
+    if len(found) > 1:
+        shown = ", ".join(sorted(found)[:5]) + (", ..." if len(found) > 5 else "")
+        raise BadInput(f"'{prefix}' is the beginning of {len(found)} trial keys: {shown}.")
+    return next(iter(found.values()))
+
+
+def no_sweep(sweep: str, known: Sequence[str], address: str) -> BadInput:
+    """Return the refusal of a sweep that is not there; the nearest known name is given."""
+    return BadInput(
+        f"There is no sweep '{sweep}' in {public(address)}."
+        + hint(sweep, known)
+        + (f" Known: {', '.join(known)}." if known else " It holds no sweeps yet.")
+    )
+
+
+def slugs(sweeps: Iterable[str]) -> list[str]:
+    """Return the names that sweeps can have, each once, sorted."""
+    return sorted(name for name in set(sweeps) if names.SLUG.fullmatch(name))
+
+
+def valid_manifest(sweep: str, content: bytes) -> Manifest:
+    """Return a sweep's manifest out of its artifact.
+
+    Raises:
+        BadInput: If it is not valid, or another sweep's.
+    """
+    try:
+        manifest = Manifest.model_validate_json(content)
+    except ValidationError as error:
+        raise BadInput(
+            f"The manifest of sweep '{sweep}' is not valid: {first_complaint(error)}"
+        ) from error
+    if manifest.sweep != sweep:
+        raise BadInput(
+            f"The manifest of sweep '{sweep}' is not valid: it is that of '{manifest.sweep}'."
+        )
+    return manifest
+
+
+def valid_config(record: TrialRecord, content: bytes) -> Json:
+    """Return a trial's config out of its artifact.
+
+    Raises:
+        BadInput: If it is not valid.
+    """
+    try:
+        return ConfigDocument.model_validate_json(content).config
+    except ValidationError as error:
+        raise BadInput(
+            f"The config of trial {record.trial_key} is not valid: {first_complaint(error)}"
+        ) from error
+
+
+def refuse_unknown_artifact(name: str) -> None:
+    """Refuse the name of an artifact that no trial's record holds.
+
+    Raises:
+        BadInput: Naming those that there are.
+    """
+    if name not in _ARTIFACTS:
+        allowed = ", ".join(sorted(_ARTIFACTS))
+        raise BadInput(f"Records hold no artifact '{name}'. Known: {allowed}.")
+
+
+def absent_artifact(record_id: str, name: str) -> BadInput:
+    """Return the refusal of an artifact that a record does not hold."""
+    return BadInput(f"Run {record_id} holds no {name}: it was not recorded, or was deleted.")
+
+
+def first_complaint(error: ValidationError) -> str:
+    """Return the first of pydantic's complaints as one line."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return " ".join(f"{place}: {first['msg']}".removeprefix(": ").split())[:300]

@@ -1,0 +1,1 @@
+"""The member that keeps records in memory, for tests."""

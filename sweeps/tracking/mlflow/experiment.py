@@ -1,0 +1,64 @@
+"""A client of MLflow for writing, and the one experiment that all is written to.
+
+Only `MlflowClient` is used, with no retries of its own: MLflow would repeat a POST whose answer was
+lost, and so create a run twice.
+"""
+
+import logging
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mlflow import MlflowClient
+from mlflow.entities import LifecycleStage
+from mlflow.exceptions import MlflowException
+
+from sweeps.tracking.mlflow.runs import EXPERIMENT
+
+_NO_RETRIES = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
+_DEFAULTS = {
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_ENABLE_ASYNC_LOGGING": "false",
+}
+
+
+def writing_client(tracking_uri: str) -> MlflowClient:
+    """Return a client of which every write is sent once, whatever the user's environment says."""
+    os.environ.update(_NO_RETRIES)
+    for name, value in _DEFAULTS.items():
+        os.environ.setdefault(name, value)
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.WARNING)  # tells of new files
+    return MlflowClient(tracking_uri=tracking_uri)
+
+
+def find_or_create_experiment(client: MlflowClient, tracking_uri: str, artifacts: Path) -> str:
+    """Return the experiment's id, restored if somebody has deleted it.
+
+    Args:
+        client: Of the store.
+        tracking_uri: Its address.
+        artifacts: Where the artifacts of a new experiment are to lie, unless a server knows.
+
+    Raises:
+        MlflowException: If the store does not answer.
+    """
+    if found := _found(client):
+        return found
+    # a server knows where its artifacts lie; a bare database would put them below the caller
+    has_server = urlsplit(tracking_uri).scheme in {"http", "https"}
+    location = None if has_server else artifacts.as_uri()
+    try:
+        return client.create_experiment(EXPERIMENT, artifact_location=location)
+    except MlflowException:
+        if found := _found(client):  # another was faster
+            return found
+        raise
+
+
+def _found(client: MlflowClient) -> str | None:
+    found = client.get_experiment_by_name(EXPERIMENT)
+    if found and found.lifecycle_stage != LifecycleStage.ACTIVE:
+        client.restore_experiment(found.experiment_id)
+    return found.experiment_id if found else None

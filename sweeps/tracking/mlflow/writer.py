@@ -1,0 +1,266 @@
+"""Writing to MLflow: a sweep's parent run, and trials' runs found by trial key."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from mlflow import MlflowClient
+from mlflow.entities import LifecycleStage, Metric, Param, Run, RunTag, ViewType
+from mlflow.exceptions import MlflowException
+from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
+
+from sweeps.records.cell_contents import TrialHead
+from sweeps.records.errors import StoreRefused, StoreUnreachable
+from sweeps.records.plain_text import one_line
+from sweeps.records.trial_record import (
+    ARTIFACT_CONFIG,
+    ARTIFACT_MANIFEST,
+    ARTIFACT_SOURCE,
+    EPOCH_METRICS,
+    ConfigDocument,
+    Outcome,
+    manifest_artifact,
+)
+from sweeps.tracking import record_facts as facts
+from sweeps.tracking.addresses import public
+from sweeps.tracking.manifests import manifest_digest
+from sweeps.tracking.mlflow.connection import answering
+from sweeps.tracking.mlflow.database import create_database
+from sweeps.tracking.mlflow.experiment import find_or_create_experiment, writing_client
+from sweeps.tracking.mlflow.runs import RUN_STATUS, sweep_status
+from sweeps.tracking.mlflow.weights import delete_weights
+from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
+from sweeps.tracking.store import FoundSweep, FoundTrial, FreedWeights
+
+_BATCH = 900  # metrics a call; the store takes at most 1,000
+_LONGEST_TAG = 5000  # the store refuses more
+_REPORT_FOLDER = "report"
+_SWEEPS = f"tags.`{facts.TAG_TYPE}` = 'sweep'"
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def open_writer(tracking_uri: str, artifacts: Path) -> "MlflowWriter":
+    """Open MLflow for writing; the database and the experiment are made if need be.
+
+    Raises:
+        StoreUnreachable: If it does not answer.
+    """
+    try:
+        create_database(tracking_uri, artifacts)
+        return MlflowWriter(tracking_uri, artifacts)
+    except (MlflowException, OSError) as error:
+        raise StoreUnreachable(
+            f"The tracking store {public(tracking_uri)} does not answer: "
+            f"{one_line(public(str(error)))[:200]}"
+        ) from error
+
+
+def _in_our_words(
+    method: Callable[Concatenate["MlflowWriter", P], R],
+) -> Callable[Concatenate["MlflowWriter", P], R]:
+    """Make a method whose failures are ours: `StoreRefused`, with MLflow's reason."""
+
+    @wraps(method)
+    def in_our_words(writer: "MlflowWriter", *arguments: P.args, **named: P.kwargs) -> R:
+        with answering(writer.address):
+            return method(writer, *arguments, **named)
+
+    return in_our_words
+
+
+class MlflowWriter:
+    """One MLflow store; a `RecordWriter`. Records are runs, facts tags, settings parameters.
+
+    Raises:
+        MlflowException: If the store does not answer; from then on exceptions are ours.
+    """
+
+    def __init__(self, tracking_uri: str, artifacts: Path) -> None:
+        self.address = tracking_uri
+        self.client: MlflowClient = writing_client(tracking_uri)
+        self.experiment_id = find_or_create_experiment(self.client, tracking_uri, artifacts)
+
+    def refuse_absence(self) -> None:
+        """Return if the store answers.
+
+        Raises:
+            StoreUnreachable: If it does not.
+        """
+        try:
+            with answering(self.address):
+                self.client.get_experiment(self.experiment_id)
+        except StoreRefused as error:
+            raise StoreUnreachable(str(error)) from error
+
+    @_in_our_words
+    def find_trial(self, trial_key: str) -> FoundTrial | None:
+        """Return the live run of a trial key, the earliest if there are several."""
+        run = self._trial_run(trial_key)
+        if run is None:
+            return None
+        told = run.data.tags.get(facts.TAG_OUTCOME)
+        return FoundTrial(run.info.run_id, Outcome(told) if told in set(Outcome) else None)
+
+    @_in_our_words
+    def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
+        """Create the run of a trial and return its id."""
+        run = self.client.create_run(
+            self.experiment_id,
+            start_time=time,
+            tags={MLFLOW_PARENT_RUN_ID: sweep_id, **facts.facts_at_creation(head)},
+            run_name=f"{head.arm}, seed {head.seed}",
+        )
+        return run.info.run_id
+
+    @_in_our_words
+    def describe_trial(self, record_id: str, head: TrialHead) -> None:
+        """Write what no attempt changes: parameters, config, source. Repeating it does nothing."""
+        settings = facts.flat_settings(head.config)
+        self.client.log_batch(
+            record_id,
+            params=[Param(path, text) for path, text in settings.items()],
+            tags=_tags(facts.facts_of_trial(head) | facts.facts_of_attempt(head)),
+            synchronous=True,
+        )
+        document = ConfigDocument(config=head.config).model_dump(mode="json")
+        self.client.log_dict(record_id, document, ARTIFACT_CONFIG)
+        if head.source:
+            self.client.log_text(record_id, facts.source_text(head.source), ARTIFACT_SOURCE)
+
+    @_in_our_words
+    def describe_attempt(self, record_id: str, head: TrialHead) -> None:
+        """Write what another attempt at the same trial may change."""
+        self._set_tags(record_id, facts.facts_of_attempt(head))
+
+    @_in_our_words
+    def last_epoch(self, record_id: str) -> int:
+        """Return the last epoch whose metrics a run has, 0 for none."""
+        histories = (self.client.get_metric_history(record_id, name) for name in EPOCH_METRICS)
+        return min(max((point.step for point in history), default=0) for history in histories)
+
+    @_in_our_words
+    def log_epochs(self, record_id: str, epochs: Sequence[EpochTold]) -> None:
+        """Write epochs with the times they were told at: a copy sent again is dropped."""
+        tags = _tags({facts.TAG_EPOCHS: str(epochs[-1].line.epoch)})
+        metrics = [
+            Metric(name, value, told.time, told.line.epoch)
+            for told in epochs
+            for name, value in told.line.numbers().items()
+        ]
+        for start in range(0, len(metrics), _BATCH):
+            batch = metrics[start : start + _BATCH]
+            self.client.log_batch(record_id, metrics=batch, tags=tags, synchronous=True)
+
+    @_in_our_words
+    def log_metrics(
+        self, record_id: str, numbers: Mapping[str, float], time: int, step: int
+    ) -> None:
+        """Write some numbers of one step, if there are any."""
+        metrics = [Metric(name, value, time, step) for name, value in numbers.items()]
+        if metrics:
+            self.client.log_batch(record_id, metrics=metrics, synchronous=True)
+
+    @_in_our_words
+    def set_outcome(
+        self, record_id: str, outcome: Outcome, told: OutcomeFacts, time: int | None = None
+    ) -> None:
+        """Write a run's outcome as tags and as MLflow's status."""
+        self._set_tags(record_id, facts.facts_of_outcome(outcome, told))
+        if outcome is Outcome.RUNNING:
+            self.client.update_run(record_id, status=RUN_STATUS[outcome])
+        else:
+            self.client.set_terminated(record_id, RUN_STATUS[outcome], end_time=time)
+
+    @_in_our_words
+    def upload(self, record_id: str, path: Path) -> None:
+        """Add a file to a run's artifacts, if it is there."""
+        if path.exists():
+            self.client.log_artifact(record_id, str(path))
+
+    @_in_our_words
+    def is_gone(self, record_id: str) -> bool:
+        """Return whether somebody has deleted a run."""
+        try:
+            return self.client.get_run(record_id).info.lifecycle_stage != LifecycleStage.ACTIVE
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+                raise
+            return True
+
+    @_in_our_words
+    def set_aside(self, trial_keys: Iterable[str]) -> None:
+        """Tag the runs of trial keys as replaced."""
+        for key in trial_keys:
+            while run := self._trial_run(key):
+                self.client.set_tag(run.info.run_id, facts.TAG_REPLACED, "true")
+
+    @_in_our_words
+    def delete_weights(self, record_id: str) -> FreedWeights:
+        """Delete the weights of a run, and look whether they are gone."""
+        return delete_weights(self.client, self.address, record_id)
+
+    @_in_our_words
+    def find_sweep(self, sweep: str) -> FoundSweep | None:
+        """Return a sweep's live parent run."""
+        run = self._sweep_run(sweep)
+        return FoundSweep(run.info.run_id, run.info.status == "RUNNING") if run else None
+
+    @_in_our_words
+    def open_sweep(self, sweep: str, description: str) -> str:
+        """Find or create a sweep's parent run and return its id."""
+        if found := self._sweep_run(sweep):
+            return found.info.run_id
+        tags = facts.facts_of_sweep(sweep)
+        tags |= {MLFLOW_RUN_NAME: sweep, "mlflow.note.content": description}
+        return self.client.create_run(self.experiment_id, tags=tags).info.run_id
+
+    @_in_our_words
+    def set_manifest(self, sweep_id: str, text: str) -> None:
+        """Upload a manifest under its hash first and name it as current by a tag second."""
+        digest = manifest_digest(text)
+        run = self.client.get_run(sweep_id)
+        if run.data.tags.get(facts.TAG_MANIFEST_HASH) != digest:
+            self.client.log_text(sweep_id, text, manifest_artifact(digest))
+            self.client.set_tag(sweep_id, facts.TAG_MANIFEST_HASH, digest)
+            self.client.log_text(sweep_id, text, ARTIFACT_MANIFEST)  # for people
+
+    @_in_our_words
+    def settle_sweep(self, sweep_id: str, exit_code: int | None) -> None:
+        """Write how the launch ended as MLflow's status of the parent run."""
+        if exit_code is None:
+            self.client.update_run(sweep_id, status=sweep_status(exit_code))
+        else:
+            self.client.set_terminated(sweep_id, sweep_status(exit_code))
+
+    @_in_our_words
+    def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
+        """Upload a report's files to the sweep's parent run, under `report/`."""
+        for path in paths:
+            self.client.log_artifact(sweep_id, str(path), _REPORT_FOLDER)
+
+    def _set_tags(self, run_id: str, tags: Mapping[str, str]) -> None:
+        self.client.log_batch(run_id, tags=_tags(tags), synchronous=True)
+
+    def _trial_run(self, trial_key: str) -> Run | None:
+        found = self.client.search_runs(
+            [self.experiment_id],
+            filter_string=f"tags.`{facts.TAG_TRIAL_KEY}` = '{trial_key}'",
+            run_view_type=ViewType.ACTIVE_ONLY,
+            order_by=["attributes.start_time ASC"],
+        )
+        return next((run for run in found if facts.TAG_REPLACED not in run.data.tags), None)
+
+    def _sweep_run(self, sweep: str) -> Run | None:
+        found = self.client.search_runs(
+            [self.experiment_id],
+            filter_string=f"{_SWEEPS} and tags.`{facts.TAG_SWEEP}` = '{sweep}'",
+            order_by=["attributes.start_time ASC"],
+            max_results=1,
+        )
+        return found[0] if found else None
+
+
+def _tags(tags: Mapping[str, str]) -> list[RunTag]:
+    return [RunTag(name, value[:_LONGEST_TAG]) for name, value in tags.items()]

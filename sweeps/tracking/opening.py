@@ -1,0 +1,29 @@
+"""The one way from an address to a tracking store."""
+
+from pathlib import Path
+
+from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
+from sweeps.storage.store_format import refuse_newer_format
+from sweeps.tracking.mlflow.store import MlflowStore
+from sweeps.tracking.store import RecordStore
+
+
+def open_store(
+    store: str | RecordStore | None = None, storage: str | Path | None = None
+) -> RecordStore:
+    """Return the store that is meant: given, from the environment, or the embedded default.
+
+    Nothing is created, and no store is looked at, before it is asked.
+
+    Args:
+        store: An address, or a store, which is returned as it is.
+        storage: The folder of the embedded store, and of the artifacts of a store without any.
+
+    Raises:
+        BadInput: If the folder cannot hold a store, or a later release has written it.
+    """
+    if store is None or isinstance(store, str):
+        place = resolve_storage(storage)
+        refuse_newer_format(place)
+        return MlflowStore(resolve_tracking_uri(store, storage), place.artifacts)
+    return store

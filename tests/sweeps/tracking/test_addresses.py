@@ -1,0 +1,20 @@
+"""What is shown of an address."""
+
+import pytest
+
+from sweeps.tracking.addresses import public
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://me:secret@host/x failed", "https://host/x failed"),
+        ("postgresql://u:p@h:5/db at http://a:b@c", "postgresql://h:5/db at http://c"),
+        ("sqlite:////tmp/a@b/mlflow.db", "sqlite:////tmp/a@b/mlflow.db"),
+        ("no address, me@mail", "no address, me@mail"),
+        ("sqlite:////a@b.db", "sqlite:////a@b.db"),
+        ("https://me:s@cret@host/x", "https://host/x"),
+    ],
+)
+def test_credentials_are_taken_out_of_messages(text: str, shown: str) -> None:
+    assert public(text) == shown
