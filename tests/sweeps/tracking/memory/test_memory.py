@@ -1,0 +1,72 @@
+"""The store in memory keeps the contract, also for many threads at once."""
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from sweeps.records.trial_record import Outcome
+from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.record_facts import TAG_SEED
+from tests.sweeps.execution.examples import KEY, head
+from tests.sweeps.tracking.store_contract import StoreContract, put, read, told
+
+NUM_THREADS = 8
+
+
+class TestMemory(StoreContract):
+    """The contract, in memory."""
+
+    @pytest.fixture
+    def store(self) -> MemoryStore:
+        return MemoryStore()
+
+    @pytest.fixture
+    def away(self) -> MemoryStore:
+        store = MemoryStore()
+        store.shelf.is_away = True
+        return store
+
+    def delete(self, store: MemoryStore, record_id: str) -> None:
+        held = store.shelf.get(record_id)
+        assert held is not None
+        held.is_deleted = True
+
+    def files(self, store: MemoryStore, record_id: str) -> dict[str, bytes]:
+        held = store.shelf.get(record_id)
+        assert held is not None
+        return held.files
+
+
+def test_two_stores_share_nothing() -> None:
+    put(MemoryStore())
+    assert MemoryStore().record(KEY) is None
+
+
+def test_a_record_that_does_not_validate_is_left_out_with_a_warning(
+    store: MemoryStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = store.shelf.get(put(store))
+    assert held is not None
+    held.facts[TAG_SEED] = "seven"
+    with caplog.at_level(logging.WARNING, "sweeps.tracking"):
+        assert store.records([KEY]) == {}
+    assert "no valid record: seed" in caplog.text
+
+
+def test_many_threads_write_and_read_at_once(store: MemoryStore) -> None:
+    keys = [f"{number:020x}" for number in range(NUM_THREADS)]
+
+    def work(key: str) -> int:
+        writer = store.writer()
+        record_id = writer.create_trial(head(key), "own", 1)
+        for number in range(1, 51):
+            writer.log_epochs(record_id, told(number))
+            store.records(keys)
+        return len(store.curve(read(store, key)))
+
+    with ThreadPoolExecutor(NUM_THREADS) as pool:
+        assert list(pool.map(work, keys)) == [50] * NUM_THREADS
+    records = store.records(keys)
+    assert len({record.record_id for record in records.values()}) == NUM_THREADS
+    assert {record.outcome for record in records.values()} == {Outcome.RUNNING}

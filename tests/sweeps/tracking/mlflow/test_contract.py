@@ -1,0 +1,35 @@
+"""MLflow keeps the contract."""
+
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from mlflow.tracking import MlflowClient
+
+from sweeps.tracking.mlflow.store import MlflowStore
+from tests.sweeps.tracking.store_contract import StoreContract
+
+
+class TestMlflow(StoreContract):
+    """The contract, over a SQLite file and a folder of artifacts."""
+
+    @pytest.fixture
+    def store(self, mlflow_store: MlflowStore) -> MlflowStore:
+        return mlflow_store
+
+    @pytest.fixture
+    def away(self, tmp_path: Path) -> MlflowStore:
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            port = unused.getsockname()[1]
+        return MlflowStore(f"http://me:secret@127.0.0.1:{port}", tmp_path)
+
+    def delete(self, store: MlflowStore, record_id: str) -> None:
+        MlflowClient(store.address).delete_run(record_id)
+
+    def files(self, store: MlflowStore, record_id: str) -> dict[str, bytes]:
+        run = MlflowClient(store.address).get_run(record_id)
+        folder = Path(urlsplit(str(run.info.artifact_uri)).path)
+        files = (path for path in folder.rglob("*") if path.is_file())
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
