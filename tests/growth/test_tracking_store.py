@@ -1,0 +1,315 @@
+"""A tracking store costs one file: here it is a folder of plain JSON lines.
+
+It is passed to recorder and readers as an argument, keeps the contract of every store, and a
+sweep's report comes out of it byte for byte as out of the others.
+"""
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from sweeps.aggregation.query import best_configs
+from sweeps.aggregation.report import publish_report, write_report
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.recorder.recorder import Recorder
+from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.records.cell_contents import TrialHead
+from sweeps.records.errors import StoreRefused, StoreUnreachable
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import EPOCH_METRICS, ConfigDocument, Json, Outcome, TrialRecord
+from sweeps.tracking import answers, record_facts
+from sweeps.tracking.manifests import manifest_digest, manifest_name, publish_manifest
+from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REPLACED, TAG_SWEEP, TAG_TRIAL_KEY
+from sweeps.tracking.store import CurvePoint, FoundSweep, FoundTrial, FreedWeights, RecordStore
+from tests.sweeps.execution.examples import final, head, manifest, start, told
+from tests.sweeps.tracking.store_contract import StoreContract
+
+TYPE, HASH, IS_RUNNING = record_facts.TAG_TYPE, record_facts.TAG_MANIFEST_HASH, "lines.is_running"
+
+
+class Folded(NamedTuple):
+    """A record as its lines leave it: metric -> (step, time) -> value."""
+
+    record_id: str
+    started: int
+    facts: dict[str, str]
+    settings: dict[str, str]
+    points: dict[str, dict[tuple[int, int], float]]
+
+    def history(self, metric: str) -> dict[int, float]:
+        return {step: value for (step, _), value in sorted(self.points.get(metric, {}).items())}
+
+    def read(self) -> TrialRecord:
+        last = {name: points[max(points)] for name, points in self.points.items()}
+        return record_facts.record_of(self.record_id, self.facts, last, self.settings)
+
+
+class LinesStore:
+    """One folder a record: its lines, which are only added to, and its files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.address = f"lines:{folder}"
+
+    def is_there(self) -> bool:
+        return self.folder.is_dir()
+
+    def writer(self) -> "LinesStore":
+        self.refuse_absence()
+        return self
+
+    def refuse_absence(self) -> None:
+        if self.folder.is_file():
+            raise StoreUnreachable(f"{self.folder} is no folder.")
+
+    # reading
+
+    def sweeps(self) -> list[str]:
+        return answers.slugs(one.facts[TAG_SWEEP] for one in self._live("sweep"))
+
+    def sweep_id(self, sweep: str) -> str:
+        return self._sweep(sweep).record_id
+
+    def manifest(self, sweep: str) -> Manifest:
+        found = self._sweep(sweep)
+        path = self._file(found.record_id, manifest_name(found.facts))
+        return answers.valid_manifest(sweep, path.read_bytes())
+
+    def current_manifest(self, sweep: str) -> Manifest | None:
+        return self.manifest(sweep) if sweep in self.sweeps() else None
+
+    def records(self, keys: Iterable[str]) -> dict[str, TrialRecord]:
+        wanted = set(keys)
+        live = (one for one in self._live("trial") if one.facts[TAG_TRIAL_KEY] in wanted)
+        return answers.those_that_count(one.read() for one in live)
+
+    def record(self, key: str) -> TrialRecord | None:
+        return self.records([key]).get(key)
+
+    def find(self, prefix: str) -> TrialRecord:
+        given = prefix.strip().lower() or "none"
+        live = self._live("trial")
+        found = [one for one in live if one.facts[TAG_TRIAL_KEY].startswith(given)]
+        found = found or [one for one in live if one.record_id == given]
+        counting = answers.those_that_count(one.read() for one in found)
+        return answers.only_one(counting, prefix, self.address)
+
+    def curve(self, record: TrialRecord) -> list[CurvePoint]:
+        metrics = [self._folded(record.record_id).history(name) for name in EPOCH_METRICS]
+        return [CurvePoint(step, *(values[step] for values in metrics)) for step in metrics[0]]
+
+    def histories(self, records: Iterable[TrialRecord], metric: str) -> dict[str, dict[int, float]]:
+        return {one.trial_key: self._folded(one.record_id).history(metric) for one in records}
+
+    def config(self, record: TrialRecord) -> Json:
+        content = self._file(record.record_id, "config.json").read_bytes()
+        return answers.valid_config(record, content)
+
+    def artifact(self, record: TrialRecord, name: str) -> Path:
+        answers.refuse_unknown_artifact(name)
+        return self._file(record.record_id, name)
+
+    def holds(self, record: TrialRecord, name: str) -> bool:
+        return self._place(record.record_id, name).is_file()
+
+    def location(self, record: TrialRecord, name: str) -> str:
+        return str(self._place(record.record_id, name))
+
+    # writing
+
+    def find_trial(self, trial_key: str) -> FoundTrial | None:
+        live = (one for one in self._live("trial") if one.facts[TAG_TRIAL_KEY] == trial_key)
+        found = next(live, None)
+        return FoundTrial(found.record_id, Outcome(found.facts[TAG_OUTCOME])) if found else None
+
+    def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
+        return self._create(record_facts.facts_at_creation(head) | {"lines.of": sweep_id}, time)
+
+    def describe_trial(self, record_id: str, head: TrialHead) -> None:
+        facts = record_facts.facts_of_trial(head) | record_facts.facts_of_attempt(head)
+        self._add(record_id, facts=facts, settings=record_facts.flat_settings(head.config))
+        config = ConfigDocument(config=head.config).model_dump_json()
+        self._place(record_id, "config.json").write_text(config)
+        if head.source:
+            source = record_facts.source_text(head.source)
+            self._place(record_id, "parts.py").write_text(source)
+
+    def describe_attempt(self, record_id: str, head: TrialHead) -> None:
+        self._add(record_id, facts=record_facts.facts_of_attempt(head))
+
+    def last_epoch(self, record_id: str) -> int:
+        folded = self._folded(record_id)
+        return min(max(folded.history(name), default=0) for name in EPOCH_METRICS)
+
+    def log_epochs(self, record_id: str, epochs: Sequence[record_facts.EpochTold]) -> None:
+        for line, time in epochs:
+            self.log_metrics(record_id, line.numbers(), time, line.epoch)
+        self._add(record_id, facts={record_facts.TAG_EPOCHS: str(epochs[-1].line.epoch)})
+
+    def log_metrics(
+        self, record_id: str, numbers: Mapping[str, float], time: int, step: int
+    ) -> None:
+        self._add(record_id, points=[(name, step, time, value) for name, value in numbers.items()])
+
+    def set_outcome(
+        self,
+        record_id: str,
+        outcome: Outcome,
+        told: record_facts.OutcomeFacts,
+        time: int | None = None,
+    ) -> None:
+        self._add(record_id, facts=record_facts.facts_of_outcome(outcome, told), time=time)
+
+    def upload(self, record_id: str, path: Path) -> None:
+        if path.exists():
+            shutil.copy(path, self._place(record_id, path.name))
+
+    def is_gone(self, record_id: str) -> bool:
+        return not self._lines(record_id).exists()
+
+    def set_aside(self, trial_keys: Iterable[str]) -> None:
+        for key in trial_keys:
+            while found := self.find_trial(key):
+                self._add(found.record_id, facts={TAG_REPLACED: "true"})
+
+    def delete_weights(self, record_id: str) -> FreedWeights:
+        path = self._place(record_id, "weights.safetensors")
+        freed = path.stat().st_size if path.exists() else 0
+        path.unlink(missing_ok=True)
+        return FreedWeights(freed, "")
+
+    def find_sweep(self, sweep: str) -> FoundSweep | None:
+        found = next((one for one in self._live("sweep") if one.facts[TAG_SWEEP] == sweep), None)
+        return FoundSweep(found.record_id, found.facts[IS_RUNNING] == "True") if found else None
+
+    def open_sweep(self, sweep: str, description: str) -> str:
+        if found := self.find_sweep(sweep):
+            return found.record_id
+        facts = record_facts.facts_of_sweep(sweep) | {IS_RUNNING: "True", "lines.is": description}
+        return self._create(facts, 0)
+
+    def set_manifest(self, sweep_id: str, text: str) -> None:
+        facts = {HASH: manifest_digest(text)}
+        self._place(sweep_id, manifest_name(facts)).write_text(text)
+        self._add(sweep_id, facts=facts)
+
+    def settle_sweep(self, sweep_id: str, exit_code: int | None) -> None:
+        self._add(sweep_id, facts={IS_RUNNING: str(exit_code is None)})
+
+    def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
+        self._place(sweep_id, "report").mkdir(exist_ok=True)
+        for path in paths:
+            shutil.copy(path, self._place(sweep_id, f"report/{path.name}"))
+
+    # lines
+
+    def _create(self, facts: dict[str, str], started: int) -> str:
+        record_id = uuid.uuid4().hex
+        self._place(record_id, "").mkdir(parents=True)
+        self._lines(record_id).touch()
+        self._add(record_id, facts=facts, started=started)
+        return record_id
+
+    def _add(self, record_id: str, **change: Any) -> None:
+        if self.is_gone(record_id):
+            raise StoreRefused("There is no such record.", "there is no such record")
+        with self._lines(record_id).open("a") as lines:
+            lines.write(json.dumps(change) + "\n")
+
+    def _folded(self, record_id: str) -> Folded:
+        folded = Folded(record_id, 0, {}, {}, {})
+        for line in self._lines(record_id).read_text().splitlines():
+            change = json.loads(line)
+            folded = folded._replace(started=change.get("started", folded.started))
+            folded.facts.update(change.get("facts", {}))
+            folded.settings.update(change.get("settings", {}))
+            for name, step, time, value in change.get("points", []):
+                folded.points.setdefault(name, {})[step, time] = value
+        return folded
+
+    def _live(self, type_of_record: str) -> list[Folded]:
+        self.refuse_absence()
+        folded = [self._folded(path.parent.name) for path in self.folder.glob("*/lines.jsonl")]
+        live = (one for one in folded if TAG_REPLACED not in one.facts)
+        typed = (one for one in live if one.facts[TYPE] == type_of_record)
+        return sorted(typed, key=lambda one: one.started)
+
+    def _sweep(self, sweep: str) -> Folded:
+        if found := self.find_sweep(sweep):
+            return self._folded(found.record_id)
+        raise answers.no_sweep(sweep, self.sweeps(), self.address)
+
+    def _lines(self, record_id: str) -> Path:
+        return self.folder / record_id / "lines.jsonl"
+
+    def _place(self, record_id: str, name: str) -> Path:
+        return self.folder / record_id / "files" / name
+
+    def _file(self, record_id: str, name: str) -> Path:
+        path = self._place(record_id, name)
+        if not path.is_file():
+            raise answers.absent_artifact(record_id, name)
+        return path
+
+
+class TestLines(StoreContract):
+    """The contract, over plain files."""
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> LinesStore:
+        (tmp_path / "lines").mkdir()
+        return LinesStore(tmp_path / "lines")
+
+    @pytest.fixture
+    def away(self, tmp_path: Path) -> LinesStore:
+        (tmp_path / "file").touch()
+        return LinesStore(tmp_path / "file")
+
+    def delete(self, store: LinesStore, record_id: str) -> None:
+        shutil.rmtree(store.folder / record_id)
+
+    def files(self, store: LinesStore, record_id: str) -> dict[str, bytes]:
+        folder = store.folder / record_id / "files"
+        files = (path for path in folder.rglob("*") if path.is_file())
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def recorded(store: RecordStore, folder: Path) -> dict[str, bytes]:
+    """Carry a sweep's cells to a store, and return its report's files by their names."""
+    (folder / "journals").mkdir(parents=True)
+    sweep = manifest()
+    sweep_id = publish_manifest(store.writer(), sweep)
+    queue = RecorderQueue(folder / "journals", store.address)
+    queue.add([cell.trial_key for cell in sweep.cells], "example", sweep_id)
+    recorder = Recorder(store.writer(), queue, folder / "cells")
+    for number, cell in enumerate(sweep.cells):
+        key, error = cell.trial_key, (number + 1) / 16
+        place = CellFolder(folder / "cells", key)
+        place.path.mkdir(parents=True)
+        of_trial = head(key, arm=cell.arm, seed=cell.seed)
+        for line in (start().model_copy(update={"head": of_trial}), told(1)):
+            place.append(line)
+        recorder.drain()
+        place.write_final(final(2, head=of_trial, test_error=error))
+    recorder.drain()
+    assert queue.open_cells() == []
+    queue.close()
+    report = write_report(store, "example", folder / "reports")
+    publish_report(store.writer(), sweep_id, report)
+    return {path.name: path.read_bytes() for path in report.paths}
+
+
+def test_a_sweep_is_recorded_and_reported_as_by_every_other_store(tmp_path: Path) -> None:
+    store = LinesStore(tmp_path / "lines")
+    files = recorded(store, tmp_path / "a")
+    assert files == recorded(MemoryStore(), tmp_path / "b")
+    assert b"base" in files["ablation.csv"]
+    assert [best.arm for best in best_configs("example", store)] == ["base", "other"]
+    published = store.folder / store.sweep_id("example") / "files" / "report"
+    assert {path.name: path.read_bytes() for path in published.iterdir()} == files
