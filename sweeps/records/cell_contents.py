@@ -1,4 +1,4 @@
-"""What a trial tells: the values that its cell's folder holds, and MLflow is filled from."""
+"""What a trial tells: the values that its cell's folder holds, and records are filled from."""
 
 from typing import Literal
 
@@ -70,7 +70,7 @@ class OutboxLine(_Frozen):
     """One line of the outbox.
 
     Attributes:
-        time: Milliseconds since 1970; a re-sent metric keeps it, so that MLflow drops the copy.
+        time: Milliseconds since 1970; a re-sent metric keeps it, so that a store drops the copy.
         fence: Number of the lease it was written under.
         peak_memory_bytes: Of an epoch's attempt so far.
     """

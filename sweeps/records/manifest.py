@@ -1,6 +1,6 @@
 """A sweep's manifest: its definition and its cells, all that aggregation needs to know of it.
 
-It is an artifact of the sweep's own MLflow run. A design's is written once a launch; a search's
+It is an artifact of the sweep's own record. A design's is written once a launch; a search's
 grows with its proposals and its scheduler's verdicts. Like everything read from the tracking store
 it is untrusted, and validated here before use.
 """

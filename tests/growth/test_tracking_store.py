@@ -274,6 +274,9 @@ class TestLines(StoreContract):
     def delete(self, store: LinesStore, record_id: str) -> None:
         shutil.rmtree(store.folder / record_id)
 
+    def num_points(self, store: LinesStore, record_id: str, metric: str) -> int:
+        return len(store._folded(record_id).points[metric])
+
     def files(self, store: LinesStore, record_id: str) -> dict[str, bytes]:
         folder = store.folder / record_id / "files"
         files = (path for path in folder.rglob("*") if path.is_file())

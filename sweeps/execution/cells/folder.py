@@ -1,7 +1,7 @@
 """A cell's folder: the lease, the checkpoint, the outbox and the final record of one trial.
 
-The folder is the truth about a trial; MLflow is filled from it. This is the only module that knows
-its layout, so that object storage can stand in for a shared disk later.
+The folder is the truth about a trial; its record is filled from it. This is the only module that
+knows its layout, so that object storage can stand in for a shared disk later.
 
     lock                        one writer at a time, and its fence number
     checkpoint.safetensors      the last one: weights, optimiser, generators, the whole curve so far

@@ -25,7 +25,7 @@ class SweepResult:
         num_trained: Cells that this launch filled.
         num_filled: Cells with a final record now, of `num_cells`.
         failures: Trials that raised.
-        is_recorded: Whether MLflow has everything.
+        is_recorded: Whether the tracking store has everything.
         complaint: Why it has not.
         weights: Which were not kept; None where the sweep has not ended.
         report: Tables and files; None where the launch was interrupted or the store is away.

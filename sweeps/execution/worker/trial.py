@@ -4,7 +4,7 @@ After every epoch the checkpoint is written first and the outbox told second. A 
 tells what its checkpoint holds and its outbox does not, so no epoch is told twice and none is lost.
 An epoch whose losses are not finite is told, not kept: it is the last one, and trained once more to
 find where its numbers went wrong.
-A trial never talks to MLflow.
+A trial never talks to the tracking store.
 """
 
 import logging

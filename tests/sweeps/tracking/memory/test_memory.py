@@ -32,6 +32,11 @@ class TestMemory(StoreContract):
         assert held is not None
         held.is_deleted = True
 
+    def num_points(self, store: MemoryStore, record_id: str, metric: str) -> int:
+        held = store.shelf.get(record_id)
+        assert held is not None
+        return len(held.points[metric])
+
     def files(self, store: MemoryStore, record_id: str) -> dict[str, bytes]:
         held = store.shelf.get(record_id)
         assert held is not None

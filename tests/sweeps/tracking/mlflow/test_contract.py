@@ -28,6 +28,9 @@ class TestMlflow(StoreContract):
     def delete(self, store: MlflowStore, record_id: str) -> None:
         MlflowClient(store.address).delete_run(record_id)
 
+    def num_points(self, store: MlflowStore, record_id: str, metric: str) -> int:
+        return len(MlflowClient(store.address).get_metric_history(record_id, metric))
+
     def files(self, store: MlflowStore, record_id: str) -> dict[str, bytes]:
         run = MlflowClient(store.address).get_run(record_id)
         folder = Path(urlsplit(str(run.info.artifact_uri)).path)

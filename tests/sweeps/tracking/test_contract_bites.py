@@ -1,0 +1,151 @@
+"""The contract of stores finds each fault that is put into one."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweeps.records.trial_record import ARTIFACT_MANIFEST, Outcome
+from sweeps.tracking.memory.shelf import HeldRecord, Shelf
+from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.memory.writer import MemoryWriter
+from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
+from tests.sweeps.tracking.memory.test_memory import TestMemory as Contract
+
+MEMORY = "sweeps.tracking.memory"
+live, log_epochs, set_manifest = Shelf.live, MemoryWriter.log_epochs, MemoryWriter.set_manifest
+set_outcome, open_record = MemoryWriter.set_outcome, Shelf.open
+
+
+def backwards(shelf: Shelf, type_of_record: str) -> list[HeldRecord]:
+    return live(shelf, type_of_record)[::-1]
+
+
+def a_little_later(writer: MemoryWriter, record_id: str, epochs: Sequence[EpochTold]) -> None:
+    held = writer._shelf.open(record_id)
+    shift = len(held.points.get("train_loss", ()))
+    log_epochs(writer, record_id, [EpochTold(line, time - shift) for line, time in epochs])
+
+
+def with_the_last_time(writer: MemoryWriter, record_id: str, epochs: Sequence[EpochTold]) -> None:
+    log_epochs(writer, record_id, [EpochTold(line, 0) for line, _ in epochs])
+
+
+def without_the_earlier(writer: MemoryWriter, sweep_id: str, text: str) -> None:
+    writer._shelf.open(sweep_id).files.clear()
+    set_manifest(writer, sweep_id, text)
+
+
+def for_people_only(writer: MemoryWriter, sweep_id: str, text: str) -> None:
+    writer._shelf.open(sweep_id).files[ARTIFACT_MANIFEST] = text.encode()
+
+
+def forgetting(
+    writer: MemoryWriter,
+    record_id: str,
+    outcome: Outcome,
+    told: OutcomeFacts,
+    time: int | None = None,
+) -> None:
+    set_outcome(writer, record_id, outcome, OutcomeFacts(told.reason or "", told.epochs or 0), time)
+
+
+def deleted_too(shelf: Shelf, record_id: str) -> HeldRecord:
+    held = shelf.get(record_id)
+    return held or open_record(shelf, record_id)
+
+
+def nothing(*_: Any, **__: Any) -> None:
+    """Leave all as it is."""
+
+
+def never(*_: Any) -> bool:
+    return False
+
+
+def all_of_them(writer: MemoryWriter, record_id: str) -> int:
+    held = writer._shelf.open(record_id)
+    return max((max(held.history(name), default=0) for name in held.points), default=0)
+
+
+def the_last(records: Iterable[Any]) -> dict[str, Any]:
+    return {record.trial_key: record for record in records if record}
+
+
+FAULTS: dict[str, tuple[str, Callable[..., Any], str]] = {
+    "the latest counts": (
+        "shelf.Shelf.live",
+        backwards,
+        "test_of_two_equal_records_the_earliest_started_counts",
+    ),
+    "final ones do not count first": (
+        "store.those_that_count",
+        the_last,
+        "test_a_final_record_counts_before_one_that_started_earlier",
+    ),
+    "copies stay": (
+        "writer.MemoryWriter.log_epochs",
+        a_little_later,
+        "test_epochs_sent_again_with_their_times_are_dropped",
+    ),
+    "times are lost": (
+        "writer.MemoryWriter.log_epochs",
+        with_the_last_time,
+        "test_an_epoch_told_again_later_has_its_later_value",
+    ),
+    "the furthest metric is the last epoch": (
+        "writer.MemoryWriter.last_epoch",
+        all_of_them,
+        "test_the_last_epoch_is_that_of_which_all_is_there",
+    ),
+    "what is not told is lost": (
+        "writer.MemoryWriter.set_outcome",
+        forgetting,
+        "test_what_is_not_told_with_an_outcome_stays",
+    ),
+    "nothing is set aside": (
+        "writer.MemoryWriter.set_aside",
+        nothing,
+        "test_records_set_aside_count_no_more",
+    ),
+    "nothing is ever gone": (
+        "writer.MemoryWriter.is_gone",
+        never,
+        "test_deleted_records_are_gone_and_not_written_to",
+    ),
+    "deleted records are written to": (
+        "shelf.Shelf.open",
+        deleted_too,
+        "test_deleted_records_are_gone_and_not_written_to",
+    ),
+    "earlier manifests go": (
+        "writer.MemoryWriter.set_manifest",
+        without_the_earlier,
+        "test_the_manifest_published_last_is_current_and_earlier_ones_stay",
+    ),
+    "manifests are not kept by hash": (
+        "writer.MemoryWriter.set_manifest",
+        for_people_only,
+        "test_the_manifest_published_last_is_current_and_earlier_ones_stay",
+    ),
+    "sweeps are never settled": (
+        "writer.MemoryWriter.settle_sweep",
+        nothing,
+        "test_a_sweep_is_opened_once_and_runs_until_it_is_settled",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    place, broken, law = FAULTS[fault]
+    arguments: dict[str, Any] = {}
+    if law == "test_of_two_equal_records_the_earliest_started_counts":
+        arguments["outcome"] = Outcome.FAILED
+    if law == "test_a_final_record_counts_before_one_that_started_earlier":
+        arguments["final"] = Outcome.FINISHED
+    getattr(Contract(), law)(store=MemoryStore(), **arguments)
+    monkeypatch.setattr(f"{MEMORY}.{place}", broken)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        getattr(Contract(), law)(store=MemoryStore(), **arguments)
