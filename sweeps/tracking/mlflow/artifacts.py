@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 from sweeps.records.errors import BadInput
 from sweeps.tracking.answers import absent_artifact
 from sweeps.tracking.mlflow.connection import answering
+from sweeps.tracking.mlflow.runs import artifacts_of
 
 if TYPE_CHECKING:
     from mlflow.entities import FileInfo, Run
@@ -37,7 +38,7 @@ class ArtifactReader:
 
     def holds(self, run: "Run", name: str) -> bool:
         """Return whether a run has a file of that name."""
-        folder = _local_folder(run.info.artifact_uri or "")
+        folder = _local_folder(artifacts_of(run))
         if folder is not None:
             return (folder / name).is_file()
         return self._listed(run, name) is not None
@@ -48,7 +49,7 @@ class ArtifactReader:
         Raises:
             BadInput: If the run does not hold it, or it leads out of the run's folder.
         """
-        folder = _local_folder(run.info.artifact_uri or "")
+        folder = _local_folder(artifacts_of(run))
         if folder is None:
             return self._download(run, name)
         path = (folder / name).resolve()
@@ -58,7 +59,7 @@ class ArtifactReader:
 
     def location(self, run: "Run", name: str) -> str:
         """Return where an artifact lies: a local path where the store is one, else its address."""
-        uri = run.info.artifact_uri or ""
+        uri = artifacts_of(run)
         folder = _local_folder(uri)
         return str(folder / name) if folder else f"{uri.rstrip('/')}/{name}"
 

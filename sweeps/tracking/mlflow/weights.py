@@ -8,6 +8,7 @@ from mlflow.store.artifact.artifact_repository_registry import get_artifact_repo
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS
 from sweeps.tracking.addresses import public
+from sweeps.tracking.mlflow.runs import artifacts_of
 from sweeps.tracking.store import FreedWeights
 
 
@@ -23,7 +24,7 @@ def delete_weights(client: MlflowClient, tracking_uri: str, run_id: str) -> Free
         return FreedWeights(0, "")
     reason = "they are still there after it was asked to"
     try:
-        repository = get_artifact_repository(run.info.artifact_uri or "", tracking_uri=tracking_uri)
+        repository = get_artifact_repository(artifacts_of(run), tracking_uri=tracking_uri)
         repository.delete_artifacts(ARTIFACT_WEIGHTS)
     except (MlflowException, NotImplementedError, OSError) as error:
         reason = one_line(public(str(error)))[:200] or type(error).__name__
