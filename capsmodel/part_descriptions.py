@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_jsonable_python
 
 from capsmodel.config import TrainingConfig
+from capsmodel.evaluation import EVALUATIONS
 from capsmodel.overrides import family_of
 from capsmodel.settings.messages import allowed
 from capsmodel.settings.parts import Part, Settings, family_class, kind_of
@@ -54,7 +55,7 @@ class Description(NamedTuple):
 
 
 def described_parts(kind: str | None = None) -> tuple[Description, ...]:
-    """Return every built-in part that a training config can hold, family by family.
+    """Return every built-in part, family by family: of a training, then of evaluations of it.
 
     Args:
         kind: Only those of this kind or of this family; None for all.
@@ -62,7 +63,7 @@ def described_parts(kind: str | None = None) -> tuple[Description, ...]:
     Raises:
         ValueError: In one sentence, if there is no such kind or family.
     """
-    found = tuple(_describe(part) for part in _parts_in(TrainingConfig, set()))
+    found = tuple(_describe(part) for part in (*_parts_in(TrainingConfig, set()), *EVALUATIONS))
     if kind is None:
         return found
     if chosen := tuple(one for one in found if kind in (one.kind, one.family)):

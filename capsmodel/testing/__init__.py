@@ -5,6 +5,7 @@ They need pytest, which is not installed with the package.
 
 from capsmodel.testing.augmentation_contract import AugmentationContract as AugmentationContract
 from capsmodel.testing.data_contract import DataSetContract as DataSetContract
+from capsmodel.testing.evaluation_contract import EvaluationContract as EvaluationContract
 from capsmodel.testing.loss_contract import LossContract as LossContract
 from capsmodel.testing.model_contract import ModelContract as ModelContract
 from capsmodel.testing.optimiser_contract import OptimiserContract as OptimiserContract

@@ -35,7 +35,7 @@ class Judged(NamedTuple):
     outputs: Outputs
 
 
-class Evaluation(NamedTuple):
+class SplitJudged(NamedTuple):
     """What the network says of a split.
 
     Attributes:
@@ -121,7 +121,7 @@ class Learner:
         return Judged(loss, class_loss, outputs)
 
     @torch.inference_mode()
-    def evaluate(self, split: Images, progress: float) -> Evaluation:
+    def evaluate(self, split: Images, progress: float) -> SplitJudged:
         """Return what the network says of the images of a split, presented as outside training.
 
         Args:
@@ -137,7 +137,7 @@ class Learner:
             beliefs.append(judged.outputs.lengths)
             routing = routing if start else routing_figures(judged.outputs.couplings, size)
         loss, class_loss = totals / len(split)
-        return Evaluation(loss, class_loss, torch.cat(beliefs), routing)
+        return SplitJudged(loss, class_loss, torch.cat(beliefs), routing)
 
     def judgements(self, split: Images, progress: float) -> Iterator[tuple[int, Judged]]:
         """Yield each batch of an evaluation: where it starts, and what the network says of it."""

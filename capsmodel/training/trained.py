@@ -12,8 +12,7 @@ from torch import Tensor
 from capsmodel import tensor_file
 from capsmodel.chance import stream
 from capsmodel.config import TrainingConfig, build_model
-from capsmodel.evaluation import perturbed
-from capsmodel.models import ChildGrid, Network, Outputs
+from capsmodel.models import ChildGrid, Network, Outputs, perturbed
 
 EVALUATION_BATCH_SIZE = 256
 """Fixed, so that a result cannot depend on the batch size of the training."""

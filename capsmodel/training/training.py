@@ -17,7 +17,7 @@ from capsmodel.data import Images
 from capsmodel.health import belief_figures, gradient_figures, loss_figures, warnings_of
 from capsmodel.metrics import EpochMetrics as EpochMetrics
 from capsmodel.training.history import read_history
-from capsmodel.training.learner import Evaluation, Learner
+from capsmodel.training.learner import Learner, SplitJudged
 from capsmodel.training.measured import measured
 from capsmodel.training.origin import Origin, origin_in_epoch
 from capsmodel.training.tested import TestResult as TestResult
@@ -251,6 +251,6 @@ class Training:
         return total / len(train), gradient_figures(torch.stack(norms))
 
     def _classify(self, split: Images) -> tuple[Int[Tensor, " images"], float]:
-        found: Evaluation = self._learner.evaluate(split, self._progress)
+        found: SplitJudged = self._learner.evaluate(split, self._progress)
         predictions = found.beliefs.argmax(dim=1)
         return predictions, int((predictions != split.labels).sum()) / len(split)

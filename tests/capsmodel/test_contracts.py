@@ -6,6 +6,7 @@ import pytest
 
 from capsmodel.augmentation import AUGMENTATIONS, Augmentation, Patches
 from capsmodel.data import DATA_SETS, DataSet, FashionMnist, Mnist, SmallNorb
+from capsmodel.evaluation import EVALUATIONS, Evaluation
 from capsmodel.losses import LOSSES, MARGIN_SCHEDULES, SPREAD_SCHEDULES, Loss
 from capsmodel.models import MODELS
 from capsmodel.optimisers import LEARNING_RATE_SCHEDULES, OPTIMISERS
@@ -17,6 +18,7 @@ from capsmodel.stopping import STOPPINGS
 from capsmodel.testing import (
     AugmentationContract,
     DataSetContract,
+    EvaluationContract,
     LossContract,
     RoutingContract,
 )
@@ -25,6 +27,7 @@ from capsmodel.testing.part_contract import PartContract
 FAMILIES: tuple[tuple[type[Part], ...], ...] = (
     AUGMENTATIONS,
     DATA_SETS,
+    EVALUATIONS,
     INITIAL_LOGITS,
     INVERSE_TEMPERATURES,
     LEARNING_RATE_SCHEDULES,
@@ -42,7 +45,7 @@ OTHER_PARTS = [
     part
     for family in FAMILIES
     for part in family
-    if part not in (*AUGMENTATIONS, *LOSSES, *ROUTINGS)
+    if part not in (*AUGMENTATIONS, *EVALUATIONS, *LOSSES, *ROUTINGS)
 ]
 
 FRACTIONS = {"digits": 0.5, "mnist": 0.02, "fashion_mnist": 0.02, "viewpoints": 0.002}
@@ -76,6 +79,12 @@ class TestUnstandardisedPatches(AugmentationContract):
     @pytest.fixture
     def augmentation(self) -> Augmentation:
         return Patches(flip=True, standardise=False)
+
+
+class TestEvaluations(EvaluationContract):
+    @pytest.fixture(params=EVALUATIONS, ids=kind_of)
+    def evaluation(self, request: pytest.FixtureRequest) -> Evaluation:
+        return request.param()
 
 
 class TestDataSets(DataSetContract):

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from capsmodel import Trained, Training
-from capsmodel.evaluation import first_of_each_class, perturbed, shares_of_children
-from capsmodel.models import ChildGrid, ConvNet, MatrixCapsNet
+from capsmodel.evaluation import first_of_each_class, shares_of_children
+from capsmodel.models import ChildGrid, ConvNet, MatrixCapsNet, perturbed
 from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
 from capsmodel.routing import Couplings, Neighbourhood
 from tests.capsmodel.small_config import small_config, small_model

@@ -1,0 +1,90 @@
+"""What every evaluation promises."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from jaxtyping import Shaped
+from torch import Tensor
+
+from capsmodel.data import DataSplits, Images
+from capsmodel.settings.parts import Part
+from capsmodel.training.trained import Trained
+
+EvaluatedSplit = Literal["validation", "test"]
+
+
+@dataclass(frozen=True)
+class EvaluationMetric:
+    """A number that an evaluation gives.
+
+    Attributes:
+        name: Lower-case letters, digits, `_` and `-`; told apart among those of the evaluation.
+        unit: A fraction is shown in percent.
+        direction: Which values are the better ones, None where neither is.
+    """
+
+    name: str
+    unit: Literal["fraction", "number"] = "fraction"
+    direction: Literal["lower", "higher"] | None = "lower"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What an evaluation found.
+
+    Attributes:
+        metrics: Name of each metric that the evaluation declares -> its value.
+        images: Name -> what was found of each image of the split, in the split's order.
+        pictures: Name -> a PNG file.
+        left_out: Why something else is not there, a sentence each.
+    """
+
+    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
+    images: Mapping[str, Shaped[Tensor, "images ..."]] = field(default_factory=dict[str, Tensor])
+    pictures: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    left_out: tuple[str, ...] = ()
+
+
+class Evaluation(Part, ABC):
+    """A look at a trained network after training.
+
+    It is no part of a training: a trial's key knows nothing of it, and it may be declared when
+    the training is long over. All chance comes from the trial's seed.
+
+    Attributes:
+        fingerprint: Hash of data that it brings along; "" where it looks at the trial's own
+            alone, whose fingerprint is in the trial's key.
+        is_measured_in_training: Whether every trial's final record holds it already.
+    """
+
+    family: ClassVar[str] = "evaluation"
+    fingerprint: ClassVar[str] = ""
+    is_measured_in_training: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def looks_at(self) -> EvaluatedSplit:
+        """The split whose images it looks at: nothing that selects may see one of the test."""
+
+    @property
+    def metrics(self) -> tuple[EvaluationMetric, ...]:
+        """The numbers that it gives, of any network: by default none."""
+        return ()
+
+    @abstractmethod
+    def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
+        """Return what it finds of a trained network.
+
+        Args:
+            trained: The network, which is left as it is.
+            data: The data set that it was trained with, on the network's device.
+
+        Raises:
+            ValueError: In one sentence, if the network or the data are none that it can look at.
+        """
+
+    def images_of(self, data: DataSplits) -> Images:
+        """Return the images that it looks at."""
+        return data.validation if self.looks_at == "validation" else data.test

@@ -1,0 +1,43 @@
+"""The error on the test images."""
+
+from typing import ClassVar, Literal
+
+import torch
+
+from capsmodel.data import DataSplits
+from capsmodel.evaluation.base import EvaluatedSplit, Evaluation, EvaluationMetric, Findings
+from capsmodel.evaluation.classification import beliefs_in, share_wrong
+from capsmodel.training.trained import Trained
+
+
+class TestError(Evaluation):
+    """The share of test images that are classified wrongly, and the class given to each.
+
+    Every trial measures it at its end, with that of the extra tests, so that its final record
+    holds it and no sweep has to declare it. What is found here of the same network is the same.
+    """
+
+    __test__: ClassVar[bool] = False  # pytest would take the name for that of a class of tests
+    is_measured_in_training: ClassVar[bool] = True
+    kind: Literal["test_error"] = "test_error"
+
+    @property
+    def looks_at(self) -> EvaluatedSplit:
+        """The test split."""
+        return "test"
+
+    @property
+    def metrics(self) -> tuple[EvaluationMetric, ...]:
+        """The error on the test split; those of extra tests hang on the data set."""
+        return (EvaluationMetric("test_error"),)
+
+    def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
+        """Return the error, predictions and labels."""
+        classes = beliefs_in(trained, data.test).argmax(dim=1)
+        return Findings(
+            metrics={"test_error": share_wrong(classes, data.test.labels)},
+            images={
+                "predictions": classes.to("cpu", torch.uint8),
+                "labels": data.test.labels.to("cpu", torch.uint8),
+            },
+        )

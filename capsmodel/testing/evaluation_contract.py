@@ -1,0 +1,144 @@
+"""The laws of every evaluation."""
+
+import re
+from dataclasses import replace
+
+import pytest
+import torch
+
+from capsmodel.config import TrainingConfig
+from capsmodel.data import DataSplits, Images
+from capsmodel.evaluation import Evaluation, Findings
+from capsmodel.settings.parts import kind_of
+from capsmodel.testing.part_contract import PartContract
+from capsmodel.training.trained import Trained
+from capsmodel.training.training import Training
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_SMALL = {
+    "data": {"kind": "digits", "fraction": 0.15},
+    "model": {
+        "kind": "capsnet",
+        "conv_channels": 4,
+        "conv_kernel": 3,
+        "primary_types": 2,
+        "primary_dim": 4,
+        "primary_kernel": 3,
+        "class_dim": 4,
+        "reconstruction": {"kind": "fully_connected", "hidden": [8]},
+    },
+}
+
+
+class EvaluationContract(PartContract):
+    """The laws of every evaluation.
+
+    class TestMyEvaluation(EvaluationContract):
+        @pytest.fixture
+        def evaluation(self) -> Evaluation:
+            return MyEvaluation()
+
+    An evaluation that wants another network than a small one of digits overrides `trained` too.
+    """
+
+    @pytest.fixture
+    def evaluation(self) -> Evaluation:
+        """Return the evaluation under test; a subclass must say which."""
+        raise NotImplementedError("Override the fixture `evaluation`.")
+
+    @pytest.fixture
+    def trained(self) -> Trained:
+        """Return the network that is looked at, by default a small one of digits."""
+        return Training(TrainingConfig.model_validate(_SMALL), seed=0).trained()
+
+    @pytest.fixture
+    def part(self, evaluation: Evaluation) -> Evaluation:
+        """Return the evaluation, for the laws of every part."""
+        return evaluation
+
+    def test_it_gives_the_metrics_that_it_declares(
+        self, evaluation: Evaluation, trained: Trained
+    ) -> None:
+        """Tables know them before there are any; plain numbers survive as JSON."""
+        found = _found(evaluation, trained)
+        names = [metric.name for metric in evaluation.metrics]
+        assert list(found.metrics) == names
+        assert all(_NAME.fullmatch(name) for name in names)
+        assert all(type(value) is float for value in found.metrics.values())
+
+    def test_it_gives_something(self, evaluation: Evaluation, trained: Trained) -> None:
+        """Metrics, results by image or pictures."""
+        found = _found(evaluation, trained)
+        assert found.metrics or found.images or found.pictures
+
+    def test_the_same_network_gives_the_same_to_the_last_bit(
+        self, evaluation: Evaluation, trained: Trained
+    ) -> None:
+        """All chance comes from the trial's seed, and the global generator stays as it is."""
+        before = torch.get_rng_state()
+        _assert_same(_found(evaluation, trained), _found(evaluation, trained))
+        assert torch.equal(torch.get_rng_state(), before)
+
+    def test_the_network_is_left_as_it_is(self, evaluation: Evaluation, trained: Trained) -> None:
+        """Another evaluation follows."""
+        data = trained.config.data.load("cpu")
+        few = data.validation.take(slice(8)).images
+        before = trained.predict(few).lengths
+        evaluation.evaluate(trained, data)
+        assert torch.equal(trained.predict(few).lengths, before)
+
+    def test_the_images_are_not_written_to(self, evaluation: Evaluation, trained: Trained) -> None:
+        """Likewise."""
+        data, again = trained.config.data.load("cpu"), trained.config.data.load("cpu")
+        evaluation.evaluate(trained, data)
+        assert torch.equal(data.validation.images, again.validation.images)
+        assert torch.equal(data.test.images, again.test.images)
+
+    def test_test_images_decide_nothing_where_it_looks_at_validation(
+        self, evaluation: Evaluation, trained: Trained
+    ) -> None:
+        """What it gives may then be selected by."""
+        if evaluation.looks_at == "test":
+            return
+        data = trained.config.data.load("cpu")
+        none = Images(torch.zeros_like(data.test.images), torch.zeros_like(data.test.labels))
+        without = replace(data, test=none, extra_tests={})
+        _assert_same(evaluation.evaluate(trained, without), evaluation.evaluate(trained, data))
+
+    def test_what_is_told_by_image_is_told_of_each(
+        self, evaluation: Evaluation, trained: Trained
+    ) -> None:
+        """One row an image of the split, on the CPU."""
+        images = evaluation.images_of(trained.config.data.load("cpu"))
+        for name, values in _found(evaluation, trained).images.items():
+            assert _NAME.fullmatch(name)
+            assert len(values) == len(images)
+            assert values.device.type == "cpu"
+
+    def test_pictures_are_png_files(self, evaluation: Evaluation, trained: Trained) -> None:
+        """Named without an ending."""
+        for name, content in _found(evaluation, trained).pictures.items():
+            assert _NAME.fullmatch(name)
+            assert content.startswith(b"\x89PNG\r\n")
+
+    def test_what_is_left_out_is_told_in_sentences(
+        self, evaluation: Evaluation, trained: Trained
+    ) -> None:
+        """They are shown as they are."""
+        assert all(told.endswith(".") for told in _found(evaluation, trained).left_out)
+
+    def test_its_kind_can_be_a_name(self, evaluation: Evaluation) -> None:
+        """Metrics are called by it."""
+        assert _NAME.fullmatch(kind_of(type(evaluation)))
+
+
+def _found(evaluation: Evaluation, trained: Trained) -> Findings:
+    data: DataSplits = trained.config.data.load(trained.device)
+    return evaluation.evaluate(trained, data)
+
+
+def _assert_same(one: Findings, other: Findings) -> None:
+    assert one.metrics == other.metrics
+    assert one.pictures == other.pictures
+    assert one.images.keys() == other.images.keys()
+    assert all(torch.equal(values, other.images[name]) for name, values in one.images.items())

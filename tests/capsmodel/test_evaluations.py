@@ -1,0 +1,161 @@
+"""What each evaluation finds, against a plain account of it."""
+
+from typing import Literal
+
+import pytest
+import torch
+from torch import Tensor
+
+from capsmodel import Trained, Training
+from capsmodel.data import DataSplits
+from capsmodel.evaluation import Confidence, Evaluation, Findings, ShiftedTestError, TestError
+from capsmodel.evaluation.base import EvaluatedSplit, EvaluationMetric
+from capsmodel.evaluation.shifted_test_error import shifted
+from capsmodel.testing import EvaluationContract
+from tests.capsmodel.small_config import small_config
+
+CONFIG = small_config()
+
+
+@pytest.fixture(scope="module")
+def training() -> Training:
+    found = Training(CONFIG, seed=3)
+    for _ in found:
+        pass
+    return found
+
+
+@pytest.fixture(scope="module")
+def data() -> DataSplits:
+    return CONFIG.data.load("cpu")
+
+
+def test_the_test_error_is_that_of_the_training(training: Training, data: DataSplits) -> None:
+    result = training.test()
+    found = TestError().evaluate(training.trained(), data)
+    assert found.metrics == {"test_error": result.error}
+    assert torch.equal(found.images["predictions"], result.predictions)
+    assert torch.equal(found.images["labels"], result.labels)
+
+
+def moved_by_hand(images: Tensor, down: int, right: int) -> Tensor:
+    """Return images moved pixel by pixel."""
+    moved = torch.zeros_like(images)
+    height, width = images.shape[2:]
+    for row in range(height):
+        for column in range(width):
+            if 0 <= row + down < height and 0 <= column + right < width:
+                moved[:, :, row + down, column + right] = images[:, :, row, column]
+    return moved
+
+
+@pytest.mark.parametrize(("down", "right"), [(-2, 0), (1, 0), (0, -1), (0, 2), (0, 0)])
+def test_images_are_moved_pixel_by_pixel(down: int, right: int) -> None:
+    images = torch.rand(2, 3, 5, 4, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(shifted(images, down, right), moved_by_hand(images, down, right))
+
+
+def test_there_is_an_error_of_each_shift(training: Training, data: DataSplits) -> None:
+    found = ShiftedTestError(pixels=2).evaluate(training.trained(), data)
+    expected = {
+        "up_1": (-1, 0),
+        "down_1": (1, 0),
+        "left_1": (0, -1),
+        "right_1": (0, 1),
+        "up_2": (-2, 0),
+        "down_2": (2, 0),
+        "left_2": (0, -2),
+        "right_2": (0, 2),
+    }
+    assert list(found.metrics) == list(expected)
+    for place, (name, by) in enumerate(expected.items()):
+        moved = moved_by_hand(data.test.images, *by)
+        classes = training.trained().predict(moved).classes
+        wrong = [bool(one != true) for one, true in zip(classes, data.test.labels, strict=True)]
+        assert found.metrics[name] == sum(wrong) / len(wrong)
+        assert found.images["predictions"][:, place].tolist() == classes.tolist()
+
+
+def test_confidence_is_compared_with_the_share_that_is_right(
+    training: Training, data: DataSplits
+) -> None:
+    evaluation = Confidence(bins=4)
+    found = evaluation.evaluate(training.trained(), data)
+    said = training.trained().predict(data.validation.images)
+    beliefs = said.lengths.max(dim=1).values.tolist()
+    is_right = (said.classes == data.validation.labels).tolist()
+    expected = 0.0
+    for place in range(4):
+        own = [i for i, belief in enumerate(beliefs) if min(3, int(4 * belief)) == place]
+        if own:
+            confidence = sum(beliefs[i] for i in own) / len(own)
+            accuracy = sum(is_right[i] for i in own) / len(own)
+            expected += len(own) / len(beliefs) * abs(confidence - accuracy)
+    assert found.metrics["calibration_error"] == pytest.approx(expected, rel=1e-6)
+    assert found.metrics["mean_belief"] == pytest.approx(sum(beliefs) / len(beliefs), rel=1e-6)
+    assert 0 < expected < 1
+
+
+def test_an_evaluation_says_which_split_it_looks_at(training: Training, data: DataSplits) -> None:
+    evaluations = (TestError(), ShiftedTestError(), Confidence(), Confidence(split="test"))
+    told = [evaluation.looks_at for evaluation in evaluations]
+    assert told == ["test", "test", "validation", "test"]
+    for evaluation in evaluations:
+        found = evaluation.evaluate(training.trained(), data)
+        split = data.validation if evaluation.looks_at == "validation" else data.test
+        assert {len(values) for values in found.images.values()} == {len(split)}
+
+
+class Peeking(Evaluation):
+    """One that selects by the test images and says that it does not."""
+
+    kind: Literal["peeking"] = "peeking"
+
+    @property
+    def looks_at(self) -> EvaluatedSplit:
+        return "validation"
+
+    @property
+    def metrics(self) -> tuple[EvaluationMetric, ...]:
+        return (EvaluationMetric("brightness"),)
+
+    def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
+        del trained
+        return Findings({"brightness": data.test.images.mean().item()})
+
+
+class Undeclared(Peeking):
+    """One that gives other metrics than it says."""
+
+    kind: Literal["undeclared"] = "undeclared"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
+        del trained, data
+        return Findings({"darkness": 0.0})
+
+
+class Writing(Peeking):
+    """One that writes to the images."""
+
+    kind: Literal["writing"] = "writing"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
+        del trained
+        data.validation.images.zero_()
+        return Findings({"brightness": 0.0})
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "law"),
+    [
+        (Peeking(), "test_test_images_decide_nothing_where_it_looks_at_validation"),
+        (Undeclared(), "test_it_gives_the_metrics_that_it_declares"),
+        (Writing(), "test_the_images_are_not_written_to"),
+    ],
+    ids=["peeking", "undeclared", "writing"],
+)
+def test_the_contract_finds_what_breaks_it(
+    evaluation: Evaluation, law: str, training: Training
+) -> None:
+    with pytest.raises(AssertionError):
+        getattr(EvaluationContract(), law)(evaluation, training.trained())
