@@ -14,11 +14,13 @@ from pydantic import (
 )
 
 from capsmodel.config import TrainingConfig
+from capsmodel.evaluation import EVALUATIONS, Evaluation
 from capsmodel.metrics import Metric
 from capsmodel.overrides import with_settings
 from capsmodel.settings.measures import check_own, declared_metrics
 from capsmodel.settings.messages import unknown
 from capsmodel.settings.parts import (
+    OneOf,
     Part,
     Settings,
     built_in_members,
@@ -26,10 +28,11 @@ from capsmodel.settings.parts import (
     kind_of,
 )
 from search_spaces.conflicts import refuse_varied, refuse_varied_profiles
+from search_spaces.declared_evaluations import refuse_evaluations
 from search_spaces.plans.base import Plan
 from search_spaces.plans.confirm import Seed, each_seed_once
 from search_spaces.plans.listed import Arm, ListedArms
-from search_spaces.plans.own_parts import refuse_undeclared_parts
+from search_spaces.plans.own_parts import refuse_undeclared_part, refuse_undeclared_parts
 from search_spaces.plans.scheduler import Scheduler
 from search_spaces.plans.search import Search
 from search_spaces.shown_metrics import refuse_unknown_metrics
@@ -49,8 +52,9 @@ class Sweep(Settings):
         plan: Which arms there are, declared in full, proposed by a search, or said by a plan of
             the user's own.
         seeds: Every arm of a design is trained once with each; a search has seeds of its own.
-        parts: Classes of a user's own parts that the arms use.
+        parts: Classes of a user's own parts that the arms and the evaluations use.
         tables: What it is for; none stands for those that suit its plan.
+        evaluations: What is looked at in every finished trial's network, after its training.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -62,6 +66,7 @@ class Sweep(Settings):
     seeds: tuple[Seed, ...] = ()
     parts: tuple[type[Part], ...] = ()
     tables: tuple[Table, ...] = ()
+    evaluations: tuple[Annotated[Evaluation, OneOf(EVALUATIONS)], ...] = ()
 
     @field_validator("seeds")
     @classmethod
@@ -110,6 +115,13 @@ class Sweep(Settings):
                 if arm not in arms:
                     raise ValueError(unknown(f"arm in the table '{table.name}'", arm, arms))
             refuse_unknown_metrics(table, self.metrics)
+        return self
+
+    @model_validator(mode="after")
+    def _evaluations_can_be_made(self) -> Self:
+        refuse_evaluations(self.evaluations)
+        for evaluation in self.evaluations:
+            refuse_undeclared_part(evaluation, self.parts)
         return self
 
     @model_validator(mode="after")

@@ -55,10 +55,14 @@ def _unsigned(value: Any) -> Any:
 
 def protocol_versions(config: TrainingConfig) -> dict[str, int | str]:
     """Return the version of each part in use where it is not 1, by its path."""
+    own = {} if config.protocol_version == 1 else {"training": config.protocol_version}
+    return own | versions_below(config)
+
+
+def versions_below(settings: Settings) -> dict[str, int | str]:
+    """Return the version of each part below some settings where it is not 1, by its path."""
     found: dict[str, int | str] = {}
-    if config.protocol_version != 1:
-        found["training"] = config.protocol_version
-    _collect_versions(config, "", found)
+    _collect_versions(settings, "", found)
     return found
 
 

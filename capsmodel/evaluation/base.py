@@ -64,9 +64,9 @@ class Evaluation(Part, ABC):
     is_measured_in_training: ClassVar[bool] = False
 
     @property
-    @abstractmethod
     def looks_at(self) -> EvaluatedSplit:
-        """The split whose images it looks at: nothing that selects may see one of the test."""
+        """The split whose images it looks at, by default the test, which no choice may go by."""
+        return "test"
 
     @property
     def metrics(self) -> tuple[EvaluationMetric, ...]:

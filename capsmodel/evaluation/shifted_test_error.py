@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.data import DataSplits
-from capsmodel.evaluation.base import EvaluatedSplit, Evaluation, EvaluationMetric, Findings
+from capsmodel.evaluation.base import Evaluation, EvaluationMetric, Findings
 from capsmodel.evaluation.classification import beliefs_in, share_wrong
 from capsmodel.training.trained import Trained
 
@@ -27,11 +27,6 @@ class ShiftedTestError(Evaluation):
 
     kind: Literal["shifted_test_error"] = "shifted_test_error"
     pixels: Annotated[int, Field(ge=1, le=16)] = 2
-
-    @property
-    def looks_at(self) -> EvaluatedSplit:
-        """The test split."""
-        return "test"
 
     @property
     def metrics(self) -> tuple[EvaluationMetric, ...]:

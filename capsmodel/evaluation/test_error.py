@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 import torch
 
 from capsmodel.data import DataSplits
-from capsmodel.evaluation.base import EvaluatedSplit, Evaluation, EvaluationMetric, Findings
+from capsmodel.evaluation.base import Evaluation, EvaluationMetric, Findings
 from capsmodel.evaluation.classification import beliefs_in, share_wrong
 from capsmodel.training.trained import Trained
 
@@ -20,11 +20,6 @@ class TestError(Evaluation):
     __test__: ClassVar[bool] = False  # pytest would take the name for that of a class of tests
     is_measured_in_training: ClassVar[bool] = True
     kind: Literal["test_error"] = "test_error"
-
-    @property
-    def looks_at(self) -> EvaluatedSplit:
-        """The test split."""
-        return "test"
 
     @property
     def metrics(self) -> tuple[EvaluationMetric, ...]:

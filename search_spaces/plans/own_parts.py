@@ -11,11 +11,19 @@ def refuse_undeclared_parts(settings: Settings, parts: tuple[type[Part], ...]) -
     """
     for name in type(settings).model_fields:
         value = getattr(settings, name)
-        if not isinstance(value, Part):
-            continue
-        if not is_built_in(type(value)) and type(value) not in parts:
-            raise ValueError(
-                f"{type(value).__name__} is a part of your own: declare it, "
-                f"Sweep(parts=[{type(value).__name__}], ...)."
-            )
-        refuse_undeclared_parts(value, parts)
+        if isinstance(value, Part):
+            refuse_undeclared_part(value, parts)
+
+
+def refuse_undeclared_part(part: Part, parts: tuple[type[Part], ...]) -> None:
+    """Refuse a user's own part that no sweep declares, or one that holds such a part.
+
+    Raises:
+        ValueError: Naming the first.
+    """
+    if not is_built_in(type(part)) and type(part) not in parts:
+        raise ValueError(
+            f"{type(part).__name__} is a part of your own: declare it, "
+            f"Sweep(parts=[{type(part).__name__}], ...)."
+        )
+    refuse_undeclared_parts(part, parts)
