@@ -1,0 +1,79 @@
+"""What evaluations left in a cell's folder, each under its key, the trial's own files untouched.
+
+evaluations/KEY.safetensors      what was found by image, if anything
+evaluations/KEY.NAME.png         its pictures
+evaluations/KEY.json             written last: the evaluation is there, and stands
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from capsmodel.whole_file import write_whole
+from sweeps.records.errors import BadInput
+from sweeps.records.evaluation_record import EVALUATION_KEY, EvaluationRecord
+
+
+class CellEvaluations:
+    """The evaluations of one cell. Whoever writes holds the cell's lease."""
+
+    def __init__(self, folder: Path) -> None:
+        """Look below a cell's folder, which need not be there."""
+        self._folder = folder / "evaluations"
+
+    def keys(self) -> set[str]:
+        """Return the keys of the evaluations that are there."""
+        return {
+            path.stem for path in self._folder.glob("*.json") if EVALUATION_KEY.fullmatch(path.stem)
+        }
+
+    def read(self, key: str) -> EvaluationRecord | None:
+        """Return what an evaluation found, None where it is not there.
+
+        Raises:
+            BadInput: If it is damaged, or of a later version.
+        """
+        path = self._path(key, "json")
+        if not path.exists():
+            return None
+        try:
+            return EvaluationRecord.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            raise BadInput(
+                f"The evaluation {path} cannot be read: it is damaged, or of a later version. "
+                f"Move it away to have it made anew."
+            ) from error
+
+    def write(
+        self, record: EvaluationRecord, images: bytes, pictures: Mapping[str, bytes]
+    ) -> EvaluationRecord:
+        """Note what an evaluation found, unless something stands there already.
+
+        Args:
+            record: What it found.
+            images: A safetensors file of what was found by image, empty where nothing was.
+            pictures: Name -> a PNG file.
+
+        Returns:
+            What stands.
+        """
+        if standing := self.read(record.evaluation_key):
+            return standing
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if images:
+            write_whole(self._path(record.evaluation_key, "safetensors"), images)
+        for name, content in pictures.items():
+            write_whole(self._path(record.evaluation_key, f"{name}.png"), content)
+        content = record.model_dump_json().encode()
+        write_whole(self._path(record.evaluation_key, "json"), content)
+        return record
+
+    def paths(self, record: EvaluationRecord) -> tuple[Path, ...]:
+        """Return the files of an evaluation, the record itself last."""
+        endings = ["safetensors"] if record.images else []
+        endings += [f"{name}.png" for name in record.pictures]
+        return tuple(self._path(record.evaluation_key, ending) for ending in (*endings, "json"))
+
+    def _path(self, key: str, ending: str) -> Path:
+        return self._folder / f"{key}.{ending}"

@@ -1,0 +1,129 @@
+"""Evaluations of one trial: from its kept weights to files beside them. Nothing is trained."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from sweeps.execution.cells.evaluations import CellEvaluations
+from sweeps.execution.cells.folder import CellFolder, now_milliseconds
+from sweeps.execution.worker.provenance import hardware, package_versions
+from sweeps.execution.worker.training_config import training_config
+from sweeps.records.evaluation_record import EvaluationRecord
+from sweeps.records.trial_record import Json
+
+if TYPE_CHECKING:
+    from capsmodel.evaluation import Evaluation, Findings
+    from capsmodel.training.trained import Trained
+
+
+class EvaluationOrder(BaseModel):
+    """What a worker needs to look at a trial's network: plain values that travel as JSON.
+
+    Attributes:
+        cells: The folder of all cells' folders.
+        config: The trial's full training config.
+        source: Text of the user's own file, None for parts of the package.
+        weights: The file of the trained weights.
+        device: What torch is told; the processor stands in for a GPU that is not there.
+        evaluations: Kind and settings of each; those that are there already are left as they are.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cells: str
+    trial_key: str
+    seed: int
+    config: Json
+    source: str | None = None
+    weights: str
+    device: str = "cpu"
+    evaluations: tuple[Json, ...]
+
+
+def run_evaluations(order: EvaluationOrder) -> tuple[EvaluationRecord, ...]:
+    """Make the evaluations of a trial that are not there, and return what stands of all.
+
+    Each is noted as soon as it is done, under the cell's lease, so that a killed one costs itself.
+
+    Raises:
+        Exception: Whatever an evaluation raised.
+        TimeoutError: If another process holds the cell.
+    """
+    cell = CellFolder(Path(order.cells), order.trial_key)
+    with cell.lease() as fence:
+        return _Look(order, CellEvaluations(cell.path), fence).run()
+
+
+class _Look:
+    """One look at a trial's network, under one lease."""
+
+    def __init__(self, order: EvaluationOrder, notes: CellEvaluations, fence: int) -> None:
+        self._order = order
+        self._notes = notes
+        self._fence = fence
+
+    def run(self) -> tuple[EvaluationRecord, ...]:
+        from search_spaces.evaluation_key import evaluation_key
+
+        wanted = {evaluation_key(one): one for one in self._evaluations()}
+        standing = {key: self._notes.read(key) for key in wanted}
+        missing = {key: one for key, one in wanted.items() if standing[key] is None}
+        if missing:
+            trained = self._trained()
+            data = trained.config.data.load(trained.device)
+            for key, evaluation in missing.items():
+                started = time.perf_counter()
+                findings = evaluation.evaluate(trained, data)
+                seconds = time.perf_counter() - started
+                standing[key] = self._note(key, evaluation, findings, seconds)
+        return tuple(record for record in standing.values() if record)
+
+    def _evaluations(self) -> "tuple[Evaluation, ...]":
+        from typing import Annotated
+
+        from capsmodel.evaluation import EVALUATIONS, Evaluation
+        from capsmodel.settings.parts import OneOf
+        from search_spaces.sweep_file import module_from_text, own_parts
+
+        source = self._order.source
+        parts = own_parts(module_from_text(source)) if source else ()
+        family = TypeAdapter[Any](tuple[Annotated[Evaluation, OneOf(EVALUATIONS)], ...])
+        return family.validate_python(self._order.evaluations, context={"parts": parts})
+
+    def _trained(self) -> "Trained":
+        from capsmodel.training.trained import Trained
+
+        order = self._order
+        config = training_config(order.config, order.source)
+        return Trained.load(Path(order.weights), config, order.seed, self._device())
+
+    def _device(self) -> str:
+        import torch
+
+        return self._order.device if torch.cuda.is_available() else "cpu"
+
+    def _note(
+        self, key: str, evaluation: "Evaluation", findings: "Findings", seconds: float
+    ) -> EvaluationRecord:
+        from safetensors.torch import save
+
+        images = {name: values.contiguous() for name, values in findings.images.items()}
+        record = EvaluationRecord(
+            evaluation_key=key,
+            trial_key=self._order.trial_key,
+            evaluation=evaluation.model_dump(mode="json"),
+            looks_at=evaluation.looks_at,
+            metrics=dict(findings.metrics),
+            images=tuple(images),
+            pictures=tuple(findings.pictures),
+            left_out=findings.left_out,
+            hardware=hardware(self._device()),
+            versions=package_versions(),
+            duration_seconds=seconds,
+            time=now_milliseconds(),
+            fence=self._fence,
+        )
+        content = save(images, {"schema_version": "1"}) if images else b""
+        return self._notes.write(record, content, findings.pictures)

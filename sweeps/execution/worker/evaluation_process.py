@@ -1,0 +1,35 @@
+"""A process that makes evaluations, one trial's after the other.
+
+The driver hands it orders as lines of JSON, and gets a line for each that is done. One that raises
+ends the process, with a traceback in its log: whatever an evaluation does costs nothing but itself.
+"""
+
+import argparse
+import sys
+from contextlib import redirect_stdout
+
+from sweeps.execution.worker.process import die_with_parent, keep_freed_memory, prepare_environment
+
+DONE = "done"
+
+
+def main() -> int:
+    """Serve orders until there are no more."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--threads", type=int, default=1)
+    prepare_environment(parser.parse_args().threads)
+    die_with_parent()
+    keep_freed_memory()
+    from sweeps.execution.worker.evaluation import EvaluationOrder, run_evaluations
+
+    answers = sys.stdout
+    with redirect_stdout(sys.stderr):  # what an evaluation prints is no answer
+        for line in sys.stdin:
+            run_evaluations(EvaluationOrder.model_validate_json(line))
+            answers.write(f"{DONE}\n")
+            answers.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,181 @@
+"""Evaluations stand beside a trial: made from its weights, once, and nothing else is touched."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.numpy import load_file
+
+from capsmodel.evaluation import Confidence, ShiftedTestError
+from capsmodel.training.training import Training
+from search_spaces.evaluation_key import evaluation_key
+from sweeps.execution.cells.evaluations import CellEvaluations
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.worker.evaluation import EvaluationOrder, run_evaluations
+from sweeps.records.errors import BadInput
+from tests.capsmodel.small_config import small_config
+
+CONFIG = small_config()
+KEY = "0123456789abcdef0123"
+BOTH = (ShiftedTestError(pixels=1), Confidence())
+
+
+def order_of(cells: Path, *evaluations: Any, **changes: Any) -> EvaluationOrder:
+    fields = {
+        "cells": str(cells),
+        "trial_key": KEY,
+        "seed": 0,
+        "config": CONFIG.model_dump(mode="json"),
+        "weights": str(cells / KEY / "weights.safetensors"),
+        "evaluations": [one.model_dump(mode="json") for one in evaluations],
+    }
+    return EvaluationOrder.model_validate(fields | changes)
+
+
+@pytest.fixture
+def cells(tmp_path: Path) -> Path:
+    folder = CellFolder(tmp_path, KEY)
+    folder.path.mkdir()
+    Training(CONFIG, seed=0).trained().save(folder.weights)
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "lock"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_each_finds_what_it_finds_of_the_network(cells: Path) -> None:
+    found = run_evaluations(order_of(cells, *BOTH))
+    trained, data = Training(CONFIG, seed=0).trained(), CONFIG.data.load("cpu")
+    for record, evaluation in zip(found, BOTH, strict=True):
+        expected = evaluation.evaluate(trained, data)
+        assert record.metrics == expected.metrics
+        assert record.evaluation == evaluation.model_dump(mode="json")
+        assert record.looks_at == evaluation.looks_at
+        assert record.evaluation_key == evaluation_key(evaluation)
+        assert CellEvaluations(cells / KEY).read(record.evaluation_key) == record
+        kept = load_file(cells / KEY / "evaluations" / f"{record.evaluation_key}.safetensors")
+        assert {name: values.tolist() for name, values in kept.items()} == {
+            name: values.tolist() for name, values in expected.images.items()
+        }
+
+
+def test_the_trials_own_files_keep_their_bytes(cells: Path) -> None:
+    before = contents(cells)
+    run_evaluations(order_of(cells, *BOTH))
+    after = contents(cells)
+    assert {name: after[name] for name in before} == before
+    added = {name for name in after if name not in before}
+    keys = {evaluation_key(one) for one in BOTH}
+    endings = {"json", "safetensors"}
+    assert added == {f"{KEY}/evaluations/{key}.{end}" for key in keys for end in endings}
+
+
+def test_the_first_result_stands(cells: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run_evaluations(order_of(cells, Confidence()))
+    before = contents(cells)
+    (cells / KEY / "weights.safetensors").unlink()  # nothing that is there is made again
+    assert run_evaluations(order_of(cells, Confidence())) == first
+    del before[f"{KEY}/weights.safetensors"]
+    assert contents(cells) == before
+    other = first[0].model_copy(update={"metrics": {"mean_belief": 0.0}})
+    assert CellEvaluations(cells / KEY).write(other, b"", {}) == first[0]
+    assert contents(cells) == before
+
+
+def test_a_killed_one_costs_itself_alone(cells: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def killed(self: Confidence, trained: object, data: object) -> None:
+        calls.append(self.kind)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Confidence, "evaluate", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_evaluations(order_of(cells, *BOTH))
+    assert CellEvaluations(cells / KEY).keys() == {evaluation_key(BOTH[0])}
+    before = contents(cells)
+    run_evaluations(order_of(cells, *BOTH))
+    after = contents(cells)
+    assert CellEvaluations(cells / KEY).keys() == {evaluation_key(one) for one in BOTH}
+    assert {name: after[name] for name in before} == before
+
+
+def test_a_write_cut_off_before_its_end_is_made_again(
+    cells: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sweeps.execution.cells import evaluations as module
+
+    written: list[Path] = []
+
+    def once(path: Path, data: bytes) -> None:
+        if written:
+            raise KeyboardInterrupt
+        written.append(path)
+        path.write_bytes(data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "write_whole", once)
+        with pytest.raises(KeyboardInterrupt):
+            run_evaluations(order_of(cells, Confidence()))
+    assert CellEvaluations(cells / KEY).keys() == set()
+    (record,) = run_evaluations(order_of(cells, Confidence()))
+    assert all(path.exists() for path in CellEvaluations(cells / KEY).paths(record))
+
+
+def test_it_is_the_cells_one_writer(cells: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(self: Confidence, trained: Any, data: Any) -> Any:
+        is_busy.append(CellFolder(cells, KEY).is_busy())
+        return evaluate(self, trained, data)
+
+    is_busy: list[bool] = []
+    evaluate = Confidence.evaluate
+    monkeypatch.setattr(Confidence, "evaluate", busy)
+    run_evaluations(order_of(cells, Confidence()))
+    assert is_busy == [True]
+    assert not CellFolder(cells, KEY).is_busy()
+
+
+def test_a_damaged_result_is_refused_and_named(cells: Path) -> None:
+    (record,) = run_evaluations(order_of(cells, Confidence()))
+    path = CellEvaluations(cells / KEY).paths(record)[-1]
+    path.write_text("{")
+    with pytest.raises(BadInput, match=f"The evaluation {path} cannot be read"):
+        run_evaluations(order_of(cells, Confidence()))
+
+
+def test_where_no_gpu_is_the_processor_stands_in(cells: Path) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    (record,) = run_evaluations(order_of(cells, Confidence(), device="cuda"))
+    assert record.hardware.startswith("cpu")
+
+
+SOURCE = '''from typing import Literal
+from capsmodel.evaluation import Evaluation, Findings
+
+class Constant(Evaluation):
+    """A number and a picture."""
+    kind: Literal["constant"] = "constant"
+
+    def evaluate(self, trained, data):
+        """Return them."""
+        return Findings(pictures={"dot": b"\\x89PNG\\r\\n"}, left_out=("Nothing else.",))
+'''
+
+
+def test_ones_own_evaluation_comes_from_the_source_beside_it(cells: Path) -> None:
+    order = order_of(cells, source=SOURCE, evaluations=[{"kind": "constant"}])
+    (record,) = run_evaluations(order)
+    assert (record.kind, record.pictures, record.left_out) == (
+        "constant",
+        ("dot",),
+        ("Nothing else.",),
+    )
+    assert record.looks_at == "test"
+    (picture, _) = CellEvaluations(cells / KEY).paths(record)
+    assert picture.read_bytes() == b"\x89PNG\r\n"
