@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from capsmodel.data import Viewpoints
-from sweeps.aggregation.figures.figure_style import figure_style, image_bytes
+from sweeps.aggregation.rendering.figure_style import figure_style, image_bytes
 
 CLASSES = ("quadruped", "figure", "aeroplane", "truck", "car")
 INSTANCES = (4, 0)  # trained on, tested on

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from search_spaces.tables import AblationTable as AblationTable
     from search_spaces.tables import ConfirmationTable as ConfirmationTable
     from search_spaces.tables import CurvesFigure as CurvesFigure
+    from search_spaces.tables import DeclaredTable as DeclaredTable
     from search_spaces.tables import GridCell as GridCell
     from search_spaces.tables import GridRow as GridRow
     from search_spaces.tables import GridTable as GridTable
@@ -30,6 +31,7 @@ _HOMES = {
     "Confirm": "search_spaces.plans.search",
     "ConfirmationTable": "search_spaces.tables",
     "CurvesFigure": "search_spaces.tables",
+    "DeclaredTable": "search_spaces.tables",
     "Dimension": "search_spaces.space.dimension",
     "GridCell": "search_spaces.tables",
     "GridRow": "search_spaces.tables",

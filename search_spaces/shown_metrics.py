@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from capsmodel.metrics import Metric, find_metric, metric_names
 from capsmodel.settings.messages import unknown
-from search_spaces.tables import Table, curves_of, errors_of
+from search_spaces.tables import Table
 
 
 def refuse_unknown_metrics(table: Table, own: Iterable[Metric]) -> None:
@@ -19,12 +19,12 @@ def refuse_unknown_metrics(table: Table, own: Iterable[Metric]) -> None:
     """
     metrics = tuple(own)
     names = metric_names(one.name for one in metrics)
-    for name in curves_of(table):
+    for name in table.curves:
         metric = find_metric(name, metrics)
         known = [one for one in names if (found := find_metric(one, metrics)) and _is_curve(found)]
         if metric is None or not _is_curve(metric):
             raise ValueError(unknown(f"epoch metric in the figure '{table.name}'", name, known))
-    for name in errors_of(table):
+    for name in table.errors:
         metric = find_metric(name, metrics)
         known = [one for one in names if (found := find_metric(one, metrics)) and found.is_fraction]
         if metric is None or not metric.is_fraction:

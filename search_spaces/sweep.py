@@ -36,7 +36,7 @@ from search_spaces.plans.own_parts import refuse_undeclared_part, refuse_undecla
 from search_spaces.plans.scheduler import Scheduler
 from search_spaces.plans.search import Search
 from search_spaces.shown_metrics import refuse_unknown_metrics
-from search_spaces.tables import Table, arms_of
+from search_spaces.tables import Table
 
 _BuiltInPlan = Annotated[ListedArms | Search, Field(discriminator="kind")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
@@ -110,8 +110,8 @@ class Sweep(Settings):
             raise ValueError(f"Two tables are called '{twice[0]}': give one another name.")
         for table in self.tables:
             self.plan.refuse_table(table)
-            arms = self.plan.arms_at_start(self) if arms_of(table) else ()
-            for arm in arms_of(table):
+            arms = self.plan.arms_at_start(self) if table.arms else ()
+            for arm in table.arms:
                 if arm not in arms:
                     raise ValueError(unknown(f"arm in the table '{table.name}'", arm, arms))
             refuse_unknown_metrics(table, self.metrics)

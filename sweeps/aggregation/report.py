@@ -1,55 +1,67 @@
-"""A sweep's report: tables and figures as files, and as artifacts of its record."""
+"""A sweep's report: made as a value, then written as files, then kept with its parent run."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from sweeps.aggregation.makers import Made, make
-from sweeps.aggregation.rendering.csv_text import to_csv
-from sweeps.aggregation.rendering.markdown import to_markdown
+from sweeps.aggregation.makers.kinds import headlines, make
+from sweeps.aggregation.makers.results import Results
+from sweeps.aggregation.rendering.contents import Provenance, Report, Section
+from sweeps.aggregation.rendering.renderers import RENDERERS, Renderer, render
 from sweeps.aggregation.rendering.result_files import make_folder, write_result
-from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.tables.cost import cost_table, mixtures
-from sweeps.aggregation.tables.trials import trials_csv
+from sweeps.aggregation.tables.departures import departure_sentence
+from sweeps.aggregation.tables.trials import trials_table
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
-from sweeps.records.trial_record import SLUG, TrialRecord
+from sweeps.records.trial_record import SLUG
 from sweeps.tracking.store import RecordStore, RecordWriter
 
 _RESERVED = ("cost", "trials")
-_ROWS_SHOWN = 5
 
 
-@dataclass(frozen=True)
-class Report:
-    """What was written.
+def make_report(results: Results) -> Report:
+    """Return a sweep's report as a value: nothing is rendered, drawn or written yet.
 
-    Attributes:
-        paths: All files, in the order in which they were written.
-        tables: Those that the sweep declares, in its order.
-        shown: What a terminal is shown of them: the first one; of a search how its best arms were
-            confirmed, and the settings that matter most.
-        cost: What its trials took.
-        mixtures: What the sweep mixes that costs hang on, such as devices; usually nothing.
+    Result sections hold only what trial keys decide; what trials took stands in one of its own.
+
+    Raises:
+        BadInput: If the name of a table is no slug, or the plan has nothing for a table.
+        StoreUnreachable: If curves are asked for and the tracking store does not answer.
     """
+    manifest, records = results.manifest, results.records
+    _check_names(manifest)
+    sections = tuple(make(declared, results) for declared in manifest.tables)
+    cost = cost_table(manifest, records)
+    return Report(
+        provenance=_provenance(results),
+        sections=sections,
+        trials=Section("trials", "trials", data=(trials_table(manifest, records),)),
+        costs=Section("cost", "cost", tables=(cost,), formats=("markdown", "csv")),
+        shown=headlines(sections),
+        mixtures=mixtures(manifest, records),
+    )
 
-    paths: tuple[Path, ...]
-    tables: tuple[Table, ...]
-    shown: tuple[Table, ...]
-    cost: Table
-    mixtures: tuple[str, ...] = ()
 
-    @property
-    def table(self) -> Table:
-        """The first table, that of costs where the sweep declares figures only."""
-        return (*self.tables, self.cost)[0]
-
-
-def write_report(store: RecordStore, sweep: str, folder: Path = Path("reports")) -> Report:
+def write_report(
+    store: RecordStore,
+    sweep: str,
+    folder: Path = Path("reports"),
+    renderers: Mapping[str, Renderer] = RENDERERS,
+) -> Report:
     """Rebuild a sweep's tables and figures from manifest and records, under `folder/<sweep>/`.
 
-    Result files hold only what trial keys decide; what trials took stands in `cost.*`. Each file
-    appears whole or not at all; older ones are replaced.
+    Each file appears whole or not at all; older ones are replaced.
+
+    Args:
+        store: Where manifest and records are.
+        sweep: Its name.
+        folder: Where the sweep's own folder is made.
+        renderers: Name of a format -> its renderer.
+
+    Returns:
+        The report with the paths of its files.
 
     Raises:
         BadInput: If there is no such sweep, a name is no slug, or the folder cannot be written.
@@ -57,21 +69,13 @@ def write_report(store: RecordStore, sweep: str, folder: Path = Path("reports"))
     """
     manifest = store.manifest(sweep)
     records = store.records(manifest.cell_keys().values())
-    _check_names(manifest)
-    made = [make(declared, manifest, records, store) for declared in manifest.tables]
-    cost = cost_table(manifest, records)
-    files = list(_files(manifest, records, made, cost))
+    report = make_report(Results(manifest, records, store.histories))
+    files = list(render(report, renderers))
     _check_files(manifest, [name for name, _ in files])
     target = make_folder(folder, manifest.sweep)
     for name, content in files:
         write_result(target / name, content)
-    return Report(
-        paths=tuple(target / name for name, _ in files),
-        tables=tuple(table for one in made for table in one.tables),
-        shown=tuple(_shown(manifest, made)),
-        cost=cost,
-        mixtures=mixtures(manifest, records),
-    )
+    return replace(report, paths=tuple(target / name for name, _ in files))
 
 
 def publish_report(records: RecordWriter, sweep_id: str, report: Report) -> None:
@@ -85,39 +89,22 @@ def publish_report(records: RecordWriter, sweep_id: str, report: Report) -> None
     records.publish_files(sweep_id, report.paths)
 
 
-def _files(
-    manifest: Manifest, records: Mapping[str, TrialRecord], made: Iterable[Made], cost: Table
-) -> Iterator[tuple[str, bytes]]:
-    for one in made:
-        yield from one.files()
-    yield "trials.csv", trials_csv(manifest, records).encode()
-    yield "cost.md", to_markdown(cost).encode()
-    yield "cost.csv", to_csv(cost).encode()
-
-
-def _shown(manifest: Manifest, made: Sequence[Made]) -> Iterator[Table]:
-    """Yield what a terminal is shown."""
-    first = {one.declared.kind: one.tables[0] for one in reversed(made) if one.tables}
-    if manifest.search is None:
-        yield from [table for one in made for table in one.tables][:1]
-        return
-    if confirmation := first.get("confirmation"):
-        yield confirmation
-    if sensitivity := first.get("sensitivity"):
-        yield _short(sensitivity)
-
-
-def _short(table: Table) -> Table:
-    """Return the first rows of a table, with one note that says where the rest is."""
-    more = max(0, len(table.rows) - _ROWS_SHOWN)
-    rest = f", and {more} more setting{'s' * (more > 1)}" if more else ""
-    note = f"How to read it{rest}: see {table.name}.md."
-    return replace(table, rows=table.rows[:_ROWS_SHOWN], notes=(note,))
+def _provenance(results: Results) -> Provenance:
+    manifest = results.manifest
+    keys = tuple(dict.fromkeys(cell.trial_key for cell in manifest.cells))
+    return Provenance(
+        sweep=manifest.sweep,
+        description=manifest.description,
+        departures=departure_sentence(manifest),
+        trial_keys=keys,
+        num_records=sum(key in results.records for key in keys),
+    )
 
 
 def _check_files(manifest: Manifest, names: Sequence[str]) -> None:
     """Refuse two files of one name, which names that tables derive from their own can give."""
-    if twice := next((name for name in names if names.count(name) > 1), None):
+    counts = Counter(names)
+    if twice := next((name for name in names if counts[name] > 1), None):
         raise BadInput(
             f"Two tables of sweep '{manifest.sweep}' would be written to '{twice}': rename one."
         )
@@ -126,11 +113,12 @@ def _check_files(manifest: Manifest, names: Sequence[str]) -> None:
 def _check_names(manifest: Manifest) -> None:
     """Hold every name that becomes a path against the slug once more, here where it does."""
     names = [table.name for table in manifest.tables]
+    counts = Counter(names)
     for name in (manifest.sweep, *names):
         if not SLUG.fullmatch(name):
             raise BadInput(f"'{name}' cannot be a file's name: it must match {SLUG.pattern}.")
     for name in names:
-        if name in _RESERVED or names.count(name) > 1:
+        if name in _RESERVED or counts[name] > 1:
             raise BadInput(
                 f"Two tables of sweep '{manifest.sweep}' would be written to '{name}': "
                 f"each needs a name of its own, other than {' and '.join(_RESERVED)}."

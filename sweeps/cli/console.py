@@ -16,7 +16,7 @@ from sweeps.records.plain_text import one_line
 if TYPE_CHECKING:
     from sweeps.aggregation.pictures.trial_pictures import Pictures
     from sweeps.aggregation.query import BestConfig, TrialView
-    from sweeps.aggregation.report import Report
+    from sweeps.aggregation.rendering.contents import Report
     from sweeps.aggregation.results.statistics import Interval
     from sweeps.execution.driver.result import SweepResult
     from sweeps.execution.driver.status import SweepStatus

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,6 +95,23 @@ def test_the_contracts_between_packages_hold() -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert " kept, 0 broken" in done.stdout
+
+
+def test_of_search_spaces_aggregation_may_import_the_declarations_of_tables_alone() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    reading = next(
+        contract
+        for contract in contracts["tool"]["importlinter"]["contracts"]
+        if contract["name"] == "aggregation reads records and runs nothing"
+    )
+    rooms = {path.stem for path in (ROOT / "search_spaces").iterdir() if is_room(path)}
+    forbidden = {f"search_spaces.{room}" for room in rooms - {"tables"}}
+    assert {name for name in reading["forbidden_modules"] if "search_spaces" in name} == forbidden
+
+
+def is_room(path: Path) -> bool:
+    is_package = (path / "__init__.py").is_file()
+    return is_package or (path.suffix == ".py" and path.stem != "__init__")
 
 
 def test_files_keep_to_their_length() -> None:
@@ -232,7 +250,10 @@ def test_broad_excepts_stand_at_the_boundaries_alone() -> None:
     assert broad <= {"sweeps/execution/worker/trial.py", "search_spaces/sweep_file.py"}
 
 
-@pytest.mark.parametrize("package", ["sweeps", "search_spaces", "sweeps.cli", "capsmodel.metrics"])
+@pytest.mark.parametrize(
+    "package",
+    ["sweeps", "search_spaces", "search_spaces.tables", "sweeps.cli", "capsmodel.metrics"],
+)
 def test_a_package_is_imported_without_torch_ray_and_mlflow(package: str) -> None:
     program = f"import sys, {package}; print({{'torch', 'ray', 'mlflow'}} & set(sys.modules))"
     done = subprocess.run(

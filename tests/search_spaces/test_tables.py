@@ -1,6 +1,7 @@
 """The tables that a sweep is for are values that fit together."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +21,8 @@ from search_spaces import (
     SensitivityTable,
     Sweep,
 )
-from search_spaces.tables import Table, arms_of
-from sweeps.records.manifest_tables import ManifestTable
+from search_spaces.sweep_file import sweep_from_file
+from search_spaces.tables import Table
 
 ROW = PublishedRow(labels=("CapsNet", "3"), arm="base", published=0.25, spread=0.005)
 GRID_ROW = GridRow(
@@ -84,7 +85,7 @@ def test_a_cell_of_a_grid_is_an_error_that_a_record_holds(metric: str) -> None:
     [(TABLES[0], ()), (TABLES[4], ("base",)), (TABLES[5], ("base",))],
 )
 def test_a_table_names_the_arms_it_needs(table: Any, arms: tuple[str, ...]) -> None:
-    assert arms_of(table) == arms
+    assert table.arms == arms
 
 
 @pytest.mark.parametrize("name", ["", "A", "../x", "a b"])
@@ -95,7 +96,7 @@ def test_a_table_is_called_as_a_file_can_be(name: str) -> None:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.kind)
 def test_a_manifest_holds_each_table_as_it_is(table: Any) -> None:
-    adapter = TypeAdapter[Any](ManifestTable)
+    adapter = TypeAdapter[Any](Table)
     assert adapter.validate_python(table.model_dump()).model_dump() == table.model_dump()
 
 
@@ -103,3 +104,40 @@ def test_a_grid_of_an_arm_that_the_sweep_does_not_have_is_refused() -> None:
     plan = ListedArms(baseline="bass", arms={"bass": {}})
     with pytest.raises(ValidationError, match="Unknown arm in the table 'table2' 'base'"):
         Sweep(name="example", base=TrainingConfig(), plan=plan, seeds=(0,), tables=(grid(),))
+
+
+def own_file(tmp_path: Path, statement: str) -> Path:
+    path = tmp_path / "own.py"
+    path.write_text(f"from search_spaces.tables import *\n{statement}\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("statement", "sentence"),
+    [
+        (
+            "AblationTable(name='A b')",
+            "name must be a text of the form ^[a-z0-9][a-z0-9_-]{0,63}$, got 'A b'.",
+        ),
+        (
+            "AblationTable(nam='x')",
+            "Unknown setting of AblationTable 'nam'. Did you mean 'name'? Known: name.",
+        ),
+        (
+            "CurvesFigure(metric=3)",
+            "metric must be a text of the form ^[a-z][A-Za-z0-9_.\\-]{0,199}$, got 3.",
+        ),
+        ("PublishedTable(name='t')", "title is missing: it must be a text. (And 2 more.)"),
+        (
+            "PublishedTable(name='t', title='T', headings=('a',), "
+            "rows=({'labels': ('x',), 'arm': None, 'published': float('nan')},))",
+            "rows: Input should be a finite number.",
+        ),
+    ],
+)
+def test_a_table_that_cannot_be_is_one_sentence(
+    tmp_path: Path, statement: str, sentence: str
+) -> None:
+    with pytest.raises(ValueError, match="cannot be run") as caught:
+        sweep_from_file(own_file(tmp_path, statement))
+    assert str(caught.value).endswith(f"cannot be run: {sentence}")

@@ -4,16 +4,13 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sweeps.aggregation.figures.figure_style import (
+from sweeps.aggregation.rendering.figure_style import (
     BLUE,
     GREY,
     GRID,
     ORANGE,
     WIDTH_INCHES,
-    ImageFormat,
     drawable,
-    figure_style,
-    image_bytes,
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.statistics import Interval, mean_interval
@@ -32,10 +29,8 @@ _LINE_CHARACTERS = 30
 _ACROSS_CHARACTERS = 88  # of a title and the longest label before it
 
 
-def ablation_figure(
-    manifest: Manifest, records: Mapping[str, TrialRecord], image_format: ImageFormat
-) -> bytes:
-    """Return the figure as PNG or SVG, byte for byte the same for the same results.
+def ablation_figure(manifest: Manifest, records: Mapping[str, TrialRecord]) -> "Figure":
+    """Return the figure, to be drawn in the house's style.
 
     A dot is an arm's mean, the bar its 95 % t interval, faint points are the seeds. The line is
     the baseline's mean, the band its interval. Arms stand in the manifest's order.
@@ -43,17 +38,16 @@ def ablation_figure(
     from matplotlib.figure import Figure  # here, as it takes half a second to import
 
     arms = arm_results(manifest, records)
-    with figure_style():
-        labels = [_label(arm) for arm in arms]
-        title = _title(manifest, labels)
-        height = 1.35 + sum(0.2 + 0.13 * label.count("\n") + 0.1 for label in labels)
-        height += 0.17 * title.count("\n")
-        figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
-        axes = figure.add_subplot()
-        _draw_arms(axes, arms)
-        _dress(axes, labels, title)
-        _draw_legend(figure, arms)
-        return image_bytes(figure, image_format)
+    labels = [_label(arm) for arm in arms]
+    title = _title(manifest, labels)
+    height = 1.35 + sum(0.2 + 0.13 * label.count("\n") + 0.1 for label in labels)
+    height += 0.17 * title.count("\n")
+    figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
+    axes = figure.add_subplot()
+    _draw_arms(axes, arms)
+    _dress(axes, labels, title)
+    _draw_legend(figure, arms)
+    return figure
 
 
 def _draw_arms(axes: "Axes", arms: Sequence[ArmResults]) -> None:

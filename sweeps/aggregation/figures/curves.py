@@ -8,24 +8,21 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from capsmodel.metrics import Metric
-from sweeps.aggregation.figures.figure_style import (
+from search_spaces.tables import CurvesFigure
+from sweeps.aggregation.rendering.figure_style import (
     BLUE,
     GRID,
     ORANGE,
     WIDTH_INCHES,
-    ImageFormat,
     drawable,
-    figure_style,
-    image_bytes,
 )
-from sweeps.aggregation.rendering.csv_text import csv_text
+from sweeps.aggregation.rendering.table import Table, data_table
 from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.ranking import with_seeds
 from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.aggregation.tables.targets import MARK, missed, target_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_text
 from sweeps.records.manifest import Manifest
-from sweeps.records.manifest_tables import CurvesFigure
 from sweeps.records.plain_text import one_line, shortened
 from sweeps.records.trial_record import Outcome, TrialRecord
 
@@ -103,22 +100,20 @@ def arm_curves(
     return curves
 
 
-def curves_csv(curves: Sequence[ArmCurve], metric: Metric) -> str:
+def curves_data(name: str, curves: Sequence[ArmCurve], metric: Metric) -> Table:
     """Return the numbers behind the lines: one row an arm and epoch. Fractions are in percent."""
-    name = f"{metric.name}_percent" if metric.is_fraction else metric.name
-    header = ("arm", "epoch", "n", name, f"{name}_lowest", f"{name}_highest")
+    field = f"{metric.name}_percent" if metric.is_fraction else metric.name
+    header = ("arm", "epoch", "n", field, f"{field}_lowest", f"{field}_highest")
     rows = (
         (one.arm.arm.name, epoch, len(one.seeds), *map(_finite, values))
         for one in curves
         for epoch, *values in zip(one.points, one.means, *one.ends, strict=True)
     )
-    return csv_text(header, rows)
+    return data_table(name, header, rows)
 
 
-def curves_figure(
-    manifest: Manifest, curves: Sequence[ArmCurve], spec: CurvesFigure, image_format: ImageFormat
-) -> bytes:
-    """Return the figure as PNG or SVG, byte for byte the same for the same results.
+def curves_figure(manifest: Manifest, curves: Sequence[ArmCurve], spec: CurvesFigure) -> "Figure":
+    """Return the figure, to be drawn in the house's style.
 
     A line is the mean over an arm's seeds, its band goes from the lowest to the highest seed. It
     ends with the last epoch that all its seeds have. Trials that did not run to their end are left
@@ -129,15 +124,14 @@ def curves_figure(
 
     curves = _to_draw(manifest, curves)
     drawn = list(islice((one for one in curves if one.points), MOST_LINES))
-    with figure_style():
-        notes = _wrapped(_notes(manifest, curves, drawn))
-        height = 3.1 + 0.15 * (notes.count("\n") + 1) + 0.17 * math.ceil(len(drawn) / 2)
-        figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
-        axes = figure.add_subplot()
-        _draw_lines(axes, drawn)
-        _dress(axes, manifest, spec, is_empty=not drawn)
-        _draw_legend(figure, axes, notes)
-        return image_bytes(figure, image_format)
+    notes = _wrapped(_notes(manifest, curves, drawn))
+    height = 3.1 + 0.15 * (notes.count("\n") + 1) + 0.17 * math.ceil(len(drawn) / 2)
+    figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
+    axes = figure.add_subplot()
+    _draw_lines(axes, drawn)
+    _dress(axes, manifest, spec, is_empty=not drawn)
+    _draw_legend(figure, axes, notes)
+    return figure
 
 
 def _shown(manifest: Manifest, arm: ArmResults) -> ArmResults:

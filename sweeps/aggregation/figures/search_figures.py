@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sweeps.aggregation.figures.figure_style import (
+from sweeps.aggregation.rendering.figure_style import (
     BLUE,
     GREY,
     GRID,

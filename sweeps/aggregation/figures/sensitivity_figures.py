@@ -2,25 +2,24 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sweeps.aggregation.figures.figure_style import (
-    BLUE,
-    GREY,
-    GRID,
-    ORANGE,
-    WIDTH_INCHES,
-    ImageFormat,
-    drawable,
-    figure_style,
-    image_bytes,
-    setting_label,
-)
 from sweeps.aggregation.figures.search_figures import (
     history_figure,
     is_wide,
     objective_label,
     parallel_figure,
+)
+from sweeps.aggregation.rendering.contents import Figure
+from sweeps.aggregation.rendering.figure_style import (
+    BLUE,
+    GREY,
+    GRID,
+    ORANGE,
+    WIDTH_INCHES,
+    drawable,
+    setting_label,
 )
 from sweeps.aggregation.results.statistics import Interval
 from sweeps.aggregation.sensitivity.sensitivity import Marginal, Sensitivity, SettingSensitivity
@@ -28,42 +27,37 @@ from sweeps.aggregation.sensitivity.setting_axis import SettingAxis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 _PALE_BLUE = "#A9CCE3"
 _PANELS_ABREAST = 3
 _LEVEL_CHARACTERS = 14
 
 
-def sensitivity_figures(
-    found: Sensitivity, name: str, image_format: ImageFormat
-) -> dict[str, bytes]:
-    """Return each figure of a search under its file's stem, the same bytes for the same results.
+def sensitivity_figures(found: Sensitivity, name: str) -> tuple[Figure, ...]:
+    """Return each figure of a search.
 
-    The stems: `{name}-importance`, `{name}-marginals`, `{name}-history`, `{name}-parallel`.
+    Their names: `{name}-importance`, `{name}-marginals`, `{name}-history`, `{name}-parallel`.
 
     Args:
         found: As `sensitivity` returns it.
         name: As the manifest declares it.
-        image_format: Of all of them.
     """
-    with figure_style():
-        figures = {
-            "importance": _importance_figure(found),
-            "marginals": _marginals_figure(found),
-            "history": history_figure(found.results),
-            "parallel": parallel_figure(found.results),
-        }
-        return {f"{name}-{of}": image_bytes(one, image_format) for of, one in figures.items()}
+    return (
+        Figure(f"{name}-importance", partial(_importance_figure, found)),
+        Figure(f"{name}-marginals", partial(_marginals_figure, found)),
+        Figure(f"{name}-history", partial(history_figure, found.results)),
+        Figure(f"{name}-parallel", partial(parallel_figure, found.results)),
+    )
 
 
-def _importance_figure(found: Sensitivity) -> "Figure":
-    from matplotlib.figure import Figure
+def _importance_figure(found: Sensitivity) -> "Drawing":
+    from matplotlib.figure import Figure as Drawing
 
     settings = found.settings
     labels = [_label(found, one, 34) for one in settings]
     height = 1.5 + sum(0.28 + 0.12 * label.count("\n") for label in labels)
-    figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
+    figure = Drawing(figsize=(WIDTH_INCHES, height), layout="constrained")
     axes = figure.add_subplot()
     for place, setting in enumerate(settings):
         _draw_importance(axes, place, setting)
@@ -114,7 +108,7 @@ def _draw_band(axes: "Axes", place: float, band: Interval, **style: Any) -> None
     axes.errorbar([mean], [place], xerr=ends, capsize=2, zorder=4, **style)
 
 
-def _draw_importance_legend(figure: "Figure") -> None:
+def _draw_importance_legend(figure: "Drawing") -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -128,7 +122,7 @@ def _draw_importance_legend(figure: "Figure") -> None:
     _draw_legend(figure, entries, texts)
 
 
-def _draw_legend(figure: "Figure", entries: Sequence[Any], texts: list[str]) -> None:
+def _draw_legend(figure: "Drawing", entries: Sequence[Any], texts: list[str]) -> None:
     figure.legend(
         entries,
         texts,
@@ -141,14 +135,14 @@ def _draw_legend(figure: "Figure", entries: Sequence[Any], texts: list[str]) -> 
     )
 
 
-def _marginals_figure(found: Sensitivity) -> "Figure":
-    from matplotlib.figure import Figure
+def _marginals_figure(found: Sensitivity) -> "Drawing":
+    from matplotlib.figure import Figure as Drawing
     from matplotlib.lines import Line2D
 
     settings = found.settings
     abreast = min(_PANELS_ABREAST, len(settings))
     rows = math.ceil(len(settings) / abreast)
-    figure = Figure(figsize=(WIDTH_INCHES, 0.8 + 1.95 * rows), layout="constrained")
+    figure = Drawing(figsize=(WIDTH_INCHES, 0.8 + 1.95 * rows), layout="constrained")
     panels = figure.subplots(rows, abreast, sharey=True, squeeze=False)
     values = [found.results.shown_value(one.number) for one in found.results.counted]
     for place, panel in enumerate(panels.flat):

@@ -5,15 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeps.aggregation.figures.figure_style import (
-    BLUE,
-    GREY,
-    GRID,
-    ORANGE,
-    WIDTH_INCHES,
-    figure_style,
-    image_bytes,
-)
 from sweeps.aggregation.pictures.picture_contents import (
     OFFSETS,
     Array,
@@ -22,6 +13,15 @@ from sweeps.aggregation.pictures.picture_contents import (
     Examples,
     Perturbed,
     RoutedImage,
+)
+from sweeps.aggregation.rendering.figure_style import (
+    BLUE,
+    GREY,
+    GRID,
+    ORANGE,
+    WIDTH_INCHES,
+    figure_style,
+    image_bytes,
 )
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """A table as a value: what the renderers turn into Markdown, CSV, LaTeX and terminal output."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -50,6 +50,7 @@ class Table:
         name: A slug: the name of its files.
         lead: A line that stands under the title, before all else.
         notes: Sentences that stand under it.
+        for_programs: What programs read in its place, where that has other rows.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Table:
     lead: str = ""
     description: str = ""
     notes: tuple[str, ...] = ()
+    for_programs: "Table | None" = None
 
     def __post_init__(self) -> None:
         widths = [len(column.fields) for column in self.columns]
@@ -77,6 +79,16 @@ def shown(table: Table) -> Table:
         table,
         columns=tuple(table.columns[place] for place in kept),
         rows=tuple(tuple(row[place] for place in kept) for row in table.rows),
+    )
+
+
+def data_table(name: str, fields: Sequence[str], rows: Iterable[Sequence[Value]]) -> Table:
+    """Return a table that only programs read: a column a field, and no texts."""
+    return Table(
+        name=name,
+        title=name,
+        columns=tuple(Column(field, (field,)) for field in fields),
+        rows=tuple(tuple(Cell("", (value,)) for value in row) for row in rows),
     )
 
 

@@ -1,7 +1,7 @@
 """The ablation table: what each arm's mean test error is, and how far it is from the baseline's."""
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
 
 from sweeps.aggregation.rendering.table import (
     PLUS_MINUS,
@@ -102,13 +102,13 @@ def _reading_notes(manifest: Manifest, arms: Sequence[ArmResults]) -> Iterator[s
         "Test errors are those of the last epoch. Selection never saw the test split: "
         "whatever chooses is given validation figures only."
     )
-    if any(_is_without_spread(arm, arms) for arm in arms):
+    baseline = next(arm for arm in arms if arm.is_baseline)
+    if any(_is_without_spread(arm, baseline) for arm in arms):
         yield "An interval of width 0 says that its values are equal, not that the mean is certain."
     yield from gap_notes(arms)
 
 
-def _is_without_spread(arm: ArmResults, arms: Sequence[ArmResults]) -> bool:
-    baseline = next(other for other in arms if other.is_baseline)
+def _is_without_spread(arm: ArmResults, baseline: ArmResults) -> bool:
     intervals = [mean_interval(arm.test_errors.values())]
     if arm is not baseline:
         intervals.append(paired_difference(arm.test_errors, baseline.test_errors))
@@ -116,8 +116,14 @@ def _is_without_spread(arm: ArmResults, arms: Sequence[ArmResults]) -> bool:
 
 
 def _identity_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
-    for first, second in combinations(arms, 2):
-        if _fingerprint(first) and _fingerprint(first) == _fingerprint(second):
+    """Name each pair of arms with equal results, pairs in the order of the arms."""
+    prints = [_fingerprint(arm) for arm in arms]
+    later: dict[object, deque[ArmResults]] = {}
+    for arm, fingerprint in zip(arms, prints, strict=True):
+        later.setdefault(fingerprint, deque()).append(arm)
+    for first, fingerprint in zip(arms, prints, strict=True):
+        later[fingerprint].popleft()
+        for second in later[fingerprint] if fingerprint else ():
             yield (
                 f"Arms {first.arm.name} and {second.arm.name} gave identical results on every "
                 "seed: losses and errors of the last epoch are exactly equal."

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from capsmodel.metrics import Objective
 from sweeps.aggregation.rendering.table import (
@@ -17,7 +18,7 @@ from sweeps.aggregation.rendering.table import (
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results, cell_state
 from sweeps.aggregation.results.ranking import confirmed_arms, with_seeds
-from sweeps.aggregation.results.search_results import SearchResults, search_results
+from sweeps.aggregation.results.search_results import ProposalResult, SearchResults, search_results
 from sweeps.aggregation.results.statistics import mean_interval, paired_difference
 from sweeps.aggregation.sensitivity.setting_axis import value_text
 from sweeps.aggregation.tables.departures import with_departures
@@ -92,6 +93,11 @@ class _Confirmed:
     @property
     def objective(self) -> _Objective:
         return _Objective(self.results.objective)
+
+    @cached_property
+    def proposals(self) -> dict[str, ProposalResult]:
+        """Name of an arm -> what came of its proposal."""
+        return {one.proposal.arm: one for one in self.results.proposals}
 
     def ranked(self) -> list[ArmResults]:
         """Return the chosen arms, the best mean first, those without a result last."""
@@ -172,7 +178,7 @@ def _row(rank: int, arm: ArmResults, confirmed: _Confirmed) -> tuple[Cell, ...]:
     return (
         Cell(str(rank), (rank,)) if has_rank else Cell("", (None,)),
         Cell(f"{name} (reference)" if is_reference else name, (arm.arm.name, is_reference)),
-        _settings_cell(arm, confirmed.results),
+        _settings_cell(arm, confirmed),
         mean_cell(mean_interval(values.values()), objective.digits),
         count_cell(len(values), len(arm.trials)),
         difference,
@@ -185,17 +191,18 @@ def _row(rank: int, arm: ArmResults, confirmed: _Confirmed) -> tuple[Cell, ...]:
 def _search_cell(arm: ArmResults, confirmed: _Confirmed) -> Cell:
     """Return the value for which the search chose the arm."""
     objective = confirmed.objective
-    found = {one.proposal.arm: one.value for one in confirmed.results.proposals}[arm.arm.name]
+    found = confirmed.proposals[arm.arm.name].value
     if found is None:
         return Cell("", (None,))
     return Cell(f"{objective.scale * found:.{objective.digits}f}", (objective.scale * found,))
 
 
-def _settings_cell(arm: ArmResults, results: SearchResults) -> Cell:
+def _settings_cell(arm: ArmResults, confirmed: _Confirmed) -> Cell:
     """Return what the search chose for an arm: short names to read, whole ones in JSON."""
-    params = next(one.params for one in results.proposals if one.proposal.arm == arm.arm.name)
-    names = short_names([one.path for one in results.search.dimensions])
-    paths = {one.name: one.path for one in results.search.dimensions}
+    params = confirmed.proposals[arm.arm.name].params
+    dimensions = confirmed.results.search.dimensions
+    names = short_names([one.path for one in dimensions])
+    paths = {one.name: one.path for one in dimensions}
     text = ", ".join(
         f"{names.get(paths.get(name, name), name)} {value_text(value)}"
         for name, value in params.items()

@@ -7,6 +7,7 @@ Programs read one row a place of it.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from search_spaces.tables import GridCell, GridRow, GridTable
 from sweeps.aggregation.rendering.table import Cell, Column, Table, count_cell, mean_cell, text_cell
 from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.statistics import Interval, mean_interval
@@ -23,7 +24,6 @@ from sweeps.aggregation.tables.uncounted_cells import (
     reason_notes,
 )
 from sweeps.records.manifest import Manifest
-from sweeps.records.manifest_tables import GridCell, GridRow, GridTable
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import METRIC_EXTRA_TEST_ERRORS, METRIC_TEST_ERROR, TrialRecord
 

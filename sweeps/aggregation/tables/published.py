@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from search_spaces.tables import PublishedRow, PublishedTable
 from sweeps.aggregation.rendering.table import (
     Cell,
     Column,
@@ -19,9 +20,7 @@ from sweeps.aggregation.tables.health import health_notes
 from sweeps.aggregation.tables.published_figures import own_note, published_note, published_text
 from sweeps.aggregation.tables.targets import marked, target_cells, target_columns, target_notes
 from sweeps.aggregation.tables.uncounted_cells import GAP_COLUMN, gap_cell, gap_notes, reason_notes
-from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
-from sweeps.records.manifest_tables import PublishedRow, PublishedTable
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import TrialRecord
 
@@ -44,15 +43,7 @@ def published_table(
     Nothing is bold: whether the two agree is for the reader to judge. A row without an arm of
     ours, or whose arm this sweep does not have, stays without a figure of ours. Holds only what
     trial keys decide.
-
-    Raises:
-        BadInput: If a row does not have a label for each heading.
     """
-    if any(len(row.labels) != len(spec.headings) for row in spec.rows):
-        raise BadInput(
-            f"Table '{spec.name}' has {len(spec.headings)} headings, but a row of it has not as "
-            "many labels: give each row one label a heading."
-        )
     arms = {arm.arm.name: arm for arm in arm_results(manifest, records)}
     shown = [arms[name] for name in _names(spec) if name in arms]
     more = target_columns(shown)

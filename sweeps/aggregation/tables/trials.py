@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sweeps.aggregation.rendering.csv_text import csv_text
-from sweeps.aggregation.rendering.table import Value
+from sweeps.aggregation.rendering.table import Table, Value, data_table
 from sweeps.aggregation.results.arms import ArmResults, arm_results, cell_reason
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.trial_record import (
@@ -39,7 +38,7 @@ COST_COLUMNS = (
 MISSING = "missing"
 
 
-def trials_csv(manifest: Manifest, records: Mapping[str, TrialRecord]) -> str:
+def trials_table(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Table:
     """Return every cell of the sweep with its trial's last-epoch figures, errors as fractions.
 
     Of a trial that a search's scheduler stopped it holds what the scheduler saw last, whatever
@@ -49,7 +48,7 @@ def trials_csv(manifest: Manifest, records: Mapping[str, TrialRecord]) -> str:
     """
     rows = trial_rows(manifest, records)
     names = (*RESULT_COLUMNS, *_more_columns(manifest, _trials(manifest, records)))
-    return csv_text(names, ([row[name] for name in names] for row in rows))
+    return data_table("trials", names, ([row[name] for name in names] for row in rows))
 
 
 def trial_rows(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[dict[str, Value]]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeps.aggregation.report import Report
+from sweeps.aggregation.rendering.contents import Report
 from sweeps.execution.driver.kept_weights import WeightsDeleted
 
 

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 from capsmodel.training.training import Training
 from sweeps.aggregation.query import best_configs, show, trials
-from sweeps.aggregation.tables.trials import trials_csv
+from sweeps.aggregation.tables.trials import trials_table
 from sweeps.cli.console import print_best
 from sweeps.records import trial_record as names
 from sweeps.records.errors import BadInput
@@ -213,8 +213,9 @@ def test_what_another_sweep_made_of_a_stopped_trial_changes_no_result():
     pruned = unfinished("proposal 0", 0, Outcome.PRUNED, "")
     whole = finished("proposal 0", 0, 30)
 
-    assert trials_csv(manifest, by_key(pruned)) == trials_csv(manifest, by_key(whole))
-    assert trials_csv(manifest, {}) == trials_csv(manifest, by_key(whole))
+    expected = trials_table(manifest, by_key(whole))
+    assert trials_table(manifest, by_key(pruned)) == expected
+    assert trials_table(manifest, {}) == expected
 
 
 def test_asking_for_no_configuration_is_refused(store):

@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 
 from capsmodel.metrics import TRAIN_LOSS, VALIDATION_ERROR
+from search_spaces.tables import CurvesFigure
 from sweeps.aggregation.figures.curves import (
     MOST_LINES,
     ArmCurve,
     arm_curves,
-    curves_csv,
+    curves_data,
     curves_figure,
 )
+from sweeps.aggregation.rendering.csv_text import to_csv
+from sweeps.aggregation.rendering.figure_style import drawn as drawn_as
 from sweeps.records.manifest import Manifest
-from sweeps.records.manifest_tables import CurvesFigure
 from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.aggregation.known_sweep import (
     by_key,
@@ -47,7 +49,8 @@ def drawn(manifest: Manifest, records: dict[str, TrialRecord], **more: Any) -> l
 
 
 def figure(image_format: Any, manifest: Manifest, records: dict[str, TrialRecord]) -> bytes:
-    return curves_figure(manifest, drawn(manifest, records), SPEC, image_format)
+    curves = drawn(manifest, records)
+    return drawn_as(lambda: curves_figure(manifest, curves, SPEC), image_format)
 
 
 def notes_of(
@@ -81,7 +84,8 @@ def test_a_loss_is_not_in_percent() -> None:
     histories = {trial_key("a", 0): {1: 0.5}}
     (curve,) = arm_curves(manifest_of(["a"], [0]), trials, histories, "train_loss")
     assert curve.means == [0.5]
-    assert "train_loss,train_loss_lowest" in curves_csv([curve], TRAIN_LOSS)
+    losses = to_csv(curves_data("x", [curve], TRAIN_LOSS))
+    assert "train_loss,train_loss_lowest" in losses
 
 
 def test_trials_that_did_not_run_to_their_end_enter_no_line() -> None:
@@ -145,7 +149,11 @@ def test_another_result_gives_another_figure(image_format: str) -> None:
 
 
 def test_the_csv_holds_every_arm_and_epoch() -> None:
-    rows = list(csv.DictReader(io.StringIO(curves_csv(drawn(*known_sweep()), VALIDATION_ERROR))))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(to_csv(curves_data("x", drawn(*known_sweep()), VALIDATION_ERROR)))
+        )
+    )
     assert len(rows) == 5 * 6
     last = rows[5]
     assert (last["arm"], last["epoch"], last["n"]) == ("three rounds", "6", "3")
@@ -157,8 +165,8 @@ def test_what_is_not_finite_is_a_gap() -> None:
     histories = {trial_key("a", 0): {1: math.inf, 2: 0.5, 3: math.nan}}
     manifest = manifest_of(["a"], [0])
     curves = arm_curves(manifest, trials, histories, SPEC.metric)
-    assert curves_csv(curves, VALIDATION_ERROR).splitlines()[1] == "a,1,1,,,"
-    assert curves_figure(manifest, curves, SPEC, "png")
+    assert to_csv(curves_data("x", curves, VALIDATION_ERROR)).splitlines()[1] == "a,1,1,,,"
+    assert drawn_as(lambda: curves_figure(manifest, curves, SPEC), "png")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +192,7 @@ def test_of_a_search_the_confirmed_arms_and_the_reference_are_drawn(
     notes = notes_of(*confirmed_search(), monkeypatch)
     assert "Drawn are the arms confirmed and the reference (proposal" in notes
     assert "Left out" not in notes
-    rows = curves_csv(drawn(*confirmed_search()), VALIDATION_ERROR)
+    rows = to_csv(curves_data("x", drawn(*confirmed_search()), VALIDATION_ERROR))
     assert "proposal 0" in rows
 
 

@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 from sweeps.aggregation.figures.sensitivity_figures import sensitivity_figures
+from sweeps.aggregation.rendering.figure_style import drawn as drawn_as
 from sweeps.aggregation.results.statistics import Interval
 from sweeps.aggregation.sensitivity.sensitivity import sensitivity
 from sweeps.records.trial_record import Outcome
@@ -28,7 +29,12 @@ TRIALS = (ended(0, 0.02), ended(1, 0.9), ended(2, 0.04), broken(4, Outcome.DIVER
 def figures_of(*trials, image_format="svg", params=PARAMS):
     manifest = search_of(DIMENSIONS, params, stopped={3: (2, 0.5)} if len(params) > 3 else {})
     found = sensitivity(manifest, by_key(*trials))
-    return sensitivity_figures(found, "what-matters", image_format)
+    return images_of(found, image_format)
+
+
+def images_of(found, image_format="svg"):
+    figures = sensitivity_figures(found, "what-matters")
+    return {one.name: drawn_as(one.draw, image_format) for one in figures}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +71,7 @@ def test_importances_are_drawn_with_their_bands(drawn):
     settings = [dataclasses.replace(one, fanova=share, ped_anova=other) for one in found.settings]
     weighed = dataclasses.replace(found, settings=tuple(settings))
 
-    figures = sensitivity_figures(weighed, "what-matters", "svg")
+    figures = images_of(weighed)
     assert figures["what-matters-importance"] != drawn["what-matters-importance"]
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from sweeps.aggregation.figures.ablation_figure import ablation_figure
 from sweeps.aggregation.rendering.csv_text import to_csv
+from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.latex import escape_latex, to_latex
 from sweeps.aggregation.rendering.markdown import escape_markdown, to_markdown
 from sweeps.aggregation.rendering.terminal import to_rich
@@ -171,6 +172,6 @@ def test_the_terminal_obeys_no_markup_or_control_character():
 def test_figures_take_hostile_names_as_text():
     manifest, records, _ = hostile_table()
 
-    svg = ElementTree.fromstring(ablation_figure(manifest, records, "svg"))
+    svg = ElementTree.fromstring(drawn(lambda: ablation_figure(manifest, records), "svg"))
     assert not [e for e in svg.iter() if "script" in str(e.tag) or "foreignObject" in str(e.tag)]
-    assert ablation_figure(manifest, records, "png").startswith(b"\x89PNG")
+    assert drawn(lambda: ablation_figure(manifest, records), "png").startswith(b"\x89PNG")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from search_spaces.tables import GridTable, PublishedTable
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
@@ -15,7 +16,6 @@ from sweeps.aggregation.rendering.terminal import to_rich
 from sweeps.aggregation.tables.grid import grid_table
 from sweeps.aggregation.tables.published import published_table
 from sweeps.records.manifest import Manifest, ManifestArm
-from sweeps.records.manifest_tables import GridTable, PublishedTable
 from tests.sweeps.aggregation.known_sweep import manifest_of
 
 PART = {"kind": "viewpoints", "fraction": 0.1, "views": "azimuth"}

@@ -7,16 +7,17 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from sweeps.aggregation.makers import make
+from search_spaces.tables import GridTable
+from sweeps.aggregation.makers.kinds import make
+from sweeps.aggregation.makers.results import Results
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
+from sweeps.aggregation.rendering.renderers import section_files
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.tables.grid import grid_table
 from sweeps.records.manifest import Manifest
-from sweeps.records.manifest_tables import GridTable
 from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking.memory.store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished
 
 COLUMNS = ["Azimuth CNN", "Azimuth capsules"]
@@ -160,14 +161,18 @@ def test_nothing_is_ever_bold() -> None:
 
 
 def test_a_row_that_is_not_whole_makes_no_manifest() -> None:
-    with pytest.raises(ValidationError, match="has not a cell a column"):
+    with pytest.raises(ValidationError, match="1 cells for 2 columns"):
         spec_of([{"label": "x", "cells": [{"arm": "cnn"}]}])
+
+
+def no_histories(*_: object) -> Any:
+    raise AssertionError("a grid needs no curves")
 
 
 def test_its_files_are_the_readers_grid_and_the_programs_rows() -> None:
     manifest, records = known()
-    made = make(spec_of(), manifest, records, MemoryStore())
-    files = dict(made.files())
+    made = make(spec_of(), Results(manifest, records, no_histories))
+    files = dict(section_files(made))
     assert sorted(files) == ["table2.csv", "table2.md", "table2.tex"]
     assert files["table2.md"].decode() == to_markdown(made.tables[0])
     assert files["table2.tex"].decode() == to_latex(made.tables[0])

@@ -10,7 +10,7 @@ from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.tables.ablation import ablation_table
 from sweeps.aggregation.tables.cost import cost_table
-from sweeps.aggregation.tables.trials import trials_csv
+from sweeps.aggregation.tables.trials import trials_table
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import (
     by_key,
@@ -32,7 +32,7 @@ def written() -> dict[str, str]:
         "ablation.tex": to_latex(table),
         "cost.md": to_markdown(cost),
         "cost.csv": to_csv(cost),
-        "trials.csv": trials_csv(manifest, records),
+        "trials.csv": to_csv(trials_table(manifest, records)),
     }
 
 
@@ -49,7 +49,7 @@ def test_the_order_of_records_never_changes_a_table(order):
 
     assert ablation_table(manifest, shuffled) == ablation_table(manifest, records)
     assert cost_table(manifest, shuffled) == cost_table(manifest, records)
-    assert trials_csv(manifest, shuffled) == trials_csv(manifest, records)
+    assert to_csv(trials_table(manifest, shuffled)) == to_csv(trials_table(manifest, records))
 
 
 def row(table, arm):
@@ -170,12 +170,12 @@ def test_results_do_not_depend_on_what_trials_cost():
     }
 
     assert ablation_table(manifest, costly) == ablation_table(manifest, records)
-    assert trials_csv(manifest, costly) == trials_csv(manifest, records)
+    assert to_csv(trials_table(manifest, costly)) == to_csv(trials_table(manifest, records))
 
 
 def test_trials_csv_keeps_every_digit():
     manifest, records = known_sweep()
-    rows = list(csv.DictReader(io.StringIO(trials_csv(manifest, records))))
+    rows = list(csv.DictReader(io.StringIO(to_csv(trials_table(manifest, records)))))
 
     assert float(rows[1]["test_error"]) == 7 / 360
     assert len(rows) == len(manifest.cells)

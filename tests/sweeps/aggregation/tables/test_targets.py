@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from search_spaces.tables import PublishedTable
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
@@ -15,9 +16,8 @@ from sweeps.aggregation.tables.ablation import ablation_table
 from sweeps.aggregation.tables.health import health_notes
 from sweeps.aggregation.tables.published import published_table
 from sweeps.aggregation.tables.targets import most_epochs, target_words
-from sweeps.aggregation.tables.trials import trials_csv
+from sweeps.aggregation.tables.trials import trials_table
 from sweeps.records.manifest import Manifest, ManifestArm
-from sweeps.records.manifest_tables import PublishedTable
 from sweeps.records.trial_record import TrialRecord
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of
 
@@ -97,12 +97,12 @@ def test_a_target_in_words(stopping: Any, words: str, epochs: int | None) -> Non
 
 def test_trials_csv_has_columns_of_what_only_some_sweeps_have() -> None:
     told = {"extra_test_errors": {"familiar": 0.125}, "warnings": ("a is dead", "b is dead")}
-    rows = list(csv.DictReader(io.StringIO(trials_csv(*known(**told)))))
+    rows = list(csv.DictReader(io.StringIO(to_csv(trials_table(*known(**told))))))
     assert (rows[0]["target"], rows[0]["test_error.familiar"], rows[0]["warnings"]) == ("", "", "")
     assert (rows[4]["target"], rows[4]["test_error.familiar"]) == ("missed", "0.125")
     assert rows[4]["warnings"] == "a is dead; b is dead"
     plain = manifest_of(["cnn"]), by_key(finished("cnn", 0, 5))
-    assert trials_csv(*plain).splitlines()[0].endswith(",test_error")
+    assert to_csv(trials_table(*plain)).splitlines()[0].endswith(",test_error")
 
 
 @pytest.mark.parametrize("make", [ablation_table, published])

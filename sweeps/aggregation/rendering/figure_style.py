@@ -3,7 +3,7 @@
 import io
 import re
 import textwrap
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -48,6 +48,12 @@ def image_bytes(figure: "Figure", image_format: ImageFormat) -> bytes:
     nothing = {"Software": None} if image_format == "png" else {"Date": None, "Creator": None}
     figure.savefig(buffer, format=image_format, dpi=200, metadata=nothing)
     return buffer.getvalue()
+
+
+def drawn(draw: Callable[[], "Figure"], image_format: ImageFormat) -> bytes:
+    """Return a drawing as PNG or SVG, byte for byte the same for the same content."""
+    with figure_style():
+        return image_bytes(draw(), image_format)
 
 
 def drawable(text: str) -> str:

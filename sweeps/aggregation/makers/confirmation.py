@@ -1,0 +1,16 @@
+"""The best arms of a search on fresh seeds."""
+
+from search_spaces.tables import ConfirmationTable
+from sweeps.aggregation.makers.results import Results
+from sweeps.aggregation.rendering.contents import Section
+from sweeps.aggregation.tables.confirmation import confirmation_table
+
+
+def make_confirmation(declared: ConfirmationTable, results: Results) -> Section:
+    """Return the table.
+
+    Raises:
+        BadInput: If the sweep is no search.
+    """
+    table = confirmation_table(results.manifest, results.records, declared.name)
+    return Section(declared.name, declared.kind, tables=(table,))

@@ -1,0 +1,30 @@
+"""A metric over the epochs."""
+
+from functools import partial
+
+from search_spaces.tables import CurvesFigure
+from sweeps.aggregation.figures.curves import (
+    arm_curves,
+    curves_data,
+    curves_figure,
+    finished_trials,
+)
+from sweeps.aggregation.makers.results import Results
+from sweeps.aggregation.rendering.contents import Figure, Section
+
+
+def make_curves(declared: CurvesFigure, results: Results) -> Section:
+    """Return the figure with the numbers behind it, for which the curves are asked for.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    manifest, records = results.manifest, results.records
+    histories = results.histories(finished_trials(manifest, records), declared.metric)
+    curves = arm_curves(manifest, records, histories, declared.metric)
+    return Section(
+        name=declared.name,
+        kind=declared.kind,
+        figures=(Figure(declared.name, partial(curves_figure, manifest, curves, declared)),),
+        data=(curves_data(declared.name, curves, manifest.metric(declared.metric)),),
+    )

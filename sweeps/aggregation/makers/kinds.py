@@ -1,0 +1,65 @@
+"""Which maker makes which kind of declared table or figure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from search_spaces.tables import DeclaredTable
+from sweeps.aggregation.makers.ablation import make_ablation
+from sweeps.aggregation.makers.confirmation import make_confirmation
+from sweeps.aggregation.makers.curves import make_curves
+from sweeps.aggregation.makers.grid import make_grid
+from sweeps.aggregation.makers.published import make_published
+from sweeps.aggregation.makers.results import Results
+from sweeps.aggregation.makers.sensitivity import make_sensitivity
+from sweeps.aggregation.rendering.contents import Section, shortened_table
+from sweeps.aggregation.rendering.table import Table
+
+
+def _whole(table: Table) -> Table:
+    return table
+
+
+@dataclass(frozen=True)
+class Maker:
+    """What makes the tables and figures of one kind.
+
+    Attributes:
+        make: Turns a declaration of the kind and the sweep's results into a section.
+        headline: What a terminal is shown of the first such table of a sweep; None where the kind
+            has no claim to be shown before others.
+    """
+
+    make: Callable[[Any, Results], Section]
+    headline: Callable[[Table], Table] | None = None
+
+
+MAKERS: Mapping[str, Maker] = {
+    "ablation": Maker(make_ablation),
+    "confirmation": Maker(make_confirmation, headline=_whole),
+    "sensitivity": Maker(make_sensitivity, headline=shortened_table),
+    "curves": Maker(make_curves),
+    "published": Maker(make_published),
+    "grid": Maker(make_grid),
+}
+
+
+def make(declared: DeclaredTable, results: Results) -> Section:
+    """Return what a declared table or figure becomes.
+
+    Raises:
+        BadInput: If the sweep's plan has none such, or its manifest cannot make one.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    return MAKERS[declared.kind].make(declared, results)
+
+
+def headlines(sections: Sequence[Section]) -> tuple[Table, ...]:
+    """Return what a terminal is shown of a report: its headlines, or else its first table."""
+    first = {one.kind: one.tables[0] for one in reversed(sections) if one.tables}
+    shown = (
+        maker.headline(first[kind])
+        for kind, maker in MAKERS.items()
+        if maker.headline and kind in first
+    )
+    return tuple(shown) or tuple(table for one in sections for table in one.tables)[:1]

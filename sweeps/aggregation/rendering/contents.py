@@ -1,0 +1,121 @@
+"""A report as a value: sections of tables, figures and notes, before any of them is a file."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sweeps.aggregation.rendering.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+_ROWS_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing, made anew for each format.
+
+    Attributes:
+        name: A slug: the name of its files.
+        draw: Draws it, in the house's style where it is called by a renderer.
+    """
+
+    name: str
+    draw: Callable[[], "Drawing"]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report: what one declared table or figure became.
+
+    Attributes:
+        name: As declared.
+        kind: As declared.
+        tables: For readers and programs.
+        data: Tables for programs alone, such as the numbers behind a figure.
+        notes: Sentences that belong to none of its tables.
+        formats: Names of the renderers that its tables go to; none stands for all.
+    """
+
+    name: str
+    kind: str
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    data: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a report was made from.
+
+    Attributes:
+        sweep: Its name.
+        description: Its purpose.
+        departures: What its launch changed of it as declared, in a sentence, usually "".
+        trial_keys: Of its cells, each once, in the manifest's order.
+        num_records: How many of these have a record.
+    """
+
+    sweep: str
+    description: str
+    departures: str
+    trial_keys: tuple[str, ...]
+    num_records: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """A sweep's report.
+
+    Attributes:
+        provenance: What it was made from.
+        sections: Those that the sweep declares, in its order.
+        trials: One row a trial, for programs.
+        costs: What its trials took.
+        shown: What a terminal is shown of the tables.
+        mixtures: What the sweep mixes that costs hang on, such as devices; usually nothing.
+        left_out: A sentence for each declared table that could not be made here.
+        paths: All files, in the order in which they were written; none before that.
+    """
+
+    provenance: Provenance
+    sections: tuple[Section, ...]
+    trials: Section
+    costs: Section
+    shown: tuple[Table, ...] = ()
+    mixtures: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    paths: tuple[Path, ...] = field(default=(), compare=False)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Those that the sweep declares, in its order."""
+        return tuple(table for section in self.sections for table in section.tables)
+
+    @property
+    def cost(self) -> Table:
+        """What its trials took."""
+        return self.costs.tables[0]
+
+    @property
+    def table(self) -> Table:
+        """The first table, that of costs where the sweep declares figures only."""
+        return (*self.tables, self.cost)[0]
+
+    def all_sections(self) -> Iterator[Section]:
+        """Yield every section in the order of the files."""
+        yield from self.sections
+        yield self.trials
+        yield self.costs
+
+
+def shortened_table(table: Table) -> Table:
+    """Return the first rows of a table, with one note that says where the rest is."""
+    more = max(0, len(table.rows) - _ROWS_SHOWN)
+    rest = f", and {more} more setting{'s' * (more > 1)}" if more else ""
+    note = f"How to read it{rest}: see {table.name}.md."
+    return replace(table, rows=table.rows[:_ROWS_SHOWN], notes=(note,))
