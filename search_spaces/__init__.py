@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from search_spaces.tables import AblationTable as AblationTable
     from search_spaces.tables import ConfirmationTable as ConfirmationTable
     from search_spaces.tables import CurvesFigure as CurvesFigure
-    from search_spaces.tables import DeclaredTable as DeclaredTable
     from search_spaces.tables import GridCell as GridCell
     from search_spaces.tables import GridRow as GridRow
     from search_spaces.tables import GridTable as GridTable
+    from search_spaces.tables import OwnTable as OwnTable
     from search_spaces.tables import PublishedRow as PublishedRow
     from search_spaces.tables import PublishedTable as PublishedTable
     from search_spaces.tables import SensitivityTable as SensitivityTable
@@ -31,7 +31,6 @@ _HOMES = {
     "Confirm": "search_spaces.plans.search",
     "ConfirmationTable": "search_spaces.tables",
     "CurvesFigure": "search_spaces.tables",
-    "DeclaredTable": "search_spaces.tables",
     "Dimension": "search_spaces.space.dimension",
     "GridCell": "search_spaces.tables",
     "GridRow": "search_spaces.tables",
@@ -39,6 +38,7 @@ _HOMES = {
     "ListedArms": "search_spaces.plans.listed",
     "Median": "search_spaces.plans.scheduler",
     "NoScheduler": "search_spaces.plans.scheduler",
+    "OwnTable": "search_spaces.tables",
     "PublishedRow": "search_spaces.tables",
     "PublishedTable": "search_spaces.tables",
     "Search": "search_spaces.plans.search",

@@ -36,7 +36,7 @@ from search_spaces.plans.own_parts import refuse_undeclared_part, refuse_undecla
 from search_spaces.plans.scheduler import Scheduler
 from search_spaces.plans.search import Search
 from search_spaces.shown_metrics import refuse_unknown_metrics
-from search_spaces.tables import Table
+from search_spaces.tables import OwnTable, Table, own_kinds
 
 _BuiltInPlan = Annotated[ListedArms | Search, Field(discriminator="kind")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
@@ -108,6 +108,7 @@ class Sweep(Settings):
         names = [table.name for table in self.tables]
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"Two tables are called '{twice[0]}': give one another name.")
+        own_kinds(self.tables)
         for table in self.tables:
             self.plan.refuse_table(table)
             arms = self.plan.arms_at_start(self) if table.arms else ()
@@ -138,6 +139,11 @@ class Sweep(Settings):
     def metrics(self) -> tuple[Metric, ...]:
         """The epoch metrics that its parts declare, by which a search may choose."""
         return declared_metrics(self.base, self.parts)
+
+    @property
+    def own_tables(self) -> tuple[type[OwnTable], ...]:
+        """Classes of the user's own kinds of tables that it declares."""
+        return own_kinds(self.tables)
 
     def arms(self) -> tuple[Arm, ...]:
         """Return the arms of a design, in the order of the tables.

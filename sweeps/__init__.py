@@ -4,6 +4,7 @@
     sweeps.plan("quickstart")           say what that would do
     sweeps.best_configs("quickstart")   the arms, best first by validation error
     sweeps.trials("quickstart")         a pandas frame, one row a trial
+    sweeps.report("quickstart")         its tables and figures, rebuilt from its records
     sweeps.pictures("da2bbc")           what a trial's network draws, and how it routes
 
 Names are loaded when they are first used, so that reading records loads neither torch nor ray.
@@ -12,6 +13,7 @@ Names are loaded when they are first used, so that reading records loads neither
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sweeps.aggregation.makers.results import Results as Results
     from sweeps.aggregation.pictures.trial_pictures import Pictures as Pictures
     from sweeps.aggregation.pictures.trial_pictures import pictures as pictures
     from sweeps.aggregation.query import BestConfig as BestConfig
@@ -19,6 +21,16 @@ if TYPE_CHECKING:
     from sweeps.aggregation.query import best_configs as best_configs
     from sweeps.aggregation.query import show as show
     from sweeps.aggregation.query import trials as trials
+    from sweeps.aggregation.rendering.contents import Figure as Figure
+    from sweeps.aggregation.rendering.contents import Report as Report
+    from sweeps.aggregation.rendering.contents import Section as Section
+    from sweeps.aggregation.rendering.renderers import FigureRenderer as FigureRenderer
+    from sweeps.aggregation.rendering.renderers import ReportRenderer as ReportRenderer
+    from sweeps.aggregation.rendering.renderers import TableRenderer as TableRenderer
+    from sweeps.aggregation.rendering.table import Cell as Cell
+    from sweeps.aggregation.rendering.table import Column as Column
+    from sweeps.aggregation.rendering.table import Table as Table
+    from sweeps.aggregation.report.writing import report as report
     from sweeps.execution.driver.result import SweepResult as SweepResult
     from sweeps.execution.driver.survey import Plan as Plan
     from sweeps.execution.launch.run import plan as plan
@@ -30,15 +42,26 @@ if TYPE_CHECKING:
 _HOMES = {
     "BadInput": "sweeps.records.errors",
     "BestConfig": "sweeps.aggregation.query",
+    "Cell": "sweeps.aggregation.rendering.table",
+    "Column": "sweeps.aggregation.rendering.table",
+    "Figure": "sweeps.aggregation.rendering.contents",
+    "FigureRenderer": "sweeps.aggregation.rendering.renderers",
     "Pictures": "sweeps.aggregation.pictures.trial_pictures",
     "Plan": "sweeps.execution.driver.survey",
+    "Report": "sweeps.aggregation.rendering.contents",
+    "ReportRenderer": "sweeps.aggregation.rendering.renderers",
+    "Results": "sweeps.aggregation.makers.results",
+    "Section": "sweeps.aggregation.rendering.contents",
     "StoreUnreachable": "sweeps.records.errors",
     "SweepError": "sweeps.records.errors",
     "SweepResult": "sweeps.execution.driver.result",
+    "Table": "sweeps.aggregation.rendering.table",
+    "TableRenderer": "sweeps.aggregation.rendering.renderers",
     "TrialView": "sweeps.aggregation.query",
     "best_configs": "sweeps.aggregation.query",
     "pictures": "sweeps.aggregation.pictures.trial_pictures",
     "plan": "sweeps.execution.launch.run",
+    "report": "sweeps.aggregation.report.writing",
     "run": "sweeps.execution.launch.run",
     "show": "sweeps.aggregation.query",
     "trials": "sweeps.aggregation.query",

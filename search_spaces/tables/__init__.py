@@ -12,7 +12,12 @@ from search_spaces.tables.grid import GridCell as GridCell
 from search_spaces.tables.grid import GridRow as GridRow
 from search_spaces.tables.grid import GridTable as GridTable
 from search_spaces.tables.kinds import TABLES as TABLES
+from search_spaces.tables.kinds import RecordedTable as RecordedTable
 from search_spaces.tables.kinds import Table as Table
+from search_spaces.tables.kinds import kind_of as kind_of
+from search_spaces.tables.kinds import own_kinds as own_kinds
+from search_spaces.tables.own import OwnTable as OwnTable
+from search_spaces.tables.own import UnknownTable as UnknownTable
 from search_spaces.tables.published import PublishedRow as PublishedRow
 from search_spaces.tables.published import PublishedTable as PublishedTable
 from search_spaces.tables.sensitivity import SensitivityTable as SensitivityTable

@@ -20,12 +20,14 @@ from sweeps.cli.options import (
     FreshOption,
     GpusOption,
     KeepWeightsOption,
+    LaunchedNameOption,
     LimitOption,
     NameArgument,
     OutOption,
     PicturesOption,
     RenameOption,
     ReplaceOption,
+    ReportedArgument,
     SamplerOption,
     SchedulerOption,
     SeedsOption,
@@ -164,17 +166,18 @@ def status(
 
 @app.command()
 def report(
-    name: NameArgument, storage: StorageOption = None, tracking_uri: TrackingOption = None
+    sweep: ReportedArgument,
+    name: LaunchedNameOption = None,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
 ) -> None:
     """Rebuild a sweep's tables and figures from its manifest and records alone."""
-    from sweeps.aggregation.report import publish_report, write_report
+    from sweeps.aggregation.report import report as rebuild
+    from sweeps.cli.arguments import read_reported
     from sweeps.cli.console import print_report
-    from sweeps.tracking.opening import open_store
 
-    store = open_store(tracking_uri, storage)
-    written = write_report(store, name)
-    publish_report(store.writer(), store.sweep_id(name), written)
-    print_report(written)
+    declared, tables = read_reported(sweep)
+    print_report(rebuild(name or declared, tracking_uri, storage, tables=tables))
 
 
 @app.command()

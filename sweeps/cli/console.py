@@ -80,8 +80,8 @@ def print_report(report: "Report") -> None:
     out = console()
     for table in report.shown:
         out.print(to_rich(table))
-    for mixture in report.mixtures:
-        out.print(plain(mixture))
+    for sentence in (*report.mixtures, *report.left_out):
+        out.print(plain(sentence))
     out.print("\nFiles:")
     for path in report.paths:
         out.print(f"  {plain(str(path))}", soft_wrap=True)

@@ -8,6 +8,17 @@ SweepArgument = Annotated[
     str, typer.Argument(metavar="SWEEP", help="A named sweep, or the path of a file with one.")
 ]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a launched sweep.")]
+ReportedArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="Name of a launched sweep, or its file, which tables of its own need.",
+    ),
+]
+LaunchedNameOption = Annotated[
+    str | None,
+    typer.Option("--name", help="What the file's sweep was launched as, if not by its name."),
+]
 StorageOption = Annotated[
     str | None,
     typer.Option(envvar="CAPSWEEP_STORAGE", help="Storage folder [default: ./capsweep-store]."),

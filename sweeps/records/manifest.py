@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from capsmodel.metrics import VALIDATION_ERROR, Metric, Objective, find_metric, metric_names
 from capsmodel.settings.spelling import unknown
-from search_spaces.tables import AblationTable, Table
+from search_spaces.tables import AblationTable, RecordedTable
 from sweeps.records.errors import BadInput
 from sweeps.records.later_field import later
 from sweeps.records.trial_record import SCHEMA_VERSION, Json, Slug, Text, TrialKey
@@ -155,7 +155,7 @@ class Manifest(_Frozen):
     arms: tuple[ManifestArm, ...]
     seeds: Annotated[tuple[int, ...], Field(min_length=1)]
     cells: tuple[ManifestCell, ...]
-    tables: Annotated[tuple[Table, ...], Field(min_length=1)] = (AblationTable(),)
+    tables: Annotated[tuple[RecordedTable, ...], Field(min_length=1)] = (AblationTable(),)
     departures: dict[str, tuple[Any, Any]] = {}
     search: ManifestSearch | None = None
     metrics: tuple[Metric, ...] = later(())

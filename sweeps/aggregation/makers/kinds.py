@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from search_spaces.tables import DeclaredTable
+from search_spaces.tables import DeclaredTable, OwnTable, kind_of
 from sweeps.aggregation.makers.ablation import make_ablation
 from sweeps.aggregation.makers.confirmation import make_confirmation
 from sweeps.aggregation.makers.curves import make_curves
 from sweeps.aggregation.makers.grid import make_grid
+from sweeps.aggregation.makers.own import make_own
 from sweeps.aggregation.makers.published import make_published
 from sweeps.aggregation.makers.results import Results
 from sweeps.aggregation.makers.sensitivity import make_sensitivity
@@ -44,14 +45,26 @@ MAKERS: Mapping[str, Maker] = {
 }
 
 
-def make(declared: DeclaredTable, results: Results) -> Section:
-    """Return what a declared table or figure becomes.
+def make(
+    declared: DeclaredTable, results: Results, own: Sequence[type[OwnTable]] = ()
+) -> Section | None:
+    """Return what a declared table or figure becomes, None where its kind is unknown.
+
+    Args:
+        declared: As the manifest holds it.
+        results: What it is made from.
+        own: Classes of a user's own kinds.
 
     Raises:
         BadInput: If the sweep's plan has none such, or its manifest cannot make one.
         StoreUnreachable: If the tracking store does not answer.
     """
-    return MAKERS[declared.kind].make(declared, results)
+    if built_in := MAKERS.get(declared.kind):
+        return built_in.make(declared, results)
+    for kind in own:
+        if kind_of(kind) == declared.kind:
+            return make_own(kind, declared, results)
+    return None
 
 
 def headlines(sections: Sequence[Section]) -> tuple[Table, ...]:

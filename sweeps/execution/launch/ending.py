@@ -14,7 +14,8 @@ def report_cells(progress: Progress, reports: Path) -> None:
     assert progress.records is not None
     plan = progress.plan
     try:
-        report = write_report(plan.store, plan.name, reports)
+        own = plan.definition.sweep.own_tables
+        report = write_report(plan.store, plan.name, reports, own=own)
         publish_report(progress.records.writer, progress.records.sweep_id, report)
     except StoreUnreachable as error:
         progress.is_recorded = False

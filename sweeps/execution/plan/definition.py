@@ -11,6 +11,7 @@ from capsmodel.settings.messages import explain
 from search_spaces.catalogue import named_sweep
 from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import sweep_from_file
+from search_spaces.tables import DeclaredTable
 from sweeps.execution.plan.arms import manifest_arm, manifest_cells
 from sweeps.execution.plan.training_length import epochs_path, stoppings_of_arms, with_epochs
 from sweeps.records.cell_contents import TrialHead
@@ -190,7 +191,7 @@ def _definition(
         "arms": [manifest_arm(arm) for arm in arms],
         "seeds": sweep.arm_seeds,
         "cells": manifest_cells({arm.name: arm for arm in arms}, cells),
-        "tables": [one.model_dump() for one in sweep.tables or sweep.plan.default_tables()],
+        "tables": _plain(sweep.tables or sweep.plan.default_tables()),
         "departures": departures,
         **sweep.plan.manifest_fields(sweep),
         "metrics": sweep.metrics,
@@ -203,6 +204,10 @@ def _definition(
         epochs={arm.name: arm.config.stopping.num_epochs for arm in arms},
         fingerprints={arm.name: arm.config.data.fingerprint for arm in arms},
     )
+
+
+def _plain(tables: Sequence[DeclaredTable]) -> list[dict[str, Any]]:
+    return [table.model_dump(mode="json") for table in tables]
 
 
 def _refuse_loose_parts(sweep: Sweep) -> None:

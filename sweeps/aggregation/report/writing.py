@@ -1,0 +1,107 @@
+"""A sweep's report as files, and as artifacts of its parent run."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from search_spaces.tables import OwnTable
+from sweeps.aggregation.makers.results import Results
+from sweeps.aggregation.rendering.contents import Report
+from sweeps.aggregation.rendering.renderers import RENDERERS, Renderer, render
+from sweeps.aggregation.rendering.result_files import make_folder, write_result
+from sweeps.aggregation.report.making import make_report
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.tracking.opening import open_store
+from sweeps.tracking.store import RecordStore, RecordWriter
+
+
+def report(
+    sweep: str,
+    tracking_uri: str | RecordStore | None = None,
+    storage: str | None = None,
+    *,
+    reports: str | Path = "reports",
+    tables: Sequence[type[OwnTable]] = (),
+    renderers: Mapping[str, Renderer] | None = None,
+) -> Report:
+    """Rebuild a sweep's report from its manifest and records, as files and with its parent run.
+
+    Args:
+        sweep: The name of a launched sweep.
+        tracking_uri: Where records are, or the store; by default `CAPSWEEP_TRACKING_URI` or in
+            the storage.
+        storage: The storage folder, by default `CAPSWEEP_STORAGE` or ./capsweep-store.
+        reports: Where the sweep's own folder is made.
+        tables: Classes of the user's own kinds of tables. Those of other such kinds are left out,
+            which the report says.
+        renderers: Name of a format -> its renderer, besides the package's or in their place.
+
+    Raises:
+        BadInput: If there is no such sweep, or a table or a file cannot be made.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    store = open_store(tracking_uri, storage)
+    chosen = {**RENDERERS, **(renderers or {})}
+    written = write_report(store, sweep, Path(reports), chosen, tables)
+    publish_report(store.writer(), store.sweep_id(sweep), written)
+    return written
+
+
+def write_report(
+    store: RecordStore,
+    sweep: str,
+    folder: Path = Path("reports"),
+    renderers: Mapping[str, Renderer] = RENDERERS,
+    own: Sequence[type[OwnTable]] = (),
+) -> Report:
+    """Rebuild a sweep's tables and figures from manifest and records, under `folder/<sweep>/`.
+
+    Each file appears whole or not at all; older ones are replaced.
+
+    Args:
+        store: Where manifest and records are.
+        sweep: Its name.
+        folder: Where the sweep's own folder is made.
+        renderers: Name of a format -> its renderer.
+        own: As of `make_report`.
+
+    Returns:
+        The report with the paths of its files.
+
+    Raises:
+        BadInput: If there is no such sweep, a name is no slug, or the folder cannot be written.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    manifest = store.manifest(sweep)
+    records = store.records(manifest.cell_keys().values())
+    report = make_report(Results(manifest, records, store.histories), own)
+    files = list(render(report, renderers))
+    _check_files(manifest, [name for name, _ in files])
+    target = make_folder(folder, manifest.sweep)
+    for name, content in files:
+        write_result(target / name, content)
+    return replace(report, paths=tuple(target / name for name, _ in files))
+
+
+def publish_report(records: RecordWriter, sweep_id: str, report: Report) -> None:
+    """Add the report's files to the sweep's own record.
+
+    The only function of this package that writes to the tracking store.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    records.publish_files(sweep_id, report.paths)
+
+
+def _check_files(manifest: Manifest, names: Sequence[str]) -> None:
+    """Refuse two files of one name, which names that tables derive from their own can give."""
+    counts = Counter(names)
+    if outside := next((name for name in names if Path(name).name != name), None):
+        raise BadInput(f"'{outside}' cannot be a file's name: name the table by a word.")
+    if twice := next((name for name in names if counts[name] > 1), None):
+        raise BadInput(
+            f"Two tables of sweep '{manifest.sweep}' would be written to '{twice}': rename one."
+        )

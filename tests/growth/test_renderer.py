@@ -1,0 +1,70 @@
+"""A format that the package does not know costs one file: the renderer is handed in."""
+
+import json
+from pathlib import Path
+
+import pytest
+from mlflow.tracking import MlflowClient
+from sweeps.tracking.mlflow.runs import EXPERIMENT
+
+import sweeps
+from tests.sweeps.aggregation.known_sweep import known_sweep, put_sweep
+
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
+
+
+def as_json(table: sweeps.Table) -> bytes:
+    fields = [field for column in table.columns for field in column.fields]
+    rows = [[value for cell in row for value in cell.values] for row in table.rows]
+    return json.dumps([dict(zip(fields, row, strict=True)) for row in rows]).encode()
+
+
+def caption(figure: sweeps.Figure) -> bytes:
+    return figure.draw().axes[0].get_title(loc="left").encode()
+
+
+def contents(report: sweeps.Report) -> bytes:
+    return "\n".join(table.title for table in report.tables).encode()
+
+
+RENDERERS = {
+    "json": sweeps.TableRenderer("json", as_json, reader="programs"),
+    "caption": sweeps.FigureRenderer("txt", caption),
+    "contents": sweeps.ReportRenderer("txt", contents),
+}
+
+
+@pytest.fixture
+def tracking_uri(tmp_path: Path) -> str:
+    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    client = MlflowClient(uri)
+    client.create_experiment(EXPERIMENT, artifact_location=str(tmp_path / "artifacts"))
+    manifest, records = known_sweep()
+    put_sweep(client, manifest, records.values(), tmp_path)
+    return uri
+
+
+def test_a_renderer_that_is_handed_in_makes_its_files_beside_the_others(
+    tmp_path: Path, tracking_uri: str
+) -> None:
+    plain = sweeps.report("known", tracking_uri, reports=tmp_path / "plain")
+    found = sweeps.report("known", tracking_uri, reports=tmp_path / "more", renderers=RENDERERS)
+    files = {path.name: path.read_bytes() for path in found.paths}
+    for path in plain.paths:
+        assert files.pop(path.name) == path.read_bytes()
+
+    assert set(files) == {"ablation.json", "ablation.txt", "report.txt", "trials.json"}
+    assert json.loads(files["ablation.json"])[1]["arm"] == "one round"
+    assert len(json.loads(files["trials.json"])) == 18
+    assert files["ablation.txt"].decode().startswith("known")
+    assert files["report.txt"].decode() == "Ablation known: test error by arm"
+
+
+def test_a_format_of_the_package_may_be_replaced(tmp_path: Path, tracking_uri: str) -> None:
+    shouting = sweeps.TableRenderer("md", lambda table: table.title.upper().encode())
+    found = sweeps.report(
+        "known", tracking_uri, reports=tmp_path / "more", renderers={"markdown": shouting}
+    )
+    files = {path.name: path.read_bytes() for path in found.paths}
+    assert files["ablation.md"] == b"ABLATION KNOWN: TEST ERROR BY ARM"
+    assert "ablation.json" not in files

@@ -1,0 +1,165 @@
+"""A kind of table that the package does not know costs one file: the sweep's own."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mlflow.tracking import MlflowClient
+from sweeps.tracking.mlflow.runs import EXPERIMENT
+
+import sweeps
+from search_spaces.sweep_file import sweep_from_file
+from sweeps.execution.plan.definition import Changes, define
+from sweeps.records.manifest import Manifest
+from tests.sweeps.aggregation.known_sweep import finished, put_sweep
+
+FILE = '''
+"""How bad is the worst seed of each arm?"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from search_spaces import AblationTable, ListedArms, OwnTable, Sweep
+from search_spaces.quickstart import SWEEP as QUICKSTART
+from sweeps import Cell, Column, Figure, Section, Table
+
+
+class WorstSeed(OwnTable):
+    """The worst test error of each arm, in the order of how bad it is."""
+
+    kind: Literal["worst_seed"] = "worst_seed"
+    name: str = "worst"
+    most: Annotated[int, Field(ge=1)] = 5
+
+    def make(self, results):
+        worst = {}
+        for cell in results.manifest.cells:
+            if record := results.records.get(cell.trial_key):
+                worst[cell.arm] = max(worst.get(cell.arm, 0.0), record.test_error)
+        ranked = sorted(worst.items(), key=lambda pair: -pair[1])[: self.most]
+        table = Table(
+            name=self.name,
+            title="The worst seed of each arm",
+            columns=(
+                Column("Arm", ("arm",), align="left"),
+                Column("Worst test error", ("test_error",)),
+            ),
+            rows=tuple(
+                (Cell(arm, (arm,)), Cell(f"{error:.3f}", (error,))) for arm, error in ranked
+            ),
+        )
+        figure = Figure(self.name, lambda: drawn(ranked))
+        return Section(self.name, self.kind, tables=(table,), figures=(figure,))
+
+
+def drawn(ranked):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    figure.add_subplot().barh([arm for arm, _ in ranked], [error for _, error in ranked])
+    return figure
+
+
+SWEEP = Sweep(
+    name="worst-seeds",
+    base=QUICKSTART.base,
+    plan=ListedArms(baseline="a", arms={"a": {}, "b": {"batch_size": 16}}),
+    seeds=[0, 1],
+    tables=[AblationTable(), WorstSeed(most=1)],
+)
+'''
+MAIN = "from sweeps.cli import main; main()"
+WRONG = {("a", 0): 9, ("a", 1): 18, ("b", 0): 36, ("b", 1): 3}
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "worst_seeds.py"
+    path.write_text(FILE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def tracking_uri(tmp_path: Path, file: Path) -> str:
+    """Return the address of a store in which the file's sweep has finished."""
+    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    client = MlflowClient(uri)
+    client.create_experiment(EXPERIMENT, artifact_location=str(tmp_path / "artifacts"))
+    manifest = define(file, Changes(), ()).manifest
+    trials = [
+        finished(cell.arm, cell.seed, WRONG[cell.arm, cell.seed], trial_key=cell.trial_key)
+        for cell in manifest.cells
+    ]
+    put_sweep(client, manifest, trials, tmp_path)
+    return uri
+
+
+def reported(tmp_path: Path, tracking_uri: str, which: str) -> str:
+    """Return what the command line says, in a process of its own."""
+    shutil.rmtree(tmp_path / "reports", ignore_errors=True)
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, "report", which, "--tracking-uri", tracking_uri],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return " ".join(done.stdout.split())
+
+
+def test_the_manifest_holds_the_declaration_as_plain_json(file: Path) -> None:
+    text = define(file, Changes(), ()).manifest.model_dump_json()
+    declared = {"kind": "worst_seed", "name": "worst", "most": 1}
+    assert json.loads(text)["tables"][1] == declared
+    assert Manifest.model_validate_json(text).model_dump_json() == text
+
+
+def test_the_command_line_makes_the_table_where_it_is_given_the_file(
+    tmp_path: Path, tracking_uri: str, file: Path
+) -> None:
+    told = reported(tmp_path, tracking_uri, str(file))
+    folder = tmp_path / "reports" / "worst-seeds"
+    assert (folder / "worst.csv").read_text().splitlines() == ["arm,test_error", "b,0.1"]
+    assert "| b | 0.100 |" in (folder / "worst.md").read_text()
+    assert (folder / "worst.png").read_bytes().startswith(b"\x89PNG")
+    assert "left out" not in told
+
+
+def test_without_the_file_all_others_are_made_and_one_sentence_says_what_is_missing(
+    tmp_path: Path, tracking_uri: str
+) -> None:
+    told = reported(tmp_path, tracking_uri, "worst-seeds")
+    names = {path.name for path in (tmp_path / "reports" / "worst-seeds").iterdir()}
+    assert {"ablation.md", "ablation.png", "trials.csv", "cost.md"} <= names
+    assert not any(name.startswith("worst") for name in names)
+    assert "The table 'worst' is left out, as its kind 'worst_seed' is one of" in told
+    assert "capsweep report FILE.py" in told
+
+
+def test_from_python_the_class_is_given_by_argument(
+    tmp_path: Path, tracking_uri: str, file: Path
+) -> None:
+    own = sweep_from_file(file)[0].own_tables
+    found = sweeps.report("worst-seeds", tracking_uri, reports=tmp_path / "reports", tables=own)
+    assert [table.name for table in found.tables] == ["ablation", "worst"]
+    assert found.left_out == ()
+    assert found.shown == (found.tables[0],)
+
+
+@pytest.mark.slow
+def test_a_launch_makes_it_with_the_others(tmp_path: Path, file: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, "run", str(file), "--epochs", "1", "--seeds", "0"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = (tmp_path / "reports" / "worst-seeds" / "worst.csv").read_text().splitlines()
+    assert rows[0] == "arm,test_error"
+    assert len(rows) == 2
