@@ -5,37 +5,20 @@ Nothing heavy is imported before a command needs it: `--help` loads neither torc
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from sweeps.cli.command_words import again, program, where
+from sweeps.cli.launch_words import RUN_ALONE, launching
 from sweeps.cli.options import (
-    AddressOption,
-    AddSeedsOption,
-    CheckpointingOption,
-    ConcurrentOption,
-    CpusOption,
-    EpochsOption,
-    FreshOption,
-    GpusOption,
-    KeepWeightsOption,
     LaunchedNameOption,
-    LimitOption,
     NameArgument,
     OutOption,
     PicturesOption,
-    RenameOption,
-    ReplaceOption,
     ReportedArgument,
-    SamplerOption,
-    SchedulerOption,
-    SeedsOption,
-    SetOption,
     StorageOption,
-    SweepArgument,
     TrackingOption,
-    TrialsOption,
 )
 from sweeps.records.errors import BadInput, SweepError
 
@@ -78,78 +61,24 @@ def parts(
 
 
 @app.command()
-def plan(  # noqa: PLR0913 - one parameter an option is how typer declares them
-    sweep: SweepArgument,
-    name: RenameOption = None,
-    seeds: SeedsOption = None,
-    add_seeds: AddSeedsOption = None,
-    epochs: EpochsOption = None,
-    settings: SetOption = None,
-    trials: TrialsOption = None,
-    sampler: SamplerOption = None,
-    scheduler: SchedulerOption = None,
-    cpus_per_trial: CpusOption = 1,
-    gpus_per_trial: GpusOption = None,
-    max_concurrent: ConcurrentOption = None,
-    address: AddressOption = None,
-    fresh: FreshOption = False,
-    storage: StorageOption = None,
-    tracking_uri: TrackingOption = None,
-) -> None:
+@launching(without=RUN_ALONE)
+def plan(sweep: str, options: "LaunchArguments") -> None:
     """Say what `run` would do: cells there, cells to train and why, and an estimate."""
     from sweeps.cli.console_plan import print_plan
     from sweeps.execution.launch.run import plan as plan_launch
 
-    options: LaunchArguments = {
-        **_changes(name, seeds, add_seeds, epochs, settings),
-        **_search(trials, sampler, scheduler),
-        **_machine(cpus_per_trial, gpus_per_trial, max_concurrent, address),
-        **_place(storage, tracking_uri),
-        "fresh": fresh,
-    }
     print_plan(plan_launch(sweep, **options))
 
 
 @app.command()
-def run(  # noqa: PLR0913 - one parameter an option is how typer declares them
-    sweep: SweepArgument,
-    name: RenameOption = None,
-    seeds: SeedsOption = None,
-    add_seeds: AddSeedsOption = None,
-    epochs: EpochsOption = None,
-    settings: SetOption = None,
-    trials: TrialsOption = None,
-    sampler: SamplerOption = None,
-    scheduler: SchedulerOption = None,
-    cpus_per_trial: CpusOption = 1,
-    gpus_per_trial: GpusOption = None,
-    max_concurrent: ConcurrentOption = None,
-    time_limit: LimitOption = None,
-    gradient_checkpointing: CheckpointingOption = False,
-    keep_weights: KeepWeightsOption = "all",
-    address: AddressOption = None,
-    fresh: FreshOption = False,
-    replace: ReplaceOption = False,
-    storage: StorageOption = None,
-    tracking_uri: TrackingOption = None,
-) -> None:
+@launching()
+def run(sweep: str, options: "LaunchArguments") -> None:
     """Train the cells that are empty, record them in MLflow, rebuild the table."""
-    from sweeps.cli.arguments import read_duration
     from sweeps.cli.console import print_result
 
-    options: LaunchArguments = {
-        **_changes(name, seeds, add_seeds, epochs, settings),
-        **_search(trials, sampler, scheduler),
-        **_machine(cpus_per_trial, gpus_per_trial, max_concurrent, address),
-        **_place(storage, tracking_uri),
-        "gradient_checkpointing": gradient_checkpointing,
-        "keep_weights": keep_weights,
-        "time_limit_seconds": read_duration("--time-limit", time_limit),
-        "fresh": fresh,
-        "replace": replace,
-    }
     result = _launched(sweep, options)
-    print_result(result, again(), program(), where(storage, tracking_uri))
+    place = cast("str | None", options.get("storage")), options.get("tracking_uri")
+    print_result(result, again(), program(), where(*place))
     _leave(result.exit_code)
 
 
@@ -234,44 +163,6 @@ def main() -> None:
     except SweepError as error:
         typer.echo(f"capsweep: {error}", err=True)
         raise SystemExit(error.exit_code) from None
-
-
-def _changes(
-    name: str | None,
-    seeds: str | None,
-    add_seeds: str | None,
-    epochs: int | None,
-    settings: list[str] | None,
-) -> "LaunchArguments":
-    """Return the options that change a sweep, read from their words."""
-    from sweeps.cli.arguments import read_seeds, read_settings
-
-    return {
-        "name": name,
-        "seeds": read_seeds("--seeds", seeds),
-        "add_seeds": read_seeds("--add-seeds", add_seeds),
-        "epochs": epochs,
-        "settings": read_settings(settings),
-    }
-
-
-def _search(trials: int | None, sampler: str | None, scheduler: str | None) -> "LaunchArguments":
-    return {"trials": trials, "sampler": sampler, "scheduler": scheduler}
-
-
-def _machine(
-    cpus: int, gpus: float | None, max_concurrent: int | None, address: str | None
-) -> "LaunchArguments":
-    return {
-        "cpus_per_trial": cpus,
-        "gpus_per_trial": gpus,
-        "max_concurrent": max_concurrent,
-        "address": address,
-    }
-
-
-def _place(storage: str | None, tracking_uri: str | None) -> "LaunchArguments":
-    return {"storage": storage, "tracking_uri": tracking_uri}
 
 
 def _launched(sweep: str, options: "LaunchArguments") -> "SweepResult":

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from mlflow.tracking import MlflowClient
-from sweeps.tracking.mlflow.runs import EXPERIMENT
 
 import sweeps
+from sweeps.tracking.mlflow.runs import EXPERIMENT
 from tests.sweeps.aggregation.known_sweep import known_sweep, put_sweep
 
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")

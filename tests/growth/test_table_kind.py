@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from mlflow.tracking import MlflowClient
-from sweeps.tracking.mlflow.runs import EXPERIMENT
 
 import sweeps
 from search_spaces.sweep_file import sweep_from_file
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.manifest import Manifest
+from sweeps.tracking.mlflow.runs import EXPERIMENT
 from tests.sweeps.aggregation.known_sweep import finished, put_sweep
 
 FILE = '''

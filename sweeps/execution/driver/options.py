@@ -2,44 +2,23 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
-from sweeps.execution.engine.capacity import Resources
-from sweeps.execution.plan.definition import Changes
+from sweeps.execution.plan.changes import Changes
 from sweeps.records.errors import BadInput
+
+if TYPE_CHECKING:
+    from sweeps.execution.engine.capacity import Resources
 
 _LONGEST_SECONDS = 10_000_000_000  # about as long as a timer of the system may run
 
 
 class LaunchArguments(TypedDict, total=False):
-    """The keyword arguments of `plan` and `run`.
+    """The keyword arguments of `plan` and `run`, for editors; `LaunchOptions` says what each is.
 
-    Attributes:
-        name: Of the sweep's records, instead of its own.
-        seeds: Instead of the sweep's list.
-        add_seeds: Besides those of the current manifest.
-        epochs: Of a full training of every arm: short for `settings={"stopping.epochs": epochs}`,
-            or for `stopping.max_epochs` where a training may end before, with its target.
-        settings: Path -> value, changes to the base of all arms.
-        trials: Proposals of a search.
-        sampler: Of a search, by its name.
-        scheduler: Of a search, by its kind.
-        cpus_per_trial: Cores and threads a trial, 1 by default.
-        gpus_per_trial: GPUs a trial; 1 by default where Ray sees one, else 0.
-        max_concurrent: Trials at once at most; by default as many as fit. On a cluster that grows,
-            trials beyond what fits wait for machines.
-        gradient_checkpointing: Compute capsule layers anew in the backward pass: less memory for
-            more time, and the same results.
-        keep_weights: "all", "best:K" or "none": what is kept when the sweep has ended.
-        time_limit_seconds: Ends the launch as Ctrl-C does after this time.
-        address: Of a running Ray cluster, "auto" for the one on this machine.
-        fresh: Put the cells' folders and records aside and train all anew.
-        replace: Let the launch drop cells of the sweep's current manifest.
-        storage: The storage folder, by default `CAPSWEEP_STORAGE` or ./capsweep-store.
-        tracking_uri: The tracking store, by default `CAPSWEEP_TRACKING_URI` or in the storage.
-        reports: Where reports/<sweep>/ is written, by default in the current folder.
+    On the command line `settings` is `--set PATH=VALUE`, and a time limit may have units.
     """
 
     name: str | None
@@ -64,31 +43,54 @@ class LaunchArguments(TypedDict, total=False):
     reports: str | Path
 
 
-class LaunchOptions(BaseModel):
-    """The same, validated."""
+class LaunchOptions(Changes):
+    """What a launch can be told: the one declaration of names, values, defaults and meanings.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    The keyword arguments are validated by it, and the options of the command line are made of it.
 
-    name: str | None = None
-    seeds: tuple[int, ...] | None = None
-    add_seeds: tuple[int, ...] | None = None
-    epochs: int | None = None
-    settings: dict[str, Any] | None = None
-    trials: Annotated[int, Field(ge=1)] | None = None
-    sampler: str | None = None
-    scheduler: str | None = None
-    cpus_per_trial: Annotated[int, Field(ge=1)] = 1
-    gpus_per_trial: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    max_concurrent: Annotated[int, Field(ge=1)] | None = None
-    time_limit_seconds: Annotated[float, Field(gt=0, le=_LONGEST_SECONDS)] | None = None
-    gradient_checkpointing: bool = False
-    keep_weights: str = "all"
-    address: str | None = None
-    fresh: bool = False
-    replace: bool = False
-    storage: str | Path | None = None
-    tracking_uri: str | None = None
-    reports: str | Path = "reports"
+    Attributes:
+        time_limit_seconds: Ends the launch as Ctrl-C does after this time.
+        reports: Where reports/<sweep>/ is written.
+    """
+
+    cpus_per_trial: Annotated[int, Field(ge=1)] = Field(
+        default=1, description="Cores and threads of each trial."
+    )
+    gpus_per_trial: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="GPUs of each trial [default: 1 where Ray sees one, else 0]."
+    )
+    max_concurrent: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Trials at once at most [default: as many as fit now]."
+    )
+    time_limit_seconds: Annotated[float, Field(gt=0, le=_LONGEST_SECONDS)] | None = Field(
+        default=None, description="End as Ctrl-C does after this time: 90s, 30m, 2h, 1h30m."
+    )
+    gradient_checkpointing: bool = Field(
+        default=False,
+        description="Less memory for more time, and the same results: a run's choice, no setting.",
+    )
+    keep_weights: str = Field(
+        default="all", description="Weights that are kept when the sweep has ended."
+    )
+    address: str | None = Field(
+        default=None, description="A running Ray cluster [default: start Ray here]."
+    )
+    fresh: bool = Field(
+        default=False, description="Put what was trained aside and train all of it anew."
+    )
+    replace: bool = Field(
+        default=False, description="Let this launch drop cells that the sweep had."
+    )
+    storage: str | Path | None = Field(
+        default=None, description="Storage folder [default: ./capsweep-store]."
+    )
+    tracking_uri: str | None = Field(
+        default=None,
+        description="MLflow tracking store [default: the SQLite file in the storage folder].",
+    )
+    reports: str | Path = Field(
+        default="reports", description="Folder in which the sweep's report gets its own."
+    )
 
     @field_validator("gpus_per_trial")
     @classmethod
@@ -98,22 +100,10 @@ class LaunchOptions(BaseModel):
         return gpus
 
     @property
-    def changes(self) -> Changes:
-        """What changes of the sweep."""
-        return Changes(
-            name=self.name,
-            seeds=self.seeds,
-            add_seeds=self.add_seeds,
-            settings=self.settings,
-            epochs=self.epochs,
-            trials=self.trials,
-            sampler=self.sampler,
-            scheduler=self.scheduler,
-        )
-
-    @property
-    def resources(self) -> Resources:
+    def resources(self) -> "Resources":
         """What each trial is given."""
+        from sweeps.execution.engine.capacity import Resources  # here: the command line waits
+
         return Resources(
             self.cpus_per_trial, self.gpus_per_trial, self.max_concurrent, self.address
         )

@@ -86,7 +86,7 @@ def survey(
     store = open_store(tracking_uri, storage.root)
     is_there = store.is_there()
     current = store.current_manifest(_name(options, sweep)) if is_there else None
-    definition = define(which, options.changes, current.seeds if current else ())
+    definition = define(which, options, current.seeds if current else ())
     known = restored(definition, storage.journals, current)
     definition = definition if options.fresh else known
     keys = [cell.trial_key for cell in definition.manifest.cells]

@@ -33,7 +33,7 @@ def run(sweep: str | Path | Sweep, **options: Unpack[LaunchArguments]) -> SweepR
 
     Args:
         sweep: A named sweep, the path of a file that defines one as `SWEEP`, or a sweep.
-        **options: See `LaunchArguments`: seeds, epochs, settings, storage and others.
+        **options: See `LaunchOptions`: seeds, epochs, settings, storage and others.
 
     Returns:
         How it ended. An interruption is told by its exit code, 130, not raised.

@@ -13,6 +13,7 @@ from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import sweep_from_file
 from search_spaces.tables import DeclaredTable
 from sweeps.execution.plan.arms import manifest_arm, manifest_cells
+from sweeps.execution.plan.changes import Changes
 from sweeps.execution.plan.training_length import epochs_path, stoppings_of_arms, with_epochs
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
@@ -50,31 +51,6 @@ class Definition:
             data_fingerprint=self.fingerprints[cell.arm],
             num_parameters=arm.num_parameters,
         )
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What a launch changes of a sweep.
-
-    Attributes:
-        seeds: Instead of the sweep's list.
-        add_seeds: Besides those of the current manifest, or of the sweep where there is none.
-        settings: Path -> value, applied to the base.
-        epochs: Of a full training of every arm: short for the stopping part's epochs, of one that
-            may end before for the most that there may be.
-        trials: Proposals of a search.
-        sampler: Who makes them.
-        scheduler: Who stops the hopeless early.
-    """
-
-    name: str | None = None
-    seeds: Sequence[int] | None = None
-    add_seeds: Sequence[int] | None = None
-    settings: dict[str, Any] | None = None
-    epochs: int | None = None
-    trials: int | None = None
-    sampler: str | None = None
-    scheduler: str | None = None
 
 
 def sweep_of(which: str | Path | Sweep) -> tuple[Sweep, str | None, Path]:

@@ -1,0 +1,41 @@
+"""What a launch may change of its sweep."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Changes(BaseModel):
+    """What a launch changes of a sweep, each None where it changes nothing.
+
+    The descriptions are those of the command line, which is made of these fields.
+
+    Attributes:
+        settings: Path -> value, applied to the base before the arms are built.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str | None = Field(default=None, description="Record it under this name.")
+    seeds: tuple[int, ...] | None = Field(
+        default=None,
+        description="Seeds instead of the sweep's: a list and ranges, 0,1,2 or 0-4.",
+    )
+    add_seeds: tuple[int, ...] | None = Field(
+        default=None, description="Seeds besides those that the launched sweep has."
+    )
+    epochs: int | None = Field(
+        default=None,
+        description="Epochs of a full training: stopping.epochs, or stopping.max_epochs where a "
+        "training ends with a target.",
+    )
+    settings: dict[str, Any] | None = Field(
+        default=None, description="Change a setting of every arm."
+    )
+    trials: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Proposals of a search."
+    )
+    sampler: str | None = Field(
+        default=None, description="Of a search: tpe, random, gp, grid or qmc."
+    )
+    scheduler: str | None = Field(default=None, description="Of a search: none, asha or median.")
