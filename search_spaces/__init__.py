@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from search_spaces.tables import AblationTable as AblationTable
     from search_spaces.tables import ConfirmationTable as ConfirmationTable
     from search_spaces.tables import CurvesFigure as CurvesFigure
+    from search_spaces.tables import EvaluationsTable as EvaluationsTable
     from search_spaces.tables import GridCell as GridCell
     from search_spaces.tables import GridRow as GridRow
     from search_spaces.tables import GridTable as GridTable
@@ -32,6 +33,7 @@ _HOMES = {
     "ConfirmationTable": "search_spaces.tables",
     "CurvesFigure": "search_spaces.tables",
     "Dimension": "search_spaces.space.dimension",
+    "EvaluationsTable": "search_spaces.tables",
     "GridCell": "search_spaces.tables",
     "GridRow": "search_spaces.tables",
     "GridTable": "search_spaces.tables",

@@ -1,7 +1,6 @@
 """Evaluations: looks at a trained network after training."""
 
 from capsmodel.evaluation.base import Evaluation as Evaluation
-from capsmodel.evaluation.base import EvaluationMetric as EvaluationMetric
 from capsmodel.evaluation.base import Findings as Findings
 from capsmodel.evaluation.classification import beliefs_in as beliefs_in
 from capsmodel.evaluation.classification import share_wrong as share_wrong

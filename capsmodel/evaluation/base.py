@@ -3,31 +3,17 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from jaxtyping import Shaped
 from torch import Tensor
 
 from capsmodel.data import DataSplits, Images
+from capsmodel.metrics import Metric
 from capsmodel.settings.parts import Part
 from capsmodel.training.trained import Trained
 
 EvaluatedSplit = Literal["validation", "test"]
-
-
-@dataclass(frozen=True)
-class EvaluationMetric:
-    """A number that an evaluation gives.
-
-    Attributes:
-        name: Lower-case letters, digits, `_` and `-`; told apart among those of the evaluation.
-        unit: A fraction is shown in percent.
-        direction: Which values are the better ones, None where neither is.
-    """
-
-    name: str
-    unit: Literal["fraction", "number"] = "fraction"
-    direction: Literal["lower", "higher"] | None = "lower"
 
 
 @dataclass(frozen=True)
@@ -69,8 +55,8 @@ class Evaluation(Part, ABC):
         return "test"
 
     @property
-    def metrics(self) -> tuple[EvaluationMetric, ...]:
-        """The numbers that it gives, of any network: by default none."""
+    def metrics(self) -> tuple[Metric, ...]:
+        """The numbers that it gives, of any network, each of the split and of the end: none."""
         return ()
 
     @abstractmethod
@@ -84,6 +70,16 @@ class Evaluation(Part, ABC):
         Raises:
             ValueError: In one sentence, if the network or the data are none that it can look at.
         """
+
+    def metric(self, name: str, **facts: Any) -> Metric:
+        """Return a metric of the evaluation: by default a fraction that is to be small.
+
+        Args:
+            name: Lower-case letters, digits, `_` and `-`, one of its own.
+            **facts: What else there is to say of it.
+        """
+        known = {"unit": "fraction", "split": self.looks_at, "moment": "end"}
+        return Metric.model_validate({"name": name, **known, **facts})
 
     def images_of(self, data: DataSplits) -> Images:
         """Return the images that it looks at."""

@@ -6,8 +6,9 @@ import torch
 from pydantic import Field
 
 from capsmodel.data import DataSplits
-from capsmodel.evaluation.base import EvaluatedSplit, Evaluation, EvaluationMetric, Findings
+from capsmodel.evaluation.base import EvaluatedSplit, Evaluation, Findings
 from capsmodel.evaluation.classification import beliefs_in
+from capsmodel.metrics import Metric
 from capsmodel.training.trained import Trained
 
 
@@ -33,11 +34,11 @@ class Confidence(Evaluation):
         return self.split
 
     @property
-    def metrics(self) -> tuple[EvaluationMetric, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         """The mean belief in the winner, and its mean distance from the share right in its bin."""
         return (
-            EvaluationMetric("mean_belief", direction=None),
-            EvaluationMetric("calibration_error"),
+            self.metric("mean_belief", direction=None),
+            self.metric("calibration_error"),
         )
 
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:

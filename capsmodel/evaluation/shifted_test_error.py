@@ -9,8 +9,9 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.data import DataSplits
-from capsmodel.evaluation.base import Evaluation, EvaluationMetric, Findings
+from capsmodel.evaluation.base import Evaluation, Findings
 from capsmodel.evaluation.classification import beliefs_in, share_wrong
+from capsmodel.metrics import Metric
 from capsmodel.training.trained import Trained
 
 _DIRECTIONS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
@@ -29,9 +30,9 @@ class ShiftedTestError(Evaluation):
     pixels: Annotated[int, Field(ge=1, le=16)] = 2
 
     @property
-    def metrics(self) -> tuple[EvaluationMetric, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         """An error a shift, the shortest first: `up_1`, `down_1`, `left_1`, `right_1`, `up_2`."""
-        return tuple(EvaluationMetric(name) for name in self._shifts)
+        return tuple(self.metric(name) for name in self._shifts)
 
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
         """Return the error of each shift, and the class given to each image after each shift."""

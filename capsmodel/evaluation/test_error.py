@@ -5,8 +5,9 @@ from typing import ClassVar, Literal
 import torch
 
 from capsmodel.data import DataSplits
-from capsmodel.evaluation.base import Evaluation, EvaluationMetric, Findings
+from capsmodel.evaluation.base import Evaluation, Findings
 from capsmodel.evaluation.classification import beliefs_in, share_wrong
+from capsmodel.metrics import Metric
 from capsmodel.training.trained import Trained
 
 
@@ -22,9 +23,9 @@ class TestError(Evaluation):
     kind: Literal["test_error"] = "test_error"
 
     @property
-    def metrics(self) -> tuple[EvaluationMetric, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         """The error on the test split; those of extra tests hang on the data set."""
-        return (EvaluationMetric("test_error"),)
+        return (self.metric("test_error"),)
 
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
         """Return the error, predictions and labels."""

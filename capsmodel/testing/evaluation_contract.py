@@ -64,6 +64,7 @@ class EvaluationContract(PartContract):
         names = [metric.name for metric in evaluation.metrics]
         assert list(found.metrics) == names
         assert all(_NAME.fullmatch(name) for name in names)
+        assert {metric.split for metric in evaluation.metrics} <= {evaluation.looks_at}
         assert all(type(value) is float for value in found.metrics.values())
 
     def test_it_gives_something(self, evaluation: Evaluation, trained: Trained) -> None:

@@ -11,6 +11,7 @@ from search_spaces.tables.ablation import AblationTable
 from search_spaces.tables.confirmation import ConfirmationTable
 from search_spaces.tables.curves import CurvesFigure
 from search_spaces.tables.declared import DeclaredTable
+from search_spaces.tables.evaluations import EvaluationsTable
 from search_spaces.tables.grid import GridTable
 from search_spaces.tables.own import OwnTable, UnknownTable
 from search_spaces.tables.published import PublishedTable
@@ -23,6 +24,7 @@ TABLES: tuple[type[DeclaredTable], ...] = (
     CurvesFigure,
     PublishedTable,
     GridTable,
+    EvaluationsTable,
 )
 
 

@@ -58,7 +58,7 @@ def print_result(result: "SweepResult", again: str, program: str, where: str) ->
         out.print(f"failed: {plain(failed.arm)}, seed {failed.seed}: {plain(failed.reason)}")
         if failed.log.exists():
             out.print(f"        its log: {plain(str(failed.log))}", soft_wrap=True)
-    for sentence in result.weights.sentences if result.weights else ():
+    for sentence in result.sentences:
         out.print(plain(sentence))
     if result.exit_code == 130:
         out.print("Interrupted. Finished trials and the last checkpoint of each other are kept.")

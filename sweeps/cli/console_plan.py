@@ -119,12 +119,33 @@ def _why(plan: "Plan") -> list[str]:
     why = [f"{count} {text}." for count, text in counts if count]
     if more := num_expected(plan.definition) - len(plan.cells):
         why.append(f"Up to {more} more will be proposed or chosen, and trained.")
+    why += _evaluations(plan)
     why += [
         f"failed before: {plain(cell.cell.arm)}, seed {cell.cell.seed}: {plain(cell.reason)}"
         for cell in plan.cells
         if cell.state is CellState.FAILED
     ]
     return why
+
+
+def _evaluations(plan: "Plan") -> list[str]:
+    """Say which evaluations are there, and which will be made."""
+    from sweeps.execution.driver.evaluations_made import not_available
+    from sweeps.execution.plan.evaluations import EvaluationState, count
+
+    lines = {
+        EvaluationState.RECORDED: "evaluations are there and recorded.",
+        EvaluationState.TO_RECORD: "evaluations are made and will be recorded.",
+        EvaluationState.TO_MAKE: "evaluations are missing and will be made from kept weights.",
+    }
+    counts = {state: count(plan.evaluations, state) for state in EvaluationState}
+    told = [f"{counts[state]} {text}" for state, text in lines.items() if counts[state]]
+    if gone := counts[EvaluationState.NOT_AVAILABLE]:
+        told.append(not_available(gone))
+    kinds = dict.fromkeys(one.kind for one in plan.definition.manifest.evaluations)
+    if kinds and plan.has_work:
+        told.append(f"Each trial that finishes is then looked at: {', '.join(kinds)}.")
+    return told
 
 
 def _seeds(seeds: Iterable[int]) -> str:

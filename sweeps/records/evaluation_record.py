@@ -1,20 +1,11 @@
-"""What an evaluation leaves: the values that a cell's folder holds, and their names in records."""
+"""What an evaluation leaves in a cell's folder."""
 
-import re
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict
 
+from sweeps.records.evaluation_names import EvaluationKey
 from sweeps.records.trial_record import SCHEMA_VERSION, Json, Slug, TrialKey
-
-EVALUATION_KEY = re.compile(r"[0-9a-f]{20}")
-METRIC_EVALUATION = "evaluation."  # and kind, beginning of the key and name of the metric
-TAG_EVALUATION = "capsweep.evaluation."  # and the key: its kind, written when all else is there
-ARTIFACT_EVALUATIONS = "evaluations"  # a folder
-
-_KEY_DIGITS = 8  # enough to tell apart what one trial was looked at by
-
-EvaluationKey = Annotated[str, StringConstraints(pattern=rf"^{EVALUATION_KEY.pattern}$")]
 
 
 class EvaluationRecord(BaseModel):
@@ -54,19 +45,3 @@ class EvaluationRecord(BaseModel):
     def kind(self) -> str:
         """The evaluation's kind."""
         return str(self.evaluation["kind"])
-
-
-def evaluation_metric(kind: str, key: str, name: str) -> str:
-    """Return what a metric of an evaluation is called in a trial's record."""
-    return f"{METRIC_EVALUATION}{kind}.{key[:_KEY_DIGITS]}.{name}"
-
-
-def evaluation_tag(key: str) -> str:
-    """Return the tag that says that a trial's record holds an evaluation."""
-    return TAG_EVALUATION + key
-
-
-def recorded_evaluations(tags: dict[str, str]) -> tuple[str, ...]:
-    """Return the keys of the evaluations that a run's tags tell of, sorted."""
-    keys = (tag.removeprefix(TAG_EVALUATION) for tag in tags if tag.startswith(TAG_EVALUATION))
-    return tuple(sorted(key for key in keys if EVALUATION_KEY.fullmatch(key)))

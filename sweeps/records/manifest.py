@@ -14,6 +14,7 @@ from capsmodel.settings.spelling import unknown
 from search_spaces.tables import AblationTable, RecordedTable
 from sweeps.records.errors import BadInput
 from sweeps.records.later_field import later
+from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import SCHEMA_VERSION, Json, Slug, Text, TrialKey
 
 Plain = str | int | float | bool
@@ -146,6 +147,7 @@ class Manifest(_Frozen):
         departures: What a launch changed of the sweep as declared: path -> [declared, given].
         search: None in a design.
         metrics: Those of the sweep's own parts; the others are built in.
+        evaluations: What is looked at in each finished trial's network.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -159,6 +161,7 @@ class Manifest(_Frozen):
     departures: dict[str, tuple[Any, Any]] = {}
     search: ManifestSearch | None = None
     metrics: tuple[Metric, ...] = later(())
+    evaluations: tuple[ManifestEvaluation, ...] = later(())
 
     @model_validator(mode="after")
     def _arms_are_told_apart(self) -> Self:

@@ -24,6 +24,7 @@ from capsmodel.metrics import (
 )
 from capsmodel.settings.spelling import unknown
 from sweeps.records.errors import BadInput
+from sweeps.records.evaluation_names import EvaluationKey
 
 SCHEMA_VERSION = 1
 
@@ -90,6 +91,7 @@ class TrialRecord(_Frozen):
             known as it has not finished.
         warnings: What was found unsound in it, a sentence each.
         peak_memory_bytes: Of this trial alone; None where the machine cannot tell.
+        evaluations: Key of each that the record holds -> name of its metric -> value.
         settings: The config's settings, path -> text, for browsing.
     """
 
@@ -113,6 +115,7 @@ class TrialRecord(_Frozen):
     data_fingerprint: str = ""
     git_revision: str = ""
     versions: str = ""
+    evaluations: dict[EvaluationKey, dict[str, float]] = {}
     settings: dict[str, str] = {}
 
     def value(self, metric: str | Metric) -> float | None:

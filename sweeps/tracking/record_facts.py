@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter
 
 from sweeps.records.cell_contents import EpochLine, TrialHead
+from sweeps.records.evaluation_names import recorded_evaluations
 from sweeps.records.trial_record import (
     SCHEMA_VERSION,
     Outcome,
@@ -116,6 +117,7 @@ def record_of(
     told = {
         "metrics": dict(metrics),
         "warnings": _SENTENCES.validate_json(facts.get(TAG_WARNINGS) or "[]"),
+        "evaluations": recorded_evaluations(facts, metrics),
     }
     known = {"record_id": record_id, "settings": settings, **given, **told}
     return TrialRecord.model_validate(known)

@@ -232,6 +232,16 @@ class RecordWriter(Protocol):
         """Add a file to a record's artifacts under its own name, if it is there."""
         ...
 
+    def note_evaluation(self, record_id: str, key: str, kind: str) -> None:
+        """Note that a record holds an evaluation, once all of it has been written.
+
+        Args:
+            record_id: Of the trial.
+            key: Of the evaluation.
+            kind: Of the evaluation; its metrics are called by it.
+        """
+        ...
+
     def is_gone(self, record_id: str) -> bool:
         """Return whether somebody has deleted a record.
 

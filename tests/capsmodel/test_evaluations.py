@@ -9,8 +9,9 @@ from torch import Tensor
 from capsmodel import Trained, Training
 from capsmodel.data import DataSplits
 from capsmodel.evaluation import Confidence, Evaluation, Findings, ShiftedTestError, TestError
-from capsmodel.evaluation.base import EvaluatedSplit, EvaluationMetric
+from capsmodel.evaluation.base import EvaluatedSplit
 from capsmodel.evaluation.shifted_test_error import shifted
+from capsmodel.metrics import Metric
 from capsmodel.testing import EvaluationContract
 from tests.capsmodel.small_config import small_config
 
@@ -116,8 +117,8 @@ class Peeking(Evaluation):
         return "validation"
 
     @property
-    def metrics(self) -> tuple[EvaluationMetric, ...]:
-        return (EvaluationMetric("brightness"),)
+    def metrics(self) -> tuple[Metric, ...]:
+        return (self.metric("brightness"),)
 
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
         del trained

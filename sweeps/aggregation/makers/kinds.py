@@ -8,6 +8,7 @@ from search_spaces.tables import DeclaredTable, OwnTable, kind_of
 from sweeps.aggregation.makers.ablation import make_ablation
 from sweeps.aggregation.makers.confirmation import make_confirmation
 from sweeps.aggregation.makers.curves import make_curves
+from sweeps.aggregation.makers.evaluations import make_evaluations
 from sweeps.aggregation.makers.grid import make_grid
 from sweeps.aggregation.makers.own import make_own
 from sweeps.aggregation.makers.published import make_published
@@ -42,6 +43,7 @@ MAKERS: Mapping[str, Maker] = {
     "curves": Maker(make_curves),
     "published": Maker(make_published),
     "grid": Maker(make_grid),
+    "evaluations": Maker(make_evaluations),
 }
 
 

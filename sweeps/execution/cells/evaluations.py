@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
-from sweeps.records.evaluation_record import EVALUATION_KEY, EvaluationRecord
+from sweeps.records.evaluation_names import EVALUATION_KEY
+from sweeps.records.evaluation_record import EvaluationRecord
 
 
 class CellEvaluations:

@@ -11,6 +11,7 @@ knows its layout, so that object storage can stand in for a shared disk later.
     predictions.safetensors     of a finished trial, as are the weights
     weights.safetensors
     final.json                  written last: the cell is filled
+    evaluations/                what was looked at later, beside the trial
 """
 
 import json

@@ -14,7 +14,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
-from sweeps.records.trial_record import TrialRecord
+from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.storage.locations import Storage
 from sweeps.tracking.store import RecordStore, RecordWriter
 
@@ -107,8 +107,9 @@ def keep_weights(
     """Delete the weights of a sweep that are not kept, in the cells' folders and the records.
 
     To be called after a sweep has ended and all of it is recorded. Weights of trials that another
-    sweep of the store holds in its current manifest are kept. Killed at any point, it does the
-    rest when it is called again. A store that cannot delete keeps its copy, and that is said.
+    sweep of the store holds in its current manifest are kept, and those that an evaluation of this
+    one is still to look at. Killed at any point, it does the rest when it is called again. A store
+    that cannot delete keeps its copy, and that is said.
 
     Args:
         manifest: Of the sweep that has ended.
@@ -122,11 +123,11 @@ def keep_weights(
     """
     if which.num_best is None:
         return WeightsDeleted()
+    found = store.records(manifest.cell_keys().values())
     try:
-        held = _held_by_others(manifest.sweep, store)
+        held = _held_by_others(manifest.sweep, store) | to_be_evaluated(manifest, found)
     except BadInput as error:
         return WeightsDeleted(complaint=f"All weights are kept, as another sweep's are: {error}")
-    found = store.records(manifest.cell_keys().values())
     num_trials, freed, complaint = 0, 0, ""
     for key in unwanted_weights(manifest, found, which, held):
         folder = CellFolder(storage.cells, key)
@@ -138,6 +139,21 @@ def keep_weights(
         freed += bytes_here
         complaint = complaint or why
     return WeightsDeleted(num_trials, freed, complaint)
+
+
+def to_be_evaluated(manifest: Manifest, records: Mapping[str, TrialRecord]) -> set[str]:
+    """Return the trials whose records lack an evaluation that the sweep declares.
+
+    Args:
+        manifest: The sweep's cells and evaluations.
+        records: By trial key.
+    """
+    wanted = {evaluation.evaluation_key for evaluation in manifest.evaluations}
+    return {
+        key
+        for key, record in records.items()
+        if record.outcome is Outcome.FINISHED and wanted - record.evaluations.keys()
+    }
 
 
 def _held_by_others(sweep: str, store: RecordStore) -> set[str]:

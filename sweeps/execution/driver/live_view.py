@@ -134,6 +134,11 @@ def summary(board: Board, title: str) -> str:
     return _one_line(", ".join(parts))
 
 
+def tell_line(text: str) -> None:
+    """Write a line of a launch's progress, unless nobody is there to read it."""
+    _write(sys.stdout, _one_line(text))
+
+
 def clock(seconds: float) -> str:
     """Return a duration as people read it: 0:42, 12:03, 3:07:15."""
     minutes, second = divmod(round(seconds), 60)

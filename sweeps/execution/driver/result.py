@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.aggregation.rendering.contents import Report
+from sweeps.execution.driver.evaluations_made import EvaluationsMade
 from sweeps.execution.driver.kept_weights import WeightsDeleted
 
 
@@ -28,8 +29,10 @@ class SweepResult:
         is_recorded: Whether the tracking store has everything.
         complaint: Why it has not.
         weights: Which were not kept; None where the sweep has not ended.
+        evaluations: What became of those that the sweep declares, None where it declares none.
         report: Tables and files; None where the launch was interrupted or the store is away.
-        exit_code: 0 every cell is filled and recorded; 3 not; 130 interrupted.
+        exit_code: 0 every cell is filled, looked at as declared, and recorded; 3 not; 130
+            interrupted.
     """
 
     sweep: str
@@ -42,3 +45,10 @@ class SweepResult:
     failures: tuple[FailedTrial, ...] = ()
     report: Report | None = None
     weights: WeightsDeleted | None = None
+    evaluations: EvaluationsMade | None = None
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What to tell of evaluations and of weights, nothing where there is nothing to tell."""
+        told = self.evaluations.sentences if self.evaluations else ()
+        return told + (self.weights.sentences if self.weights else ())

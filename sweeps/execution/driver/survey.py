@@ -7,9 +7,11 @@ from pathlib import Path
 
 from search_spaces.sweep import Sweep
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.driver.evaluation_survey import survey_evaluations
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
 from sweeps.execution.plan.definition import Definition, define, sweep_of
+from sweeps.execution.plan.evaluations import EvaluationState, PlannedEvaluation, count
 from sweeps.execution.plan.planner import (
     FolderState,
     PlannedCell,
@@ -41,6 +43,7 @@ class Plan:
         cells: Every cell and where it stands.
         capacity: What each trial would get, and how many run at once.
         estimate_seconds: Of the empty cells, None where nothing like them was trained.
+        evaluations: Every one of the finished trials and where it stands.
     """
 
     definition: Definition
@@ -52,6 +55,7 @@ class Plan:
     estimate_seconds: float | None
     storage: Storage
     tracking_uri: str
+    evaluations: tuple[PlannedEvaluation, ...] = ()
 
     @property
     def name(self) -> str:
@@ -67,6 +71,11 @@ class Plan:
     def has_work(self) -> bool:
         """Whether anything is left to train: empty cells, or what a search has not proposed yet."""
         return is_growing(self.definition) or not all(cell.is_filled for cell in self.cells)
+
+    @property
+    def has_evaluations_to_make(self) -> bool:
+        """Whether finished trials lack evaluations that can be made."""
+        return count(self.evaluations, EvaluationState.TO_MAKE) > 0
 
 
 def survey(
@@ -109,6 +118,7 @@ def survey(
         ),
         storage=storage,
         tracking_uri=tracking_uri,
+        evaluations=survey_evaluations(definition.manifest, storage, folders, records, store),
     )
 
 

@@ -9,6 +9,7 @@ from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.launch.ending import delete_weights, report_cells, settle
+from sweeps.execution.launch.evaluating import evaluate
 from sweeps.execution.launch.filling import fill
 from sweeps.execution.launch.opened_records import open_records
 from sweeps.execution.launch.preparation import prepare, survey_launch
@@ -48,6 +49,7 @@ def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies)
         fill(progress, options, policies)
     else:
         progress.records = open_records(plan, options, journal=None)
+    evaluate(progress, options)
     progress.exit_code = 0 if progress.is_complete else 3
     report_cells(progress, Path(options.reports))
     delete_weights(progress, options.keep_weights)

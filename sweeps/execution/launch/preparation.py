@@ -27,6 +27,7 @@ def prepare(which: str | Path | Sweep, options: LaunchOptions, policies: Policie
     weights_to_keep(options.keep_weights)  # refuses words that say nothing
     if plan.has_work and options.address is None:
         policies.room(options.resources).capacity()  # refuses trials that do not fit this machine
+    if (plan.has_work and options.address is None) or plan.has_evaluations_to_make:
         prepare_data(plan.definition)
     make_folders(plan.storage)
     return plan

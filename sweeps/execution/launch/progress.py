@@ -1,11 +1,13 @@
 """What is known of a launch so far: each stage adds to it, and its result is told from it."""
 
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sweeps.aggregation.report import Report
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.journal import Journal
+from sweeps.execution.driver.evaluations_made import EvaluationsMade
 from sweeps.execution.driver.growing_launch import GrowingLaunch
 from sweeps.execution.driver.kept_weights import WeightsDeleted
 from sweeps.execution.driver.result import FailedTrial, SweepResult
@@ -31,6 +33,8 @@ class Progress:
         growth: What a search has added, where cells are filled.
         report: Once it is written.
         weights: What was not kept, once all has ended.
+        evaluations: What became of those that the sweep declares.
+        started_at: On the clock of `time.monotonic`.
     """
 
     plan: Plan
@@ -44,6 +48,8 @@ class Progress:
     growth: GrowingLaunch | None = None
     report: Report | None = None
     weights: WeightsDeleted | None = None
+    evaluations: EvaluationsMade | None = None
+    started_at: float = field(default_factory=time.monotonic)
 
     @property
     def definition(self) -> Definition:
@@ -57,8 +63,14 @@ class Progress:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every cell is filled, and recorded."""
-        return self.is_recorded and self._num_filled() == self.num_cells
+        """Whether every cell is filled and looked at as declared, and recorded."""
+        is_evaluated = self.evaluations is None or self.evaluations.is_complete
+        return self.is_recorded and is_evaluated and self._num_filled() == self.num_cells
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """How long it has lasted."""
+        return time.monotonic() - self.started_at
 
     def note_failures(self, failures: Iterable[tuple[str, int, str]]) -> None:
         """Note the trials that failed: arm, seed and reason of each."""
@@ -81,6 +93,7 @@ class Progress:
             failures=self.failures,
             report=self.report,
             weights=self.weights,
+            evaluations=self.evaluations,
         )
 
     def _num_filled(self) -> int:

@@ -11,9 +11,10 @@ from capsmodel.settings.messages import explain
 from search_spaces.catalogue import named_sweep
 from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import sweep_from_file
-from search_spaces.tables import DeclaredTable
+from search_spaces.tables import DeclaredTable, EvaluationsTable
 from sweeps.execution.plan.arms import manifest_arm, manifest_cells
 from sweeps.execution.plan.changes import Changes
+from sweeps.execution.plan.evaluation_declaration import manifest_evaluations
 from sweeps.execution.plan.training_length import epochs_path, stoppings_of_arms, with_epochs
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
@@ -167,10 +168,11 @@ def _definition(
         "arms": [manifest_arm(arm) for arm in arms],
         "seeds": sweep.arm_seeds,
         "cells": manifest_cells({arm.name: arm for arm in arms}, cells),
-        "tables": _plain(sweep.tables or sweep.plan.default_tables()),
+        "tables": _plain(_tables(sweep)),
         "departures": departures,
         **sweep.plan.manifest_fields(sweep),
         "metrics": sweep.metrics,
+        "evaluations": manifest_evaluations(sweep),
     }
     return Definition(
         sweep=sweep,
@@ -180,6 +182,13 @@ def _definition(
         epochs={arm.name: arm.config.stopping.num_epochs for arm in arms},
         fingerprints={arm.name: arm.config.data.fingerprint for arm in arms},
     )
+
+
+def _tables(sweep: Sweep) -> tuple[DeclaredTable, ...]:
+    """Return the tables of a sweep, that of its evaluations among them where it has any."""
+    tables = tuple(sweep.tables or sweep.plan.default_tables())
+    is_there = any(isinstance(table, EvaluationsTable) for table in tables)
+    return tables if is_there or not sweep.evaluations else (*tables, EvaluationsTable())
 
 
 def _plain(tables: Sequence[DeclaredTable]) -> list[dict[str, Any]]:

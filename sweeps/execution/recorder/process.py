@@ -18,6 +18,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.recorder.evaluations import EvaluationCarrier
 from sweeps.execution.recorder.manifest_file import manifest_file
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
@@ -88,6 +89,7 @@ class RecorderProcess:
             complaint = recorder.complaint
             recorder.drain(takewhile(lambda _: not _driver_speaks(0), self._queue.open_cells()))
             _refuse(complaint or recorder.complaint)
+            self._carry_evaluations()
         return self._is_serving
 
     def _finish(self) -> bool:
@@ -99,7 +101,16 @@ class RecorderProcess:
         recorder.settle_interrupted(self._is_over)  # of other sweeps too, so no word on this one
         _refuse(complaint)
         self._publish_manifest()
-        return not any(map(recorder.is_behind, self._queue.open_cells(self._sweep)))
+        if self._is_first():
+            self._carry_evaluations()
+        is_behind = any(map(recorder.is_behind, self._queue.open_cells(self._sweep)))
+        is_behind |= any(trial.sweep == self._sweep for trial in self._queue.evaluated())
+        return not is_behind
+
+    def _carry_evaluations(self) -> None:
+        carrier = EvaluationCarrier(self._connected(), self._queue, self._storage.cells)
+        carrier.drain()
+        _refuse(carrier.complaint)
 
     def _manifest_pause(self) -> float:
         """Return how long to wait between two manifests: longer in a longer search.

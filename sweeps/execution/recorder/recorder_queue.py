@@ -43,6 +43,20 @@ class QueuedCell:
     is_wanted: bool
 
 
+@dataclass(frozen=True)
+class EvaluatedTrial:
+    """A trial with evaluations that the tracking store may lack.
+
+    Attributes:
+        number: Of the request; a later one of the same trial has a higher one.
+        sweep: Which asked last.
+    """
+
+    number: int
+    trial_key: str
+    sweep: str
+
+
 class RecorderQueue:
     """The durable queue between the drivers, who add cells, and the recorder that serves them."""
 
@@ -59,6 +73,10 @@ class RecorderQueue:
         self._database.execute(
             "create table if not exists wanted (trial_key text not null, sweep text not null,"
             " primary key (trial_key, sweep))"
+        )
+        self._database.execute(
+            "create table if not exists evaluated (number integer primary key autoincrement,"
+            " trial_key text not null unique, sweep text not null)"
         )
 
     def add(self, trial_keys: Collection[str], sweep: str, sweep_id: str) -> None:
@@ -120,6 +138,25 @@ class RecorderQueue:
         self._database.execute(
             f"update cells set {assignments} where trial_key = ?", (*columns.values(), trial_key)
         )
+
+    def add_evaluated(self, trial_keys: Iterable[str], sweep: str) -> None:
+        """Ask for the evaluations of trials to be carried; asked for once they are written."""
+        with whole(self._database):
+            self._database.executemany(
+                "insert or replace into evaluated (trial_key, sweep) values (?, ?)",
+                [(key, sweep) for key in trial_keys],
+            )
+
+    def evaluated(self) -> list[EvaluatedTrial]:
+        """Return the trials whose evaluations are to be carried, in the order asked for."""
+        rows = self._database.execute(
+            "select number, trial_key, sweep from evaluated order by number"
+        )
+        return [EvaluatedTrial(*row) for row in rows]
+
+    def drop_evaluated(self, trial: EvaluatedTrial) -> None:
+        """Note that a request is served; a later one of the same trial stays."""
+        self._database.execute("delete from evaluated where number = ?", (trial.number,))
 
     def close(self) -> None:
         """Close the file."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from sweeps.records.cell_contents import TrialHead
+from sweeps.records.evaluation_names import evaluation_tag
 from sweeps.records.trial_record import (
     ARTIFACT_CONFIG,
     ARTIFACT_MANIFEST,
@@ -107,6 +108,11 @@ class MemoryWriter:
             held = self._shelf.open(record_id)
             if path.exists():
                 held.files[path.name] = path.read_bytes()
+
+    def note_evaluation(self, record_id: str, key: str, kind: str) -> None:
+        """Note that a record holds an evaluation."""
+        with self._shelf.locked():
+            self._shelf.open(record_id).facts[evaluation_tag(key)] = kind
 
     def is_gone(self, record_id: str) -> bool:
         """Return whether somebody has deleted a record."""

@@ -16,6 +16,7 @@ from sweeps.execution.driver.kept_weights import (
 )
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
 from sweeps.storage.locations import Storage
 from sweeps.tracking.memory.store import MemoryStore
@@ -247,3 +248,24 @@ def test_a_store_that_cannot_delete_keeps_its_copies_and_that_is_said(
     assert (deleted.num_trials, deleted.freed_bytes) == (2, 2 * SIZE)
     assert deleted.complaint == "The tracking store does not delete weights: never."
     assert len(deleted.sentences) == 2
+
+
+EVALUATION = ManifestEvaluation(evaluation_key="ab" * 10, kind="look", looks_at="test")
+
+
+def test_weights_stay_until_every_declared_evaluation_is_recorded(place: Place) -> None:
+    place.manifest = place.manifest.model_copy(update={"evaluations": (EVALUATION,)})
+    looked_at = place.keys["good", 0]
+    found = place.records.find_trial(looked_at)
+    assert found is not None
+    place.records.note_evaluation(found.record_id, EVALUATION.evaluation_key, "look")
+    assert place.keep("none").num_trials == 1
+    assert place.here() == set(place.keys) - {("good", 0)}
+
+
+def test_another_sweeps_evaluations_hold_the_trials_that_are_its_own(place: Place) -> None:
+    other = manifest_of(["good"], [0, 1], sweep="other")
+    other = other.model_copy(update={"evaluations": (EVALUATION,)})
+    put_sweep(place.store, other, [])
+    place.keep("none")
+    assert place.here() == {("good", 0), ("good", 1)}

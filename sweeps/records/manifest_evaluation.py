@@ -1,0 +1,28 @@
+"""An evaluation that a sweep declares, as its manifest tells of it."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from capsmodel.metrics import Metric
+from sweeps.records.evaluation_names import EvaluationKey
+from sweeps.records.trial_record import Json, Slug
+
+
+class ManifestEvaluation(BaseModel):
+    """One evaluation of all finished trials of a sweep.
+
+    Attributes:
+        evaluation_key: Of the results that belong to it, whichever sweep had them made.
+        settings: All of them, as plain JSON, without the kind.
+        looks_at: The split whose images it looks at.
+        metrics: What it gives; their names are those among the evaluation's own.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    evaluation_key: EvaluationKey
+    kind: Slug
+    settings: Json = {}
+    looks_at: Literal["validation", "test"]
+    metrics: tuple[Metric, ...] = ()

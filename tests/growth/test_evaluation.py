@@ -1,0 +1,216 @@
+"""A user's own evaluation, filled into a sweep that is finished: one class in the sweep's file."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sweeps
+from sweeps.execution.plan.definition import Changes, define
+from sweeps.execution.worker.trial import TrialOrder, run_trial
+from sweeps.tracking.opening import open_store
+
+SWEEP = '''"""Two arms of a small network."""
+from search_spaces import ListedArms, Sweep
+from search_spaces.quickstart import SWEEP as QUICKSTART
+
+SWEEP = Sweep(
+    name="small",
+    base=QUICKSTART.base.model_validate(
+        {
+            "data": {"kind": "digits", "fraction": 0.2},
+            "model": {"kind": "capsnet", "conv_channels": 4, "conv_kernel": 3, "primary_types": 2,
+                      "primary_dim": 4, "primary_kernel": 3, "class_dim": 4},
+            "stopping": {"kind": "fixed_epochs", "epochs": 2},
+        }
+    ),
+    plan=ListedArms(baseline="three", arms={"three": {}, "one": {"model.routing.iterations": 1}}),
+    seeds=[0, 1],
+    # more
+)
+'''
+EVALUATION = '''"""Two arms of a small network, and how sure they are where they are wrong."""
+from typing import Literal
+from capsmodel.evaluation import Evaluation, Findings
+
+
+class Sureness(Evaluation):
+    """Mean belief in the winner of validation images that are classified wrongly."""
+
+    kind: Literal["sureness"] = "sureness"
+
+    @property
+    def looks_at(self):
+        """Images that a choice may go by."""
+        return "validation"
+
+    @property
+    def metrics(self):
+        """One number."""
+        return (self.metric("when_wrong"),)
+
+    def evaluate(self, trained, data):
+        """Return it, and the belief of each image."""
+        said = trained.predict(data.validation.images)
+        beliefs, is_wrong = said.lengths.max(dim=1).values, said.classes != data.validation.labels
+        value = beliefs[is_wrong].mean().item() if is_wrong.any() else 0.0
+        return Findings({"when_wrong": value}, images={"beliefs": beliefs.cpu()})
+
+
+'''
+WITH_EVALUATION = EVALUATION + SWEEP.partition("\n")[2].replace(
+    "# more", "parts=[Sureness], evaluations=[Sureness()],"
+)
+
+
+def contents(storage: Path) -> dict[str, bytes]:
+    """Return every file of the cells and of the records' artifacts, but for locks."""
+    return {
+        str(path.relative_to(storage)): path.read_bytes()
+        for folder in ("cells", "artifacts")
+        for path in sorted((storage / folder).rglob("*"))
+        if path.is_file() and path.name != "lock"
+    }
+
+
+def assert_only_the_evaluation_is_new(before: dict[str, bytes], after: dict[str, bytes]) -> None:
+    own_manifest = "manifest.json"  # of the sweep, which now declares the evaluation
+    changed = {name for name in before if after.get(name) != before[name]}
+    assert all(name.endswith(own_manifest) for name in changed)
+    files = {Path(name).name for name in after if "/evaluations/" in name}
+    own = {name for name in after.keys() - before.keys() if Path(name).name in files}
+    assert len([name for name in own if name.startswith("cells/")]) == 4 * 2
+    assert len([name for name in own if name.startswith("artifacts/")]) == 4 * 2
+    others = after.keys() - before.keys() - own
+    assert all("/report/" in name or "/manifest-" in name for name in others)
+
+
+def train_without_ray(file: Path, storage: Path) -> None:
+    """Fill the cells' folders as workers do."""
+    definition = define(file, Changes(), ())
+    for cell in definition.manifest.cells:
+        order = TrialOrder(cells=str(storage / "cells"), head=definition.head(cell))
+        run_trial(order, lambda _: None)
+
+
+def launch(file: Path, storage: Path) -> Any:
+    return sweeps.run(file, storage=storage, reports=storage / "reports")
+
+
+@pytest.fixture
+def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """The file of a sweep that is finished and recorded, and its storage."""
+    monkeypatch.delenv("CAPSWEEP_TRACKING_URI", raising=False)
+    file, storage = tmp_path / "small.py", tmp_path / "store"
+    file.write_text(SWEEP)
+    train_without_ray(file, storage)
+    assert launch(file, storage).exit_code == 0
+    return file, storage
+
+
+def test_it_is_filled_in_without_training(finished: tuple[Path, Path]) -> None:
+    file, storage = finished
+    before = contents(storage)
+    reports = {path.name: path.read_bytes() for path in (storage / "reports" / "small").iterdir()}
+    file.write_text(WITH_EVALUATION)
+
+    plan = sweeps.plan(file, storage=storage)
+    assert not plan.has_work
+    assert plan.has_evaluations_to_make
+    result = launch(file, storage)
+
+    assert (result.exit_code, result.num_trained, result.num_filled) == (0, 0, 4)
+    assert result.evaluations is not None
+    assert (result.evaluations.num_made, result.evaluations.num_there) == (4, 4)
+    assert_only_the_evaluation_is_new(before, contents(storage))
+    store = open_store(f"sqlite:///{storage / 'mlflow.db'}", storage)
+    manifest = store.manifest("small")
+    (declared,) = manifest.evaluations
+    for record in store.records(manifest.cell_keys().values()).values():
+        assert list(record.evaluations) == [declared.evaluation_key]
+        assert 0 < record.evaluations[declared.evaluation_key]["when_wrong"] < 1
+    written = {path.name: path.read_bytes() for path in (storage / "reports" / "small").iterdir()}
+    unchanged = ("ablation.md", "ablation.csv", "ablation.tex", "ablation.png", "trials.csv")
+    assert all(written[name] == reports[name] for name in unchanged)
+    added = {f"evaluations.{ending}" for ending in ("md", "csv", "tex")}
+    assert {name for name in written if name not in reports} == added
+    assert b"| sureness | when wrong (%) | three (baseline) | 2 |" in written["evaluations.md"]
+
+    again = launch(file, storage)
+    assert again.evaluations is not None
+    assert (again.exit_code, again.evaluations.num_made) == (0, 0)
+    assert_only_the_evaluation_is_new(before, contents(storage))
+
+
+def test_what_raises_or_has_no_weights_is_told_and_keeps_nothing_else_back(
+    finished: tuple[Path, Path],
+) -> None:
+    file, storage = finished
+    refusing = 'assert trained.seed == 0, "only the first seed"; said = trained'
+    file.write_text(WITH_EVALUATION.replace("said = trained", refusing))
+    failed = launch(file, storage)
+    assert failed.exit_code == 3
+    assert failed.evaluations is not None
+    assert (failed.evaluations.num_made, failed.evaluations.num_there) == (2, 2)
+    told = [(one.arm, one.seed, one.kind, one.reason) for one in failed.evaluations.failures]
+    reason = "AssertionError: only the first seed"
+    assert sorted(told) == [("one", 1, "sureness", reason), ("three", 1, "sureness", reason)]
+
+    for weights in storage.rglob("weights.safetensors"):
+        weights.unlink()
+    gone = launch(file, storage)
+    assert gone.exit_code == 3
+    assert gone.evaluations is not None
+    assert (gone.evaluations.num_not_available, gone.evaluations.num_there) == (2, 2)
+    assert "2 evaluations are not available" in gone.sentences[-1]
+    assert "--fresh" in gone.sentences[-1]
+    table = (storage / "reports" / "small" / "evaluations.csv").read_text()
+    assert [line.split(",")[-1] for line in table.splitlines()[1:]] == ["1", "1"]
+
+
+@pytest.mark.slow
+def test_the_command_line_trains_and_then_looks_at_what_it_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CAPSWEEP_TRACKING_URI", "CAPSWEEP_STORAGE"):
+        monkeypatch.delenv(name, raising=False)
+    file, storage = tmp_path / "small.py", tmp_path / "capsweep-store"
+    file.write_text(SWEEP)
+    assert "4 trained now, 4 of 4 cells filled" in run_command(tmp_path, "run", "small.py")
+    before = contents(storage)
+
+    file.write_text(WITH_EVALUATION)
+    planned = run_command(tmp_path, "plan", "small.py")
+    assert "4 evaluations are missing and will be made from kept weights." in planned
+    printed = run_command(tmp_path, "run", "small.py")
+    assert "small: evaluations to make from kept weights: 4" in printed
+    assert "0 trained now, 4 of 4 cells filled" in printed
+    assert "Evaluations: 4 made now, 4 of 4 there." in printed
+    assert_only_the_evaluation_is_new(before, contents(storage))
+    assert "4 evaluations are there and recorded." in run_command(tmp_path, "plan", "small.py")
+
+    more = run_command(tmp_path, "run", "small.py", "--add-seeds", "2", "--keep-weights", "none")
+    assert "2 trained now, 6 of 6 cells filled" in more
+    assert "Evaluations: 2 made now, 6 of 6 there." in more
+    assert "The weights of 6 trials were not kept" in more
+
+    file.write_text(WITH_EVALUATION.replace("is_wrong.any() else 0.0", "is_wrong.any() else 1.0"))
+    words = ("run", "small.py", "--seeds", "0-2")
+    gone = run_command(tmp_path, *words, expected=3)
+    assert "6 evaluations are not available, as the weights of their trials were not kept" in gone
+    assert "--fresh" in gone
+    assert contents(storage).keys() >= before.keys() - {
+        name for name in before if name.endswith("weights.safetensors")
+    }
+
+
+def run_command(folder: Path, *words: str, expected: int = 0) -> str:
+    """Run capsweep in a folder and return what it printed."""
+    command = [sys.executable, "-P", "-c", "from sweeps.cli import main; main()", *words]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == expected, f"{words}\n{done.stdout}\n{done.stderr}"
+    return " ".join(done.stdout.split())
