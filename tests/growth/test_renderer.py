@@ -4,13 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from mlflow.tracking import MlflowClient
 
 import sweeps
-from sweeps.tracking.mlflow.runs import EXPERIMENT
+from sweeps.tracking.memory.store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import known_sweep, put_sweep
-
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
 
 
 def as_json(table: sweeps.Table) -> bytes:
@@ -35,20 +32,19 @@ RENDERERS = {
 
 
 @pytest.fixture
-def tracking_uri(tmp_path: Path) -> str:
-    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
-    client = MlflowClient(uri)
-    client.create_experiment(EXPERIMENT, artifact_location=str(tmp_path / "artifacts"))
+def store() -> MemoryStore:
+    """Return a store in which a sweep has finished."""
+    store = MemoryStore()
     manifest, records = known_sweep()
-    put_sweep(client, manifest, records.values(), tmp_path)
-    return uri
+    put_sweep(store, manifest, records.values())
+    return store
 
 
 def test_a_renderer_that_is_handed_in_makes_its_files_beside_the_others(
-    tmp_path: Path, tracking_uri: str
+    tmp_path: Path, store: MemoryStore
 ) -> None:
-    plain = sweeps.report("known", tracking_uri, reports=tmp_path / "plain")
-    found = sweeps.report("known", tracking_uri, reports=tmp_path / "more", renderers=RENDERERS)
+    plain = sweeps.report("known", store, reports=tmp_path / "plain")
+    found = sweeps.report("known", store, reports=tmp_path / "more", renderers=RENDERERS)
     files = {path.name: path.read_bytes() for path in found.paths}
     for path in plain.paths:
         assert files.pop(path.name) == path.read_bytes()
@@ -60,10 +56,10 @@ def test_a_renderer_that_is_handed_in_makes_its_files_beside_the_others(
     assert files["report.txt"].decode() == "Ablation known: test error by arm"
 
 
-def test_a_format_of_the_package_may_be_replaced(tmp_path: Path, tracking_uri: str) -> None:
+def test_a_format_of_the_package_may_be_replaced(tmp_path: Path, store: MemoryStore) -> None:
     shouting = sweeps.TableRenderer("md", lambda table: table.title.upper().encode())
     found = sweeps.report(
-        "known", tracking_uri, reports=tmp_path / "more", renderers={"markdown": shouting}
+        "known", store, reports=tmp_path / "more", renderers={"markdown": shouting}
     )
     files = {path.name: path.read_bytes() for path in found.paths}
     assert files["ablation.md"] == b"ABLATION KNOWN: TEST ERROR BY ARM"

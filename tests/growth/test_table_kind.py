@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from mlflow.tracking import MlflowClient
 
 import sweeps
 from search_spaces.sweep_file import sweep_from_file
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.manifest import Manifest
-from sweeps.tracking.mlflow.runs import EXPERIMENT
+from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.mlflow.store import MlflowStore
+from sweeps.tracking.store import RecordStore
 from tests.sweeps.aggregation.known_sweep import finished, put_sweep
 
 FILE = '''
@@ -87,15 +88,17 @@ def file(tmp_path: Path) -> Path:
 def tracking_uri(tmp_path: Path, file: Path) -> str:
     """Return the address of a store in which the file's sweep has finished."""
     uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
-    client = MlflowClient(uri)
-    client.create_experiment(EXPERIMENT, artifact_location=str(tmp_path / "artifacts"))
+    put_finished(MlflowStore(uri, tmp_path / "artifacts"), file)
+    return uri
+
+
+def put_finished(store: RecordStore, file: Path) -> None:
     manifest = define(file, Changes(), ()).manifest
     trials = [
         finished(cell.arm, cell.seed, WRONG[cell.arm, cell.seed], trial_key=cell.trial_key)
         for cell in manifest.cells
     ]
-    put_sweep(client, manifest, trials, tmp_path)
-    return uri
+    put_sweep(store, manifest, trials)
 
 
 def reported(tmp_path: Path, tracking_uri: str, which: str) -> str:
@@ -140,11 +143,11 @@ def test_without_the_file_all_others_are_made_and_one_sentence_says_what_is_miss
     assert "capsweep report FILE.py" in told
 
 
-def test_from_python_the_class_is_given_by_argument(
-    tmp_path: Path, tracking_uri: str, file: Path
-) -> None:
+def test_from_python_the_class_is_given_by_argument(tmp_path: Path, file: Path) -> None:
+    store = MemoryStore()
+    put_finished(store, file)
     own = sweep_from_file(file)[0].own_tables
-    found = sweeps.report("worst-seeds", tracking_uri, reports=tmp_path / "reports", tables=own)
+    found = sweeps.report("worst-seeds", store, reports=tmp_path / "reports", tables=own)
     assert [table.name for table in found.tables] == ["ablation", "worst"]
     assert found.left_out == ()
     assert found.shown == (found.tables[0],)
