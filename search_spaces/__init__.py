@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from search_spaces.plans.base import Plan as Plan
+    from search_spaces.plans.decisions import Cell as Cell
     from search_spaces.plans.listed import Arm as Arm
     from search_spaces.plans.listed import ListedArms as ListedArms
     from search_spaces.plans.scheduler import Asha as Asha
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from search_spaces.tables import SensitivityTable as SensitivityTable
 
 _HOMES = {
+    "Cell": "search_spaces.plans.decisions",
+    "Plan": "search_spaces.plans.base",
     "AblationTable": "search_spaces.tables",
     "Arm": "search_spaces.plans.listed",
     "Asha": "search_spaces.plans.scheduler",

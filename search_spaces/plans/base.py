@@ -112,6 +112,10 @@ class Plan(Settings):
         """Return the epoch metrics that it wants small; none where it only compares."""
         return ()
 
+    def question(self) -> str:
+        """Return what its choices answer: one that answered another question is made anew."""
+        return ""
+
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
         """Return what the manifest holds of it besides arms, cells and seeds, as plain values."""
         return {}
@@ -220,6 +224,8 @@ class Plan(Settings):
             ValueError: If an arm cannot be, or two are the same configuration.
         """
         listed = self.arms_at_start(definition)
+        if not listed and not self.is_search:
+            raise ValueError(f"The plan '{self.kind}' proposes no cells at its start.")
         refuse_arm_names(listed)
         arms = tuple(self.arm(definition, name, listed[name]) for name in listed)
         for index, arm in enumerate(arms):

@@ -104,10 +104,12 @@ class Choose:
 
     Attributes:
         reference: The arm that they are held against, None where there is none.
+        question: What they answer, so that a choice is not taken for the answer to another.
     """
 
     arms: tuple[str, ...]
     reference: str | None = None
+    question: str = ""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ class KnownTrial:
         epochs: Epoch -> its metrics, none of the test split.
         ended: How it ended, None while it may go on.
         last: Metrics of its last epoch, once it has ended; empty where there is none.
+        length: The last epoch that counts, once it has ended.
         judged: Epochs at which a verdict fell.
         stopped: The verdict that ended it, None where none did.
     """
@@ -33,6 +34,7 @@ class KnownTrial:
     epochs: dict[int, Mapping[str, Any]] = field(default_factory=dict[int, Mapping[str, Any]])
     ended: Fate | None = None
     last: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    length: int = 0
     judged: set[int] = field(default_factory=set[int])
     stopped: Stop | None = None
 
@@ -42,10 +44,11 @@ class KnownTrial:
             case EpochTold():
                 self.epochs[entry.epoch] = entry.metrics
             case CellEnded() if self.stopped is None:
-                self.ended, self.last = entry.outcome, entry.metrics
+                self.ended, self.last, self.length = entry.outcome, entry.metrics, entry.epoch
             case Stop():
                 self.judged.add(entry.epoch)
                 self.stopped, self.ended, self.last = entry, "pruned", {}
+                self.length = entry.epoch
             case Continue():
                 self.judged.add(entry.epoch)
             case _:
@@ -64,12 +67,26 @@ class Known:
 
     Args:
         keys: Trial key of each cell, by its place; one that is missing is made of the place.
+        num_epochs: Of a full training, by arm, as far as they are known.
+
+    Attributes:
+        cells: What was proposed, by place (arm, seed), in order.
+        chosen: The last choice, None before there is one.
+        is_over: Whether the plan has said that no cells follow.
+        stops: Where trials were stopped, by trial key.
+        num_epochs: As given.
     """
 
-    def __init__(self, keys: Mapping[tuple[str, int], str] | None = None) -> None:
+    def __init__(
+        self,
+        keys: Mapping[tuple[str, int], str] | None = None,
+        num_epochs: Mapping[str, int] | None = None,
+    ) -> None:
         self.cells: dict[tuple[str, int], Cell] = {}
         self.chosen: Choose | None = None
         self.is_over = False
+        self.stops: dict[str, Stop] = {}
+        self.num_epochs = {} if num_epochs is None else num_epochs
         self._keys = {} if keys is None else keys
         self._trials: dict[str, KnownTrial] = {}
 
@@ -84,6 +101,8 @@ class Known:
                 self.is_over = True
             case EpochTold() | CellEnded() | Stop() | Continue():
                 self.by_key(entry.trial_key).take(entry)
+                if isinstance(entry, Stop):
+                    self.stops[entry.trial_key] = entry
             case _:
                 pass
 

@@ -164,6 +164,11 @@ class Search(Plan):
         """The one that is to be small."""
         return (self.objective,)
 
+    def question(self) -> str:
+        """Return which are the best of how many, on which seeds they are confirmed."""
+        again = self.confirm
+        return f"{again.best} of {self.trials}, seeds {again.seeds}" if again else ""
+
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
         """Return what varies and how, without proposals."""
         dimensions = [dimension_fields(one) for one in self.space.dimensions]

@@ -103,7 +103,6 @@ def _values(dimension: "ManifestDimension") -> str:
 
 def _why(plan: "Plan") -> list[str]:
     from sweeps.execution.plan.planner import CellState
-    from sweeps.execution.search.definition_growth import num_expected
 
     lines = {
         CellState.RECORDED: "are there and recorded",
@@ -117,7 +116,7 @@ def _why(plan: "Plan") -> list[str]:
         (sum(cell.state is state for cell in plan.cells), text) for state, text in lines.items()
     ]
     why = [f"{count} {text}." for count, text in counts if count]
-    if more := num_expected(plan.definition) - len(plan.cells):
+    if more := plan.definition.manifest.num_expected - len(plan.cells):
         why.append(f"Up to {more} more will be proposed or chosen, and trained.")
     why += _evaluations(plan)
     why += [

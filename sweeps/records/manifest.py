@@ -138,6 +138,26 @@ class ManifestSearch(_Frozen):
     confirmation: Confirmation | None = None
 
 
+class ManifestPlan(_Frozen):
+    """A plan of a user's own, from the sweep's file.
+
+    Attributes:
+        kind: What it calls itself.
+        definition: Hash of all that decides its cells: its code and settings, base and seeds.
+        is_over: Whether no cells follow those that are there.
+        chosen: Arms that it has chosen, the best first; None before it has.
+        factors: What it varies, path -> levels; empty where it does not say.
+        objectives: Epoch metrics that it wants small.
+    """
+
+    kind: Text
+    definition: str
+    is_over: bool = False
+    chosen: tuple[Text, ...] | None = None
+    factors: dict[str, tuple[Any, ...]] = {}
+    objectives: tuple[Text, ...] = ()
+
+
 class Manifest(_Frozen):
     """A sweep's definition and its cells.
 
@@ -148,6 +168,7 @@ class Manifest(_Frozen):
         search: None in a design.
         metrics: Those of the sweep's own parts; the others are built in.
         evaluations: What is looked at in each finished trial's network.
+        plan: Of a user's own; None where the plan is one of the package.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -162,6 +183,7 @@ class Manifest(_Frozen):
     search: ManifestSearch | None = None
     metrics: tuple[Metric, ...] = later(())
     evaluations: tuple[ManifestEvaluation, ...] = later(())
+    plan: ManifestPlan | None = later(None)
 
     @model_validator(mode="after")
     def _arms_are_told_apart(self) -> Self:
@@ -175,6 +197,8 @@ class Manifest(_Frozen):
     @model_validator(mode="after")
     def _cells_are_those_of_the_plan(self) -> Self:
         wanted = {(arm.name, seed) for arm in self.arms for seed in self.seeds}
+        if self.plan:  # it chooses among them
+            wanted &= {(cell.arm, cell.seed) for cell in self.cells}
         if self.search and (again := self.search.confirmation):
             chosen = {*(again.arms or ()), *([again.reference] if again.reference else [])}
             wanted |= {(arm, seed) for arm in chosen for seed in again.seeds}
@@ -214,6 +238,29 @@ class Manifest(_Frozen):
     def objective(self) -> Objective:
         """What its arms are ranked by: a search's own objective, else the validation error."""
         return Objective(self.metric(self.search.objective) if self.search else VALIDATION_ERROR)
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether cells may follow: proposals to make, arms to confirm, a plan that is not over."""
+        if self.search is None:
+            return self.plan is not None and not self.plan.is_over
+        again = self.search.confirmation
+        is_unconfirmed = again is not None and again.arms is None
+        return len(self.search.proposals) < self.search.num_trials or is_unconfirmed
+
+    @property
+    def num_expected(self) -> int:
+        """How many cells there will be in the end, at most, as far as it is known."""
+        if self.search is None or not self.is_growing:
+            return len(self.cells)
+        again = self.search.confirmation
+        confirmed = (again.best + 1) * len(again.seeds) if again else 0
+        return self.search.num_trials * len(self.seeds) + confirmed
+
+    def proposed_cells(self) -> tuple[ManifestCell, ...]:
+        """Return the cells but those in which a search's best are confirmed."""
+        seeds = set(self.seeds)
+        return tuple(cell for cell in self.cells if self.search is None or cell.seed in seeds)
 
     def cell_keys(self) -> dict[tuple[str, int], str]:
         """Return the trial key of each place, (arm, seed) -> key."""

@@ -54,6 +54,7 @@ class Board:
 
     def __post_init__(self) -> None:
         self._lock = threading.RLock()
+        self._there = {(one.cell.arm, one.cell.seed) for one in self.cells}
         self._places = {cell.cell.trial_key: cell for cell in self.cells}
         self.num_filled = sum(cell.is_filled for cell in self.cells)
         self.num_pruned = sum(cell.cell.stopped is not None for cell in self.cells)
@@ -69,10 +70,10 @@ class Board:
         """Hear of cells that a search has proposed, or has chosen anew to confirm."""
         with self._lock:
             self.epochs |= epochs
-            there = {(one.cell.arm, one.cell.seed) for one in self.cells}
             for cell in cells:
-                if (cell.cell.arm, cell.cell.seed) in there:
+                if (cell.cell.arm, cell.cell.seed) in self._there:
                     continue
+                self._there.add((cell.cell.arm, cell.cell.seed))
                 self.cells.append(cell)
                 self._places.setdefault(cell.cell.trial_key, cell)
                 self.num_filled += cell.is_filled

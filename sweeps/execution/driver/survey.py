@@ -20,8 +20,7 @@ from sweeps.execution.plan.planner import (
     plan_cells,
     planned,
 )
-from sweeps.execution.search.definition_growth import is_growing, num_expected
-from sweeps.execution.search.restore import restored
+from sweeps.execution.plan.restore import restored
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.trial_record import TrialRecord
@@ -70,7 +69,7 @@ class Plan:
     @property
     def has_work(self) -> bool:
         """Whether anything is left to train: empty cells, or what a search has not proposed yet."""
-        return is_growing(self.definition) or not all(cell.is_filled for cell in self.cells)
+        return self.definition.manifest.is_growing or not all(cell.is_filled for cell in self.cells)
 
     @property
     def has_evaluations_to_make(self) -> bool:
@@ -105,7 +104,7 @@ def survey(
     dropped = dropped_cells(current, known.manifest)
     gone = _standing_of(dropped, storage, store) if dropped else ()
     speed = _seconds_per_epoch(definition.manifest, folders, records)
-    num_to_come = num_expected(definition) - len(cells)
+    num_to_come = definition.manifest.num_expected - len(cells)
     return Plan(
         definition=definition,
         current=current,

@@ -6,7 +6,7 @@ from typing import Any
 
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.engine.capacity import Room
-from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.conductor import Heads
 from sweeps.execution.worker.provenance import git_revision, package_versions
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.manifest import ManifestCell
@@ -31,7 +31,7 @@ class Orders:
         self._folder = folder
         self._room = room or Room(options.resources)
 
-    def of(self, definition: Definition, cell: ManifestCell) -> TrialOrder:
+    def of(self, definition: Heads, cell: ManifestCell) -> TrialOrder:
         """Return what a worker needs to train a cell."""
         head = definition.head(cell)
         share = self._room.share(head.config)

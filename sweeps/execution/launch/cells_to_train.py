@@ -1,4 +1,4 @@
-"""Which cells a launch trains: all that are known now, or a search's as they come."""
+"""Which cells a launch trains: all that are known now, or those that a plan adds as they come."""
 
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.driver.board import empty_cells
@@ -9,8 +9,10 @@ from sweeps.execution.driver.trial_orders import Orders
 from sweeps.execution.engine.capacity import Room
 from sweeps.execution.engine.cell_queue import Listed
 from sweeps.execution.engine.cell_queue import Plan as CellPlan
-from sweeps.execution.search.account import SearchAccount
-from sweeps.execution.search.search_plan import SearchPlan
+from sweeps.execution.plan.conductor import Conductor
+from sweeps.execution.plan.decision_log import DecisionLog
+from sweeps.execution.plan.trial_facts import TrialFacts
+from sweeps.execution.search.deciders import decider_of
 
 
 def cells_to_train(
@@ -21,16 +23,17 @@ def cells_to_train(
     Args:
         plan: What the launch does.
         options: Of the launch.
-        journal: Where a search notes what it decides.
-        growth: Hears of what a search adds.
+        journal: Where a plan's decisions are noted.
+        growth: Hears of what a plan adds.
         room: Says what each trial gets of a machine.
     """
     definition, storage = plan.definition, plan.storage
     orders = Orders(storage, options, definition.folder, room)
-    if definition.manifest.search is None:
+    if definition.decided_by is None:
         return Listed(orders.of(definition, empty.cell) for empty in empty_cells(plan.cells))
-    account = SearchAccount(journal, definition.manifest.search.definition)
+    log = DecisionLog(journal, definition.decided_by, definition.manifest.seeds)
     if plan.current and not options.fresh:
-        account.adopt(plan.current)
-    record_of = plan.store.record
-    return SearchPlan(definition, account, storage.cells, orders.of, growth, record_of)
+        log.adopt(plan.current, definition.sweep.plan.cells_at_start(definition.sweep))
+    facts = TrialFacts(storage.cells, plan.store.record)
+    decider = decider_of(definition.sweep)
+    return Conductor(growth.growing, decider, log, orders.of, facts, growth)

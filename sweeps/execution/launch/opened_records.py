@@ -6,9 +6,9 @@ from sweeps.execution.cells.journal import Journal
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.replacement import put_aside
 from sweeps.execution.driver.survey import Plan
+from sweeps.execution.plan.decision_log import DecisionLog
+from sweeps.execution.plan.restore import restored
 from sweeps.execution.recorder.manifest_file import hand_over
-from sweeps.execution.search.account import SearchAccount
-from sweeps.execution.search.restore import restored
 from sweeps.records.errors import BadInput
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.store import RecordWriter
@@ -35,7 +35,8 @@ def open_records(plan: Plan, options: LaunchOptions, journal: Journal | None) ->
     """
     try:
         writer = plan.store.writer()
-        hand_over(plan.storage.journals, plan.definition.manifest)
+        grows = plan.definition.decided_by is not None
+        hand_over(plan.storage.journals, plan.definition.manifest, grows=grows)
         sweep_id = publish_manifest(writer, plan.definition.manifest)
         if options.fresh:
             _put_aside(plan, writer, journal)
@@ -48,11 +49,11 @@ def open_records(plan: Plan, options: LaunchOptions, journal: Journal | None) ->
 
 
 def _put_aside(plan: Plan, writer: RecordWriter, journal: Journal | None) -> None:
-    """Put what was trained aside, and what a search proposed and decided with it."""
-    journals, search = plan.storage.journals, plan.definition.manifest.search
-    known = restored(plan.definition, journals, plan.current, beyond_its_trials=True)
+    """Put what was trained aside, and what a plan decided with it."""
+    decided_by = plan.definition.decided_by
+    known = restored(plan.definition, plan.storage.journals, plan.current, beyond_its_trials=True)
     cells = (*known.manifest.cells, *(plan.current.cells if plan.current else ()))
-    if journal and search:
-        SearchAccount(journal, search.definition).forget()
+    if journal and decided_by:
+        DecisionLog(journal, decided_by).forget()
     keys = list(dict.fromkeys(cell.trial_key for cell in cells))
     put_aside(keys, plan.storage, writer, plan.tracking_uri)

@@ -14,7 +14,6 @@ from sweeps.execution.driver.result import FailedTrial, SweepResult
 from sweeps.execution.driver.survey import Plan
 from sweeps.execution.launch.opened_records import OpenedRecords
 from sweeps.execution.plan.definition import Definition
-from sweeps.execution.search.definition_growth import num_expected
 
 
 @dataclass
@@ -30,7 +29,7 @@ class Progress:
         failures: Trials that raised.
         journal: Where cells are filled.
         records: Once they are opened.
-        growth: What a search has added, where cells are filled.
+        growth: What a plan has added, where cells are filled.
         report: Once it is written.
         weights: What was not kept, once all has ended.
         evaluations: What became of those that the sweep declares.
@@ -59,7 +58,7 @@ class Progress:
     @property
     def num_cells(self) -> int:
         """All cells of the sweep, also those that a search has not proposed yet."""
-        return num_expected(self.definition)
+        return self.definition.manifest.num_expected
 
     @property
     def is_complete(self) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from search_spaces.tables import DeclaredTable, EvaluationsTable
 from sweeps.execution.plan.arms import manifest_arm, manifest_cells
 from sweeps.execution.plan.changes import Changes
 from sweeps.execution.plan.evaluation_declaration import manifest_evaluations
+from sweeps.execution.plan.own_plan import is_own, own_plan_fields
 from sweeps.execution.plan.training_length import epochs_path, stoppings_of_arms, with_epochs
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
-from sweeps.records.manifest import Manifest, ManifestCell
+from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Definition:
         folder: Where its code lies, for the revision in its records.
         epochs: Of a full training, arm -> number.
         fingerprints: Of the data, arm -> fingerprint.
+        decided_by: Hash of all that decides which cells follow while it runs; None where all are
+            declared in full.
     """
 
     sweep: Sweep
@@ -38,20 +42,31 @@ class Definition:
     folder: Path
     epochs: dict[str, int]
     fingerprints: dict[str, str]
+    decided_by: str | None = None
 
     def head(self, cell: ManifestCell) -> TrialHead:
         """Return what a trial of a cell is told, but for the machine it runs on."""
-        arm = next(arm for arm in self.manifest.arms if arm.name == cell.arm)
-        return TrialHead(
-            trial_key=cell.trial_key,
-            sweep=self.manifest.sweep,
-            arm=cell.arm,
-            seed=cell.seed,
-            config=arm.config,
-            source=self.source,
-            data_fingerprint=self.fingerprints[cell.arm],
-            num_parameters=arm.num_parameters,
-        )
+        return head_of(self, cell, self._arms[cell.arm], self.fingerprints[cell.arm])
+
+    @cached_property
+    def _arms(self) -> dict[str, ManifestArm]:
+        return {arm.name: arm for arm in self.manifest.arms}
+
+
+def head_of(
+    definition: Definition, cell: ManifestCell, arm: ManifestArm, fingerprint: str
+) -> TrialHead:
+    """Return what a trial of a cell of an arm is told, but for the machine it runs on."""
+    return TrialHead(
+        trial_key=cell.trial_key,
+        sweep=definition.manifest.sweep,
+        arm=cell.arm,
+        seed=cell.seed,
+        config=arm.config,
+        source=definition.source,
+        data_fingerprint=fingerprint,
+        num_parameters=arm.num_parameters,
+    )
 
 
 def sweep_of(which: str | Path | Sweep) -> tuple[Sweep, str | None, Path]:
@@ -173,14 +188,17 @@ def _definition(
         **sweep.plan.manifest_fields(sweep),
         "metrics": sweep.metrics,
         "evaluations": manifest_evaluations(sweep),
+        **own_plan_fields(sweep, source),
     }
+    manifest = Manifest.model_validate(fields)
     return Definition(
         sweep=sweep,
-        manifest=Manifest.model_validate(fields),
+        manifest=manifest,
         source=source,
         folder=folder,
         epochs={arm.name: arm.config.stopping.num_epochs for arm in arms},
         fingerprints={arm.name: arm.config.data.fingerprint for arm in arms},
+        decided_by=_decided_by(manifest),
     )
 
 
@@ -195,7 +213,19 @@ def _plain(tables: Sequence[DeclaredTable]) -> list[dict[str, Any]]:
     return [table.model_dump(mode="json") for table in tables]
 
 
+def _decided_by(manifest: Manifest) -> str | None:
+    """Return the hash of all that decides which cells follow, None where none do."""
+    if manifest.search:
+        return manifest.search.definition
+    return manifest.plan.definition if manifest.plan and manifest.is_growing else None
+
+
 def _refuse_loose_parts(sweep: Sweep) -> None:
+    if is_own(sweep):
+        raise ValueError(
+            f"The sweep '{sweep.name}' has a plan of its own ({type(sweep.plan).__name__}), whose "
+            f"code belongs to its definition: put both into one file and give the file's path."
+        )
     if sweep.parts:
         names = ", ".join(part.__name__ for part in sweep.parts)
         raise ValueError(

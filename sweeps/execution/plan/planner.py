@@ -112,9 +112,8 @@ def dropped_cells(current: Manifest | None, new: Manifest) -> list[ManifestCell]
     kept = {(cell.arm, cell.seed, cell.trial_key) for cell in new.cells}
     return [
         cell
-        for cell in current.cells
+        for cell in current.proposed_cells()
         if (cell.arm, cell.seed, cell.trial_key) not in kept
-        and (current.search is None or cell.seed in current.seeds)
     ]
 
 
@@ -164,6 +163,8 @@ def _difference(current: Manifest, new: Manifest) -> str:
     found: list[str] = []
     if current.search and new.search:
         return _search_difference(current, new)
+    if current.plan and new.plan and current.plan.definition != new.plan.definition:
+        found.append("its plan's code or settings, its base or its seeds have changed")
     if gone := [seed for seed in current.seeds if seed not in new.seeds]:
         found.append(f"the seeds {', '.join(map(str, gone))} are not in it")
     if gone := [arm.name for arm in current.arms if arm.name not in arms]:

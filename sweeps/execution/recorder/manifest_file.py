@@ -1,25 +1,108 @@
-"""The manifest of a running search, handed from the driver to the recorder as a file.
+"""The manifest of a running sweep that grows, handed from the driver to the recorder as files.
 
-The driver writes it whole whenever it grows; the recorder makes it the current one in the tracking
-store now and then, and at the end. So the store lags behind by seconds and no trial waits for it.
+The driver writes it whole once, when a launch begins, and then a line for each step of its growth
+into a log beside it. The recorder puts both together and makes that the current manifest in the
+tracking store now and then, and at the end. So the store lags behind by seconds, no trial waits for
+it, and a step costs the same however long the sweep is.
+
+    SWEEP.manifest.json     as the launch began
+    SWEEP.manifest.jsonl    a first line with the hash of that file, then a line for each step
 """
 
+import hashlib
+import os
 from pathlib import Path
+
+from pydantic import ValidationError
 
 from capsmodel.whole_file import write_whole
 from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_growth import GrowingManifest, ManifestLine
 from sweeps.tracking.manifests import manifest_text
 
 
 def manifest_file(journals: Path, sweep: str) -> Path:
-    """Return where the manifest of a running search lies."""
+    """Return where the manifest lies with which the launch of a sweep began."""
     return journals / f"{sweep}.manifest.json"
 
 
-def hand_over(journals: Path, manifest: Manifest) -> None:
-    """Hand the manifest of a search to the recorder; a design's does not grow."""
-    path = manifest_file(journals, manifest.sweep)
-    if manifest.search:
+def log_file(journals: Path, sweep: str) -> Path:
+    """Return where the log of its growth lies."""
+    return journals / f"{sweep}.manifest.jsonl"
+
+
+def hand_over(journals: Path, manifest: Manifest, *, grows: bool) -> None:
+    """Hand the manifest with which a launch begins to the recorder, unless it does not grow."""
+    path, log = manifest_file(journals, manifest.sweep), log_file(journals, manifest.sweep)
+    log.unlink(missing_ok=True)  # all that it holds is in the manifest
+    if grows:
         write_whole(path, manifest_text(manifest).encode())
     else:
         path.unlink(missing_ok=True)
+
+
+def hand_on(journals: Path, sweep: str, line: ManifestLine) -> None:
+    """Hand one step of a manifest's growth to the recorder; on disk when this returns."""
+    data, log = line.text().encode() + b"\n", log_file(journals, sweep)
+    if not log.exists():
+        data = _first_line(manifest_file(journals, sweep).read_bytes()) + data
+    with log.open("ab", buffering=0) as file:
+        file.write(data)
+        os.fsync(file.fileno())
+
+
+class ManifestReader:
+    """What the driver has handed over so far. Each line is read once."""
+
+    def __init__(self, journals: Path, sweep: str) -> None:
+        self._path = manifest_file(journals, sweep)
+        self._log = log_file(journals, sweep)
+        self._start = b""
+        self._offset = 0
+        self._growing: GrowingManifest | None = None
+
+    def text(self) -> str:
+        """Return the manifest as it is now, "" where none was handed over."""
+        if not self._path.exists():
+            return ""
+        start = self._path.read_bytes()
+        if start != self._start:
+            self._begin(start)
+        is_new = self._take_lines()
+        assert self._growing is not None
+        return manifest_text(self._growing.manifest()) if is_new else self._start.decode()
+
+    def _begin(self, start: bytes) -> None:
+        self._start, self._offset = start, 0
+        self._growing = GrowingManifest(Manifest.model_validate_json(start))
+
+    def _take_lines(self) -> bool:
+        """Take the whole lines that are new; return whether any were taken since the start."""
+        first = _first_line(self._start)
+        if not self._log.exists():
+            return False
+        with self._log.open("rb") as file:
+            if file.read(len(first)) != first:  # of another manifest
+                return False
+            self._offset = max(self._offset, len(first))
+            file.seek(self._offset)
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        for raw in whole.splitlines():
+            if line := _line(raw):
+                assert self._growing is not None
+                self._growing.take(line)
+        self._offset += len(whole)
+        return self._offset > len(first)
+
+
+def _first_line(start: bytes) -> bytes:
+    return f'{{"of":"{hashlib.sha256(start).hexdigest()}"}}\n'.encode()
+
+
+def _line(raw: bytes) -> ManifestLine | None:
+    """Return a line, None where a full disk has torn it."""
+    try:
+        return ManifestLine.model_validate_json(raw)
+    except ValidationError:
+        return None

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.evaluations import EvaluationCarrier
-from sweeps.execution.recorder.manifest_file import manifest_file
+from sweeps.execution.recorder.manifest_file import ManifestReader
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.errors import StoreUnreachable
@@ -59,7 +59,7 @@ class RecorderProcess:
         self._lock = FileLock(self._queue.lock_path)
         self._is_serving = False
         self._writer: RecordWriter | None = None
-        self._manifest = manifest_file(storage.journals, sweep)
+        self._manifest = ManifestReader(storage.journals, sweep)
         self._published = ""
         self._started_at = self._published_at = time.monotonic()
 
@@ -120,8 +120,8 @@ class RecorderProcess:
         return max(MANIFEST_SECONDS, (time.monotonic() - self._started_at) / 20)
 
     def _publish_manifest(self) -> None:
-        """Make the manifest that a search's driver has handed over the current one."""
-        text = self._manifest.read_text(encoding="utf-8") if self._manifest.exists() else ""
+        """Make the manifest that the driver has handed over, with its growth, the current one."""
+        text = self._manifest.text()
         if text not in {"", self._published} and (
             found := self._connected().find_sweep(self._sweep)
         ):

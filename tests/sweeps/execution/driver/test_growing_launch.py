@@ -5,19 +5,26 @@ from pathlib import Path
 
 import pytest
 
+from search_spaces.plans.decisions import Stop
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.driver.board import Board
 from sweeps.execution.driver.growing_launch import GrowingLaunch
 from sweeps.execution.driver.survey import Plan
 from sweeps.execution.engine.capacity import ONE_AT_A_TIME
-from sweeps.execution.plan.definition import Definition
-from sweeps.execution.recorder.manifest_file import hand_over, manifest_file
+from sweeps.execution.recorder.manifest_file import (
+    ManifestReader,
+    hand_over,
+    log_file,
+    manifest_file,
+)
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.execution.search.definition_growth import with_stopped
 from sweeps.records.manifest import Manifest, Stopped
+from sweeps.records.manifest_growth import ManifestLine
 from sweeps.storage.locations import Storage
+from sweeps.tracking.manifests import manifest_text
 from tests.sweeps.execution.examples import manifest
-from tests.sweeps.execution.search.examples import proposed, searched
+from tests.sweeps.execution.search.examples import params, proposed, searched
+from tests.sweeps.execution.search.grown import cells_of, with_stopped
 
 URI = "sqlite:///x"
 
@@ -41,17 +48,22 @@ class Scene:
             storage=self.storage,
             tracking_uri=URI,
         )
+        hand_over(self.storage.journals, self.definition.manifest, grows=True)
         self.launch = GrowingLaunch(plan, self.board, "parent")
 
-    def grow(self, definition: Definition) -> None:
-        """Tell of a definition with more cells than there were."""
-        known = set(self.launch.definition.manifest.cells)
-        new = [cell for cell in definition.manifest.cells if cell not in known]
-        self.launch.grown(definition, new)
+    def grow(self, count: int = 1) -> ManifestLine:
+        """Grow by some proposals, and tell of each; return the last line."""
+        line = ManifestLine()
+        for _ in range(count):
+            growing = self.launch.growing
+            number = growing.manifest.num_proposals
+            line = growing.propose(cells_of(number, params(number), self.definition))
+            self.launch.grown(line)
+        return line
 
     def handed_over(self) -> Manifest:
         """Return the manifest that the recorder would read."""
-        text = manifest_file(self.storage.journals, "example").read_text(encoding="utf-8")
+        text = ManifestReader(self.storage.journals, "example").text()
         return Manifest.model_validate_json(text)
 
     def queued(self) -> list[str]:
@@ -71,8 +83,8 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 def test_each_proposal_is_queued_shown_and_handed_over(scene: Scene) -> None:
     for count in (1, 2):
+        scene.grow()
         grown = proposed(scene.definition, count)
-        scene.grow(grown)
         keys = [cell.trial_key for cell in grown.manifest.cells]
         assert scene.queued() == keys
         assert [one.cell.trial_key for one in scene.board.cells] == keys
@@ -84,26 +96,59 @@ def test_each_proposal_is_queued_shown_and_handed_over(scene: Scene) -> None:
 
 
 def test_a_cell_that_is_shown_already_is_counted_once(scene: Scene) -> None:
-    grown = proposed(scene.definition, 2)
-    for _ in range(2):
-        scene.launch.grown(grown, grown.manifest.cells)
+    line = scene.grow(2)
+    scene.launch.grown(line)
     assert len(scene.board.cells) == 4
     assert len(scene.queued()) == 4
+    assert scene.handed_over() == proposed(scene.definition, 2).manifest
 
 
 def test_a_stop_is_handed_over_and_queues_nothing(scene: Scene) -> None:
-    grown = proposed(scene.definition, 1)
-    scene.grow(grown)
-    key = grown.manifest.cells[0].trial_key
-    stopped = with_stopped(grown, key, Stopped(epoch=2, value=0.5))
-    scene.launch.grown(stopped, [])
+    scene.grow()
+    key = scene.queued()[0]
+    scene.launch.grown(scene.launch.growing.stop(Stop(key, 2, 0.5)))
     assert len(scene.queued()) == len(scene.board.cells) == 2
+    stopped = with_stopped(proposed(scene.definition, 1), key, Stopped(epoch=2, value=0.5))
     assert scene.handed_over() == stopped.manifest
 
 
+def test_a_reader_takes_each_line_once_and_none_that_is_torn(scene: Scene) -> None:
+    reader = ManifestReader(scene.storage.journals, "example")
+    log = log_file(scene.storage.journals, "example")
+    for count in (1, 2, 3):
+        scene.grow()
+        with log.open("ab") as file:
+            file.write(b'{"arms":[{"na')
+        grown = proposed(scene.definition, count).manifest
+        assert reader.text() == manifest_text(grown)
+        log.write_bytes(log.read_bytes().removesuffix(b'{"arms":[{"na'))
+    assert reader.text() == manifest_text(grown)
+
+
+def test_the_log_of_another_manifest_is_not_taken(scene: Scene) -> None:
+    scene.grow(2)
+    old = log_file(scene.storage.journals, "example").read_bytes()
+    longer = searched(seeds=(0, 1), trials=9).manifest
+    hand_over(scene.storage.journals, longer, grows=True)
+    assert scene.handed_over() == longer
+    log_file(scene.storage.journals, "example").write_bytes(old)
+    assert scene.handed_over() == longer
+
+
+def test_a_line_costs_the_same_however_many_there_are(scene: Scene) -> None:
+    log = log_file(scene.storage.journals, "example")
+    sizes: list[int] = []
+    scene.grow()
+    for _ in range(6):
+        before = log.stat().st_size
+        scene.grow()
+        sizes.append(log.stat().st_size - before)
+    assert max(sizes) < 1.1 * min(sizes)
+
+
 def test_a_design_leaves_no_manifest_of_an_earlier_search(scene: Scene) -> None:
-    hand_over(scene.storage.journals, scene.definition.manifest)
     assert scene.handed_over() == scene.definition.manifest
-    hand_over(scene.storage.journals, manifest())
-    assert not manifest_file(scene.storage.journals, "example").exists()
-    hand_over(scene.storage.journals, manifest())
+    for _ in range(2):
+        hand_over(scene.storage.journals, manifest(), grows=False)
+        assert not manifest_file(scene.storage.journals, "example").exists()
+        assert not log_file(scene.storage.journals, "example").exists()

@@ -7,10 +7,10 @@ from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices
 from search_spaces import Asha, Confirm, Search, Space, Sweep
 from sweeps.execution.plan.definition import Changes, Definition, define
-from sweeps.execution.search.definition_growth import with_proposal
 from sweeps.execution.search.observation import Observation
 from sweeps.records.manifest import Manifest, Plain
 from tests.capsmodel.small_config import small_config
+from tests.sweeps.execution.search.grown import with_proposal
 
 RATE, BATCH = "optimiser.learning_rate", "batch_size"
 WHOLE = Space.of(TrainingConfig).varied({"optimiser": ("adam",)})

@@ -14,19 +14,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from search_spaces.plans.decisions import Continue, Decision, Stop
 from sweeps.execution.cells.folder import CellFolder, reason_of
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.driver.board import Board
 from sweeps.execution.engine.cell_queue import CellQueue, Listed
-from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop, TrialEnded
+from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, TrialEnded
+from sweeps.execution.engine.messages import Stop as StopMessage
+from sweeps.execution.plan.conductor import Conductor, Heads
+from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.growing_definition import GrowingDefinition
 from sweeps.execution.plan.planner import planned
-from sweeps.execution.search.account import SearchAccount, Verdict
-from sweeps.execution.search.restore import restored
-from sweeps.execution.search.search_plan import SearchPlan
+from sweeps.execution.plan.restore import restored
+from sweeps.execution.plan.trial_facts import TrialFacts
+from sweeps.execution.search.deciders import decider_of
+from sweeps.execution.search.observation import Observation
+from sweeps.execution.search.search_known import SearchKnown
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.cell_contents import EpochLine, OutboxLine, TrialHead
 from sweeps.records.manifest import Manifest, ManifestCell, Plain
+from sweeps.records.manifest_growth import ManifestLine
 from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine, Training
 from tests.sweeps.execution.examples import final
@@ -103,6 +111,24 @@ class World:
         return self.root / f"{sweep}.manifest.json"
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """What a scheduler decided about a trial at a rung."""
+
+    trial_key: str
+    epoch: int
+    is_stop: bool
+
+
+def verdicts_of(log: DecisionLog) -> list[Verdict]:
+    """Return the verdicts that a log holds, in order."""
+    return [
+        Verdict(one.trial_key, one.epoch, isinstance(one, Stop))
+        for one in log.entries()
+        if isinstance(one, Stop | Continue)
+    ]
+
+
 class Launch:
     """One launch over a world, from what earlier ones left there.
 
@@ -136,17 +162,36 @@ class Launch:
         self.board = Board(
             list(planned(grown.manifest.cells, {}, {})), dict(grown.epochs), self.journal
         )
-        assert grown.manifest.search
-        self.account = _SteppedAccount(self.journal, grown.manifest.search.definition, step)
+        assert grown.decided_by
+        seeds = grown.manifest.seeds
+        self.log = _SteppedLog(self.journal, grown.decided_by, seeds, step)
         if current:  # in one step, so that one killed again and again gets any further
-            SearchAccount(self.journal, grown.manifest.search.definition).adopt(current)
-        self.plan = SearchPlan(grown, self.account, world.cells, self._order, self, record_of)
+            at_start = grown.sweep.plan.cells_at_start(grown.sweep)
+            DecisionLog(self.journal, grown.decided_by, seeds).adopt(current, at_start)
+        self.growing = GrowingDefinition(grown)
+        facts = TrialFacts(world.cells, record_of)
+        decider = decider_of(grown.sweep)
+        self.plan = Conductor(self.growing, decider, self.log, self._order, facts, self)
         self.queue = CellQueue(self.plan, self.board)
 
     @property
     def manifest(self) -> Manifest:
         """As it is now."""
-        return self.plan.definition.manifest
+        return self.definition.manifest
+
+    @property
+    def definition(self) -> Definition:
+        """As it is now."""
+        return self.growing.snapshot()
+
+    def observations(self) -> list[Observation]:
+        """Return how each proposal went so far."""
+        assert isinstance(self.plan.known, SearchKnown)
+        return list(self.plan.known.observations)
+
+    def verdicts(self) -> list[Verdict]:
+        """Return what the scheduler decided, in order."""
+        return verdicts_of(self.log)
 
     def run(self) -> "Launch":
         """Train until nothing is left."""
@@ -170,7 +215,7 @@ class Launch:
             self._step()
         return order
 
-    def tell(self, event: Event) -> Stop | None:
+    def tell(self, event: Event) -> StopMessage | None:
         """Pass on what happened."""
         answer = self.queue.tell(event)
         if isinstance(event, TrialEnded):
@@ -182,11 +227,11 @@ class Launch:
         self.journal.close()
         return self
 
-    def grown(self, definition: Definition, cells: Sequence[ManifestCell]) -> None:
+    def grown(self, line: ManifestLine) -> None:
         """Hear of a change: the plan's audience."""
-        self.board.add(planned(cells, {}, {}), definition.epochs)
+        self.board.add(planned(line.cells, {}, {}), self.growing.epochs)
         self._step()
-        self._world.publish(definition.manifest)
+        self._world.publish(self.manifest)
         self._step()
 
     def proposals(self) -> list[dict[str, Plain]]:
@@ -194,7 +239,7 @@ class Launch:
         assert self.manifest.search
         return [one.params for one in self.manifest.search.proposals]
 
-    def _order(self, definition: Definition, cell: ManifestCell) -> TrialOrder:
+    def _order(self, definition: Heads, cell: ManifestCell) -> TrialOrder:
         return TrialOrder(cells=str(self._world.cells), head=definition.head(cell))
 
 
@@ -272,21 +317,18 @@ def train_elsewhere(world: World, order: TrialOrder, score: Score) -> CellQueue:
     return queue
 
 
-class _SteppedAccount(SearchAccount):
-    """An account around whose every write the driver may be killed."""
+class _SteppedLog(DecisionLog):
+    """A log around whose every line the driver may be killed."""
 
-    def __init__(self, journal: Journal, definition: str, step: Callable[[], None]) -> None:
-        super().__init__(journal, definition)
+    def __init__(
+        self, journal: Journal, definition: str, seeds: Sequence[int], step: Callable[[], None]
+    ) -> None:
+        super().__init__(journal, definition, seeds)
         self._step = step
 
-    def propose(self, number: int, params: dict[str, Plain]) -> None:
+    def append(self, decision: Decision) -> None:
         self._step()
-        super().propose(number, params)
-        self._step()
-
-    def judge(self, verdict: Verdict) -> None:
-        self._step()
-        super().judge(verdict)
+        super().append(decision)
         self._step()
 
 

@@ -4,15 +4,6 @@ import pytest
 
 from search_spaces import ListedArms, Sweep
 from sweeps.execution.plan.definition import Changes, Definition, define
-from sweeps.execution.search.definition_growth import (
-    is_growing,
-    num_expected,
-    search_cells,
-    with_confirmation,
-    with_proposal,
-    with_stopped,
-    without_confirmation,
-)
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import ManifestSearch, Stopped
 from tests.capsmodel.small_config import small_config
@@ -24,6 +15,15 @@ from tests.sweeps.execution.search.examples import (
     params,
     proposed,
     searched,
+)
+from tests.sweeps.execution.search.grown import (
+    is_growing,
+    num_expected,
+    search_cells,
+    with_confirmation,
+    with_proposal,
+    with_stopped,
+    without_confirmation,
 )
 
 STOPPED = Stopped(epoch=2, value=0.5)

@@ -11,16 +11,23 @@ from optuna.trial import FrozenTrial, TrialState
 
 from search_spaces import Search
 from sweeps.execution.cells.journal import Journal
+from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.execution.search.account import SearchAccount
 from sweeps.execution.search.proposals import study_of
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking.memory.store import MemoryStore
 from tests.sweeps.execution.search.examples import searched
-from tests.sweeps.execution.search.simulated import Killed, Launch, Score, WorkerKilled, World
+from tests.sweeps.execution.search.simulated import (
+    Killed,
+    Launch,
+    Score,
+    WorkerKilled,
+    World,
+    verdicts_of,
+)
 
 NUM_TRIALS = 4
 LAST = f"proposal {NUM_TRIALS - 1}"  # the one whose ending is looked at
@@ -165,10 +172,10 @@ class Scene:
         """Return the trial's events and verdicts, and how the launch ended."""
         journal = Journal(self.world.journals, "example")
         assert self.definition.manifest.search
-        account = SearchAccount(journal, self.definition.manifest.search.definition)
+        log = DecisionLog(journal, self.definition.manifest.search.definition)
         found = (
             [event for event, _ in journal.events(self.key)],
-            [(one.epoch, one.is_stop) for one in account.verdicts() if one.trial_key == self.key],
+            [(one.epoch, one.is_stop) for one in verdicts_of(log) if one.trial_key == self.key],
             journal.launches()[-1].exit_code,
         )
         journal.close()
@@ -177,7 +184,7 @@ class Scene:
     def optuna(self, launch: Launch) -> FrozenTrial:
         search = self.definition.sweep.plan
         assert isinstance(search, Search)
-        history = list(zip(launch.proposals(), launch.plan.observations(), strict=True))
+        history = list(zip(launch.proposals(), launch.observations(), strict=True))
         return study_of(search, history).get_trials()[-1]
 
     def record(self) -> TrialRecord:

@@ -10,8 +10,8 @@ import pytest
 
 from search_spaces import Search
 from sweeps.execution.cells.journal import Journal
+from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition
-from sweeps.execution.search.account import SearchAccount
 from sweeps.records.cell_contents import TrialHead
 from tests.sweeps.execution.search.examples import confirm, expect_valid, rate_of, searched
 from tests.sweeps.execution.search.simulated import Killed, Launch, WorkerKilled, World
@@ -48,11 +48,10 @@ def came_to(world: World, launch: Launch) -> dict[str, Any]:
     """Return all that a search comes to, and nothing of how it got there."""
     journal = Journal(world.journals, "example")
     assert launch.manifest.search
-    account = SearchAccount(journal, launch.manifest.search.definition)
+    log = DecisionLog(journal, launch.manifest.search.definition, launch.manifest.seeds)
     found = {
         "proposals": launch.proposals(),
-        "noted": account.proposals(),
-        "verdicts": account.verdicts(),
+        "noted": log.entries(),
         "manifest": launch.manifest,
         "epochs": set(world.epochs_trained()),
         "told": {cell.trial_key: told(world, cell.trial_key) for cell in launch.manifest.cells},
@@ -143,7 +142,7 @@ def test_the_unbroken_search_has_all_that_a_kill_could_spoil(
     launch = Launch(world, definition, score).run()
     stopped = [cell for cell in launch.manifest.cells if cell.stopped]
     assert 1 <= len(stopped) < NUM_TRIALS - 2
-    assert {verdict.is_stop for verdict in launch.account.verdicts()} == {True, False}
+    assert {verdict.is_stop for verdict in launch.verdicts()} == {True, False}
     assert launch.manifest.search
     assert launch.manifest.search.confirmation
     assert len(launch.manifest.search.confirmation.arms or ()) == 2

@@ -10,7 +10,13 @@ from capsmodel import TrainingConfig
 from capsmodel.search_range import Ints
 from search_spaces import Search, Space
 from sweeps.execution.search.observation import Observation
-from sweeps.execution.search.proposals import History, Params, distribution_of, propose, study_of
+from sweeps.execution.search.proposals import (
+    History,
+    Params,
+    Proposer,
+    distribution_of,
+    study_of,
+)
 from tests.sweeps.execution.search.examples import (
     BATCH,
     CONDITIONAL,
@@ -25,13 +31,19 @@ from tests.sweeps.execution.search.examples import (
 )
 
 
+def propose(search: Search, number: int, history: History) -> Params:
+    """Return the next proposal, by who has proposed nothing yet."""
+    assert number == len(history)
+    return Proposer(search).propose([one for one, _ in history], [one for _, one in history])
+
+
 def value_of(params: Params) -> float:
     rate = params[RATE]
     assert isinstance(rate, float)
     return abs(math.log10(rate) + 2.3)  # the best is at 0.005
 
 
-def searched(one: Search, count: int, history: History = ()) -> list[tuple[Params, Observation]]:
+def searched(one: Search, count: int, history: History = ()) -> History:
     """Return how a search goes on that trains each proposal to its end."""
     known = list(history)
     while len(known) < count:
@@ -41,7 +53,7 @@ def searched(one: Search, count: int, history: History = ()) -> list[tuple[Param
 
 
 def proposals(one: Search, count: int) -> list[Params]:
-    return [params for params, _ in searched(one, count)]
+    return [dict(params) for params, _ in searched(one, count)]
 
 
 def of(sampler: str, **changes: Any) -> Search:
@@ -82,7 +94,7 @@ def test_a_sampler_that_learns_ends_up_near_the_best(sampler: str) -> None:
     one = of(sampler, space=SPACE.without(BATCH))
     history = searched(one, 18)
     blind, learnt = history[:10], history[10:]
-    mean = [sum(value_of(params) for params, _ in part) / len(part) for part in (blind, learnt)]
+    mean = [sum(value_of(dict(one)) for one, _ in part) / len(part) for part in (blind, learnt)]
     assert mean[1] < mean[0] / 2
 
 

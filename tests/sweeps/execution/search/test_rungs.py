@@ -2,14 +2,29 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeps.execution.search.rungs import is_hopeless, rung_to_judge
+from sweeps.execution.search import rungs
+from sweeps.execution.search.curves import as_rival
+from sweeps.execution.search.rungs import quantile, rung_to_judge
 
 values = st.floats(0, 1)
 rivals = st.lists(values, min_size=1, max_size=12)
+
+
+def is_hopeless(value: float, others: list[float], kept: float, min_rivals: int) -> bool:
+    return rungs.is_hopeless(value, sorted(map(as_rival, others)), kept, min_rivals)
+
+
+@given(
+    st.lists(st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=1, max_size=30),
+    st.one_of(st.floats(0.001, 0.999), st.integers(2, 9).map(lambda one: 1 / one)),
+)
+def test_a_quantile_is_numpys_percentile_to_the_bit(found: list[float], share: float) -> None:
+    assert quantile(sorted(found), 100 * share / 100) == np.percentile(found, 100 * share)
 
 
 def test_a_verdict_needs_enough_rivals() -> None:

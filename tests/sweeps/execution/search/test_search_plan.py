@@ -12,7 +12,6 @@ from sweeps.execution.engine.messages import EpochTold, Next, Order
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.execution.search.definition_growth import is_growing
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import StoreUnreachable
@@ -27,6 +26,7 @@ from tests.sweeps.execution.search.examples import (
     searched,
     sweep,
 )
+from tests.sweeps.execution.search.grown import is_growing
 from tests.sweeps.execution.search.simulated import (
     Launch,
     Score,
@@ -101,7 +101,7 @@ def stopped_arms(launch: Launch) -> list[str]:
 def verdicts(launch: Launch) -> list[tuple[int, bool]]:
     """Return the verdicts: of which proposal and whether it was stopped."""
     number = {cell.trial_key: int(cell.arm.split()[1]) for cell in launch.manifest.cells}
-    return [(number[one.trial_key], one.is_stop) for one in launch.account.verdicts()]
+    return [(number[one.trial_key], one.is_stop) for one in launch.verdicts()]
 
 
 def test_the_worse_are_stopped_once_there_are_rivals(run: Callable[..., Launch]) -> None:
@@ -113,13 +113,13 @@ def test_the_worse_are_stopped_once_there_are_rivals(run: Callable[..., Launch])
 def test_without_a_scheduler_nobody_is_judged(run: Callable[..., Launch]) -> None:
     launch = run(random(trials=5, scheduler="none"), of(0.9, 0.1, 0.8, 0.05, 0.7))
     assert verdicts(launch) == []
-    assert {one.state for one in launch.plan.observations()} == {"complete"}
+    assert {one.state for one in launch.observations()} == {"complete"}
 
 
 def test_the_median_rule_judges_at_every_epoch_after_the_grace(run: Callable[..., Launch]) -> None:
     scheduler = Median(grace=0.3, rivals=2)
     launch = run(random(trials=3, scheduler=scheduler), of(0.1, 0.3, 0.15))
-    epochs = [(one.epoch, one.is_stop) for one in launch.account.verdicts()]
+    epochs = [(one.epoch, one.is_stop) for one in launch.verdicts()]
     assert epochs == [(1, False), (2, False)] * 3
     assert stopped_arms(run(random(trials=4, scheduler=scheduler), of(0, 0, 0, 0.5))) == [
         "proposal 3"
@@ -131,7 +131,7 @@ def test_the_seeds_of_one_arm_do_not_stop_each_other(run: Callable[..., Launch])
         return 0.1 + head.seed / 10
 
     launch = run(random(trials=1, seeds=(0, 1, 2, 3)), score)
-    assert [one.is_stop for one in launch.account.verdicts()] == [False] * 4
+    assert [one.is_stop for one in launch.verdicts()] == [False] * 4
 
 
 def test_rivals_have_the_same_seed(run: Callable[..., Launch]) -> None:
@@ -155,7 +155,7 @@ def test_a_proposal_with_a_stopped_seed_is_observed_where_that_was_stopped(
         return 0.75 if number_of(head) == 2 and head.seed else 0.25
 
     launch = run(random(trials=3, seeds=(0, 1)), score)
-    found = launch.plan.observations()[2]
+    found = launch.observations()[2]
     assert (found.state, found.value, found.epoch) == ("pruned", 0.75, 2)
 
 
@@ -170,12 +170,12 @@ def test_a_configuration_proposed_again_is_trained_once_and_observed_twice(
     assert len(keys) == 8
     assert len(set(keys)) <= 4
     assert sorted(launch.started) == sorted(set(keys))
-    observed = dict(zip(keys, launch.plan.observations(), strict=True))
-    assert [observed[key] for key in keys] == launch.plan.observations()
-    assert OPEN not in launch.plan.observations()
+    observed = dict(zip(keys, launch.observations(), strict=True))
+    assert [observed[key] for key in keys] == launch.observations()
+    assert OPEN not in launch.observations()
     assert set(world.epochs_trained().values()) == {1}
     for cell in launch.manifest.cells:
-        assert cell.stopped == launch.account.stopped().get(cell.trial_key)
+        assert (cell.stopped is not None) == (cell.trial_key in launch.plan.known.stops)
 
 
 def test_of_several_at_once_each_is_handed_out_once(world: World) -> None:
@@ -226,7 +226,7 @@ def confirmed_arms(launch: Launch) -> list[str]:
 def test_what_is_confirmed_is_no_rival_and_no_observation(run: Callable[..., Launch]) -> None:
     definition = random(trials=3, confirm=confirm(1))
     launch = run(definition, falling)
-    assert len(launch.plan.observations()) == 3
+    assert len(launch.observations()) == 3
     longer = run(random(trials=4, confirm=confirm(1)), falling)
     assert verdicts(longer)[-1] == (3, False)
     assert longer.proposals()[:3] == launch.proposals()
@@ -234,10 +234,10 @@ def test_what_is_confirmed_is_no_rival_and_no_observation(run: Callable[..., Lau
 
 def test_where_none_ran_to_full_length_none_is_confirmed(run: Callable[..., Launch]) -> None:
     launch = run(random(trials=3, confirm=confirm(1)), of(*[float("nan")] * 3))
-    assert {one.state for one in launch.plan.observations()} == {"failed"}
+    assert {one.state for one in launch.observations()} == {"failed"}
     assert len(launch.manifest.cells) == 3
     assert confirmed_arms(launch) == [""]
-    assert not is_growing(launch.plan.definition)
+    assert not is_growing(launch.definition)
 
 
 def test_a_proposal_that_another_sweep_has_trained_is_not_trained_again(
@@ -252,7 +252,7 @@ def test_a_proposal_that_another_sweep_has_trained_is_not_trained_again(
     second = run(other, falling)
     assert second.started == []
     assert second.proposals() == first.proposals()
-    assert second.plan.observations() == first.plan.observations()
+    assert second.observations() == first.observations()
     assert set(world.epochs_trained().values()) == {1}
 
 
@@ -275,7 +275,7 @@ def test_a_proposal_that_is_only_in_the_store_is_not_trained_again(
 
     second = run(random(trials=2), falling, record_of=record_of)
     assert second.started == []
-    assert second.plan.observations() == first.plan.observations()
+    assert second.observations() == first.observations()
 
 
 def last_stopped(launch: Launch) -> ManifestCell:
@@ -291,7 +291,7 @@ def test_another_sweep_goes_on_with_a_stopped_trial_and_this_one_keeps_the_stop(
     assert cell.stopped == Stopped(epoch=2, value=0.5)
     store = Store(world, cell.trial_key)
     assert store.told() == ("pruned", "stopped by asha after epoch 2, validation_error 0.5")
-    order = TrialOrder(cells=str(world.cells), head=first.plan.definition.head(cell))
+    order = TrialOrder(cells=str(world.cells), head=first.definition.head(cell))
     train_elsewhere(world, order, score)
 
     assert store.told() == ("finished", "")
@@ -299,7 +299,7 @@ def test_another_sweep_goes_on_with_a_stopped_trial_and_this_one_keeps_the_stop(
     again = run(definition, score)
     assert again.started == []
     assert again.manifest == first.manifest
-    assert again.plan.observations() == first.plan.observations()
+    assert again.observations() == first.observations()
     store.close()
 
 
@@ -318,11 +318,11 @@ def test_a_verdict_that_fell_is_not_turned_round_by_an_epoch_trained_anew(
     run: Callable[..., Launch],
 ) -> None:
     launch = run(random(trials=4), of(0.4, 0.3, 0.2, 0.1))
-    before = launch.account.verdicts()
+    before = launch.verdicts()
     metrics = {"train_loss": 0.4, "validation_loss": 0.4, "validation_error": 0.4}
     told = EpochTold(trial_key=launch.started[0], epoch=2, metrics=metrics)
     assert launch.queue.tell(told) is None
-    assert launch.account.verdicts() == before
+    assert launch.verdicts() == before
     assert stopped_arms(launch) == []
 
 
@@ -337,12 +337,12 @@ def test_a_failed_proposal_is_tried_again_by_the_next_launch_before_any_other(
         return falling(head, epoch)
 
     first = run(random(trials=3), score)
-    assert [one.state for one in first.plan.observations()] == ["complete", "failed", "complete"]
+    assert [one.state for one in first.observations()] == ["complete", "failed", "complete"]
     is_broken.clear()
     is_broken.append(False)
     second = run(random(trials=4), score)
     assert second.started[0] == first.manifest.cells[1].trial_key
-    assert [one.state for one in second.plan.observations()] == ["complete"] * 4
+    assert [one.state for one in second.observations()] == ["complete"] * 4
 
 
 def test_a_tracking_store_that_goes_away_is_asked_once_and_ends_nothing(
@@ -355,5 +355,5 @@ def test_a_tracking_store_that_goes_away_is_asked_once_and_ends_nothing(
         raise StoreUnreachable("it does not answer")
 
     launch = run(random(trials=3), falling, record_of=record_of)
-    assert [one.state for one in launch.plan.observations()] == ["complete"] * 3
+    assert [one.state for one in launch.observations()] == ["complete"] * 3
     assert len(asked) == 1

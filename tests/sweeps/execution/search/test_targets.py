@@ -40,8 +40,8 @@ def test_a_trial_that_reaches_its_target_at_a_rung_is_not_stopped_there(tmp_path
     score = errors((0.9, 0.1), (0.9, 0.1), (0.9, 0.4))
     launch = Launch(World(tmp_path), definition(3), score).run()
     assert stopped(launch) == []
-    assert [one.state for one in launch.plan.observations()] == ["complete"] * 3
-    assert [one.epoch for one in launch.plan.observations()] == [RUNG] * 3
+    assert [one.state for one in launch.observations()] == ["complete"] * 3
+    assert [one.epoch for one in launch.observations()] == [RUNG] * 3
     launch.close()
 
 
@@ -60,7 +60,7 @@ def test_nor_where_its_process_is_killed_before_its_final_record(tmp_path: Path)
     launch.run()
     assert kills == [1]
     assert stopped(launch) == []
-    assert {one.state for one in launch.plan.observations()} == {"complete"}
+    assert {one.state for one in launch.observations()} == {"complete"}
     assert set(world.epochs_trained().values()) == {1}
     launch.close()
 
@@ -84,10 +84,10 @@ def test_so_they_are_after_the_driver_was_started_anew(tmp_path: Path) -> None:
 def test_only_a_reached_target_stands_for_the_epochs_after_it(
     epoch: int, values: list[float]
 ) -> None:
-    curves = TrialCurves(Objective(VALIDATION_ERROR))
+    curves = TrialCurves(Objective(VALIDATION_ERROR), lambda key: 0 if key in "abc" else 1)
     figures = {"train_loss": 1.0, "validation_loss": 1.0}
     curves.tell("a", 1, figures | {"validation_error": 0.3, "reaches_target": True})
     curves.tell("b", 1, figures | {"validation_error": 0.8})
     curves.tell("b", 2, figures | {"validation_error": 0.7, "reaches_target": False})
-    assert curves.at(epoch, {"a", "b"}) == values
-    assert curves.at(epoch, set()) == []
+    assert list(curves.rivals("c", epoch)) == values
+    assert list(curves.rivals("d", epoch)) == [], "of another group"

@@ -1,0 +1,180 @@
+"""The durable log of what a plan has decided, in the sweep's journal.
+
+A decision is appended before it takes effect, so that a driver may die between any two of them,
+and is never made a second time: what the log says stands. The log of a search begun by an earlier
+release, which kept proposals and verdicts in tables of their own, is taken over as it is.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from search_spaces.plans.decisions import (
+    DONE,
+    Cell,
+    Choose,
+    Continue,
+    Decision,
+    Propose,
+    Stop,
+)
+from sweeps.execution.cells.journal import Journal
+from sweeps.records.manifest import Manifest
+from sweeps.storage.sqlite_file import whole
+
+_TABLE = (
+    "create table if not exists decisions (definition text not null, subject text not null,"
+    " kind text not null, content text not null, primary key (definition, subject))"
+)
+
+
+class DecisionLog:
+    """What one sweep's journal knows of the decisions of one definition.
+
+    Args:
+        journal: Of the sweep, open.
+        definition: Hash of all that decides them; what belongs to another is not seen.
+        seeds: Of each proposal in the tables of an earlier release.
+    """
+
+    def __init__(self, journal: Journal, definition: str, seeds: Sequence[int] = ()) -> None:
+        self._database = journal.database
+        self._definition = definition
+        self._seeds = tuple(seeds)
+        self._is_ready = False
+
+    def entries(self) -> list[Decision]:
+        """Return every decision, in the order in which they were made. Writes nothing."""
+        rows: list[tuple[str, str]] = []
+        if self._has("decisions"):
+            rows = self._database.execute(
+                "select kind, content from decisions where definition = ? order by rowid",
+                (self._definition,),
+            ).fetchall()
+        return [_decision(kind, json.loads(content)) for kind, content in rows] or self._earlier()
+
+    def append(self, decision: Decision) -> None:
+        """Note a decision, before it takes effect; the first one about the same thing stands."""
+        if not self._is_ready:
+            self._take_over()
+        self._insert(decision)
+
+    def adopt(self, manifest: Manifest, at_start: Iterable[Cell] = ()) -> None:
+        """Note what the manifest of an earlier launch holds and this journal has lost.
+
+        The journal lies in the storage folder, the manifest in the tracking store: either alone
+        is enough to go on. What is chosen is not taken from it: with more proposals it may differ.
+
+        Args:
+            manifest: Of an earlier launch.
+            at_start: Cells that are declared, so that nobody decided them.
+        """
+        known = self.entries()
+        noted = {_subject(one) for one in known}
+        proposed = [cell for one in known if isinstance(one, Propose) for cell in one.cells]
+        there = {cell.place for cell in (*proposed, *at_start)}
+        for one in decisions_of(manifest, self._definition):
+            is_there = isinstance(one, Propose) and one.cells[0].place in there
+            if not is_there and _subject(one) not in noted:
+                self.append(one)
+
+    def forget(self) -> None:
+        """Drop the decisions, so that the sweep begins anew."""
+        for table in ("decisions", "proposals", "verdicts"):
+            if self._has(table):
+                statement = f"delete from {table} where definition = ?"
+                self._database.execute(statement, (self._definition,))
+
+    def _insert(self, decision: Decision) -> None:
+        subject = _subject(decision)
+        if isinstance(decision, Choose):  # with more proposals another may follow
+            subject += str(self._count())
+        kind = type(decision).__name__.lower()
+        row = (self._definition, subject, kind, json.dumps(asdict(decision)))
+        self._database.execute("insert or ignore into decisions values (?, ?, ?, ?)", row)
+
+    def _take_over(self) -> None:
+        """Begin the log, with what an earlier release has noted of this definition."""
+        with whole(self._database):
+            self._database.execute(_TABLE)
+            for decision in self._earlier() if not self._count() else ():
+                self._insert(decision)
+        self._is_ready = True
+
+    def _earlier(self) -> list[Decision]:
+        """Return the proposals and verdicts that an earlier release has noted."""
+        found: list[Decision] = []
+        if self._has("proposals"):
+            rows = self._database.execute(
+                "select number, params from proposals where definition = ? order by number",
+                (self._definition,),
+            )
+            found += [_proposal(number, json.loads(row), self._seeds) for number, row in rows]
+        if self._has("verdicts"):
+            rows = self._database.execute(
+                "select trial_key, epoch, value, is_stop from verdicts where definition = ?"
+                " order by rowid",
+                (self._definition,),
+            )
+            found += [
+                Stop(key, epoch, value) if is_stop else Continue(key, epoch)
+                for key, epoch, value, is_stop in rows
+            ]
+        return found
+
+    def _count(self) -> int:
+        query = "select count(*) from decisions where definition = ?"
+        return self._database.execute(query, (self._definition,)).fetchone()[0]
+
+    def _has(self, table: str) -> bool:
+        query = "select 1 from sqlite_master where type = 'table' and name = ?"
+        return self._database.execute(query, (table,)).fetchone() is not None
+
+
+def decisions_of(manifest: Manifest, definition: str) -> list[Decision]:
+    """Return what a manifest tells of the decisions of a definition; nothing of another's."""
+    found: list[Decision] = []
+    if manifest.search and manifest.search.definition == definition:
+        found += [
+            _proposal(one.number, one.params, manifest.seeds) for one in manifest.search.proposals
+        ]
+    elif manifest.plan and manifest.plan.definition == definition:
+        changes = {arm.name: arm.changes for arm in manifest.arms}
+        found += [Propose((Cell(one.arm, changes[one.arm], one.seed),)) for one in manifest.cells]
+    else:
+        return []
+    stops = ((cell.trial_key, cell.stopped) for cell in manifest.cells)
+    return found + [Stop(key, one.epoch, one.value) for key, one in stops if one]
+
+
+def _proposal(number: int, params: dict[str, Any], seeds: Sequence[int]) -> Propose:
+    return Propose(tuple(Cell(name_of_proposal(number), params, seed) for seed in seeds))
+
+
+def name_of_proposal(number: int) -> str:
+    """Return what the tables call a proposal of a search."""
+    return f"proposal {number}"
+
+
+def _subject(decision: Decision) -> str:
+    """Return what a decision is about; of two about the same thing the first one stands."""
+    match decision:
+        case Propose(cells):
+            return f"propose {cells[0].seed} {cells[0].arm}"
+        case Stop() | Continue():
+            return f"verdict {decision.trial_key} {decision.epoch}"
+        case _:
+            return type(decision).__name__.lower()
+
+
+def _decision(kind: str, content: dict[str, Any]) -> Decision:
+    match kind:
+        case "propose":
+            return Propose(tuple(Cell(**cell) for cell in content["cells"]))
+        case "choose":
+            return Choose(tuple(content["arms"]), content["reference"], content["question"])
+        case "done":
+            return DONE
+        case _:
+            return (Stop if kind == "stop" else Continue)(**content)

@@ -1,0 +1,130 @@
+"""How a definition grows while its sweep runs: by cells, by verdicts, by what is chosen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from search_spaces.plans.base import Arm
+from search_spaces.plans.decisions import Cell, Choose, Stop
+from sweeps.execution.plan.arms import manifest_arm, manifest_cells
+from sweeps.execution.plan.definition import Definition, head_of
+from sweeps.records.cell_contents import TrialHead
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import ManifestArm, ManifestCell, Proposal, Stopped
+from sweeps.records.manifest_growth import Choice, GrowingManifest, ManifestLine
+
+
+class GrowingDefinition:
+    """A sweep's definition with what its plan has said so far.
+
+    Attributes:
+        declared: What it grew from.
+        manifest: As it grows.
+        epochs: Of a full training, arm -> number.
+    """
+
+    def __init__(self, definition: Definition) -> None:
+        self.declared = definition
+        self.manifest = GrowingManifest(definition.manifest)
+        self.epochs = dict(definition.epochs)
+        self._fingerprints = dict(definition.fingerprints)
+        search = definition.manifest.search
+        self._settings: dict[str, Mapping[str, Any]] = (
+            {one.arm: one.params for one in search.proposals} if search else {}
+        )
+
+    def snapshot(self) -> Definition:
+        """Return the definition as it is now."""
+        return replace(
+            self.declared,
+            manifest=self.manifest.manifest(),
+            epochs=dict(self.epochs),
+            fingerprints=dict(self._fingerprints),
+        )
+
+    def head(self, cell: ManifestCell) -> TrialHead:
+        """Return what a trial of a cell is told, but for the machine it runs on."""
+        arm = self.manifest.arms[cell.arm]
+        return head_of(self.declared, cell, arm, self._fingerprints[cell.arm])
+
+    def propose(
+        self, cells: Sequence[Cell], stopped: Mapping[str, Stop] | None = None
+    ) -> ManifestLine:
+        """Add cells, and arms where they are new; return how the manifest has grown.
+
+        Args:
+            cells: In places that are empty so far.
+            stopped: Where trials were stopped, by trial key.
+
+        Raises:
+            BadInput: If the plan proposes what the settings refuse.
+        """
+        arms = {cell.arm: self._arm(cell.arm, cell.settings) for cell in cells}
+        found = manifest_cells(arms, [cell.place for cell in cells])
+        new = [arm for name, arm in arms.items() if name not in self.manifest.arms]
+        line = ManifestLine(
+            arms=tuple(map(_manifest_arm, new)),
+            cells=tuple(_with_stop(cell, (stopped or {}).get(cell.trial_key)) for cell in found),
+            proposal=self._proposal(cells[0]) if self.declared.manifest.search else None,
+        )
+        for arm in new:
+            self.epochs[arm.name] = arm.config.stopping.num_epochs
+            self._fingerprints[arm.name] = arm.config.data.fingerprint
+        self._settings |= {cell.arm: cell.settings for cell in cells}
+        return self._taken(line)
+
+    def stop(self, stop: Stop) -> ManifestLine:
+        """Note that a trial was stopped."""
+        return self._taken(ManifestLine(trial_key=stop.trial_key, stopped=_stopped(stop)))
+
+    def choose(self, choose: Choose) -> ManifestLine:
+        """Note what was chosen; a search gets the cells in which that is confirmed."""
+        choice = Choice(arms=choose.arms, reference=choose.reference)
+        search = self.declared.manifest.search
+        again = search.confirmation if search else None
+        names = [*choose.arms, *([choose.reference] if choose.reference else [])]
+        arms = {name: self._arm(name, self._settings[name]) for name in names if again}
+        places = [(name, seed) for name in arms for seed in (again.seeds if again else ())]
+        return self._taken(ManifestLine(choice=choice, cells=tuple(manifest_cells(arms, places))))
+
+    def unchoose(self) -> ManifestLine:
+        """Take back what a search has chosen to confirm: it may turn out another."""
+        return self._taken(ManifestLine(is_unchosen=True))
+
+    def end(self) -> ManifestLine:
+        """Note that no more cells follow."""
+        return self._taken(ManifestLine(is_over=True))
+
+    def _taken(self, line: ManifestLine) -> ManifestLine:
+        self.manifest.take(line)
+        return line
+
+    def _proposal(self, cell: Cell) -> Proposal:
+        number = self.manifest.num_proposals
+        return Proposal(number=number, arm=cell.arm, params=dict(cell.settings))
+
+    def _arm(self, name: str, settings: Mapping[str, Any]) -> Arm:
+        sweep = self.declared.sweep
+        try:
+            return sweep.plan.arm(sweep, name, settings)
+        except ValueError as error:
+            if not sweep.plan.is_search:
+                raise BadInput(f"The plan proposes what is no setting: {error}") from error
+            raise BadInput(f"The space holds points that are no settings: {error}") from error
+
+
+def _stopped(stop: Stop) -> Stopped:
+    return Stopped(epoch=stop.epoch, value=stop.value)
+
+
+def _with_stop(cell: ManifestCell, stop: Stop | None) -> ManifestCell:
+    return cell.model_copy(update={"stopped": _stopped(stop)}) if stop else cell
+
+
+def _manifest_arm(arm: Arm) -> ManifestArm:
+    """Return a proposed arm; a model that cannot be built fails as a trial, with the reason."""
+    try:
+        return manifest_arm(arm)
+    except ValueError:
+        config = arm.config.model_dump(mode="json")
+        return ManifestArm(name=arm.name, config=config, changes=arm.changes, num_parameters=0)

@@ -1,0 +1,226 @@
+"""A plan that decides by results, in the sweep's own file; killed, and run again."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from search_spaces.plans.decisions import DONE, Choose, Decision, Propose, Stop
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.plan.decision_log import DecisionLog
+from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.planner import refuse_to_drop
+from sweeps.records.cell_contents import TrialHead
+from sweeps.records.errors import BadInput
+from tests.end_to_end.command import Command
+from tests.sweeps.execution.search.simulated import Launch, World
+
+TEXT = '''\
+"""Arms race: each round the better half is trained on one seed more, the hopeless are stopped."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from capsmodel import TrainingConfig
+from capsmodel.models import CapsNet
+from capsmodel.reconstruction import NoReconstruction
+from capsmodel.stopping import FixedEpochs
+from search_spaces import Cell, Plan, Sweep
+from search_spaces.plans.decisions import DONE, WAIT, Choose, EpochTold, Propose, SlotFree, Stop
+
+
+class Halving(Plan):
+    """Successive halving over seeds; a trial far beyond the best of its epoch is stopped."""
+
+    kind: Literal["halving"] = "halving"
+    arms: Mapping[str, Mapping[str, Any]]
+    hopeless: float = 0.5
+
+    def decide(self, definition, journal, event):
+        if isinstance(event, EpochTold):
+            return self._verdict(journal, event)
+        if not isinstance(event, SlotFree):
+            return ()
+        seeds = definition.arm_seeds
+        in_race = list(self.arms)
+        for place, seed in enumerate(seeds):
+            cells = [Cell(arm, self.arms[arm], seed) for arm in in_race]
+            if any(cell.place not in journal.cells for cell in cells):
+                return (Propose(tuple(cells)),)
+            trials = {arm: journal.trial(arm, seed) for arm in in_race}
+            if any(trial.is_open for trial in trials.values()):
+                return (WAIT,)
+            means = {arm: self._mean(journal, arm, seeds[: place + 1]) for arm in in_race}
+            in_race = sorted(in_race, key=means.get)[: max(1, len(in_race) // 2)]
+        if journal.chosen:
+            return (DONE,)
+        return (Choose(tuple(in_race)),)
+
+    def _mean(self, journal, arm, seeds):
+        trials = [journal.trial(arm, seed) for seed in seeds]
+        return sum(trial.last.get("validation_error", 1.0) for trial in trials) / len(trials)
+
+    def _verdict(self, journal, event):
+        value = event.metrics["validation_error"]
+        others = [
+            trial.epochs[event.epoch]["validation_error"]
+            for trial in map(journal.trial, *zip(*journal.cells))
+            if event.epoch in trial.epochs
+        ]
+        is_last = event.epoch == journal.num_epochs[next(iter(self.arms))]
+        if is_last or value <= min(others) + self.hopeless:
+            return ()
+        return (Stop(event.trial_key, event.epoch, value),)
+
+
+SWEEP = Sweep(
+    name="example",
+    base=TrainingConfig(
+        model=CapsNet(
+            conv_channels=4,
+            conv_kernel=3,
+            primary_types=1,
+            primary_dim=2,
+            primary_kernel=3,
+            primary_stride=2,
+            class_dim=2,
+            reconstruction=NoReconstruction(),
+        ),
+        stopping=FixedEpochs(epochs=3),
+        batch_size=2048,
+    ),
+    plan=Halving(arms={f"rate {rate}": {"optimiser.learning_rate": rate} for rate in (
+        0.001, 0.002, 0.003, 0.004)}),
+    seeds=(0, 1, 2),
+)
+'''
+
+
+def written(folder: Path, text: str = TEXT) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / "example.py"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def definition(tmp_path: Path) -> Definition:
+    return define(written(tmp_path / "file"), Changes(), ())
+
+
+def score(head: TrialHead, epoch: int) -> float:
+    """Return an error that is least at a rate of 0.003; a rate of 0.001 is hopeless."""
+    rate = head.config["optimiser"]["learning_rate"]
+    far = 0.9 if rate < 0.0015 else abs(rate - 0.003) * 50
+    return far + 0.01 * head.seed + 0.01 / epoch
+
+
+def decisions(world: World, definition: Definition) -> list[Decision]:
+    assert definition.decided_by
+    journal = Journal(world.journals, "example")
+    found = DecisionLog(journal, definition.decided_by).entries()
+    journal.close()
+    return found
+
+
+def test_the_first_round_is_known_before_anything_runs(definition: Definition) -> None:
+    assert len(definition.manifest.cells) == 4
+    assert {cell.seed for cell in definition.manifest.cells} == {0}
+    assert definition.manifest.is_growing
+
+
+def test_results_decide_what_is_trained_next(tmp_path: Path, definition: Definition) -> None:
+    world = World(tmp_path / "world")
+    launch = Launch(world, definition, score).run().close()
+    cells = [(cell.arm, cell.seed) for cell in launch.manifest.cells]
+    first = [(f"rate {rate}", 0) for rate in (0.001, 0.002, 0.003, 0.004)]
+    assert cells == [*first, ("rate 0.003", 1), ("rate 0.002", 1), ("rate 0.003", 2)]
+    stopped = [cell.arm for cell in launch.manifest.cells if cell.stopped]
+    assert stopped == [], "nobody was better yet when the hopeless one was trained"
+    assert launch.manifest.plan
+    assert launch.manifest.plan.chosen == ("rate 0.003",)
+    assert not launch.manifest.is_growing
+    found = decisions(world, definition)
+    assert [type(one) for one in found] == [Propose, Propose, Choose, type(DONE)]
+
+
+def test_a_hopeless_trial_is_stopped(tmp_path: Path) -> None:
+    text = TEXT.replace("0.001, 0.002, 0.003", "0.002, 0.001, 0.003")
+    definition = define(written(tmp_path / "file", text), Changes(), ())
+    world = World(tmp_path / "world")
+    launch = Launch(world, definition, score).run().close()
+    assert [cell.arm for cell in launch.manifest.cells if cell.stopped] == ["rate 0.001"]
+    assert [one.epoch for one in decisions(world, definition) if isinstance(one, Stop)] == [1]
+
+
+def test_killed_at_any_step_and_run_again_it_decides_the_same(tmp_path: Path) -> None:
+    text = TEXT.replace("0.001, 0.002, 0.003", "0.002, 0.001, 0.003")
+    definition = define(written(tmp_path / "file", text), Changes(), ())
+    world, left = World(tmp_path / "unbroken"), list[World]()
+
+    def snapshot() -> None:
+        left.append(world.copy(tmp_path / f"killed {len(left)}"))
+
+    unbroken = Launch(world, definition, score, step=snapshot).run().close()
+    assert len(left) > 40
+    for number, one in enumerate(left):
+        again = one if number % 2 else World(one.root, has_store=False)
+        launch = Launch(again, definition, score).run().close()
+        assert launch.manifest == unbroken.manifest
+        assert decisions(again, definition) == decisions(world, definition)
+        assert set(again.epochs_trained().values()) == {1}
+
+
+def test_run_again_it_does_nothing(tmp_path: Path, definition: Definition) -> None:
+    world = World(tmp_path / "world")
+    Launch(world, definition, score).run().close()
+    known = decisions(world, definition)
+    again = Launch(world, definition, score).run().close()
+    assert again.started == []
+    assert decisions(world, definition) == known
+
+
+def test_another_plan_does_not_go_on_from_its_decisions(
+    tmp_path: Path, definition: Definition
+) -> None:
+    world = World(tmp_path / "world")
+    Launch(world, definition, score).run().close()
+    other = define(written(tmp_path / "file", TEXT.replace("// 2", "// 3")), Changes(), ())
+    assert other.decided_by != definition.decided_by
+    with pytest.raises(BadInput, match="its plan's code or settings"):
+        refuse_to_drop(world.current(), other.manifest)
+
+
+@pytest.mark.slow
+def test_killed_in_mid_sweep_and_run_again_by_the_command_line(tmp_path: Path) -> None:
+    path, journal = written(tmp_path), tmp_path / "sweeps" / "journals" / "example.db"
+    command = Command(tmp_path, "run", str(path))
+    command.wait_until(lambda: len(noted(journal)) >= 1)
+    command.kill_all()
+    before = noted(journal)
+    again = Command(tmp_path, "run", str(path)).wait()
+    assert again.code == 0, again.explained()
+    after = noted(journal)
+    assert after[: len(before)] == before
+    assert [kind for kind, _ in after if kind in {"propose", "choose", "done"}] == [
+        "propose",
+        "propose",
+        "choose",
+        "done",
+    ]
+    assert json.loads(after[-2][1])["arms"]
+
+
+def noted(journal: Path) -> list[tuple[str, str]]:
+    """Return what the journal says was decided: kind and content."""
+    if not journal.exists():
+        return []
+    database = sqlite3.connect(journal)
+    try:
+        rows = database.execute("select kind, content from decisions order by rowid").fetchall()
+    except sqlite3.OperationalError:  # there is no such table yet
+        return []
+    finally:
+        database.close()
+    return [(str(kind), str(content)) for kind, content in rows]

@@ -1,0 +1,65 @@
+"""Definitions of searches that have grown, made step by step."""
+
+from collections.abc import Mapping, Sequence
+
+from search_spaces.plans.decisions import Cell, Choose, Stop
+from sweeps.execution.plan.decision_log import name_of_proposal
+from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.growing_definition import GrowingDefinition
+from sweeps.records.manifest import ManifestCell, Plain, Stopped
+
+
+def with_proposal(
+    definition: Definition,
+    params: Mapping[str, Plain],
+    stopped: Mapping[str, Stopped] | None = None,
+) -> Definition:
+    """Return the definition with one proposal more, the next by number."""
+    growing = GrowingDefinition(definition)
+    stops = {key: Stop(key, one.epoch, one.value) for key, one in (stopped or {}).items()}
+    growing.propose(cells_of(len(definition.manifest.arms), params, definition), stops)
+    return growing.snapshot()
+
+
+def cells_of(number: int, params: Mapping[str, Plain], definition: Definition) -> list[Cell]:
+    """Return the cells of a proposal."""
+    seeds = definition.manifest.seeds
+    return [Cell(name_of_proposal(number), params, seed) for seed in seeds]
+
+
+def with_stopped(definition: Definition, trial_key: str, stopped: Stopped) -> Definition:
+    """Return the definition with a trial stopped by the scheduler."""
+    growing = GrowingDefinition(definition)
+    growing.stop(Stop(trial_key, stopped.epoch, stopped.value))
+    return growing.snapshot()
+
+
+def with_confirmation(
+    definition: Definition, arms: Sequence[str], reference: str | None
+) -> Definition:
+    """Return the definition with the arms that are run again on fresh seeds."""
+    growing = GrowingDefinition(definition)
+    growing.choose(Choose(tuple(arms), reference))
+    return growing.snapshot()
+
+
+def without_confirmation(definition: Definition) -> Definition:
+    """Return the definition with nothing chosen to be run again."""
+    growing = GrowingDefinition(definition)
+    growing.unchoose()
+    return growing.snapshot()
+
+
+def search_cells(definition: Definition) -> tuple[ManifestCell, ...]:
+    """Return the cells of the proposals, without those of the confirmation."""
+    return definition.manifest.proposed_cells()
+
+
+def is_growing(definition: Definition) -> bool:
+    """Return whether more cells may follow."""
+    return definition.manifest.is_growing
+
+
+def num_expected(definition: Definition) -> int:
+    """Return how many cells there will be in the end, at most."""
+    return definition.manifest.num_expected
