@@ -194,7 +194,7 @@ def test_another_plan_does_not_go_on_from_its_decisions(
 
 @pytest.mark.slow
 def test_killed_in_mid_sweep_and_run_again_by_the_command_line(tmp_path: Path) -> None:
-    path, journal = written(tmp_path), tmp_path / "sweeps" / "journals" / "example.db"
+    path, journal = written(tmp_path), tmp_path / "capsweep-store" / "journals" / "example.db"
     command = Command(tmp_path, "run", str(path))
     command.wait_until(lambda: len(noted(journal)) >= 1)
     command.kill_all()

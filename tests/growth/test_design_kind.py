@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-import sweeps
 from search_spaces.sweep_file import sweep_from_file
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.records.errors import BadInput
+from sweeps.tracking.opening import open_store
 from tests.end_to_end.command import Command
 
 TEXT = '''\
@@ -123,5 +123,5 @@ def test_it_is_planned_run_and_reported_by_the_command_line(tmp_path: Path) -> N
     assert again.code == 0, again.explained()
     table = (tmp_path / "reports" / "one_at_a_time" / "ablation.md").read_text(encoding="utf-8")
     assert all(arm in table for arm in ARMS)
-    manifest = sweeps.open_store(storage=tmp_path / "sweeps").manifest("one_at_a_time")
+    manifest = open_store(None, tmp_path / "capsweep-store").manifest("one_at_a_time")
     assert manifest.plan
