@@ -116,16 +116,27 @@ class SearchFacts:
 
 def search_facts(storage: Path, sweep: str) -> SearchFacts:
     """Return what is told of a search; its journal may hold one definition only."""
+    decisions = _decisions(storage, sweep)
+    proposals: dict[int, dict[str, Any]] = {}
+    for kind, content in decisions:
+        for cell in content["cells"] if kind == "propose" else ():
+            params = proposals.setdefault(int(cell["arm"].split()[-1]), cell["settings"])
+            assert params == cell["settings"], "all cells of a proposal have its params"
+    stops = [content for kind, content in decisions if kind == "stop"]
+    parent = parent_runs(storage / "mlflow.db")[sweep]
+    digest = parent.tags["capsweep.manifest_sha256"][:16]
+    return SearchFacts(
+        proposals=sorted(proposals.items()),
+        stopped={stop["trial_key"]: (stop["epoch"], stop["value"]) for stop in stops},
+        manifest=json.loads(next(parent.artifacts.glob(f"manifest-{digest}.json")).read_text()),
+    )
+
+
+def _decisions(storage: Path, sweep: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the journal's decisions in their order, each with its kind."""
     with closing(sqlite3.connect(storage / "journals" / f"{sweep}.db", timeout=30)) as journal:
-        proposals = journal.execute("select number, params from proposals order by number")
-        stops = journal.execute("select trial_key, epoch, value from verdicts where is_stop")
-        parent = parent_runs(storage / "mlflow.db")[sweep]
-        digest = parent.tags["capsweep.manifest_sha256"][:16]
-        return SearchFacts(
-            proposals=[(number, json.loads(params)) for number, params in proposals],
-            stopped={key: (epoch, value) for key, epoch, value in stops},
-            manifest=json.loads(next(parent.artifacts.glob(f"manifest-{digest}.json")).read_text()),
-        )
+        rows = journal.execute("select kind, content from decisions order by rowid")
+        return [(kind, json.loads(content)) for kind, content in rows]
 
 
 def _whole_lines(path: Path) -> list[dict[str, Any]]:
