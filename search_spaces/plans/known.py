@@ -127,11 +127,6 @@ class Known:
         """The arms so far, in the order in which they came."""
         return tuple(dict.fromkeys(arm for arm, _ in self.cells))
 
-    @property
-    def num_open(self) -> int:
-        """How many cells have not ended."""
-        return sum(self.trial(*place).is_open for place in self.cells)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Known) and (
             (self.cells, self.chosen, self.is_over, self._trials)

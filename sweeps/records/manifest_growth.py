@@ -5,7 +5,7 @@ the manifest at any time; it is put together only when somebody wants it whole.
 """
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -80,14 +80,6 @@ class GrowingManifest:
         self.keys: dict[tuple[str, int], str] = {}
         self._by_key: dict[str, list[int]] = {}
         self._add(manifest.cells)
-
-    @classmethod
-    def with_lines(cls, manifest: Manifest, lines: Iterable[ManifestLine]) -> Self:
-        """Return a manifest that has taken some lines."""
-        growing = cls(manifest)
-        for line in lines:
-            growing.take(line)
-        return growing
 
     @property
     def num_proposals(self) -> int:
