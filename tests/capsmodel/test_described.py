@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from capsmodel.part_descriptions import Description, described_parts, markdown_table
-from tests.capsmodel.test_contracts import FAMILIES
+from tests.capsmodel.testing.test_contracts import FAMILIES
 
 PARTS = described_parts()
 

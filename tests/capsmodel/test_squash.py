@@ -12,7 +12,7 @@ from capsmodel.functional import squash
 from capsmodel.settings.messages import explain
 from capsmodel.settings.parts import kind_of
 from capsmodel.squash import SQUASHES, ExponentialSquash, SabourSquash, Squash
-from tests.capsmodel.routed import some_votes
+from tests.capsmodel.routing.routed import some_votes
 
 ALL = [*(part() for part in SQUASHES), SabourSquash(epsilon=1e-7), SabourSquash(epsilon=1e-20)]
 coordinates = st.lists(st.floats(-1e3, 1e3, allow_subnormal=False), min_size=1, max_size=6)

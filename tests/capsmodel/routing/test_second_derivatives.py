@@ -12,7 +12,7 @@ from capsmodel.routing.em.statistics import Question
 from capsmodel.routing.em.tiled import tiled_statistics
 from capsmodel.routing.sharing import Shares, Sharing
 from capsmodel.testing.example_votes import OUT_CAPS, example_votes
-from tests.capsmodel.routed import some_votes
+from tests.capsmodel.routing.routed import some_votes
 
 
 def by_agreement(values: Tensor) -> Tensor:

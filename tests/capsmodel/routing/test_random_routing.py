@@ -4,7 +4,7 @@ import pytest
 from torch import Tensor
 
 from capsmodel.routing import RandomRouting
-from tests.capsmodel.routed import routed_by, router_for, some_votes
+from tests.capsmodel.routing.routed import routed_by, router_for, some_votes
 
 VOTES = some_votes(1, 2000, 2, 3)
 

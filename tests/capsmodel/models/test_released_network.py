@@ -12,8 +12,8 @@ from capsmodel.losses import MarginLoss
 from capsmodel.models import CapsNet, Network, Outputs
 from capsmodel.overrides import with_settings
 from capsmodel.reconstruction import FullyConnectedDecoder
-from tests.capsmodel.released_network import lengths_and_images
-from tests.capsmodel.routed import seeded
+from tests.capsmodel.models.released_network import lengths_and_images
+from tests.capsmodel.routing.routed import seeded
 
 SMALL: dict[str, Any] = {
     "conv_channels": 3,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from capsmodel.data.norb import read_blocks, read_matrix
-from tests.capsmodel.norb_files import norb_file
+from tests.capsmodel.data.norb_files import norb_file
 
 MATRIX = np.arange(24, dtype="<i4").reshape(6, 4)
 FILE = norb_file(MATRIX)

@@ -18,7 +18,7 @@ from capsmodel.routing import (
     Routing,
     UniformRouting,
 )
-from tests.capsmodel.routed import poses_of, routed_by, router_for, seeded, some_votes
+from tests.capsmodel.routing.routed import poses_of, routed_by, router_for, seeded, some_votes
 
 GOLDEN = {
     1: [0.51507875, 0.77261813, 0.60982136, 0.76227669],

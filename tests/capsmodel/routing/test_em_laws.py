@@ -14,7 +14,7 @@ from capsmodel.routing import (
     RisingInverseTemperature,
     Routed,
 )
-from tests.capsmodel.em_examples import (
+from tests.capsmodel.routing.em_examples import (
     ONE_PLACE,
     STRIDE_1,
     STRIDE_2,

@@ -14,7 +14,7 @@ from capsmodel.routing import (
 from capsmodel.routing.em import tiled as em_tiled
 from capsmodel.routing.em.statistics import Question, Statistics, plain_statistics
 from capsmodel.routing.em.tiled import tiled_statistics
-from tests.capsmodel.em_examples import (
+from tests.capsmodel.routing.em_examples import (
     ONE_PLACE,
     STRIDE_1,
     STRIDE_2,

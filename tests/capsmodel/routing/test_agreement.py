@@ -18,7 +18,7 @@ from capsmodel.routing import (
     RisingInverseTemperature,
 )
 from capsmodel.squash import ExponentialSquash, SabourSquash
-from tests.capsmodel.routed import poses_of, routed_by, router_for, seeded, some_votes
+from tests.capsmodel.routing.routed import poses_of, routed_by, router_for, seeded, some_votes
 
 PLACES = {
     "fully connected": Neighbourhood(),

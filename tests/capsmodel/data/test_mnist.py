@@ -11,7 +11,7 @@ from capsmodel import TrainingConfig
 from capsmodel.config import num_parameters
 from capsmodel.data import DATA_SETS, DataSplits, FashionMnist, Mnist, SplitIndices
 from capsmodel.data.idx import IdxImages
-from tests.capsmodel.idx_files import (
+from tests.capsmodel.data.idx_files import (
     CONTENTS,
     NUM_TEST,
     NUM_TRAIN,

@@ -12,8 +12,8 @@ from capsmodel.data import DataSet, SmallNorb
 from capsmodel.models import CapsNet
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.testing import DataSetContract
-from tests.capsmodel.idx_files import give_half, give_part, mirror
-from tests.capsmodel.norb_files import PACKED, STEMS, UNPACKED, FewPhotographs, codes, images
+from tests.capsmodel.data.idx_files import give_half, give_part, mirror
+from tests.capsmodel.data.norb_files import PACKED, STEMS, UNPACKED, FewPhotographs, codes, images
 
 FIRST = next(iter(PACKED))
 

@@ -17,7 +17,7 @@ from filelock import FileLock
 
 from capsmodel.data.archive import Archive, Archives, data_root
 from capsmodel.data.download import ensure
-from tests.capsmodel.idx_files import (
+from tests.capsmodel.data.idx_files import (
     ARCHIVES,
     CONTENTS,
     NAMES,
