@@ -82,24 +82,34 @@ class CellFolder:
                 data = b"\n" + data
             file.write(data)
 
-    def read_outbox(self, offset: int = 0) -> tuple[list[OutboxLine], int]:
+    def read_outbox(
+        self, offset: int = 0, fence: int | None = None
+    ) -> tuple[list[OutboxLine], int]:
         """Return the lines after an offset, and the offset after them.
 
         Left out are torn lines, and those of a lower fence than one before them: their writer had
         lost its lease and did not know.
+
+        Args:
+            offset: One that an earlier call has returned, or a size of the outbox.
+            fence: Of the last line that an earlier call returned before the offset. With it only
+                what follows is read, without it the whole outbox, to know it.
         """
         if self.outbox_size() <= offset:
             return [], offset
-        data = self._outbox.read_bytes()
+        begin = 0 if fence is None else offset
+        with self._outbox.open("rb") as file:
+            file.seek(begin)
+            data = file.read()
         end = data.rfind(b"\n") + 1
-        fence, lines = 0, list[OutboxLine]()
+        fence, lines = fence or 0, list[OutboxLine]()
         for start, raw in _pieces(data[:end]):
             line = _outbox_line(raw)
             if line and line.fence >= fence:
                 fence = line.fence
-                if start >= offset:
+                if begin + start >= offset:
                     lines.append(line)
-        return lines, max(offset, end)
+        return lines, max(offset, begin + end)
 
     def outbox_size(self) -> int:
         """Return the length of the outbox in bytes, 0 where there is none."""

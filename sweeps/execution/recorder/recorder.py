@@ -33,6 +33,7 @@ class Recorder:
         self._records = records
         self._queue = queue
         self._cells = cells
+        self._fences: dict[str, int] = {}  # of the last line carried, by trial key
 
     def drain(self, cells: Iterable[QueuedCell] | None = None) -> int:
         """Carry what is new in cells, all open ones by default.
@@ -68,7 +69,7 @@ class Recorder:
     def is_behind(self, queued: QueuedCell) -> bool:
         """Return whether a cell has told what is not carried yet."""
         folder = CellFolder(self._cells, queued.trial_key)
-        lines, _ = folder.read_outbox(_carried(queued, folder))
+        lines, _ = self._read_on(queued, folder)
         return folder.is_filled() or bool(lines)
 
     def _each(self, cells: Iterable[QueuedCell], step: Callable[[QueuedCell], bool]) -> int:
@@ -109,7 +110,7 @@ class Recorder:
     def _carry(self, queued: QueuedCell) -> bool:
         folder = CellFolder(self._cells, queued.trial_key)
         final = folder.read_final()  # before the outbox, so that all it tells of is read below
-        lines, carried_bytes = folder.read_outbox(_carried(queued, folder))
+        lines, carried_bytes = self._read_on(queued, folder)
         if not lines and not final:
             return False
         starts = [line.head for line in lines if line.type == "start" and line.head]
@@ -132,7 +133,21 @@ class Recorder:
         self._queue.update(
             queued.trial_key, carried_bytes=carried_bytes, is_closed=int(final is not None)
         )
+        if final:
+            self._fences.pop(queued.trial_key, None)
+        elif lines:
+            self._fences[queued.trial_key] = lines[-1].fence
         return True
+
+    def _read_on(self, queued: QueuedCell, folder: CellFolder) -> tuple[list[OutboxLine], int]:
+        """Read what an outbox tells beyond what is carried: all of one begun anew by hand.
+
+        An outbox is read as a whole once a process; from then on only what was added to it.
+        """
+        if queued.carried_bytes > folder.outbox_size():
+            return folder.read_outbox()
+        fence = self._fences.get(queued.trial_key) if queued.carried_bytes else None
+        return folder.read_outbox(queued.carried_bytes, fence)
 
     def _record_of(self, queued: QueuedCell, head: TrialHead, started: int) -> str:
         """Find the trial's record by its key, or create it."""
@@ -214,8 +229,3 @@ def _test_errors(final: FinalRecord) -> dict[str, float]:
     return {METRIC_TEST_ERROR: final.test_error} | {
         METRIC_EXTRA_TEST_ERRORS + name: error for name, error in extra
     }
-
-
-def _carried(queued: QueuedCell, folder: CellFolder) -> int:
-    """Return how much of an outbox is carried: nothing of one that was begun anew by hand."""
-    return queued.carried_bytes if queued.carried_bytes <= folder.outbox_size() else 0

@@ -214,6 +214,34 @@ def test_what_a_writer_told_after_it_lost_its_lease_is_left_out(cell: CellFolder
     assert cell.failure_since() is None
 
 
+@given(st.lists(st.tuples(st.integers(1, 4), st.booleans()), max_size=8))
+def test_read_on_line_by_line_it_is_the_same_as_read_at_once(
+    tmp_path_factory: pytest.TempPathFactory, told_by: list[tuple[int, bool]]
+) -> None:
+    folder = CellFolder(tmp_path_factory.mktemp("cells"), KEY)
+    folder.path.mkdir(parents=True)
+    one_by_one, offset, fence = list[OutboxLine](), 0, 0
+    for number, (writer, is_torn) in enumerate(told_by, start=1):
+        folder.append(told(number).model_copy(update={"fence": writer}))
+        if is_torn:
+            with (folder.path / "outbox.jsonl").open("ab") as file:
+                file.write(b'{"type": "ep')
+        lines, offset = folder.read_outbox(offset, fence)
+        fence = lines[-1].fence if lines else fence
+        one_by_one += lines
+    assert one_by_one == folder.read_outbox()[0]
+
+
+def test_what_was_read_before_is_not_read_again_where_its_fence_is_known(cell: CellFolder) -> None:
+    cell.append(told(1).model_copy(update={"fence": 3}))
+    _, offset = cell.read_outbox()
+    (cell.path / "outbox.jsonl").write_bytes(b"x" * (offset - 1) + b"\n")
+    cell.append(told(9).model_copy(update={"fence": 2}))
+    cell.append(told(2).model_copy(update={"fence": 3}))
+    lines, _ = cell.read_outbox(offset, 3)
+    assert [line.epoch and line.epoch.epoch for line in lines] == [2]
+
+
 @pytest.mark.parametrize(
     "text", ["", "{", '{"schema_version": 2}', "null", pytest.param("\x00", id="zero")]
 )

@@ -352,6 +352,31 @@ def test_a_record_that_somebody_deleted_is_carried_anew(scene: Scene) -> None:
     scene.check_finished()
 
 
+def test_a_record_deleted_in_mid_way_is_carried_anew_with_the_attempts_before_it(
+    scene: Scene,
+) -> None:
+    recorder = scene.recorder()
+    scene.tell(START, told(1))
+    recorder.drain()
+    scene.tell(START.model_copy(update={"fence": 2}))
+    recorder.drain()
+    scene.held().is_deleted = True
+    scene.tell(told(2).model_copy(update={"fence": 2}))
+    recorder.drain()
+    assert scene.points()["train_loss"] == [1, 2]
+
+
+def test_of_an_outbox_only_what_was_added_is_read_and_lost_leases_stay_known(scene: Scene) -> None:
+    recorder = scene.recorder()
+    scene.tell(START, START.model_copy(update={"fence": 2}))
+    recorder.drain()
+    outbox = scene.cell.path / "outbox.jsonl"
+    outbox.write_bytes(b"x" * (outbox.stat().st_size - 1) + b"\n")
+    scene.tell(told(1), told(2).model_copy(update={"fence": 2}))
+    recorder.drain()
+    assert scene.points()["train_loss"] == [2], "the first was told by one without its lease"
+
+
 def test_a_store_that_does_not_answer_is_not_taken_for_a_deleted_record(scene: Scene) -> None:
     scene.tell(START, told(1))
     scene.recorder().drain()
