@@ -65,12 +65,16 @@ EXTRA_TEST_ERROR = f"{TEST_ERROR.name}."
 HEALTH = "health."
 """What a number of a training's health begins with; its name follows."""
 
+EVALUATION = "evaluation."
+"""What a number of an evaluation begins with; kind, key and its own name follow."""
+
 
 def find_metric(name: str, own: Iterable[Metric] = ()) -> Metric | None:
     """Return what a metric is, None where nobody has declared one of that name.
 
     Args:
-        name: Of a built-in one, of an extra test's error, of a number of health, or of an own one.
+        name: Of a built-in one, of an extra test's error, of a number of health or of an
+            evaluation, or of an own one.
         own: Those that are not built in.
     """
     for metric in (*BUILT_IN, *own):
@@ -81,6 +85,8 @@ def find_metric(name: str, own: Iterable[Metric] = ()) -> Metric | None:
         return TEST_ERROR.model_copy(update={"name": name, "words": words})
     if name.startswith(HEALTH):
         return Metric(name=name, direction=None, split=None)
+    if name.startswith(EVALUATION):
+        return Metric(name=name, direction=None, split=None, moment="end")
     return None
 
 
@@ -88,6 +94,17 @@ def metric_names(others: Iterable[str] = ()) -> list[str]:
     """Return the names that a sentence offers: built-in ones and others, without health."""
     names = [metric.name for metric in BUILT_IN]
     return [*names, *(name for name in others if name not in names and not name.startswith(HEALTH))]
+
+
+def why_unseen(metric: Metric) -> str:
+    """Return why selection may not see a metric, "" where it may.
+
+    What was found by an evaluation is never seen, whichever split it looked at: the test split is
+    among them, and a choice may not hang on what was looked at later.
+    """
+    if metric.name.startswith(EVALUATION):
+        return "selection never sees what an evaluation found, as that may be of the test split"
+    return "selection never sees the test split" if metric.split == "test" else ""
 
 
 @dataclass(frozen=True)
@@ -98,17 +115,16 @@ class Objective:
     trial and sees no other than its own, which is never one of the test split.
 
     Raises:
-        ValueError: If the metric is of the test split, or no direction is the better one.
+        ValueError: If the metric is of the test split or of an evaluation, or no direction is the
+            better one.
     """
 
     metric: Metric
 
     def __post_init__(self) -> None:
         """Refuse what selection may not see."""
-        if self.metric.split == "test":
-            raise ValueError(
-                f"Nothing is chosen by {self.metric.name}: selection never sees the test split."
-            )
+        if why := why_unseen(self.metric):
+            raise ValueError(f"Nothing is chosen by {self.metric.name}: {why}.")
         if self.metric.direction is None:
             raise ValueError(
                 f"Nothing is chosen by {self.metric.name}: neither a small nor a large one is "

@@ -5,7 +5,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self, cast, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from capsmodel.metrics import VALIDATION_ERROR, VALIDATION_LOSS, Objective, find_metric
+from capsmodel.metrics import (
+    VALIDATION_ERROR,
+    VALIDATION_LOSS,
+    Objective,
+    find_metric,
+    why_unseen,
+)
 from capsmodel.settings.measures import declared_metrics, refuse_unmeasured
 from capsmodel.settings.messages import unknown
 from capsmodel.settings.parts import OneOf
@@ -67,10 +73,9 @@ class Search(Plan):
     @classmethod
     def _objective_is_of_validation(cls, objective: object) -> object:
         metric = find_metric(str(objective))
-        if metric and metric.split == "test":
+        if metric and (why := why_unseen(metric)):
             raise ValueError(
-                f"The objective is {objective}, but selection never sees the test split: choose "
-                f"{' or '.join(_OBJECTIVES)}."
+                f"The objective is {objective}, but {why}: choose {' or '.join(_OBJECTIVES)}."
             )
         if metric and metric.name not in _OBJECTIVES:
             raise ValueError(unknown("objective of a search", metric.name, _OBJECTIVES))

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from pydantic import StringConstraints
 
+from capsmodel.metrics import EVALUATION
+
 EVALUATION_KEY = re.compile(r"[0-9a-f]{20}")
-METRIC_EVALUATION = "evaluation."  # and kind, beginning of the key and name of the metric
 TAG_EVALUATION = "capsweep.evaluation."  # and the key: its kind, written when all else is there
 
 _KEY_DIGITS = 8  # enough to tell apart what one trial was looked at by
@@ -17,7 +18,7 @@ EvaluationKey = Annotated[str, StringConstraints(pattern=rf"^{EVALUATION_KEY.pat
 
 def evaluation_metric(kind: str, key: str, name: str = "") -> str:
     """Return what a metric of an evaluation is called, or what all of them begin with."""
-    return f"{METRIC_EVALUATION}{kind}.{key[:_KEY_DIGITS]}.{name}"
+    return f"{EVALUATION}{kind}.{key[:_KEY_DIGITS]}.{name}"
 
 
 def evaluation_tag(key: str) -> str:

@@ -75,6 +75,12 @@ def test_a_scheduler_may_be_given_by_its_kind(scheduler: Any, expected: Any) -> 
             "validation_error or validation_loss.",
         ),
         (
+            {"objective": "evaluation.confidence.abababab.calibration_error"},
+            "The objective is evaluation.confidence.abababab.calibration_error, but selection "
+            "never sees what an evaluation found, as that may be of the test split: choose "
+            "validation_error or validation_loss.",
+        ),
+        (
             {"objective": "train_loss"},
             "Unknown objective of a search 'train_loss'. Did you mean 'validation_loss'? Known: "
             "validation_error, validation_loss.",

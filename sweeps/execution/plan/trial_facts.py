@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from capsmodel.metrics import find_metric
+from capsmodel.metrics import find_metric, why_unseen
 from search_spaces.plans.decisions import CellEnded, EpochTold, Fate
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.records.cell_contents import EpochLine
@@ -74,4 +74,4 @@ def _numbers(line: EpochLine) -> dict[str, Any]:
 def _may_be_seen(name: str) -> bool:
     """Return whether selection may see a metric: it never sees the test split."""
     metric = find_metric(name)
-    return metric is None or metric.split != "test"
+    return metric is None or not why_unseen(metric)
