@@ -1,88 +1,21 @@
-"""A space says what may vary; whatever it proposes is a valid config."""
+"""A space says what may vary, and refuses what cannot be."""
 
-import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pydantic import Field, model_validator
 
 from capsmodel import TrainingConfig
 from capsmodel.losses import CrossEntropy, MarginLoss
-from capsmodel.losses.margin_schedule import LinearMargins, Margins, MarginSchedule
+from capsmodel.losses.margin_schedule import LinearMargins
 from capsmodel.models import CapsNet
-from capsmodel.optimisers import Adam
 from capsmodel.overrides import with_settings
-from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
-from capsmodel.routing import DynamicRouting, Routing, VectorRouting
+from capsmodel.reconstruction import NoReconstruction
+from capsmodel.routing import DynamicRouting, Routing
 from capsmodel.search_range import Choices, Floats, Ints
 from search_spaces import Dimension, Space
-
-
-class Mine(VectorRouting):
-    """A user's own routing, never run here."""
-
-    kind: Literal["mine"] = "mine"
-    is_symmetric: ClassVar[bool] = True
-    strength: Annotated[float, Field(gt=0), Floats(0.5, 2.0)] = 1.0
-
-    def route(self, votes: Any, *, generator: Any) -> Any:
-        raise NotImplementedError
-
-
-class Bounded(Mine):
-    """A user's own routing whose two settings bound each other."""
-
-    kind: Literal["bounded"] = "bounded"  # pyright: ignore[reportIncompatibleVariableOverride]
-    first: Annotated[float, Floats(0.0, 0.6)] = 0.0
-    second: Annotated[float, Floats(0.0, 0.6)] = 0.0
-
-    @model_validator(mode="after")
-    def _check_sum(self) -> "Bounded":
-        if self.first + self.second > 1:
-            raise ValueError("first and second add up to at most 1.")
-        return self
-
-
-class Stepped(MarginSchedule):
-    """A user's own margin schedule, never run here."""
-
-    kind: Literal["stepped"] = "stepped"
-    steps: Annotated[int, Field(ge=1), Ints(1, 4)] = 2
-
-    def margins(self, final: Margins, progress: float) -> Margins:
-        raise NotImplementedError
-
-
-BASE = TrainingConfig()
-# standardised patches do not go with every model
-WHOLE = Space.of(TrainingConfig).varied({"augmentation": ("none", "shift")})
-THREE = Space.of(CapsNet, at="model").varied({"model.routing": ("dynamic", "uniform", "random")})
-ROUTING = THREE.only("model.routing.iterations")
-SMALL = ROUTING + Space.of(Adam, at="optimiser").only("optimiser.learning_rate")
-COUNTED = THREE.only("model.routing.iterations", "model.primary_dim")
-
-units = st.floats(0, 1)
-spaces = st.sampled_from([WHOLE, SMALL, COUNTED])
-
-
-def names(space: Space) -> list[str]:
-    return [one.name for one in space.dimensions]
-
-
-def dimension(space: Space, name: str) -> Dimension:
-    return next(one for one in space.dimensions if one.name == name)
-
-
-@st.composite
-def points(draw: st.DrawFn) -> tuple[Space, dict[str, Any]]:
-    space = draw(spaces)
-    size = len(space.dimensions)
-    return space, space.at(draw(st.lists(units, min_size=size, max_size=size)))
-
+from tests.search_spaces.spaces import BASE, ROUTING, SMALL, THREE, WHOLE, Bounded, dimension, names
 
 # What is there.
 
@@ -263,50 +196,6 @@ def test_both_spaces_may_not_vary_one_setting() -> None:
         SMALL + ROUTING.only("model.routing")
 
 
-# A user's own parts.
-
-
-def test_an_own_part_joins_the_choice_where_it_stands() -> None:
-    space = SMALL + Space.of(Mine, at="model.routing")
-    assert dimension(space, "model.routing").range == Choices(
-        "dynamic", "uniform", "random", "mine"
-    )
-    assert dimension(space, "model.routing[mine].strength").conditions == (
-        ("model.routing", "mine"),
-    )
-    assert (Space.of(Mine, at="model.routing") + SMALL).is_conditional
-    space.check(BASE, (Mine,))
-
-
-def test_an_own_part_that_is_left_out_again_does_not_come_back() -> None:
-    joined = ROUTING + Space.of(Mine, at="model.routing")
-    narrowed = joined.varied({"model.routing": ("dynamic", "uniform")})
-    more = narrowed + Space.of(Adam, at="optimiser").only("optimiser.learning_rate")
-    assert dimension(more, "model.routing").range == Choices("dynamic", "uniform")
-
-
-def test_an_own_part_below_a_chosen_part_gets_the_conditions_of_both() -> None:
-    space = WHOLE.only("loss.schedule").without("loss[spread].schedule")
-    found = dimension(
-        space + Space.of(Stepped, at="loss.schedule"), "loss[margin].schedule[stepped].steps"
-    )
-    assert found.conditions == (("loss", "margin"), ("loss[margin].schedule", "stepped"))
-
-
-def test_an_own_part_of_an_object_is_among_the_kinds() -> None:
-    space = Space.of(CapsNet(routing=Mine()), at="model")
-    assert "model.routing[mine].strength" in names(space)
-    alone = Space.of(Mine(), at="model.routing")
-    alone.check(with_settings(BASE, {"model.routing": Mine()}), (Mine,))
-
-
-def test_an_own_kind_that_is_not_declared_is_refused() -> None:
-    space = ROUTING.varied({"model.routing": ("dynamic", "mine")})
-    with pytest.raises(ValueError, match="proposes what cannot be: Unknown routing 'mine'"):
-        space.check(BASE)
-    space.check(BASE, (Mine,))
-
-
 # What is checked against a base.
 
 
@@ -356,138 +245,6 @@ def test_a_kind_that_only_a_chosen_part_must_have_is_looked_for_in_its_proposals
     space.check(TrainingConfig(loss=MarginLoss(schedule=LinearMargins())))
     with pytest.raises(ValueError, match="'linear', but the base has 'constant'"):
         space.check(TrainingConfig(loss=CrossEntropy()))
-
-
-# Points.
-
-
-@given(points())
-def test_every_proposal_is_a_valid_config_with_the_values_proposed(
-    point: tuple[Space, dict[str, Any]],
-) -> None:
-    space, params = point
-    config = space.config(BASE, params)
-    for path, value in space.changes(params).items():
-        found: Any = config
-        for field in path.split("."):
-            found = getattr(found, field)
-        assert getattr(found, "kind", found) == value
-
-
-@given(points())
-def test_a_dimension_is_there_exactly_where_its_conditions_hold(
-    point: tuple[Space, dict[str, Any]],
-) -> None:
-    space, params = point
-    for one in space.dimensions:
-        assert (one.name in params) == all(params.get(n) == kind for n, kind in one.conditions)
-
-
-@given(st.sampled_from(WHOLE.dimensions), units, units)
-def test_numbers_rise_with_their_coordinate_and_stay_between_their_ends(
-    one: Dimension, first: float, second: float
-) -> None:
-    low, high = (one.at(unit) for unit in sorted((first, second)))
-    if isinstance(one.range, Choices):
-        assert {low, high} <= set(one.range.values)
-    else:
-        assert one.range.low <= low <= high <= one.range.high  # pyright: ignore[reportOperatorIssue]
-        assert (one.at(0.0), one.at(1.0)) == one.ends()
-
-
-@given(units)
-def test_a_range_with_log_is_spread_evenly_in_the_logarithm(unit: float) -> None:
-    one = Dimension("a", "a", Floats(1e-4, 1e-2, log=True))
-    assert math.log10(float(one.at(unit))) == pytest.approx(-4 + 2 * unit)
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        (Ints(1, 9, step=4), {1: 1 / 3, 5: 1 / 3, 9: 1 / 3}),
-        (Choices("a", "b"), {"a": 1 / 2, "b": 1 / 2}),
-        (Ints(1, 2, log=True), {1: math.log(3) / math.log(5), 2: 1 - math.log(3) / math.log(5)}),
-    ],
-)
-def test_values_that_can_be_counted_have_their_share_of_the_coordinates(
-    values: Any, expected: dict[Any, float]
-) -> None:
-    one = Dimension("a", "a", values)
-    drawn = [one.at((number + 0.5) / 3000) for number in range(3000)]
-    shares = {value: drawn.count(value) / len(drawn) for value in dict.fromkeys(drawn)}
-    assert shares == pytest.approx(expected, abs=1e-3)
-
-
-@pytest.mark.parametrize("unit", [[], [0.5] * 4, [0.5, 0.5, 1.5], [-0.1, 0.5, 0.5]])
-def test_a_point_of_the_unit_cube_has_one_coordinate_a_dimension(unit: list[float]) -> None:
-    with pytest.raises(ValueError, match="has 3 coordinates from 0 to 1"):
-        SMALL.at(unit)
-
-
-def test_the_grid_has_each_point_once() -> None:
-    found = list(COUNTED.grid())
-    assert len(found) == COUNTED.num_points == (5 + 2) * 3
-    assert len({tuple(sorted(point.items())) for point in found}) == len(found)
-    for point in found:
-        COUNTED.config(BASE, point)
-
-
-@given(st.lists(units, min_size=3, max_size=3))
-def test_the_grid_has_every_point_that_can_be_proposed(unit: list[float]) -> None:
-    assert COUNTED.at(unit) in list(COUNTED.grid())
-
-
-def test_an_endless_space_has_no_grid() -> None:
-    assert SMALL.num_points is None
-    with pytest.raises(ValueError, match=r"'optimiser\.learning_rate' has no end of values"):
-        SMALL.grid()
-
-
-def test_names_lead_to_paths_a_part_before_what_is_below_it() -> None:
-    params = {"model.routing": "dynamic", "model.routing[dynamic].iterations": 2}
-    changes = ROUTING.changes(dict(reversed(params.items())))
-    assert list(changes.items()) == [("model.routing", "dynamic"), ("model.routing.iterations", 2)]
-
-
-@pytest.mark.parametrize(
-    ("params", "problem"),
-    [
-        ({"model.routng": "dynamic"}, "Unknown dimension 'model.routng'. Did you mean 'model.rout"),
-        ({"model.routing": "dynamic"}, "lacks 'model.routing[dynamic].iterations'"),
-        (
-            {"model.routing": "uniform", "model.routing[dynamic].iterations": 2},
-            "has no place for 'model.routing[dynamic].iterations'",
-        ),
-        ({}, "lacks 'model.routing'"),
-    ],
-)
-def test_what_is_no_point_of_the_space_is_refused(params: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(problem)):
-        ROUTING.changes(params)
-
-
-# What a proposal keeps of its base.
-
-
-def test_a_part_of_the_kind_that_the_base_has_keeps_its_settings() -> None:
-    base = TrainingConfig(model=CapsNet(reconstruction=FullyConnectedDecoder(hidden=(7,))))
-    space = Space.of(CapsNet, at="model").only("model.reconstruction")
-    name = "model.reconstruction"
-    drawn = {name: "fully_connected", f"{name}[fully_connected].weight": 1e-3}
-    kept = FullyConnectedDecoder(hidden=(7,), weight=1e-3)
-    assert space.config(base, drawn).model == CapsNet(reconstruction=kept)
-    without = space.config(base, {name: "none"})
-    assert space.config(without, drawn).model == CapsNet(
-        reconstruction=FullyConnectedDecoder(weight=1e-3)
-    )
-
-
-def test_a_part_inside_a_part_that_is_replaced_is_not_taken_for_the_bases() -> None:
-    base = with_settings(BASE, {"loss": "spread", "loss.schedule.start": 0.35})
-    space = WHOLE.only("loss.schedule").without("loss.schedule.positive_start")
-    space = space.without("loss.schedule.negative_start", "loss.schedule.down_weight_start")
-    config = space.config(base, {"loss": "margin", "loss[margin].schedule": "linear"})
-    assert config.loss == MarginLoss(schedule=LinearMargins())
 
 
 def test_spaces_are_values() -> None:

@@ -1,10 +1,7 @@
 """Bad input gets one sentence and exit code 2, never a traceback, and nothing is written."""
 
 import json
-import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -13,87 +10,12 @@ from mlflow.tracking import MlflowClient
 
 from search_spaces.catalogue import named_sweep
 from sweeps.aggregation.query import TrialView
-from sweeps.cli import commands as cli
 from sweeps.cli.console import print_trial
-from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking.manifests import publish_manifest
-from sweeps.tracking.opening import open_store
 from sweeps.tracking.record_facts import TAG_MANIFEST_HASH
+from tests.sweeps.cli.shell import Shell
 
 COMMANDS = ("list", "parts", "plan", "run", "status", "report", "best", "show", "ui")
-
-
-class Answer:
-    def __init__(self, code: object, out: str, err: str) -> None:
-        self.code = code
-        self.out = out
-        self.err = err
-
-
-class Shell:
-    """The command line in an empty folder."""
-
-    def __init__(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        self.folder = folder
-        self._monkeypatch = monkeypatch
-        self._capsys = capsys
-        monkeypatch.chdir(folder)
-        for name in ("CAPSWEEP_STORAGE", "CAPSWEEP_TRACKING_URI"):
-            monkeypatch.delenv(name, raising=False)
-
-    def __call__(self, *words: str) -> Answer:
-        self._monkeypatch.setattr(sys, "argv", ["capsweep", *words])
-        # else the usage names how pytest was started, if that was by `python -m`
-        self._monkeypatch.setattr(sys.modules["__main__"], "__package__", None)
-        self._capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        captured = self._capsys.readouterr()
-        return Answer(ended.value.code, captured.out, captured.err)
-
-    def files(self) -> dict[str, bytes]:
-        paths = [path for path in self.folder.rglob("*") if path.is_file()]
-        return {str(path): path.read_bytes() for path in paths}
-
-    def refused(self, *words: str) -> str:
-        """Return the one sentence that the words are refused with."""
-        before = self.files()
-        answer = self(*words)
-        assert answer.code == 2, answer.err
-        assert answer.out == ""
-        assert answer.err.startswith("capsweep: ")
-        assert answer.err.count("\n") == 1, answer.err
-        assert "Traceback" not in answer.err
-        assert self.files() == before, "nothing is written"
-        return answer.err.removeprefix("capsweep: ").strip()
-
-
-@pytest.fixture
-def shell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Shell:
-    return Shell(tmp_path, monkeypatch, capsys)
-
-
-@pytest.fixture(scope="session")
-def launched_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A storage folder in which quickstart was launched and nothing trained."""
-    folder = tmp_path_factory.mktemp("launched")
-    store = open_store(f"sqlite:///{folder / 'mlflow.db'}", folder)
-    publish_manifest(store.writer(), define("quickstart", Changes(), ()).manifest)
-    return folder
-
-
-@pytest.fixture
-def storage(launched_store: Path, tmp_path: Path) -> Path:
-    """A copy of that folder; its artifacts are shared."""
-    folder = tmp_path / "capsweep-store"
-    folder.mkdir()
-    shutil.copy(launched_store / "mlflow.db", folder)
-    return folder
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -290,63 +212,6 @@ def test_a_launch_that_would_drop_cells_is_refused(shell: Shell) -> None:
     sentence = shell.refused("run", "quickstart", "--seeds", "0")
     assert "the seeds 1, 2 are not in it" in sentence
     assert "--replace" in sentence
-
-
-# What is loaded.
-
-LOADED = """
-import sys
-from sweeps.cli import commands as cli
-from sweeps.aggregation.query import TrialView
-from sweeps.cli.console import print_trial
-sys.argv = ["capsweep", *sys.argv[1:]]
-try:
-    cli.main()
-except SystemExit as end:
-    code = end.code
-else:
-    code = None
-loaded = {name.partition(".")[0] for name in sys.modules}
-print("LOADED", *sorted(loaded & {"torch", "ray", "mlflow", "optuna", "pandas"}))
-ray = sys.modules.get("ray")
-print("STARTED", bool(ray and ray.is_initialized()), "SWEEPS", *sorted(
-    name for name in sys.modules if name.startswith("search_spaces.")))
-"""
-
-
-def loaded_by(folder: Path, *words: str) -> tuple[set[str], str]:
-    done = subprocess.run(
-        [sys.executable, "-c", LOADED, *words],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=True,
-    )
-    assert "Traceback" not in done.stderr
-    last, final = done.stdout.splitlines()[-2:]
-    return set(last.split()[1:]), final
-
-
-def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
-    assert loaded_by(tmp_path, "--help")[0] == set()
-
-
-def test_listing_imports_no_sweep(tmp_path: Path) -> None:
-    loaded, told = loaded_by(tmp_path, "list")
-    assert loaded == set()
-    assert "search_spaces.quickstart" not in told
-
-
-@pytest.mark.usefixtures("storage")
-@pytest.mark.parametrize("command", ["best", "status"])
-def test_reading_records_loads_neither_torch_nor_ray(tmp_path: Path, command: str) -> None:
-    loaded, _ = loaded_by(tmp_path, command, "quickstart")
-    assert loaded <= {"mlflow", "pandas"}
-
-
-def test_planning_does_not_start_ray(tmp_path: Path) -> None:
-    _, told = loaded_by(tmp_path, "plan", "quickstart")
-    assert told.startswith("STARTED False")
 
 
 def test_one_part_is_told_in_full(shell: Shell) -> None:

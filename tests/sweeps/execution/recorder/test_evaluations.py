@@ -13,7 +13,7 @@ from sweeps.execution.recorder.evaluations import EvaluationCarrier
 from sweeps.records.errors import StoreUnreachable
 from sweeps.records.evaluation_record import EvaluationRecord
 from tests.sweeps.execution.examples import KEY
-from tests.sweeps.execution.recorder.test_recorder import START, Scene
+from tests.sweeps.execution.recorder.scene import START, Scene
 from tests.sweeps.tracking.breaking import Breaking, Killed
 
 EVALUATION_KEY = "ab" * 10

@@ -24,11 +24,10 @@ from sweeps.tracking.memory.writer import MemoryWriter
 from sweeps.tracking.mlflow.store import MlflowStore
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.execution.examples import KEY, final, manifest, start, told
-from tests.sweeps.execution.recorder.test_recorder import HEAD, START, Scene, scene
+from tests.sweeps.execution.recorder.scene import HEAD, START, Scene
 from tests.sweeps.storage.test_file_lock import end, holding
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
-__all__ = ["scene"]
 FOREIGN = "e" * 20
 
 

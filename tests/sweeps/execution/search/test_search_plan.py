@@ -1,15 +1,11 @@
 """A search as a plan: who is compared with whom, and what is trained at all."""
 
 import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
-import pytest
+from collections.abc import Callable
 
 from search_spaces import Median
 from sweeps.execution.engine.messages import EpochTold, Next, Order
-from sweeps.execution.plan.definition import Changes, Definition, define
+from sweeps.execution.plan.definition import Changes, define
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.worker.trial import TrialOrder
@@ -18,21 +14,16 @@ from sweeps.records.errors import StoreUnreachable
 from sweeps.records.manifest import ManifestCell, Stopped
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.tracking.memory.store import MemoryStore
-from tests.sweeps.execution.search.examples import (
-    FEW_POINTS,
-    OPEN,
-    confirm,
-    search,
-    searched,
-    sweep,
+from tests.sweeps.execution.search.examples import FEW_POINTS, OPEN, search, sweep
+from tests.sweeps.execution.search.scores import (
+    falling,
+    number_of,
+    of,
+    random,
+    stopped_arms,
+    verdicts,
 )
-from tests.sweeps.execution.search.grown import is_growing
-from tests.sweeps.execution.search.simulated import (
-    Launch,
-    Score,
-    World,
-    train_elsewhere,
-)
+from tests.sweeps.execution.search.simulated import Launch, World, train_elsewhere
 
 
 class Store:
@@ -55,53 +46,6 @@ class Store:
     def close(self) -> None:
         """Let go of the queue."""
         self._queue.close()
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path / "world")
-
-
-@pytest.fixture
-def run(world: World) -> Iterator[Callable[..., Launch]]:
-    """Launches over one world."""
-    launches: list[Launch] = []
-
-    def begin(definition: Definition, score: Score, **more: Any) -> Launch:
-        launches.append(Launch(world, definition, score, **more))
-        return launches[-1].run()
-
-    yield begin
-    for launch in launches:
-        launch.close()
-
-
-def number_of(head: TrialHead) -> int:
-    return int(head.arm.removeprefix("proposal "))
-
-
-def of(*values: float) -> Score:
-    """Return a score that each proposal has throughout, by its number."""
-    return lambda head, epoch: values[number_of(head)]
-
-
-def falling(head: TrialHead, epoch: int) -> float:
-    """Return a score by which each proposal is better than those before it."""
-    return 0.5 - number_of(head) / 100
-
-
-def random(**changes: Any) -> Definition:
-    return searched(**({"sampler": "random"} | changes))
-
-
-def stopped_arms(launch: Launch) -> list[str]:
-    return [cell.arm for cell in launch.manifest.cells if cell.stopped]
-
-
-def verdicts(launch: Launch) -> list[tuple[int, bool]]:
-    """Return the verdicts: of which proposal and whether it was stopped."""
-    number = {cell.trial_key: int(cell.arm.split()[1]) for cell in launch.manifest.cells}
-    return [(number[one.trial_key], one.is_stop) for one in launch.verdicts()]
 
 
 def test_the_worse_are_stopped_once_there_are_rivals(run: Callable[..., Launch]) -> None:
@@ -188,56 +132,6 @@ def test_of_several_at_once_each_is_handed_out_once(world: World) -> None:
     assert len(keys) == 8
     assert given == list(dict.fromkeys(keys))
     launch.close()
-
-
-def test_the_best_are_confirmed_after_all_have_ended_beside_the_median(
-    run: Callable[..., Launch],
-) -> None:
-    definition = random(trials=5, scheduler="none", confirm=confirm(2, (101, 102)))
-    launch = run(definition, of(0.5, 0.1, 0.3, 0.4, 0.2))
-    again = [(cell.arm, cell.seed) for cell in launch.manifest.cells if cell.seed > 100]
-    assert again == [(f"proposal {n}", seed) for n in (1, 4, 2) for seed in (101, 102)]
-    confirmed = {cell.trial_key for cell in launch.manifest.cells if cell.seed > 100}
-    assert set(launch.started[5:]) == confirmed
-    assert launch.plan.judge(launch.started[-1], 2, {}) is False, "no scheduler stops them"
-
-
-def test_a_best_that_turns_out_another_is_chosen_anew(
-    world: World, run: Callable[..., Launch]
-) -> None:
-    definition = random(trials=3, scheduler="none", confirm=confirm(1))
-    first = run(definition, of(0.5, 0.1, 0.3))
-    assert confirmed_arms(first) == ["proposal 1", "proposal 2"]
-    shutil.rmtree(world.cells / first.manifest.cells[1].trial_key)  # is lost, and trained anew
-    second = run(definition, of(0.2, 0.4, 0.3))
-    assert second.started[0] == first.manifest.cells[1].trial_key
-    assert confirmed_arms(second) == ["proposal 2", "proposal 1"]
-
-
-def confirmed_arms(launch: Launch) -> list[str]:
-    """Return the best, and the one that stands for choosing blindly."""
-    assert launch.manifest.search
-    chosen = launch.manifest.search.confirmation
-    assert chosen
-    assert chosen.arms is not None
-    return [*chosen.arms, chosen.reference or ""]
-
-
-def test_what_is_confirmed_is_no_rival_and_no_observation(run: Callable[..., Launch]) -> None:
-    definition = random(trials=3, confirm=confirm(1))
-    launch = run(definition, falling)
-    assert len(launch.observations()) == 3
-    longer = run(random(trials=4, confirm=confirm(1)), falling)
-    assert verdicts(longer)[-1] == (3, False)
-    assert longer.proposals()[:3] == launch.proposals()
-
-
-def test_where_none_ran_to_full_length_none_is_confirmed(run: Callable[..., Launch]) -> None:
-    launch = run(random(trials=3, confirm=confirm(1)), of(*[float("nan")] * 3))
-    assert {one.state for one in launch.observations()} == {"failed"}
-    assert len(launch.manifest.cells) == 3
-    assert confirmed_arms(launch) == [""]
-    assert not is_growing(launch.definition)
 
 
 def test_a_proposal_that_another_sweep_has_trained_is_not_trained_again(

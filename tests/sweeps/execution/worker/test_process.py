@@ -13,7 +13,7 @@ import torch
 from capsmodel.augmentation import Patches
 from capsmodel.data import Digits, Viewpoints
 from sweeps.execution.worker.process import warm_up
-from tests.sweeps.execution.worker.test_trial import order_of
+from tests.sweeps.execution.worker.trials import order_of
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has it")
 
@@ -69,7 +69,7 @@ keep_freed_memory()
 import torch
 torch.set_num_threads(1)
 from sweeps.execution.worker.trial import TrialOrder, run_trial
-from tests.sweeps.execution.worker.test_trial import final_of, folder_of, order_of, silent
+from tests.sweeps.execution.worker.trials import (final_of, folder_of, order_of, silent)
 from pathlib import Path
 peaks = []
 for seed in (0, 1, 2):

@@ -9,7 +9,8 @@ from sweeps.records.trial_record import Outcome
 from sweeps.tracking.memory.store import MemoryStore
 from sweeps.tracking.record_facts import TAG_SEED
 from tests.sweeps.execution.examples import KEY, head
-from tests.sweeps.tracking.store_contract import StoreContract, put, read, told
+from tests.sweeps.tracking.store_contract import StoreContract
+from tests.sweeps.tracking.store_examples import put, read, told
 
 NUM_THREADS = 8
 

@@ -1,0 +1,36 @@
+"""What the tests of the command line share: a shell, and a store that was launched into."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sweeps.execution.plan.definition import Changes, define
+from sweeps.tracking.manifests import publish_manifest
+from sweeps.tracking.opening import open_store
+from tests.sweeps.cli.shell import Shell
+
+
+@pytest.fixture
+def shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Shell:
+    return Shell(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture(scope="session")
+def launched_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A storage folder in which quickstart was launched and nothing trained."""
+    folder = tmp_path_factory.mktemp("launched")
+    store = open_store(f"sqlite:///{folder / 'mlflow.db'}", folder)
+    publish_manifest(store.writer(), define("quickstart", Changes(), ()).manifest)
+    return folder
+
+
+@pytest.fixture
+def storage(launched_store: Path, tmp_path: Path) -> Path:
+    """A copy of that folder; its artifacts are shared."""
+    folder = tmp_path / "capsweep-store"
+    folder.mkdir()
+    shutil.copy(launched_store / "mlflow.db", folder)
+    return folder

@@ -1,0 +1,55 @@
+"""The command line in an empty folder."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from sweeps.cli import commands as cli
+
+
+class Answer:
+    def __init__(self, code: object, out: str, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+
+class Shell:
+    """The command line in an empty folder."""
+
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        self.folder = folder
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+        monkeypatch.chdir(folder)
+        for name in ("CAPSWEEP_STORAGE", "CAPSWEEP_TRACKING_URI"):
+            monkeypatch.delenv(name, raising=False)
+
+    def __call__(self, *words: str) -> Answer:
+        self._monkeypatch.setattr(sys, "argv", ["capsweep", *words])
+        # else the usage names how pytest was started, if that was by `python -m`
+        self._monkeypatch.setattr(sys.modules["__main__"], "__package__", None)
+        self._capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = self._capsys.readouterr()
+        return Answer(ended.value.code, captured.out, captured.err)
+
+    def files(self) -> dict[str, bytes]:
+        paths = [path for path in self.folder.rglob("*") if path.is_file()]
+        return {str(path): path.read_bytes() for path in paths}
+
+    def refused(self, *words: str) -> str:
+        """Return the one sentence that the words are refused with."""
+        before = self.files()
+        answer = self(*words)
+        assert answer.code == 2, answer.err
+        assert answer.out == ""
+        assert answer.err.startswith("capsweep: ")
+        assert answer.err.count("\n") == 1, answer.err
+        assert "Traceback" not in answer.err
+        assert self.files() == before, "nothing is written"
+        return answer.err.removeprefix("capsweep: ").strip()

@@ -1,0 +1,83 @@
+"""One cell, the recorder's queue and a store, for the tests of the recorder."""
+
+from pathlib import Path
+from typing import Any
+
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.recorder.recorder import Recorder
+from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.records.trial_record import EPOCH_METRICS
+from sweeps.tracking.memory.shelf import HeldRecord
+from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.record_facts import TAG_OUTCOME
+from tests.sweeps.execution.examples import KEY, final, head, start
+
+CONFIG = {"batch_size": 3, "model": {"kind": "capsnet", "routing": {"kind": "dynamic"}}}
+
+
+class Scene:
+    """One cell, the queue and a store."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = MemoryStore()
+        self.records = self.store.writer()
+        self.cells = folder / "cells"
+        self.cell = CellFolder(self.cells, KEY)
+        self.cell.path.mkdir(parents=True)
+        self.queue = self.open_queue()
+        self.queue.add([KEY], "example", "own")
+
+    def open_queue(self) -> RecorderQueue:
+        (self.folder / "journals").mkdir(exist_ok=True)
+        return RecorderQueue(self.folder / "journals", self.store.address)
+
+    def recorder(self) -> Recorder:
+        return Recorder(self.records, self.queue, self.cells)
+
+    def tell(self, *lines: Any) -> None:
+        for line in lines:
+            self.cell.append(line)
+
+    def finish(self, num_epochs: int = 2, **changes: Any) -> None:
+        for path in (self.cell.predictions, self.cell.weights):
+            path.write_bytes(b"x")
+        self.cell.log.write_text("log")
+        self.cell.write_final(final(num_epochs, head=HEAD, **changes))
+
+    def all_held(self) -> list[HeldRecord]:
+        return self.store.shelf.live("trial")
+
+    def held(self) -> HeldRecord:
+        (held,) = self.all_held()
+        return held
+
+    def outcome(self) -> str:
+        held = self.held()
+        outcome = held.facts[TAG_OUTCOME]
+        assert held.is_running is (outcome == "running")
+        assert (held.ended is None) is held.is_running
+        return outcome
+
+    def outcome_of(self, key: str) -> str | None:
+        found = self.records.find_trial(key)
+        return found.outcome if found else None
+
+    def points(self) -> dict[str, list[int]]:
+        names, held = (*EPOCH_METRICS, "test_error"), self.held()
+        return {name: [step for step, _, _ in held.points.get(name, ())] for name in names}
+
+    def check_finished(self, num_epochs: int = 2) -> None:
+        assert self.outcome() == "finished"
+        epochs = list(range(1, num_epochs + 1))
+        points = {name: sorted(steps) for name, steps in self.points().items()}
+        assert points == dict.fromkeys(EPOCH_METRICS, epochs) | {"test_error": [num_epochs]}
+        names = {"config.json", "log.txt", "predictions.safetensors", "weights.safetensors"}
+        assert set(self.held().files) == names
+        assert self.queue.open_cells() == []
+
+
+HEAD = head(config=CONFIG, versions={"torch": "1"}, num_parameters=7)
+
+
+START = start().model_copy(update={"head": HEAD})

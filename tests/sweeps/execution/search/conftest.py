@@ -1,0 +1,29 @@
+"""What the tests of searches share: a simulated world, and launches over it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sweeps.execution.plan.definition import Definition
+from tests.sweeps.execution.search.simulated import Launch, Score, World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "world")
+
+
+@pytest.fixture
+def run(world: World) -> Iterator[Callable[..., Launch]]:
+    """Launches over one world."""
+    launches: list[Launch] = []
+
+    def begin(definition: Definition, score: Score, **more: Any) -> Launch:
+        launches.append(Launch(world, definition, score, **more))
+        return launches[-1].run()
+
+    yield begin
+    for launch in launches:
+        launch.close()

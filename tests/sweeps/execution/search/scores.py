@@ -1,0 +1,36 @@
+"""Scores of simulated trials, and what a launch over them did."""
+
+from typing import Any
+
+from sweeps.execution.plan.definition import Definition
+from sweeps.records.cell_contents import TrialHead
+from tests.sweeps.execution.search.examples import searched
+from tests.sweeps.execution.search.simulated import Launch, Score
+
+
+def number_of(head: TrialHead) -> int:
+    return int(head.arm.removeprefix("proposal "))
+
+
+def of(*values: float) -> Score:
+    """Return a score that each proposal has throughout, by its number."""
+    return lambda head, epoch: values[number_of(head)]
+
+
+def falling(head: TrialHead, epoch: int) -> float:
+    """Return a score by which each proposal is better than those before it."""
+    return 0.5 - number_of(head) / 100
+
+
+def random(**changes: Any) -> Definition:
+    return searched(**({"sampler": "random"} | changes))
+
+
+def stopped_arms(launch: Launch) -> list[str]:
+    return [cell.arm for cell in launch.manifest.cells if cell.stopped]
+
+
+def verdicts(launch: Launch) -> list[tuple[int, bool]]:
+    """Return the verdicts: of which proposal and whether it was stopped."""
+    number = {cell.trial_key: int(cell.arm.split()[1]) for cell in launch.manifest.cells}
+    return [(number[one.trial_key], one.is_stop) for one in launch.verdicts()]

@@ -1,0 +1,148 @@
+"""What keeps a trial from finishing is recorded with its reason."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capsmodel.training.history import read_history
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.worker import trial
+from sweeps.execution.worker.trial import TrialOrder, run_trial
+from sweeps.records.cell_contents import TrialHead
+from sweeps.records.errors import BadInput
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.execution.worker.trials import (
+    NUM_EPOCHS,
+    check_like_unbroken,
+    final_of,
+    folder_of,
+    order_of,
+    silent,
+    stopped_after,
+    told_epochs,
+)
+
+
+def test_an_exception_is_recorded_and_raised_again(tmp_path: Path, unbroken: CellFolder) -> None:
+    order = order_of(tmp_path)
+    folder = folder_of(order)
+
+    def report(told: dict[str, Any]) -> None:
+        if told["epoch"] == 2:
+            raise ValueError("first line\nsecond line | <b> \x1b[0m")
+
+    with pytest.raises(ValueError, match="first line"):
+        run_trial(order, report)
+    assert folder.failure_since() == "ValueError: first line second line | <b> \x1b[0m"
+    assert "Traceback" in folder.log.read_text()
+    assert not folder.is_filled()
+    assert folder.checkpoint.exists(), "the next attempt goes on from it"
+    assert not folder.is_busy()
+    run_trial(order, silent)
+    check_like_unbroken(folder, unbroken)
+
+
+def test_a_long_reason_is_cut_short(tmp_path: Path) -> None:
+    order = order_of(tmp_path)
+
+    def report(_: dict[str, Any]) -> None:
+        raise ValueError("x" * 10_000)
+
+    with pytest.raises(ValueError, match="xxx"):
+        run_trial(order, report)
+    reason = folder_of(order).failure_since()
+    assert reason is not None
+    assert len(reason) == 500
+
+
+def test_a_training_that_diverges_ends_and_says_when(tmp_path: Path) -> None:
+    order = order_of(tmp_path, optimiser={"kind": "adam", "learning_rate": 1e30})
+    folder = folder_of(order)
+    assert run_trial(order, silent) is Outcome.DIVERGED
+    record = final_of(folder)
+    assert record.outcome is Outcome.DIVERGED
+    assert record.reason == (
+        f"the training loss became nan in epoch {len(record.curve)}, step 2, in "
+        "primary.convolution (its output; inputs were finite)"
+    )
+    assert len(record.curve) < NUM_EPOCHS + 1
+    assert record.test_error is None
+    assert not folder.weights.exists()
+    assert not folder.checkpoint.exists()
+    assert told_epochs(folder) == [line.epoch for line in record.curve]
+    assert run_trial(order, silent) is Outcome.DIVERGED
+
+
+LATE = """
+from typing import Literal
+from capsmodel import TrainingConfig
+from capsmodel.losses import Loss, MarginLoss
+from search_spaces import ListedArms, Sweep
+
+
+class Late(Loss):
+    kind: Literal["late"] = "late"
+
+    def loss(self, lengths, labels, progress):
+        loss = MarginLoss().loss(lengths, labels, progress)
+        return loss if progress <= 0.5 else loss * float("nan")
+
+
+SWEEP = Sweep(name="own", base=TrainingConfig(), plan=ListedArms(baseline="a", arms={"a": {}}),
+              seeds=(0,), parts=(Late,))
+"""
+
+
+def test_an_epoch_that_is_not_finite_is_told_but_not_kept(tmp_path: Path) -> None:
+    plain = order_of(tmp_path).head
+    config = plain.config | {"loss": {"kind": "late"}}
+    own = plain.model_copy(update={"config": config, "source": LATE, "trial_key": "e" * 20})
+    order = TrialOrder(cells=str(tmp_path), head=own)
+    folder = folder_of(order)
+    stopped_after(order, 2)
+    assert told_epochs(folder) == [1, 2]
+    assert len(read_history(folder.checkpoint, seed=0)) == 1
+    assert run_trial(order, silent) is Outcome.DIVERGED
+    assert told_epochs(folder) == [1, 2]
+    # 7 steps an epoch, so more than half of 3 epochs are done before the fifth step of the second.
+    assert final_of(folder).reason == (
+        "the training loss became nan in epoch 2, step 5, in the loss (its value; outputs of the "
+        "network were finite)"
+    )
+
+
+def test_a_config_that_cannot_be_read_is_a_failure_with_its_reason(tmp_path: Path) -> None:
+    known = order_of(tmp_path).head
+    order = TrialOrder(cells=str(tmp_path), head=known.model_copy(update={"config": {"x": 1}}))
+    with pytest.raises(ValueError, match="x"):
+        run_trial(order, silent)
+    assert "ValidationError" in (folder_of(order).failure_since() or "")
+
+
+def test_what_fails_before_the_training_is_recorded_with_the_trial_it_is_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = order_of(tmp_path)
+
+    def no_driver(_: TrialHead) -> None:
+        raise RuntimeError("the CUDA driver is too old")
+
+    monkeypatch.setattr(trial, "warm_up", no_driver)
+    with pytest.raises(RuntimeError, match="too old"):
+        run_trial(order, silent)
+    lines, _ = folder_of(order).read_outbox()
+    assert [(line.type, line.head) for line in lines] == [("failed", order.head)]
+    assert folder_of(order).failure_since() == "RuntimeError: the CUDA driver is too old"
+    assert "Traceback" in folder_of(order).log.read_text()
+
+
+def test_a_damaged_final_record_is_a_failure_and_not_trained_over(tmp_path: Path) -> None:
+    order = order_of(tmp_path)
+    folder = folder_of(order)
+    folder.path.mkdir()
+    (folder.path / "final.json").write_text("{")
+    with pytest.raises(BadInput, match="Move the folder"):
+        run_trial(order, silent)
+    assert "BadInput" in (folder.failure_since() or "")
+    assert (folder.path / "final.json").read_text() == "{"

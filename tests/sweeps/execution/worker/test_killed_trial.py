@@ -1,0 +1,222 @@
+"""A trial comes to the same end wherever it is killed on the way."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capsmodel.training.training import Training
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.worker.process import PeakMemory
+from sweeps.execution.worker.trial import run_trial
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.execution.worker.trials import (
+    NUM_EPOCHS,
+    Killed,
+    check_like_unbroken,
+    final_of,
+    folder_of,
+    of_target,
+    order_of,
+    silent,
+    stopped_after,
+    told_epochs,
+)
+
+# Where a trial can be killed: the calls that leave something behind, each before and after.
+SEAMS: dict[str, tuple[Any, str]] = {
+    "checkpoint": (Training, "save"),
+    "outbox": (CellFolder, "append"),
+    "test": (Training, "test"),
+    "final": (CellFolder, "write_final"),
+}
+
+
+def killing(real: Callable[..., Any], at_call: int, after: bool) -> Callable[..., Any]:
+    calls = 0
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == at_call and not after:
+            raise Killed
+        result = real(*arguments, **named)
+        if calls == at_call:
+            raise Killed
+        return result
+
+    return call
+
+
+KILLS = [
+    (seam, call, after)
+    for seam, num_calls in {"checkpoint": 3, "outbox": 4, "test": 1, "final": 1}.items()
+    for call in range(1, num_calls + 1)
+    for after in (False, True)
+]
+
+
+@pytest.mark.parametrize(("seam", "call", "after"), KILLS)
+def test_killed_anywhere_it_goes_on_to_the_same_end(
+    tmp_path: Path,
+    unbroken: CellFolder,
+    monkeypatch: pytest.MonkeyPatch,
+    seam: str,
+    call: int,
+    after: bool,
+) -> None:
+    order = order_of(tmp_path)
+    owner, name = SEAMS[seam]
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, killing(getattr(owner, name), call, after))
+        with pytest.raises(Killed):
+            run_trial(order, silent)
+    assert run_trial(order, silent) is Outcome.FINISHED
+    check_like_unbroken(folder_of(order), unbroken)
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_killed_inside_a_report_it_goes_on_to_the_same_end(
+    tmp_path: Path, unbroken: CellFolder, at: int
+) -> None:
+    order = order_of(tmp_path)
+
+    def report(told: dict[str, Any]) -> None:
+        if told["epoch"] == at:
+            raise SystemExit  # how Tune stops a trial
+
+    with pytest.raises(SystemExit):
+        run_trial(order, report)
+    assert folder_of(order).failure_since() is None
+    run_trial(order, silent)
+    check_like_unbroken(folder_of(order), unbroken)
+
+
+def test_killed_again_and_again_it_goes_on_to_the_same_end(
+    tmp_path: Path, unbroken: CellFolder
+) -> None:
+    order = order_of(tmp_path)
+
+    def report(_: dict[str, Any]) -> None:
+        raise Killed
+
+    for _ in range(NUM_EPOCHS):
+        with pytest.raises(Killed):
+            run_trial(order, report)
+    run_trial(order, silent)
+    check_like_unbroken(folder_of(order), unbroken)
+    assert final_of(folder_of(order)).fence == NUM_EPOCHS + 1
+
+
+def test_an_outbox_torn_by_the_kill_is_told_anew(tmp_path: Path, unbroken: CellFolder) -> None:
+    order = order_of(tmp_path)
+
+    def report(told: dict[str, Any]) -> None:
+        if told["epoch"] == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_trial(order, report)
+    outbox = folder_of(order).path / "outbox.jsonl"
+    outbox.write_bytes(outbox.read_bytes()[:-9])
+    run_trial(order, silent)
+    check_like_unbroken(folder_of(order), unbroken)
+
+
+def test_an_epoch_that_a_kill_kept_from_being_told_is_reported_too(tmp_path: Path) -> None:
+    order = order_of(tmp_path)
+
+    def report(told: dict[str, Any]) -> None:
+        if told["epoch"] == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_trial(order, report)
+    outbox = folder_of(order).path / "outbox.jsonl"
+    outbox.write_bytes(outbox.read_bytes()[:-9])
+    reports: list[dict[str, Any]] = []
+    run_trial(order, reports.append)
+    assert [told["epoch"] for told in reports] == [2, 3]
+
+
+def test_a_training_killed_in_the_epoch_it_diverged_in_is_still_diverged(tmp_path: Path) -> None:
+    order = order_of(tmp_path, optimiser={"kind": "adam", "learning_rate": 1e30})
+
+    def report(_: dict[str, Any]) -> None:
+        raise Killed
+
+    outcome = None
+    for _ in range(NUM_EPOCHS + 1):
+        try:
+            outcome = run_trial(order, report)
+        except Killed:
+            continue
+    assert outcome is Outcome.DIVERGED
+    epochs = told_epochs(folder_of(order))
+    assert epochs == [line.epoch for line in final_of(folder_of(order)).curve]
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 9, 3000])
+def test_a_damaged_checkpoint_is_set_aside_and_the_trial_starts_over(
+    tmp_path: Path, unbroken: CellFolder, kept_bytes: int
+) -> None:
+    order = order_of(tmp_path)
+    folder = folder_of(order)
+    stopped_after(order, 2)
+    folder.checkpoint.write_bytes(folder.checkpoint.read_bytes()[:kept_bytes])
+    stopped_after(order, 1)
+    assert (folder.path / "checkpoint.damaged").stat().st_size == kept_bytes
+    assert "starting over, as the checkpoint is damaged" in folder.log.read_text()
+    assert run_trial(order, silent) is Outcome.FINISHED
+    check_like_unbroken(folder, unbroken)
+    assert not (folder.path / "checkpoint.damaged").exists()
+
+
+def test_a_checkpoint_is_kept_where_the_fault_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = order_of(tmp_path)
+    stopped_after(order, 2)
+    before = folder_of(order).checkpoint.read_bytes()
+
+    def other_digits(*_: Any, **__: Any) -> None:
+        raise ValueError("other digits than expected")
+
+    monkeypatch.setattr(Training, "__init__", other_digits)
+    with pytest.raises(ValueError, match="other digits"):
+        run_trial(order, silent)
+    assert folder_of(order).checkpoint.read_bytes() == before
+
+
+def test_the_largest_peak_of_all_attempts_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = order_of(tmp_path)
+    peaks = iter([70, 90, 50, 50])  # after epochs 1, 2, 3 and at the end
+
+    def peak(_: PeakMemory) -> int:
+        return next(peaks)
+
+    monkeypatch.setattr(PeakMemory, "bytes", peak)
+    for epoch in (1, 2):
+        stopped_after(order, epoch)
+    run_trial(order, silent)
+    assert final_of(folder_of(order)).peak_memory_bytes == 90
+
+
+@pytest.mark.parametrize("seam", ["checkpoint", "outbox", "test", "final"])
+@pytest.mark.parametrize("after", [False, True])
+def test_killed_in_the_epoch_that_reaches_its_target_it_trains_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seam: str, after: bool
+) -> None:
+    order = of_target(tmp_path, 1.0)
+    owner, name = SEAMS[seam]
+    at_call = 2 if seam == "outbox" else 1
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, killing(getattr(owner, name), at_call, after))
+        with pytest.raises(Killed):
+            run_trial(order, silent)
+    assert run_trial(order, silent) is Outcome.FINISHED
+    assert final_of(folder_of(order)).target == "reached"
+    assert told_epochs(folder_of(order)) == [1]

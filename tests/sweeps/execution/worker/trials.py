@@ -1,0 +1,84 @@
+"""Small trials for the tests of the worker, and what they leave behind."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search_spaces.trial_key import trial_key
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.worker.trial import TrialOrder, run_trial
+from sweeps.records.cell_contents import FinalRecord, TrialHead
+from tests.capsmodel.small_config import small_config, small_model
+
+NUM_EPOCHS = 3
+
+
+class Killed(BaseException):
+    """Stands in for SIGKILL: nothing that handles exceptions hears of it."""
+
+
+def order_of(cells: Path, seed: int = 0, source: str | None = None, **changes: Any) -> TrialOrder:
+    config = small_config(model=small_model(routing={"kind": "random"}), **changes)
+    known = TrialHead(
+        trial_key=trial_key(config, seed),
+        sweep="example",
+        arm="base",
+        seed=seed,
+        config=config.model_dump(mode="json"),
+        source=source,
+    )
+    return TrialOrder(cells=str(cells), head=known)
+
+
+def folder_of(order: TrialOrder) -> CellFolder:
+    return CellFolder(Path(order.cells), order.head.trial_key)
+
+
+def silent(_: dict[str, Any]) -> None:
+    """Hear nothing."""
+
+
+def timeless(record: FinalRecord) -> dict[str, Any]:
+    """Return a final record without what differs from one attempt to the next."""
+    plain = record.model_dump(
+        exclude={"time", "fence", "duration_seconds", "peak_memory_bytes", "curve"}
+    )
+    curve = [line.model_dump(exclude={"duration_seconds"}) for line in record.curve]
+    return plain | {"curve": curve}
+
+
+def files(folder: CellFolder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder.predictions, folder.weights)}
+
+
+def of_target(tmp_path: Path, at_or_below: float) -> TrialOrder:
+    stopping = {"kind": "target_metric", "at_or_below": at_or_below, "max_epochs": NUM_EPOCHS}
+    return order_of(tmp_path, stopping=stopping)
+
+
+def final_of(folder: CellFolder) -> FinalRecord:
+    record = folder.read_final()
+    assert record is not None
+    return record
+
+
+def told_epochs(folder: CellFolder) -> list[int]:
+    return [line.epoch.epoch for line in folder.read_outbox()[0] if line.epoch]
+
+
+def check_like_unbroken(folder: CellFolder, unbroken: CellFolder) -> None:
+    assert timeless(final_of(folder)) == timeless(final_of(unbroken))
+    assert files(folder) == files(unbroken)
+    assert told_epochs(folder) == list(range(1, NUM_EPOCHS + 1))
+
+
+def stopped_after(order: TrialOrder, epoch: int) -> None:
+    """Train a trial until it is killed after an epoch."""
+
+    def report(told: dict[str, Any]) -> None:
+        if told["epoch"] == epoch:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_trial(order, report)
