@@ -9,6 +9,9 @@ from pydantic import StringConstraints
 from capsmodel.metrics import EVALUATION
 
 EVALUATION_KEY = re.compile(r"[0-9a-f]{20}")
+EVALUATION_FILE = re.compile(  # in a cell's folder, and among the artifacts of its record
+    rf"{EVALUATION_KEY.pattern}\.(json|safetensors|[a-z0-9][a-z0-9_-]{{0,63}}\.png)"
+)
 TAG_EVALUATION = "capsweep.evaluation."  # and the key: its kind, written when all else is there
 
 _KEY_DIGITS = 8  # enough to tell apart what one trial was looked at by

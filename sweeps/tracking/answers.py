@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from capsmodel.settings.spelling import hint
 from sweeps.records import trial_record as names
 from sweeps.records.errors import BadInput
+from sweeps.records.evaluation_names import EVALUATION_FILE
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import ConfigDocument, Json, TrialRecord
 from sweeps.tracking.addresses import public
@@ -116,7 +117,7 @@ def refuse_unknown_artifact(name: str) -> None:
     Raises:
         BadInput: Naming those that there are.
     """
-    if name not in _ARTIFACTS:
+    if name not in _ARTIFACTS and not EVALUATION_FILE.fullmatch(name):
         allowed = ", ".join(sorted(_ARTIFACTS))
         raise BadInput(f"Records hold no artifact '{name}'. Known: {allowed}.")
 

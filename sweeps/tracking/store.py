@@ -232,6 +232,10 @@ class RecordWriter(Protocol):
         """Add a file to a record's artifacts under its own name, if it is there."""
         ...
 
+    def noted_evaluations(self, record_id: str) -> frozenset[str]:
+        """Return the keys of the evaluations that were noted of a record: nothing changes them."""
+        ...
+
     def note_evaluation(self, record_id: str, key: str, kind: str) -> None:
         """Note that a record holds an evaluation, once all of it has been written.
 

@@ -20,6 +20,7 @@ from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import StoreRefused, StoreUnreachable
+from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import EPOCH_METRICS, ConfigDocument, Json, Outcome, TrialRecord
 from sweeps.tracking import answers, record_facts
@@ -170,6 +171,12 @@ class LinesStore:
         if path.exists():
             shutil.copy(path, self._place(record_id, path.name))
 
+    def noted_evaluations(self, record_id: str) -> frozenset[str]:
+        return frozenset(recorded_kinds(self._folded(record_id).facts))
+
+    def note_evaluation(self, record_id: str, key: str, kind: str) -> None:
+        self._add(record_id, facts={evaluation_tag(key): kind})
+
     def is_gone(self, record_id: str) -> bool:
         return not self._lines(record_id).exists()
 
@@ -217,12 +224,16 @@ class LinesStore:
         return record_id
 
     def _add(self, record_id: str, **change: Any) -> None:
-        if self.is_gone(record_id):
-            raise StoreRefused("There is no such record.", "there is no such record")
+        self._refuse_gone(record_id)
         with self._lines(record_id).open("a") as lines:
             lines.write(json.dumps(change) + "\n")
 
+    def _refuse_gone(self, record_id: str) -> None:
+        if self.is_gone(record_id):
+            raise StoreRefused("There is no such record.", "there is no such record")
+
     def _folded(self, record_id: str) -> Folded:
+        self._refuse_gone(record_id)
         folded = Folded(record_id, 0, {}, {}, {})
         for line in self._lines(record_id).read_text().splitlines():
             change = json.loads(line)

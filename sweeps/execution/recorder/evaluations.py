@@ -51,13 +51,13 @@ class EvaluationCarrier:
     def _carry(self, trial: EvaluatedTrial) -> bool:
         """Carry a trial's evaluations; one that has no record yet waits for the next round.
 
-        All that are there are sent, as a copy of what the store holds changes nothing in it.
+        What the record holds already stands, also where another storage looked at the trial first.
         """
         found = self._records.find_trial(trial.trial_key)
         if found is None:
             return False
         notes = CellEvaluations(self._cells / trial.trial_key)
-        for key in sorted(notes.keys()):
+        for key in sorted(notes.keys() - self._records.noted_evaluations(found.record_id)):
             if record := notes.read(key):
                 self._record(found.record_id, record, notes.paths(record))
         self._queue.drop_evaluated(trial)

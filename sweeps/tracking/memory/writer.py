@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from sweeps.records.cell_contents import TrialHead
-from sweeps.records.evaluation_names import evaluation_tag
+from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.trial_record import (
     ARTIFACT_CONFIG,
     ARTIFACT_MANIFEST,
@@ -108,6 +108,11 @@ class MemoryWriter:
             held = self._shelf.open(record_id)
             if path.exists():
                 held.files[path.name] = path.read_bytes()
+
+    def noted_evaluations(self, record_id: str) -> frozenset[str]:
+        """Return the keys of the evaluations that were noted of a record."""
+        with self._shelf.locked():
+            return frozenset(recorded_kinds(self._shelf.open(record_id).facts))
 
     def note_evaluation(self, record_id: str, key: str, kind: str) -> None:
         """Note that a record holds an evaluation."""

@@ -12,7 +12,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import StoreRefused, StoreUnreachable
-from sweeps.records.evaluation_names import evaluation_tag
+from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import (
     ARTIFACT_CONFIG,
@@ -179,6 +179,11 @@ class MlflowWriter:
         """Add a file to a run's artifacts, if it is there."""
         if path.exists():
             self.client.log_artifact(record_id, str(path))
+
+    @_in_our_words
+    def noted_evaluations(self, record_id: str) -> frozenset[str]:
+        """Return the keys of the evaluations that a run is tagged with."""
+        return frozenset(recorded_kinds(self.client.get_run(record_id).data.tags))
 
     @_in_our_words
     def note_evaluation(self, record_id: str, key: str, kind: str) -> None:

@@ -12,6 +12,7 @@ from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.store import FreedWeights, RecordStore
 from tests.sweeps.execution.examples import KEY, head, manifest
+from tests.sweeps.tracking.evaluations_contract import EvaluationsContract
 from tests.sweeps.tracking.records_contract import ContentsContract, RecordsContract
 from tests.sweeps.tracking.store_examples import FOUND, put, read
 
@@ -151,6 +152,11 @@ class AbsenceContract:
 
 
 class StoreContract(
-    RecordsContract, ContentsContract, ArtifactsContract, SweepsContract, AbsenceContract
+    RecordsContract,
+    ContentsContract,
+    EvaluationsContract,
+    ArtifactsContract,
+    SweepsContract,
+    AbsenceContract,
 ):
     """All of it, for the fixtures `store`, which is empty, and `away`, which does not answer."""

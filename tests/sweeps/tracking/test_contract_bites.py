@@ -60,6 +60,10 @@ def nothing(*_: Any, **__: Any) -> None:
     """Leave all as it is."""
 
 
+def none_at_all(*_: Any) -> frozenset[str]:
+    return frozenset()
+
+
 def never(*_: Any) -> bool:
     return False
 
@@ -103,6 +107,16 @@ FAULTS: dict[str, tuple[str, Callable[..., Any], str]] = {
         "writer.MemoryWriter.set_outcome",
         forgetting,
         "test_what_is_not_told_with_an_outcome_stays",
+    ),
+    "an evaluation is not noted": (
+        "writer.MemoryWriter.note_evaluation",
+        nothing,
+        "test_what_an_evaluation_found_is_there_once_it_is_noted",
+    ),
+    "no evaluation was ever noted": (
+        "writer.MemoryWriter.noted_evaluations",
+        none_at_all,
+        "test_what_an_evaluation_found_is_there_once_it_is_noted",
     ),
     "nothing is set aside": (
         "writer.MemoryWriter.set_aside",
