@@ -46,6 +46,14 @@ class Metric(BaseModel):
         """Whether readers are shown it in percent."""
         return self.unit == "fraction"
 
+    def shown(self, value: float) -> float:
+        """Return a value as readers are shown it: a fraction in percent."""
+        return 100 * value if self.is_fraction else value
+
+    def written(self, value: float) -> str:
+        """Return a value in words: a fraction as "4.25 %", another one with five figures."""
+        return f"{self.shown(value):.2f} %" if self.is_fraction else f"{value:.5g}"
+
 
 TRAIN_LOSS = Metric(name="train_loss", split="train")
 VALIDATION_LOSS = Metric(name="validation_loss")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from capsmodel.metrics import VALIDATION_ERROR, Metric, Objective
 from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.found_evaluations import FoundEvaluation, found_evaluations
 from sweeps.aggregation.results.ranking import RankedArm, ranking
 from sweeps.aggregation.results.statistics import Interval, mean_interval
 from sweeps.aggregation.tables.trials import trial_rows
@@ -107,12 +108,14 @@ class TrialView:
         config: Its full training config.
         curve: Its epochs, in order.
         weights: Where its weights lie (path or address), None where none are kept.
+        evaluations: What was found of its network after its training.
     """
 
     record: TrialRecord
     config: Json
     curve: tuple[CurvePoint, ...]
     weights: str | None
+    evaluations: tuple[FoundEvaluation, ...] = ()
 
 
 def trials(
@@ -194,6 +197,7 @@ def show(
         weights=store.location(record, ARTIFACT_WEIGHTS)
         if record.outcome is Outcome.FINISHED and store.holds(record, ARTIFACT_WEIGHTS)
         else None,
+        evaluations=found_evaluations(record, store),
     )
 
 

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from sweeps.aggregation.tables.targets import target_words
+from sweeps.cli.console_evaluations import print_found, print_standing
 from sweeps.records.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def print_status(status: "SweepStatus") -> None:
         elif one.reason:
             place = f"{plain(one.cell.arm)}, seed {one.cell.seed}"
             out.print(f"{one.state}: {place}: {plain(one.reason)}")
+    print_standing(status, out)
     if not status.is_recorded:
         out.print("Some finished trials are not yet in MLflow: run the sweep again to carry them.")
     if launch := status.last_launch:
@@ -165,6 +167,7 @@ def print_trial(view: "TrialView") -> None:
         out.print(plain(f"target: {record.target}{f' ({words})' if words else ''}"))
     for warning in record.warnings:
         out.print(f"warning: {plain(warning)}", soft_wrap=True)
+    print_found(view.evaluations, out)
     out.print(f"weights: {plain(str(view.weights or 'none are kept'))}", soft_wrap=True)
     out.print(f"MLflow run: {record.record_id}")
     table = table_of("epoch", "train loss", "validation loss", "validation error %", numbers=4)

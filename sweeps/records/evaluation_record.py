@@ -4,7 +4,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from capsmodel.metrics import Metric
 from sweeps.records.evaluation_names import EvaluationKey
+from sweeps.records.later_field import later
 from sweeps.records.trial_record import SCHEMA_VERSION, Json, Slug, TrialKey
 
 
@@ -15,6 +17,7 @@ class EvaluationRecord(BaseModel):
         evaluation: Kind and all settings, as plain JSON.
         looks_at: The split whose images it looked at.
         metrics: Name -> value; fractions as fractions. What is not finite survives as NaN.
+        schemas: What those metrics are.
         images: Names of what was found by image, in the safetensors file beside it.
         pictures: Names of the PNG files beside it.
         left_out: Why something else is not there, a sentence each.
@@ -32,6 +35,7 @@ class EvaluationRecord(BaseModel):
     evaluation: Json
     looks_at: Literal["validation", "test"]
     metrics: dict[Slug, float] = {}
+    schemas: tuple[Metric, ...] = later(())
     images: tuple[Slug, ...] = ()
     pictures: tuple[Slug, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -45,3 +49,14 @@ class EvaluationRecord(BaseModel):
     def kind(self) -> str:
         """The evaluation's kind."""
         return str(self.evaluation["kind"])
+
+    @property
+    def settings(self) -> Json:
+        """The evaluation's settings, without its kind."""
+        return {name: value for name, value in self.evaluation.items() if name != "kind"}
+
+    def metric_of(self, name: str) -> Metric:
+        """Return what one of the metrics is, as far as the record tells."""
+        known = {one.name: one for one in self.schemas}
+        plain = Metric(name="unknown", words=name, direction=None, split=None, moment="end")
+        return known.get(name, plain)

@@ -4,10 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 import sweeps
+from sweeps.cli import main
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.execution.worker.trial import TrialOrder, run_trial
 from sweeps.tracking.opening import open_store
@@ -99,6 +101,16 @@ def launch(file: Path, storage: Path) -> Any:
     return sweeps.run(file, storage=storage, reports=storage / "reports")
 
 
+def answer(capsys: pytest.CaptureFixture[str], command: str, what: str, storage: Path) -> list[str]:
+    """Return the lines that a command prints."""
+    words = ["capsweep", command, what, "--storage", str(storage)]
+    capsys.readouterr()
+    with patch.object(sys, "argv", words), pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    return capsys.readouterr().out.splitlines()
+
+
 @pytest.fixture
 def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """The file of a sweep that is finished and recorded, and its storage."""
@@ -110,8 +122,11 @@ def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Pat
     return file, storage
 
 
-def test_it_is_filled_in_without_training(finished: tuple[Path, Path]) -> None:
+def test_it_is_filled_in_without_training(
+    finished: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     file, storage = finished
+    assert not any("evaluation" in line for line in answer(capsys, "status", "small", storage))
     before = contents(storage)
     reports = {path.name: path.read_bytes() for path in (storage / "reports" / "small").iterdir()}
     file.write_text(WITH_EVALUATION)
@@ -138,6 +153,12 @@ def test_it_is_filled_in_without_training(finished: tuple[Path, Path]) -> None:
     assert {name for name in written if name not in reports} == added
     assert b"| sureness | when wrong (%) | three (baseline) | 2 |" in written["evaluations.md"]
 
+    assert "evaluation sureness: 4 recorded" in answer(capsys, "status", "small", storage)
+    shown = answer(capsys, "show", next(iter(manifest.cell_keys().values())), storage)
+    assert "evaluation sureness, of validation images" in shown
+    (line,) = (line for line in shown if line.startswith("  when wrong: "))
+    assert line.endswith(" %")
+
     again = launch(file, storage)
     assert again.evaluations is not None
     assert (again.exit_code, again.evaluations.num_made) == (0, 0)
@@ -145,7 +166,7 @@ def test_it_is_filled_in_without_training(finished: tuple[Path, Path]) -> None:
 
 
 def test_what_raises_or_has_no_weights_is_told_and_keeps_nothing_else_back(
-    finished: tuple[Path, Path],
+    finished: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, storage = finished
     refusing = 'assert trained.seed == 0, "only the first seed"; said = trained'
@@ -166,6 +187,9 @@ def test_what_raises_or_has_no_weights_is_told_and_keeps_nothing_else_back(
     assert (gone.evaluations.num_not_available, gone.evaluations.num_there) == (2, 2)
     assert "2 evaluations are not available" in gone.sentences[-1]
     assert "--fresh" in gone.sentences[-1]
+    status = answer(capsys, "status", "small", storage)
+    standing = "2 recorded, 2 not available, as the weights were not kept"
+    assert f"evaluation sureness: {standing}" in status
     table = (storage / "reports" / "small" / "evaluations.csv").read_text()
     assert [line.split(",")[-1] for line in table.splitlines()[1:]] == ["1", "1"]
 

@@ -8,7 +8,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.plan.evaluations import PlannedEvaluation, planned_evaluations
 from sweeps.execution.plan.planner import FolderState
 from sweeps.records.manifest import Manifest
-from sweeps.records.trial_record import ARTIFACT_WEIGHTS, TrialRecord
+from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
 from sweeps.storage.locations import Storage
 from sweeps.tracking.store import RecordStore
 
@@ -32,10 +32,32 @@ def survey_evaluations(
     Raises:
         StoreUnreachable: If the tracking store does not answer.
     """
-    if not manifest.evaluations:
-        return ()
     outcomes = {key: state.outcome for key, state in folders.items() if state.outcome}
     outcomes |= {key: record.outcome for key, record in records.items() if record.outcome.is_final}
+    return standing_evaluations(manifest, storage, outcomes, records, store)
+
+
+def standing_evaluations(
+    manifest: Manifest,
+    storage: Storage,
+    outcomes: Mapping[str, Outcome],
+    records: Mapping[str, TrialRecord],
+    store: RecordStore,
+) -> tuple[PlannedEvaluation, ...]:
+    """Say where the evaluations stand where it is known how the trials ended. Writes nothing.
+
+    Args:
+        manifest: What the sweep declares.
+        storage: Where the cells' folders are.
+        outcomes: By trial key.
+        records: By trial key.
+        store: Where the records are from; asked for weights that no folder holds.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    if not manifest.evaluations:
+        return ()
 
     def has_weights(key: str) -> bool:
         return weights_in_folder(storage, key) is not None or (

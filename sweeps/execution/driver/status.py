@@ -6,7 +6,10 @@ from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.journal import Journal, Launch
+from sweeps.execution.driver.evaluation_survey import standing_evaluations
+from sweeps.execution.plan.evaluations import PlannedEvaluation
 from sweeps.records.manifest import ManifestCell
+from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.storage.locations import resolve_storage
 from sweeps.tracking.opening import open_store
@@ -36,6 +39,8 @@ class SweepStatus:
     Attributes:
         last_launch: From this storage, None if there was none.
         is_recorded: Whether every filled cell's record is in the tracking store.
+        declared: The evaluations that the sweep declares.
+        evaluations: Each of every finished trial, and where it stands.
     """
 
     sweep: str
@@ -43,6 +48,8 @@ class SweepStatus:
     arms: tuple[str, ...]
     last_launch: Launch | None
     is_recorded: bool
+    declared: tuple[ManifestEvaluation, ...] = ()
+    evaluations: tuple[PlannedEvaluation, ...] = ()
 
     def counts(self, arm: str | None = None) -> Counter[str]:
         """Return state -> number of cells, of one arm or of all."""
@@ -67,6 +74,7 @@ def sweep_status(
         for cell in manifest.cells
     )
     filled = [one for one in cells if one.state in {Outcome.FINISHED, Outcome.DIVERGED}]
+    outcomes = {one.cell.trial_key: Outcome(one.state) for one in filled}
     return SweepStatus(
         sweep=name,
         cells=cells,
@@ -76,6 +84,8 @@ def sweep_status(
             (record := records.get(one.cell.trial_key)) is not None and record.outcome.is_final
             for one in filled
         ),
+        declared=manifest.evaluations,
+        evaluations=standing_evaluations(manifest, place, outcomes, records, store),
     )
 
 

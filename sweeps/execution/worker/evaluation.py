@@ -116,6 +116,7 @@ class _Look:
             evaluation=evaluation.model_dump(mode="json"),
             looks_at=evaluation.looks_at,
             metrics=dict(findings.metrics),
+            schemas=evaluation.metrics,
             images=tuple(images),
             pictures=tuple(findings.pictures),
             left_out=findings.left_out,

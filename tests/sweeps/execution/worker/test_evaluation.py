@@ -53,6 +53,7 @@ def test_each_finds_what_it_finds_of_the_network(cells: Path) -> None:
         assert record.metrics == expected.metrics
         assert record.evaluation == evaluation.model_dump(mode="json")
         assert record.looks_at == evaluation.looks_at
+        assert record.schemas == evaluation.metrics
         assert record.evaluation_key == evaluation_key(evaluation)
         assert CellEvaluations(cells / KEY).read(record.evaluation_key) == record
         kept = load_file(cells / KEY / "evaluations" / f"{record.evaluation_key}.safetensors")
