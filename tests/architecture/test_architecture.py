@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("capsmodel", "search_spaces", "sweeps")
 FILES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
-COMMAND_LINE = ROOT / "sweeps" / "cli" / "commands.py"
 
 MOST_LINES_OF_A_FILE = 300
 MOST_LINES_OF_A_FUNCTION = 40

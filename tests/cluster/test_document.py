@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from sweeps.cli.commands import app
+from sweeps.cli.commands import command_line
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
@@ -41,7 +41,7 @@ def lines_of(program: str) -> list[str]:
 
 @pytest.mark.parametrize("line", lines_of("capsweep"))
 def test_capsweep_has_the_commands_and_options(line: str) -> None:
-    expect_known(typer.main.get_command(app), line)
+    expect_known(typer.main.get_command(command_line()), line)
 
 
 @pytest.mark.parametrize("line", lines_of("ray"))

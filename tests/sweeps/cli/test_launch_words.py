@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
-from sweeps.cli.commands import plan, run
+from sweeps.cli.launch_commands import plan, run
 from sweeps.cli.launch_words import NO_WORDS, RUN_ALONE, WORDS, launching
 from sweeps.execution.driver.options import LaunchArguments, LaunchOptions
 

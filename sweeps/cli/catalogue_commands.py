@@ -1,0 +1,30 @@
+"""Commands that tell what can be run: the named sweeps, and the parts of trainings."""
+
+from typing import Annotated
+
+import typer
+
+from sweeps.records.errors import BadInput
+
+
+def list_sweeps() -> None:
+    """List the named sweeps."""
+    from search_spaces.catalogue import named_sweeps
+    from sweeps.cli.console import print_names
+
+    print_names([(entry.name, entry.summary) for entry in named_sweeps()])
+
+
+def parts(
+    kind: Annotated[str | None, typer.Argument(help="Of one kind or family, in full.")] = None,
+) -> None:
+    """List the parts that trainings are made of, or one of them with its settings."""
+    from capsmodel.config import TrainingConfig
+    from capsmodel.part_descriptions import described_parts, profiles_of
+    from sweeps.cli.console_parts import print_parts
+
+    try:
+        found = described_parts(kind)
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+    print_parts(found, profiles_of(TrainingConfig), in_full=kind is not None)

@@ -1,0 +1,84 @@
+"""Commands that read what launches have recorded."""
+
+from typing import Annotated
+
+import typer
+
+from sweeps.cli.options import (
+    LaunchedNameOption,
+    NameArgument,
+    OutOption,
+    PicturesOption,
+    ReportedArgument,
+    StorageOption,
+    TrackingOption,
+)
+
+
+def status(
+    name: NameArgument, storage: StorageOption = None, tracking_uri: TrackingOption = None
+) -> None:
+    """Show how far a sweep is: what is finished, running, failed or missing, arm by arm."""
+    from sweeps.cli.console import print_status
+    from sweeps.execution.driver.status import sweep_status
+
+    print_status(sweep_status(name, tracking_uri, storage))
+
+
+def report(
+    sweep: ReportedArgument,
+    name: LaunchedNameOption = None,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Rebuild a sweep's tables and figures from its manifest and records alone."""
+    from sweeps.aggregation.report import report as rebuild
+    from sweeps.cli.arguments import read_reported
+    from sweeps.cli.console import print_report
+
+    declared, tables = read_reported(sweep)
+    print_report(rebuild(name or declared, tracking_uri, storage, tables=tables))
+
+
+def best(
+    name: NameArgument,
+    count: Annotated[int, typer.Option("--count", "-n", help="How many arms.")] = 10,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Rank a sweep's arms by mean last-epoch validation error."""
+    from sweeps.aggregation.query import best_configs
+    from sweeps.cli.console import print_best
+
+    print_best(name, best_configs(name, tracking_uri, storage, count))
+
+
+def show(
+    trial: Annotated[str, typer.Argument(help="The beginning of a trial key, or a run id.")],
+    pictures: PicturesOption = False,
+    out: OutOption = "pictures",
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Show one trial: its config, its curve, where its weights lie, and what they draw."""
+    from sweeps.cli.console import print_pictures, print_trial
+
+    if pictures:
+        from sweeps.aggregation.pictures.trial_pictures import pictures as draw
+
+        print_pictures(draw(trial, tracking_uri, storage, out))
+        return
+    from sweeps.aggregation.query import show as show_trial
+
+    print_trial(show_trial(trial, tracking_uri, storage))
+
+
+def ui(
+    port: Annotated[int, typer.Option(help="Port on this machine; 0 takes a free one.")] = 5000,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Browse the records in MLflow's own UI, on this machine only."""
+    from sweeps.tracking.mlflow.dashboard import serve
+
+    serve(port, tracking_uri, storage)
