@@ -5,10 +5,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import (
     ConfigDict,
-    Field,
     SerializeAsAny,
     StringConstraints,
-    TypeAdapter,
     field_validator,
     model_validator,
 )
@@ -16,29 +14,16 @@ from pydantic import (
 from capsmodel.config import TrainingConfig
 from capsmodel.evaluation import EVALUATIONS, Evaluation
 from capsmodel.metrics import Metric
-from capsmodel.overrides import with_settings
-from capsmodel.settings.measures import check_own, declared_metrics
-from capsmodel.settings.messages import unknown
-from capsmodel.settings.parts import (
-    OneOf,
-    Part,
-    Settings,
-    built_in_members,
-    family_class,
-    kind_of,
-)
-from search_spaces.conflicts import refuse_varied, refuse_varied_profiles
-from search_spaces.declared_evaluations import refuse_evaluations
-from search_spaces.plans.base import Plan
+from capsmodel.settings.measures import declared_metrics
+from capsmodel.settings.parts import OneOf, Part, Settings
+from search_spaces.conflicts import changed_base
+from search_spaces.plans.base import Arm, Plan
+from search_spaces.plans.built_in import built_in_plan
 from search_spaces.plans.confirm import Seed, each_seed_once
-from search_spaces.plans.listed import Arm, ListedArms
-from search_spaces.plans.own_parts import refuse_undeclared_part, refuse_undeclared_parts
 from search_spaces.plans.scheduler import Scheduler
-from search_spaces.plans.search import Search
-from search_spaces.shown_metrics import refuse_unknown_metrics
+from search_spaces.sweep_rules import refuse_evaluations_of, refuse_parts, refuse_tables
 from search_spaces.tables import OwnTable, Table, own_kinds
 
-_BuiltInPlan = Annotated[ListedArms | Search, Field(discriminator="kind")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 
 
@@ -76,27 +61,14 @@ class Sweep(Settings):
     @field_validator("parts")
     @classmethod
     def _kinds_are_new(cls, parts: tuple[type[Part], ...]) -> tuple[type[Part], ...]:
-        for index, part in enumerate(parts):
-            siblings = built_in_members(family_class(part))
-            if part.model_fields["kind"].is_required():
-                raise ValueError(
-                    f"{part.__name__} has no kind: give it one, kind: Literal['mine'] = 'mine'."
-                )
-            if any(_is_same_kind(part, other) for other in parts[:index]):
-                raise ValueError(f"Two parts are called '{kind_of(part)}': choose another kind.")
-            if kind_of(part) in {kind_of(other) for other in siblings}:
-                raise ValueError(
-                    f"The kind '{kind_of(part)}' of {part.__name__} is built in and cannot be "
-                    f"overridden: choose another kind."
-                )
-            check_own(part.epoch_metrics)
+        refuse_parts(parts)
         return parts
 
     @field_validator("plan", mode="before")
     @classmethod
     def _plan_by_kind(cls, plan: object) -> object:
         """Look a plan that is given as plain values up by its kind, among those of the package."""
-        return plan if isinstance(plan, Plan) else TypeAdapter(_BuiltInPlan).validate_python(plan)
+        return plan if isinstance(plan, Plan) else built_in_plan(plan)
 
     @model_validator(mode="after")
     def _seeds_are_given_once(self) -> Self:
@@ -105,24 +77,12 @@ class Sweep(Settings):
 
     @model_validator(mode="after")
     def _tables_can_be_made(self) -> Self:
-        names = [table.name for table in self.tables]
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise ValueError(f"Two tables are called '{twice[0]}': give one another name.")
-        own_kinds(self.tables)
-        for table in self.tables:
-            self.plan.refuse_table(table)
-            arms = self.plan.arms_at_start(self) if table.arms else ()
-            for arm in table.arms:
-                if arm not in arms:
-                    raise ValueError(unknown(f"arm in the table '{table.name}'", arm, arms))
-            refuse_unknown_metrics(table, self.metrics)
+        refuse_tables(self.tables, self.plan, self)
         return self
 
     @model_validator(mode="after")
     def _evaluations_can_be_made(self) -> Self:
-        refuse_evaluations(self.evaluations)
-        for evaluation in self.evaluations:
-            refuse_undeclared_part(evaluation, self.parts)
+        refuse_evaluations_of(self.evaluations, self.parts)
         return self
 
     @model_validator(mode="after")
@@ -163,10 +123,7 @@ class Sweep(Settings):
         Raises:
             ValueError: In one sentence, if an arm cannot be.
         """
-        arms = self.plan.build(self)
-        for arm in arms:
-            refuse_undeclared_parts(arm.config, self.parts)
-        return arms
+        return self.plan.build(self)
 
     def proposed(self, name: str, settings: Mapping[str, Any]) -> Arm:
         """Return an arm that the plan proposes.
@@ -209,23 +166,16 @@ class Sweep(Settings):
         """
         options = {"trials": trials, "sampler": sampler, "scheduler": scheduler}
         given = {option: value for option, value in options.items() if value is not None}
-        varied = list(self.plan.varied(self, with_profiles=False))
-        refuse_varied(settings or {}, varied, self.plan.arms_at_start(self))
+        base = changed_base(self, self.plan, settings or {})
         _refuse_options(self.name, self.plan, given)
         changes: dict[str, Any] = {
             "name": self.name if name is None else name,
             "plan": self.plan.launched(seeds, given),
             "seeds": () if self.plan.has_own_seeds else seeds or self.seeds,
-            "base": with_settings(self.base, settings or {}, self.parts),
+            "base": base,
         }
         fields = {field: getattr(self, field) for field in type(self).model_fields}
-        with_base = self.model_copy(update={"base": changes["base"]})
-        refuse_varied_profiles(settings or {}, with_base.base, self.plan.varied(with_base))
         return type(self).model_validate({**fields, **changes})
-
-
-def _is_same_kind(part: type[Part], other: type[Part]) -> bool:
-    return kind_of(part) == kind_of(other) and family_class(part) is family_class(other)
 
 
 def _refuse_options(name: str, plan: Plan, given: Mapping[str, object]) -> None:

@@ -20,6 +20,7 @@ from search_spaces.plans.decisions import (
     Wait,
 )
 from search_spaces.plans.known import Known, known_from
+from search_spaces.plans.own_parts import refuse_undeclared_parts
 from search_spaces.plans.varied import Varied, part_of_kind
 from search_spaces.tables import AblationTable, Table
 
@@ -221,7 +222,8 @@ class Plan(Settings):
         """Return the arms that there are at the start, in the order of the tables.
 
         Raises:
-            ValueError: If an arm cannot be, or two are the same configuration.
+            ValueError: If an arm cannot be, or holds a part that is not declared, or two are the
+                same configuration.
         """
         listed = self.arms_at_start(definition)
         if not listed and not self.is_search:
@@ -234,6 +236,8 @@ class Plan(Settings):
                     raise ValueError(
                         f"The arms '{other.name}' and '{arm.name}' are the same configuration."
                     )
+        for arm in arms:
+            refuse_undeclared_parts(arm.config, definition.parts)
         return arms
 
     def varied(self, definition: Definition, *, with_profiles: bool = True) -> Iterator[Varied]:

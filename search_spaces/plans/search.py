@@ -1,40 +1,31 @@
 """A search: an adaptive plan, in which each proposal may learn from those before it."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from capsmodel.metrics import (
-    VALIDATION_ERROR,
-    VALIDATION_LOSS,
-    Objective,
-    find_metric,
-    why_unseen,
-)
-from capsmodel.settings.measures import declared_metrics, refuse_unmeasured
 from capsmodel.settings.messages import unknown
 from capsmodel.settings.parts import OneOf
 from search_spaces.plans.base import Arm, Definition, Plan
 from search_spaces.plans.confirm import Confirm as Confirm
 from search_spaces.plans.confirm import Seed, each_seed_once
 from search_spaces.plans.decisions import Cell
-from search_spaces.plans.own_parts import refuse_undeclared_parts
+from search_spaces.plans.objective import DEFAULT_OBJECTIVE, refuse_objective
 from search_spaces.plans.scheduler import SCHEDULERS, NoScheduler, Scheduler
 from search_spaces.plans.search_fields import decisive_scheduler, definition_hash, dimension_fields
+from search_spaces.plans.search_rules import (
+    refuse_confirmation,
+    refuse_definition,
+    refuse_points,
+    refuse_sampler,
+    refuse_varied_objective,
+)
 from search_spaces.plans.varied import Varied
-from search_spaces.space.settings_tree import is_at_or_below
 from search_spaces.space.space import Space
 from search_spaces.tables import ConfirmationTable, SensitivityTable, Table
-from search_spaces.trial_key import trial_key
 
 Sampler = Literal["tpe", "random", "gp", "grid", "qmc"]
-
-_OBJECTIVES = (VALIDATION_ERROR.name, VALIDATION_LOSS.name)
-_LARGEST_GRID = 100_000
-_NUM_TRIED = 64
-_OF_CONDITIONAL_SPACES = "tpe, random, grid, qmc"
-_OF_ENDLESS_SPACES = "tpe, random, gp, qmc"
 
 
 class Search(Plan):
@@ -61,7 +52,7 @@ class Search(Plan):
     num_startup: ClassVar[int] = 10
     kind: Literal["search"] = "search"
     space: Space
-    objective: str = VALIDATION_ERROR.name
+    objective: str = DEFAULT_OBJECTIVE
     sampler: Sampler = "tpe"
     sampler_seed: Seed = 0
     scheduler: Annotated[Scheduler, OneOf(SCHEDULERS)] = NoScheduler()
@@ -72,13 +63,7 @@ class Search(Plan):
     @field_validator("objective", mode="before")
     @classmethod
     def _objective_is_of_validation(cls, objective: object) -> object:
-        metric = find_metric(str(objective))
-        if metric and (why := why_unseen(metric)):
-            raise ValueError(
-                f"The objective is {objective}, but {why}: choose {' or '.join(_OBJECTIVES)}."
-            )
-        if metric and metric.name not in _OBJECTIVES:
-            raise ValueError(unknown("objective of a search", metric.name, _OBJECTIVES))
+        refuse_objective(str(objective))
         return objective
 
     @field_validator("sampler", mode="before")
@@ -100,56 +85,19 @@ class Search(Plan):
 
     @model_validator(mode="after")
     def _sampler_can_do_the_space(self) -> Self:
-        if self.sampler == "gp" and self.space.is_conditional:
-            one = next(one for one in self.space.dimensions if one.conditions)
-            raise ValueError(
-                f"The sampler gp cannot propose settings that are not always there, such as "
-                f"'{one.name}': choose {_OF_CONDITIONAL_SPACES}, or leave them out of the space."
-            )
-        if self.sampler == "grid":
-            self._refuse_grid()
+        refuse_sampler(self.sampler, self.space, self.trials)
         return self
 
     @model_validator(mode="after")
     def _objective_is_the_same_for_all(self) -> Self:
-        weighing = ("loss", "model.reconstruction")
-        for one in self.space.dimensions if self.objective == "validation_loss" else ():
-            if any(is_at_or_below(one.path, path) for path in weighing):
-                raise ValueError(
-                    f"The objective validation_loss cannot be compared where '{one.name}' varies, "
-                    f"as that changes what the loss measures: choose validation_error."
-                )
+        refuse_varied_objective(self.objective, self.space)
         return self
 
     @model_validator(mode="after")
     def _confirmation_is_apart(self) -> Self:
-        if self.confirm is None:
-            return self
-        if self.confirm.best >= self.trials:
-            raise ValueError(
-                f"The best {self.confirm.best} of {self.trials} trials cannot be confirmed, as "
-                f"some must be left to be better than: have at least {self.confirm.best + 1} "
-                f"trials, or set confirm=None."
-            )
-        if both := sorted(set(self.confirm.seeds) & set(self.seeds)):
-            raise ValueError(
-                f"The seed {both[0]} is one of the search and of its confirmation, which is to be "
-                f"on fresh ones: take others for one of them."
-            )
+        if self.confirm:
+            refuse_confirmation(self.confirm, self.trials, self.seeds)
         return self
-
-    def chosen_by(self, definition: Definition) -> Objective:
-        """Return what proposals are chosen by.
-
-        Raises:
-            ValueError: If the objective is neither built in nor one that a part measures.
-        """
-        metrics = declared_metrics(definition.base, definition.parts)
-        metric = find_metric(self.objective, metrics)
-        if metric is None:
-            known = [*_OBJECTIVES, *(one.name for one in metrics)]
-            raise ValueError(unknown("objective of a search", self.objective, known))
-        return Objective(metric)
 
     def changed(self, **fields: Any) -> Self:
         """Return the search with some fields changed and checked; None leaves one as it is.
@@ -178,7 +126,6 @@ class Search(Plan):
         """Return what varies and how, without proposals."""
         dimensions = [dimension_fields(one) for one in self.space.dimensions]
         decisive = {
-            "base": trial_key(definition.base, 0),
             "dimensions": dimensions,
             "objective": self.objective,
             "sampler": [self.sampler, self.sampler_seed],
@@ -187,7 +134,7 @@ class Search(Plan):
         }
         fields = {
             "objective": self.objective,
-            "definition": definition_hash(decisive),
+            "definition": definition_hash(definition.base, decisive),
             "sampler": self.sampler,
             "scheduler": self.scheduler.model_dump(mode="json"),
             "num_trials": self.trials,
@@ -204,29 +151,15 @@ class Search(Plan):
 
     def check(self, definition: Definition) -> None:
         """Refuse a space that the base does not have, and parts that are not declared."""
-        refuse_undeclared_parts(definition.base, definition.parts)
-        self.space.check(definition.base, definition.parts)
-        self.chosen_by(definition)
+        refuse_definition(definition, self.space, self.objective)
 
     def check_all(self, definition: Definition) -> None:
-        """Refuse a space in which some points are no settings.
+        """Refuse a space in which some points are no settings."""
 
-        Each end of each range is checked by the space itself; here points of all of it are, as two
-        settings may each be allowed and exclude each other.
-        """
-        from scipy.stats import qmc
+        def proposed(params: Mapping[str, Any]) -> Arm:
+            return self.arm(definition, "a proposal", params)
 
-        points = qmc.Sobol(len(self.space.dimensions), rng=0).random(_NUM_TRIED)
-        for point in points:
-            params = self.space.at([float(coordinate) for coordinate in point])
-            try:
-                refuse_unmeasured(self.objective, self.arm(definition, "a proposal", params).config)
-            except ValueError as error:
-                shown = ", ".join(f"{name} = {value}" for name, value in params.items())
-                raise ValueError(
-                    f"The space holds points that are no settings ({shown}): {error} Narrow the "
-                    f"space."
-                ) from error
+        refuse_points(self.space, self.objective, proposed)
 
     def refuse_table(self, table: Table) -> None:
         """Refuse a table that needs a baseline, or arms that are confirmed where none are."""
@@ -277,24 +210,6 @@ class Search(Plan):
     def varied(self, definition: Definition, *, with_profiles: bool = True) -> Iterator[Varied]:
         """Yield the dimensions of its space."""
         advice = "set something that it does not vary, or write a sweep of your own with a smaller"
-        for one in self.space.dimensions:
-            yield Varied(one.path, f"the search itself ('{one.name}')", f"{advice} space")
-
-    def _refuse_grid(self) -> None:
-        for one in self.space.dimensions:
-            if one.num_values is None:
-                raise ValueError(
-                    f"The sampler grid needs values that can be counted, but '{one.name}' is a "
-                    f"range without steps: give it Choices, or choose {_OF_ENDLESS_SPACES}."
-                )
-        num_points = cast(int, self.space.num_points)
-        if num_points > _LARGEST_GRID:
-            raise ValueError(
-                f"The grid has {num_points} points, more than the {_LARGEST_GRID} that can be "
-                f"listed: choose {_OF_ENDLESS_SPACES}, or a smaller space."
-            )
-        if self.trials > num_points:
-            raise ValueError(
-                f"The grid has {num_points} points, fewer than the {self.trials} trials: have at "
-                f"most {num_points}."
-            )
+        for dimension in self.space.dimensions:
+            who = f"the search itself ('{dimension.name}')"
+            yield Varied(dimension.path, who, f"{advice} space")

@@ -5,9 +5,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from capsmodel.config import TrainingConfig
 from capsmodel.search_range import Choices
 from search_spaces.plans.scheduler import Scheduler
 from search_spaces.space.dimension import Dimension
+from search_spaces.trial_key import trial_key
 
 
 def decisive_scheduler(scheduler: Scheduler) -> list[Any]:
@@ -15,8 +17,14 @@ def decisive_scheduler(scheduler: Scheduler) -> list[Any]:
     return [scheduler.kind, scheduler.model_dump(mode="json", exclude_defaults=True)]
 
 
-def definition_hash(decisive: Mapping[str, Any]) -> str:
-    """Return the hash of all that decides what is proposed, given how it went."""
+def definition_hash(base: TrainingConfig, decisive: Mapping[str, Any]) -> str:
+    """Return the hash of all that decides what is proposed, given how it went.
+
+    Args:
+        base: The config that the proposals change.
+        decisive: What else decides, as plain values.
+    """
+    decisive = {"base": trial_key(base, 0), **decisive}
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:20]
 
 

@@ -21,6 +21,7 @@ from search_spaces.plans.decisions import (
     SlotFree,
     Stop,
 )
+from search_spaces.plans.objective import measured_objective
 from search_spaces.plans.search import Search
 from sweeps.execution.plan.decision_log import name_of_proposal
 from sweeps.execution.search.choice import best_arms, median_of_startup
@@ -39,7 +40,7 @@ class SearchDecider:
 
     def __init__(self, search: Search, definition: Definition) -> None:
         self._search = search
-        self._objective = search.chosen_by(definition)
+        self._objective = measured_objective(search.objective, definition)
         self._proposer = Proposer(search)
         self._rungs = cache(search.scheduler.rungs)
 

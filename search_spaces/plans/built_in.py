@@ -1,0 +1,20 @@
+"""The plans of this package."""
+
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
+
+from search_spaces.plans.base import Plan
+from search_spaces.plans.listed import ListedArms
+from search_spaces.plans.search import Search
+
+_BuiltIn = Annotated[ListedArms | Search, Field(discriminator="kind")]
+
+
+def built_in_plan(values: object) -> Plan:
+    """Return the plan that plain values are of, found by its kind.
+
+    Raises:
+        ValidationError: If there is no such kind, or the plan cannot be so.
+    """
+    return TypeAdapter[ListedArms | Search](_BuiltIn).validate_python(values)
