@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel.initialised import InitialisedModule
+from capsmodel.layers.classifier import drop
 from capsmodel.layers.convolution import Window, set_weights
 from capsmodel.squash import SabourSquash, Squash
 
@@ -76,3 +77,22 @@ class PrimaryCapsules(InitialisedModule):
         # a share of the weights is far less to multiply than one of the maps
         weight = share * layer.weight
         return F.conv2d(features, weight, layer.bias, self.window.stride, layer.padding)
+
+
+def drop_capsules(
+    poses: Float[Tensor, "batch in_caps pose"],
+    rate: float,
+    generator: torch.Generator,
+    *,
+    are_raised: bool,
+) -> Float[Tensor, "batch in_caps pose"]:
+    """Return the capsules with a share of them set to zero.
+
+    Args:
+        poses: Of all capsules.
+        rate: The share.
+        generator: On the CPU, so that all devices drop the same capsules.
+        are_raised: Whether the others are raised in proportion, to keep the mean.
+    """
+    kept = drop(torch.ones(poses.shape[:2]), rate, generator)
+    return poses * (kept if are_raised else kept.sign()).to(poses).unsqueeze(-1)

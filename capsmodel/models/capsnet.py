@@ -10,13 +10,12 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.chance import stream
-from capsmodel.functional import keep_class
 from capsmodel.layers import Capsules, Convolution, PrimaryCapsules
-from capsmodel.layers.classifier import drop
 from capsmodel.layers.convolution import Padding, Window
-from capsmodel.layers.primary_capsules import Coupling, PrimaryShape
+from capsmodel.layers.primary_capsules import Coupling, PrimaryShape, drop_capsules
 from capsmodel.layers.truncated_normal import plain_layers, set_biases, set_truncated
-from capsmodel.models.base import ChildGrid, Model, Network, Outputs, couplings_of
+from capsmodel.models.base import ChildGrid, Model, Outputs, couplings_of
+from capsmodel.models.drawing import DrawingNetwork
 from capsmodel.reconstruction import RECONSTRUCTIONS, FullyConnectedDecoder, Reconstruction
 from capsmodel.routing import ROUTINGS, DynamicRouting, Routing
 from capsmodel.search_range import Choices, Floats
@@ -111,7 +110,7 @@ class CapsNet(Model):
         return CapsuleNetwork(self, image_shape, num_classes)
 
 
-class CapsuleNetwork(Network):
+class CapsuleNetwork(DrawingNetwork):
     """The module that a `CapsNet` describes."""
 
     def __init__(
@@ -155,28 +154,11 @@ class CapsuleNetwork(Network):
         routed = self.recomputable(self.capsules, primary, generator=generator)
         couplings = couplings_of({"capsules": routed})
         outputs = Outputs(routed.activations, None, None, routed.poses, couplings)
-        if self.decoder is None:
-            return outputs
-        drawn = routed.activations.argmax(dim=1) if labels is None else labels
-        return outputs._replace(reconstructions=self.decode(routed.poses, drawn))
-
-    def decode(
-        self, poses: Float[Tensor, "batch classes pose"], labels: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "batch channels height width"] | None:
-        """Return images drawn from the poses of these classes, None without a decoder."""
-        return None if self.decoder is None else self.decoder(keep_class(poses, labels))
+        return self.drawn(outputs, routed.poses, labels)
 
     def child_grid(self) -> ChildGrid:
         """Return where the primary capsules lie."""
         return ChildGrid("capsules", self.settings.primary_types, *self.places, is_by_type=True)
-
-    def penalty(
-        self, outputs: Outputs, images: Float[Tensor, "batch channels height width"]
-    ) -> Float[Tensor, ""]:
-        """Return the weighted error of the reconstructions, zero without a decoder."""
-        if outputs.reconstructions is None:
-            return images.new_zeros(())
-        return self.reconstruction.penalty(outputs.reconstructions, images)
 
     def initialise(self, seed: int) -> None:
         """Set every parameter in place, those of each child from a stream of its own."""
@@ -196,13 +178,13 @@ class CapsuleNetwork(Network):
     def _dropped(
         self, primary: Float[Tensor, "batch in_caps pose"], generator: torch.Generator
     ) -> Float[Tensor, "batch in_caps pose"]:
-        """Return the capsules with a share of them set to zero, the others raised in proportion.
+        """Return the capsules, in training without a share of them.
 
-        Where lengths are read as activations, which are at most 1, the others stay as they are.
+        Where lengths are read as activations, which are at most 1, the others are not raised.
         """
         if not self.training or self.settings.dropout == 0:
             return primary
-        kept = drop(torch.ones(primary.shape[:2]), self.settings.dropout, generator)
-        if self.settings.routing.reads_activations:
-            kept = kept.sign()
-        return primary * kept.to(primary).unsqueeze(-1)
+        reads_activations = self.settings.routing.reads_activations
+        return drop_capsules(
+            primary, self.settings.dropout, generator, are_raised=not reads_activations
+        )

@@ -10,8 +10,6 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.chance import stream
-from capsmodel.functional import keep_class
-from capsmodel.layers import Convolution
 from capsmodel.layers.capsule_grid import GridPrimaryCapsules, PrimaryStart, drop_capsules
 from capsmodel.layers.conv_capsules import (
     ConvCapsules,
@@ -20,10 +18,11 @@ from capsmodel.layers.conv_capsules import (
     PoseKind,
     pose_shape,
 )
-from capsmodel.layers.convolution import Window
+from capsmodel.layers.convolution import Convolution, Window
 from capsmodel.layers.coordinates import Coordinates, coordinate_offsets
 from capsmodel.layers.truncated_normal import plain_layers, set_biases, set_truncated
-from capsmodel.models.base import ChildGrid, Model, Network, Outputs, couplings_of
+from capsmodel.models.base import ChildGrid, Model, Outputs, couplings_of
+from capsmodel.models.drawing import DrawingNetwork
 from capsmodel.reconstruction import RECONSTRUCTIONS, NoReconstruction, Reconstruction
 from capsmodel.routing import ROUTINGS, EMRouting, Neighbourhood, Routed, Routing
 from capsmodel.search_range import Choices, Floats
@@ -164,7 +163,7 @@ class MatrixCapsNet(Model):
         return coordinate_offsets(self.coordinates, self.windows, size, pose)
 
 
-class MatrixCapsuleNetwork(Network):
+class MatrixCapsuleNetwork(DrawingNetwork):
     """The module that a `MatrixCapsNet` describes."""
 
     def __init__(
@@ -219,18 +218,9 @@ class MatrixCapsuleNetwork(Network):
         for name, layer in self.layers.items():
             routed[name] = self.recomputable(layer, grid, generator=generator)
             grid = layer.grid(routed[name])
-        routed["classes"] = found = self.recomputable(self.classes, grid, generator=generator)
-        outputs = Outputs(found.activations, None, None, found.poses, couplings_of(routed))
-        if self.decoder is None:
-            return outputs
-        drawn = found.activations.argmax(dim=1) if labels is None else labels
-        return outputs._replace(reconstructions=self.decode(found.poses, drawn))
-
-    def decode(
-        self, poses: Float[Tensor, "batch classes pose"], labels: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "batch channels height width"] | None:
-        """Return images drawn from the poses of these classes, None without a decoder."""
-        return None if self.decoder is None else self.decoder(keep_class(poses, labels))
+        routed["classes"] = classes = self.recomputable(self.classes, grid, generator=generator)
+        outputs = Outputs(classes.activations, None, None, classes.poses, couplings_of(routed))
+        return self.drawn(outputs, classes.poses, labels)
 
     def child_grid(self) -> ChildGrid:
         """Return where the last convolutional capsules lie."""
@@ -243,11 +233,3 @@ class MatrixCapsuleNetwork(Network):
         if self.settings.initialisation == "truncated":
             (convolution,) = plain_layers(self.convolution)
             set_truncated(convolution.weight, 0.05, stream(seed, "initialisation", "convolution"))
-
-    def penalty(
-        self, outputs: Outputs, images: Float[Tensor, "batch channels height width"]
-    ) -> Float[Tensor, ""]:
-        """Return the weighted error of the reconstructions, zero without a decoder."""
-        if outputs.reconstructions is None:
-            return images.new_zeros(())
-        return self.reconstruction.penalty(outputs.reconstructions, images)

@@ -1,0 +1,53 @@
+"""A network that draws images from the poses of its class capsules."""
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from capsmodel.functional import keep_class
+from capsmodel.initialised import InitialisedModule
+from capsmodel.models.base import Network, Outputs
+from capsmodel.reconstruction import Reconstruction
+
+
+class DrawingNetwork(Network):
+    """What the capsule networks share: a decoder, or none, and what its drawings add to the loss.
+
+    Attributes:
+        reconstruction: What the class capsules must tell of the image beyond its class.
+        decoder: What draws the images; None where the reconstruction asks for none.
+    """
+
+    reconstruction: Reconstruction
+    decoder: InitialisedModule | None
+
+    def drawn(
+        self,
+        outputs: Outputs,
+        poses: Float[Tensor, "batch classes pose"],
+        labels: Int[Tensor, " batch"] | None,
+    ) -> Outputs:
+        """Return the outputs with images drawn from one class capsule each, if any are drawn.
+
+        Args:
+            outputs: Without images.
+            poses: Of the class capsules.
+            labels: Whose are drawn; None draws those with the strongest belief.
+        """
+        if self.decoder is None:
+            return outputs
+        classes = outputs.lengths.argmax(dim=1) if labels is None else labels
+        return outputs._replace(reconstructions=self.decode(poses, classes))
+
+    def decode(
+        self, poses: Float[Tensor, "batch classes pose"], labels: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch channels height width"] | None:
+        """Return images drawn from the poses of these classes, None without a decoder."""
+        return None if self.decoder is None else self.decoder(keep_class(poses, labels))
+
+    def penalty(
+        self, outputs: Outputs, images: Float[Tensor, "batch channels height width"]
+    ) -> Float[Tensor, ""]:
+        """Return the weighted error of the reconstructions, zero without a decoder."""
+        if outputs.reconstructions is None:
+            return images.new_zeros(())
+        return self.reconstruction.penalty(outputs.reconstructions, images)
