@@ -76,11 +76,11 @@ def print_result(result: "SweepResult", again: str, program: str, where: str) ->
 
 def print_report(report: "Report") -> None:
     """Print what a terminal is shown of the tables, and the files that hold all."""
-    from sweeps.aggregation.rendering.terminal import to_rich
+    from sweeps.aggregation.rendering.renderers import for_terminal
 
     out = console()
-    for table in report.shown:
-        out.print(to_rich(table))
+    for shown in for_terminal(report.shown):
+        out.print(shown)
     for sentence in (*report.mixtures, *report.left_out):
         out.print(plain(sentence))
     out.print("\nFiles:")

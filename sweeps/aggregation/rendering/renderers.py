@@ -1,9 +1,9 @@
 """Formats of tables and figures: which renderer makes which file of a report."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sweeps.aggregation.rendering.contents import Figure, Report, Section
 from sweeps.aggregation.rendering.csv_text import to_csv
@@ -11,6 +11,10 @@ from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
+from sweeps.aggregation.rendering.terminal import to_rich
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 @dataclass(frozen=True)
@@ -45,13 +49,21 @@ class ReportRenderer:
     render: Callable[[Report], bytes]
 
 
-Renderer = TableRenderer | FigureRenderer | ReportRenderer
+@dataclass(frozen=True)
+class TerminalRenderer:
+    """How tables look in a terminal, which is no file: its width and colours are the console's."""
+
+    render: Callable[[Table], "RenderableType"]
+
+
+Renderer = TableRenderer | FigureRenderer | ReportRenderer | TerminalRenderer
 
 
 RENDERERS: Mapping[str, Renderer] = {
     "markdown": TableRenderer("md", lambda table: to_markdown(table).encode()),
     "csv": TableRenderer("csv", lambda table: to_csv(table).encode(), reader="programs"),
     "latex": TableRenderer("tex", lambda table: to_latex(table).encode()),
+    "terminal": TerminalRenderer(to_rich),
     "png": FigureRenderer("png", lambda figure: drawn(figure.draw, "png")),
     "svg": FigureRenderer("svg", lambda figure: drawn(figure.draw, "svg")),
 }
@@ -71,6 +83,15 @@ def render(
     for renderer in renderers.values():
         if isinstance(renderer, ReportRenderer):
             yield f"report.{renderer.ending}", renderer.render(report)
+
+
+def for_terminal(
+    tables: Iterable[Table], renderers: Mapping[str, Renderer] = RENDERERS
+) -> "Iterator[RenderableType]":
+    """Yield what a rich console prints of tables."""
+    looks = [one for one in renderers.values() if isinstance(one, TerminalRenderer)]
+    for table, renderer in product(tables, looks):
+        yield renderer.render(table)
 
 
 def section_files(

@@ -9,7 +9,7 @@ from sweeps.aggregation.rendering.table import Table, shown
 from sweeps.records.plain_text import one_line
 
 
-def to_rich(table: Table, with_notes: bool = True) -> RenderableType:
+def to_rich(table: Table) -> RenderableType:
     """Return what a rich console prints. Texts stand as they are: markup in them is not obeyed."""
     table = shown(table)
     head = [Text(one_line(table.title), style="bold")]
@@ -20,5 +20,4 @@ def to_rich(table: Table, with_notes: bool = True) -> RenderableType:
         grid.add_column(Text(column.title), justify=column.align, overflow="fold")
     for row in table.rows:
         grid.add_row(*(Text(cell.text, style="bold" if cell.is_bold else "") for cell in row))
-    notes = table.notes if with_notes else ()
-    return Group(*head, grid, *(Text(one_line(note), style="dim") for note in notes))
+    return Group(*head, grid, *(Text(one_line(note), style="dim") for note in table.notes))

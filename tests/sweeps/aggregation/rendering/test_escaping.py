@@ -16,7 +16,7 @@ from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.latex import escape_latex, to_latex
 from sweeps.aggregation.rendering.markdown import escape_markdown, to_markdown
-from sweeps.aggregation.rendering.terminal import to_rich
+from sweeps.aggregation.rendering.renderers import for_terminal
 from sweeps.aggregation.tables.ablation import ablation_table
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import Outcome
@@ -161,7 +161,7 @@ def test_latex_compiles(num_arms, tmp_path):
 def test_the_terminal_obeys_no_markup_or_control_character():
     _, _, table = hostile_table()
     console = Console(file=io.StringIO(), width=300, force_terminal=False)
-    console.print(to_rich(table))
+    console.print(*for_terminal([table]))
     shown = console.file.getvalue()
 
     assert "[red]markup[/red]" in shown

@@ -12,7 +12,7 @@ from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
-from sweeps.aggregation.rendering.terminal import to_rich
+from sweeps.aggregation.rendering.renderers import for_terminal
 from sweeps.aggregation.tables.grid import grid_table
 from sweeps.aggregation.tables.published import published_table
 from sweeps.records.manifest import Manifest, ManifestArm
@@ -68,7 +68,7 @@ def test_the_line_under_the_title_names_our_data_and_the_published(table: Table)
 def test_the_terminal_shows_it_before_the_table() -> None:
     out = Console(width=200, file=io.StringIO())
     with out.capture() as captured:
-        out.print(to_rich(of(PART, PART, "smallNORB")))
+        out.print(*for_terminal([of(PART, PART, "smallNORB")]))
     assert captured.get().splitlines()[1].strip() == LINE
 
 
