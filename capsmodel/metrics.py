@@ -48,11 +48,16 @@ class Metric(BaseModel):
 
     def shown(self, value: float) -> float:
         """Return a value as readers are shown it: a fraction in percent."""
-        return 100 * value if self.is_fraction else value
+        return percent(value) if self.is_fraction else value
 
-    def written(self, value: float) -> str:
+    def written(self, value: float, digits: int = 2) -> str:
         """Return a value in words: a fraction as "4.25 %", another one with five figures."""
-        return f"{self.shown(value):.2f} %" if self.is_fraction else f"{value:.5g}"
+        return f"{self.shown(value):.{digits}f} %" if self.is_fraction else f"{value:.5g}"
+
+
+def percent(fraction: float) -> float:
+    """Return a fraction as readers are shown it."""
+    return 100 * fraction
 
 
 TRAIN_LOSS = Metric(name="train_loss", split="train")

@@ -10,13 +10,14 @@ from torch import Tensor
 
 from capsmodel.config import TrainingConfig
 from capsmodel.health.figures import HIGH_BELIEF, LOW_BELIEF, WINDOW
-from capsmodel.metrics import EpochMetrics
+from capsmodel.metrics import VALIDATION_ERROR, EpochMetrics, percent
 
 _NUM_EPOCHS = 3  # that a state must last for
 _NEAR = 0.01  # how near to a closed form a loss counts as being there
 _LEARNT = 0.1  # share of the first loss below which a loss has fallen, whatever it does there
 _GUESSED = 0.95  # share of the error of guessing that is no better than it
 _SWING, _TURNS = 0.1, 0.5
+_JUDGED_BY = VALIDATION_ERROR
 
 
 def warnings_of(
@@ -56,7 +57,7 @@ def _are_finite(history: Sequence[EpochMetrics]) -> bool:
 def _stuck(
     config: TrainingConfig, labels: Int[Tensor, " images"], last: Sequence[EpochMetrics]
 ) -> list[str]:
-    if any(one.validation_error < _error_of_guessing(config) / 2 for one in last):
+    if any(_value(one) < _error_of_guessing(config) / 2 for one in last):
         return []  # beliefs that are right cannot be alike, whatever the loss comes to
     forms = [_closed_forms(config, labels, one.epoch) for one in last]
     losses = [one.health.get("class_loss", math.nan) for one in last]
@@ -99,9 +100,15 @@ def _dead(config: TrainingConfig, last: Sequence[EpochMetrics]) -> list[str]:
 
 def _guessing(config: TrainingConfig, last: Sequence[EpochMetrics]) -> list[str]:
     by_guessing = _error_of_guessing(config)
-    if any(one.validation_error < _GUESSED * by_guessing for one in last):
+    if any(_value(one) < _GUESSED * by_guessing for one in last):
         return []
-    return [f"The validation error stays at that of guessing, {100 * by_guessing:.0f} %."]
+    told = _JUDGED_BY.written(by_guessing, digits=0)
+    return [f"The {_JUDGED_BY.text} stays at that of guessing, {told}."]
+
+
+def _value(epoch: EpochMetrics) -> float:
+    """Return what the alarms judge an epoch by: a share of the images, small where it is good."""
+    return getattr(epoch, _JUDGED_BY.name)
 
 
 def _error_of_guessing(config: TrainingConfig) -> float:
@@ -127,5 +134,5 @@ def _oscillation(history: Sequence[EpochMetrics]) -> list[str]:
         return []
     return [
         f"The training loss oscillates: over the last {WINDOW} epochs it went up and down by "
-        f"{100 * swing:.0f} % an epoch and did not fall."
+        f"{percent(swing):.0f} % an epoch and did not fall."
     ]

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR, Metric
 from sweeps.aggregation.tables.targets import target_words
 from sweeps.cli.console_evaluations import print_found, print_standing
 from sweeps.records.plain_text import one_line
@@ -126,15 +127,22 @@ def print_best(name: str, configs: "Sequence[BestConfig]") -> None:
         out.print(f"No trial of {name} has finished yet.")
         return
     metric = configs[0].metric
-    words, is_fraction = metric.text, metric.is_fraction
-    headings = ("rank", "arm", words + " %" * is_fraction, "95 % interval", "trials", "best trial")
+    words = metric.text
+    headings = (
+        "rank",
+        "arm",
+        words + " %" * metric.is_fraction,
+        "95 % interval",
+        "trials",
+        "best trial",
+    )
     table = table_of(*headings)
     for config in configs:
         table.add_row(
             str(config.rank),
             plain(config.arm) + ("" if config.is_confirmed else " (not confirmed)"),
-            _figure(config.value.mean, is_fraction),
-            _interval(config.value, is_fraction),
+            _figure(config.value.mean, metric),
+            _interval(config.value, metric),
             f"{config.num_trials} of {config.num_planned}",
             f"{config.trials[0].trial_key} (seed {config.trials[0].seed})",
         )
@@ -159,9 +167,9 @@ def print_trial(view: "TrialView") -> None:
     reason = f": {record.reason}" if record.reason else ""
     out.print(f"outcome: {record.outcome.value}{plain(reason)}")
     if record.test_error is not None:
-        out.print(f"test error: {100 * record.test_error:.2f} %")
+        out.print(f"test error: {TEST_ERROR.written(record.test_error)}")
     for name, error in record.extra_test_errors.items():
-        out.print(f"test error, {plain(name)}: {100 * error:.2f} %")
+        out.print(f"test error, {plain(name)}: {TEST_ERROR.written(error)}")
     if record.target:
         words = target_words(view.config)
         out.print(plain(f"target: {record.target}{f' ({words})' if words else ''}"))
@@ -176,7 +184,7 @@ def print_trial(view: "TrialView") -> None:
             str(point.epoch),
             f"{point.train_loss:.5f}",
             f"{point.validation_loss:.5f}",
-            f"{100 * point.validation_error:.2f}",
+            f"{VALIDATION_ERROR.shown(point.validation_error):.2f}",
         )
     out.print(table)
     out.print("config:")
@@ -192,15 +200,14 @@ def print_pictures(pictures: "Pictures") -> None:
         out.print(plain(sentence))
 
 
-def _figure(value: float | None, is_error: bool) -> str:
-    value = value or 0.0
-    return f"{100 * value:.2f}" if is_error else f"{value:.5f}"
+def _figure(value: float | None, metric: Metric) -> str:
+    return f"{metric.shown(value or 0.0):.{2 if metric.is_fraction else 5}f}"
 
 
-def _interval(interval: "Interval", is_error: bool) -> str:
+def _interval(interval: "Interval", metric: Metric) -> str:
     if interval.low is None or interval.high is None:
         return "-"
-    return f"{_figure(interval.low, is_error)} to {_figure(interval.high, is_error)}"
+    return f"{_figure(interval.low, metric)} to {_figure(interval.high, metric)}"
 
 
 def plain(text: str) -> str:

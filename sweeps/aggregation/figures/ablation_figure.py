@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from capsmodel.metrics import TEST_ERROR
 from sweeps.aggregation.rendering.figure_style import (
     BLUE,
     GREY,
@@ -12,8 +13,9 @@ from sweeps.aggregation.rendering.figure_style import (
     WIDTH_INCHES,
     drawable,
 )
+from sweeps.aggregation.rendering.measured import measured_interval
 from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.results.statistics import Interval, mean_interval
+from sweeps.aggregation.results.statistics import Interval
 from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.aggregation.tables.targets import missed
 from sweeps.aggregation.tables.uncounted_cells import gap_text
@@ -52,7 +54,7 @@ def ablation_figure(manifest: Manifest, records: Mapping[str, TrialRecord]) -> "
 
 def _draw_arms(axes: "Axes", arms: Sequence[ArmResults]) -> None:
     for place, arm in enumerate(arms):
-        interval = mean_interval(arm.test_errors.values())
+        interval = measured_interval(arm.test_errors.values(), TEST_ERROR)
         colour = ORANGE if arm.is_baseline else BLUE
         if arm.is_baseline:
             _draw_baseline(axes, interval)
@@ -70,7 +72,7 @@ def _draw_arms(axes: "Axes", arms: Sequence[ArmResults]) -> None:
                 parse_math=False,
             )
             continue
-        _draw_seeds(axes, place, list(arm.test_errors.values()), colour)
+        _draw_seeds(axes, place, [*map(TEST_ERROR.shown, arm.test_errors.values())], colour)
         ends = None if interval.half_width is None else [[interval.half_width]] * 2
         axes.errorbar(
             [interval.mean],

@@ -3,7 +3,7 @@
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,7 @@ class ArmCurve:
 
     Attributes:
         seeds: Whose trials enter: those that ran to their end.
-        points: Epoch -> one value a seed, in the metric's unit for readers.
+        points: Epoch -> one value a seed, as the records hold it.
     """
 
     arm: ArmResults
@@ -63,6 +63,11 @@ class ArmCurve:
         """Lowest and highest of the seeds, an epoch each."""
         return [min(v) for v in self.points.values()], [max(v) for v in self.points.values()]
 
+    def shown(self, metric: Metric) -> "ArmCurve":
+        """Return the curve in the unit that readers are shown."""
+        points = {epoch: tuple(map(metric.shown, own)) for epoch, own in self.points.items()}
+        return replace(self, points=points)
+
 
 def finished_trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[TrialRecord]:
     """Return the trials that curves are drawn of: those that ran to their end in this sweep."""
@@ -74,7 +79,6 @@ def arm_curves(
     manifest: Manifest,
     records: Mapping[str, TrialRecord],
     histories: Mapping[str, Mapping[int, float]],
-    metric: str,
 ) -> list[ArmCurve]:
     """Return the arms' curves in the manifest's order, those without a finished trial as well.
 
@@ -82,9 +86,7 @@ def arm_curves(
         manifest: The sweep's arms and cells.
         records: By trial key.
         histories: Trial key -> epoch -> value of the metric, as `RecordStore.histories` gives it.
-        metric: Its name; a fraction in records is in percent here.
     """
-    scale = 100 if manifest.metric(metric).is_fraction else 1
     wanted = {trial.trial_key for trial in finished_trials(manifest, records)}
     curves: list[ArmCurve] = []
     for arm in (_shown(manifest, arm) for arm in arm_results(manifest, records)):
@@ -94,7 +96,7 @@ def arm_curves(
             if trial and trial.trial_key in wanted and histories.get(trial.trial_key)
         }
         common = sorted(set.intersection(*map(set, own.values()))) if own else []
-        points = {epoch: tuple(scale * one[epoch] for one in own.values()) for epoch in common}
+        points = {epoch: tuple(one[epoch] for one in own.values()) for epoch in common}
         is_cut = any(len(one) > len(common) for one in own.values())
         curves.append(ArmCurve(arm, tuple(own), points, is_cut))
     return curves
@@ -106,7 +108,7 @@ def curves_data(name: str, curves: Sequence[ArmCurve], metric: Metric) -> Table:
     header = ("arm", "epoch", "n", field, f"{field}_lowest", f"{field}_highest")
     rows = (
         (one.arm.arm.name, epoch, len(one.seeds), *map(_finite, values))
-        for one in curves
+        for one in (curve.shown(metric) for curve in curves)
         for epoch, *values in zip(one.points, one.means, *one.ends, strict=True)
     )
     return data_table(name, header, rows)
@@ -122,7 +124,8 @@ def curves_figure(manifest: Manifest, curves: Sequence[ArmCurve], spec: CurvesFi
     """
     from matplotlib.figure import Figure  # here, as it takes half a second to import
 
-    curves = _to_draw(manifest, curves)
+    metric = manifest.metric(spec.metric)
+    curves = [one.shown(metric) for one in _to_draw(manifest, curves)]
     drawn = list(islice((one for one in curves if one.points), MOST_LINES))
     notes = _wrapped(_notes(manifest, curves, drawn))
     height = 3.1 + 0.15 * (notes.count("\n") + 1) + 0.17 * math.ceil(len(drawn) / 2)

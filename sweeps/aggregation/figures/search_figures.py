@@ -38,7 +38,7 @@ def history_figure(results: SearchResults) -> "Figure":
     finished = [one for one in results.proposals if one.state == "finished"]
     stopped = [one for one in results.proposals if one.state == "stopped" and one.value is not None]
     broken = [one for one in results.proposals if one.state in {"failed", "diverged"}]
-    heights = [results.shown_value(one.number) for one in (*finished, *stopped)]
+    heights = [shown_value(results, one.number) for one in (*finished, *stopped)]
     dots: dict[str, Any] = {"s": 18, "zorder": 3}
     _scatter(axes, finished, results, color=BLUE, lw=0, label="full length", **dots)
     _scatter(axes, stopped, results, fc="white", ec=BLUE, lw=0.9, label="stopped early", **dots)
@@ -84,13 +84,13 @@ def parallel_figure(results: SearchResults) -> "Figure":
     figure = Figure(figsize=(width, 4.4), layout="constrained")
     axes = figure.add_subplot()
     ranked = sorted(results.counted, key=lambda one: (results.cost(one.number), one.number))
-    heights = _objective_units([results.shown_value(one.number) for one in ranked])
+    heights = _objective_units([shown_value(results, one.number) for one in ranked])
     for rank, one in reversed(list(enumerate(ranked))):
         units = [axis.unit(one.params.get(axis.dimension.name)) for axis in axes_of]
         _draw_line(axes, [*units, heights[rank]], rank, len(ranked))
     for place, axis in enumerate(axes_of):
         _draw_scale(axes, place, _scale(axis))
-    values = [results.shown_value(one.number) for one in ranked]
+    values = [shown_value(results, one.number) for one in ranked]
     ends = [(0.0, f"{values[0]:.3g}"), (1.0, f"{values[-1]:.3g}")] if values else []
     _draw_scale(axes, len(axes_of), ends)
     _dress_parallel(axes, axes_of, results)
@@ -104,6 +104,11 @@ def is_wide(values: Sequence[float]) -> bool:
     return bool(values) and min(values) > 0 and max(values) > _WIDE_RATIO * min(values)
 
 
+def shown_value(results: SearchResults, number: int) -> float:
+    """Return a proposal's objective as readers are shown it."""
+    return results.objective.metric.shown(results.value(number))
+
+
 def objective_label(results: SearchResults) -> str:
     """Return what stands beside an axis of the objective."""
     text = results.objective_text
@@ -115,7 +120,7 @@ def _scatter(
 ) -> None:
     if proposals:
         numbers = [one.number for one in proposals]
-        axes.scatter(numbers, [results.shown_value(number) for number in numbers], **style)
+        axes.scatter(numbers, [shown_value(results, number) for number in numbers], **style)
 
 
 def _draw_best_so_far(
@@ -124,7 +129,7 @@ def _draw_best_so_far(
     numbers: list[int] = []
     best: list[float] = []
     for one in finished:
-        value = results.shown_value(one.number)
+        value = shown_value(results, one.number)
         numbers.append(one.number)
         best.append(min([value, *best[-1:]], key=results.objective.cost))
     if numbers:

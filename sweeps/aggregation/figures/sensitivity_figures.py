@@ -10,6 +10,7 @@ from sweeps.aggregation.figures.search_figures import (
     is_wide,
     objective_label,
     parallel_figure,
+    shown_value,
 )
 from sweeps.aggregation.rendering.contents import Figure
 from sweeps.aggregation.rendering.figure_style import (
@@ -21,6 +22,8 @@ from sweeps.aggregation.rendering.figure_style import (
     drawable,
     setting_label,
 )
+from sweeps.aggregation.rendering.measured import measured_interval
+from sweeps.aggregation.results.search_results import SearchResults
 from sweeps.aggregation.results.statistics import Interval
 from sweeps.aggregation.sensitivity.sensitivity import Marginal, Sensitivity, SettingSensitivity
 from sweeps.aggregation.sensitivity.setting_axis import SettingAxis
@@ -144,7 +147,7 @@ def _marginals_figure(found: Sensitivity) -> "Drawing":
     rows = math.ceil(len(settings) / abreast)
     figure = Drawing(figsize=(WIDTH_INCHES, 0.8 + 1.95 * rows), layout="constrained")
     panels = figure.subplots(rows, abreast, sharey=True, squeeze=False)
-    values = [found.results.shown_value(one.number) for one in found.results.counted]
+    values = [shown_value(found.results, one.number) for one in found.results.counted]
     for place, panel in enumerate(panels.flat):
         if place >= len(settings):
             panel.axis("off")
@@ -185,13 +188,13 @@ def _label(found: Sensitivity, setting: SettingSensitivity, width: int) -> str:
 def _draw_panel(axes: "Axes", found: Sensitivity, setting: SettingSensitivity) -> None:
     axis, results = setting.axis, found.results
     drawn = [(number, _across(axis, number, found)) for number in setting.trials]
-    heights = [results.shown_value(number) for number, _ in drawn]
+    heights = [shown_value(results, number) for number, _ in drawn]
     axes.scatter([x for _, x in drawn], heights, s=9, color=BLUE, alpha=0.35, lw=0, zorder=2)
     for marginal in setting.marginals:
-        _draw_mean(axes, axis, marginal)
+        _draw_mean(axes, axis, marginal, results)
     best = results.best
     if best is not None and best.number in setting.trials:
-        at = [_across(axis, best.number, found)], [results.shown_value(best.number)]
+        at = [_across(axis, best.number, found)], [shown_value(results, best.number)]
         axes.scatter(*at, s=70, marker="*", color=ORANGE, lw=0.4, ec="white", zorder=5)
     _dress_panel(axes, axis)
     axes.set_title(_label(found, setting, 30), fontsize=8, parse_math=False)
@@ -206,14 +209,15 @@ def _across(axis: SettingAxis, number: int, found: Sensitivity) -> float:
     return unit + (number * golden % 1 - 0.5) * 0.5 / len(axis.levels)
 
 
-def _draw_mean(axes: "Axes", axis: SettingAxis, marginal: Marginal) -> None:
-    if marginal.objective.mean is None:
+def _draw_mean(axes: "Axes", axis: SettingAxis, marginal: Marginal, results: SearchResults) -> None:
+    interval = measured_interval(marginal.values, results.objective.metric)
+    if interval.mean is None:
         return
     middle = (max(0.0, marginal.group.low) + min(1.0, marginal.group.high)) / 2
-    half = marginal.objective.half_width
+    half = interval.half_width
     axes.errorbar(
         [middle if axis.levels else axis.number(middle)],
-        [marginal.objective.mean],
+        [interval.mean],
         yerr=None if half is None else [[half], [half]],
         fmt="o",
         color="black",

@@ -21,7 +21,7 @@ def make_curves(declared: CurvesFigure, results: Results) -> Section:
     """
     manifest, records = results.manifest, results.records
     histories = results.histories(finished_trials(manifest, records), declared.metric)
-    curves = arm_curves(manifest, records, histories, declared.metric)
+    curves = arm_curves(manifest, records, histories)
     return Section(
         name=declared.name,
         kind=declared.kind,

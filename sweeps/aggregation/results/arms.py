@@ -35,11 +35,11 @@ class ArmResults:
 
     @property
     def test_errors(self) -> dict[int, float]:
-        """Test error of each counted trial in percent, by seed."""
-        return {seed: 100 * (trial.test_error or 0.0) for seed, trial in self.counted.items()}
+        """Test error of each counted trial, a fraction, by seed."""
+        return {seed: trial.test_error or 0.0 for seed, trial in self.counted.items()}
 
     def errors(self, metric: str) -> dict[int, float]:
-        """Return an error of each counted trial in percent, by seed, of those that hold it.
+        """Return an error of each counted trial, a fraction, by seed, of those that hold it.
 
         Args:
             metric: `validation_error`, `test_error`, or `test_error.` and the name of an extra
@@ -47,7 +47,7 @@ class ArmResults:
         """
         found = {seed: trial.value(metric) for seed, trial in self.counted.items()}
         return {
-            seed: 100 * error
+            seed: error
             for seed, error in found.items()
             if error is not None and math.isfinite(error)
         }

@@ -80,14 +80,13 @@ class SearchResults:
         """Return how many proposals are in a state."""
         return sum(one.state == state for one in self.proposals)
 
-    def shown_value(self, number: int) -> float:
-        """Return a finished proposal's objective as readers are shown it: fractions in percent."""
-        value = value_of(self.proposals[number])
-        return 100 * value if self.objective.metric.is_fraction else value
+    def value(self, number: int) -> float:
+        """Return the objective of a proposal that has one, in the record's unit."""
+        return value_of(self.proposals[number])
 
     @property
     def unit_suffix(self) -> str:
-        """What a field that holds an objective as shown ends in."""
+        """What a field ends in that holds an objective as readers are shown it."""
         return "_percent" if self.objective.metric.is_fraction else ""
 
     @property

@@ -27,11 +27,16 @@ class Marginal:
     """The objective over the counted trials that have one value of a setting, or one range.
 
     Attributes:
-        objective: In the unit that readers are shown, as `SearchResults.shown`.
+        values: One a trial, in the record's unit.
     """
 
     group: Group
-    objective: Interval
+    values: tuple[float, ...]
+
+    @property
+    def objective(self) -> Interval:
+        """Their mean and t interval."""
+        return mean_interval(self.values)
 
 
 @dataclass(frozen=True)
@@ -113,8 +118,7 @@ def _described(axis: SettingAxis, results: SearchResults) -> SettingSensitivity:
     marginals: list[Marginal] = []
     for group in axis.groups:
         inside = [number for number, unit in units.items() if group.holds(unit)]
-        objective = mean_interval(results.shown_value(number) for number in inside)
-        marginals.append(Marginal(group, objective))
+        marginals.append(Marginal(group, tuple(results.value(number) for number in inside)))
     return SettingSensitivity(
         axis=axis,
         trials=tuple(units),
@@ -131,7 +135,8 @@ def _weighed(
     They are held against all settings that these trials have, also those that more have.
     """
     own = [one for one in settings if one.trials == trials]
-    objective = [results.shown_value(number) for number in trials]
+    # not as recorded: how a forest splits hangs on rounding, and reports are to stay as they were
+    objective = [results.objective.metric.shown(results.value(number)) for number in trials]
     if len(trials) < FEWEST_TRIALS:
         return [replace(one, silence="few") for one in own]
     if min(objective) == max(objective):

@@ -3,6 +3,8 @@
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
+from capsmodel.metrics import TEST_ERROR
+from sweeps.aggregation.rendering.measured import measured_cell, measured_difference_cell
 from sweeps.aggregation.rendering.table import (
     PLUS_MINUS,
     Cell,
@@ -10,9 +12,7 @@ from sweeps.aggregation.rendering.table import (
     Table,
     arm_cell,
     count_cell,
-    difference_cell,
     integer_cell,
-    mean_cell,
     no_difference_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results
@@ -25,7 +25,7 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import EPOCH_METRICS, METRIC_TEST_ERROR, TrialRecord
 
-_NO_WIDTH = 1e-9  # of percentage points: rounding in the last place, not spread
+_NO_WIDTH = 1e-11  # rounding in the last place, not spread
 _COLUMNS = (
     Column("Arm", ("arm", "is_baseline"), align="left"),
     Column("n", ("n", "num_planned")),
@@ -76,10 +76,10 @@ def _row(arm: ArmResults, baseline: ArmResults) -> tuple[Cell, ...]:
     return (
         arm_cell(arm.arm.name, arm.is_baseline),
         count_cell(len(errors), len(arm.trials)),
-        marked(mean_cell(mean_interval(errors.values())), arm),
+        marked(measured_cell(errors.values(), TEST_ERROR), arm),
         no_difference_cell()
         if arm.is_baseline
-        else difference_cell(paired_difference(errors, baseline.test_errors), len(errors)),
+        else measured_difference_cell(errors, baseline.test_errors, TEST_ERROR),
         integer_cell(arm.arm.num_parameters),
         gap_cell(arm),
     )

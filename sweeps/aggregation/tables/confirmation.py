@@ -5,21 +5,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from capsmodel.metrics import Objective
+from capsmodel.metrics import TEST_ERROR, Objective
+from sweeps.aggregation.rendering.measured import (
+    measured_cell,
+    measured_difference_cell,
+    value_cell,
+)
 from sweeps.aggregation.rendering.table import (
     PLUS_MINUS,
     Cell,
     Column,
     Table,
     count_cell,
-    difference_cell,
-    mean_cell,
     no_difference_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results, cell_state
 from sweeps.aggregation.results.ranking import confirmed_arms, with_seeds
 from sweeps.aggregation.results.search_results import ProposalResult, SearchResults, search_results
-from sweeps.aggregation.results.statistics import mean_interval, paired_difference
+from sweeps.aggregation.results.statistics import mean_interval
 from sweeps.aggregation.sensitivity.setting_axis import value_text
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.aggregation.tables.health import health_notes
@@ -45,10 +48,6 @@ class _Objective:
         return self.by.metric.text
 
     @property
-    def scale(self) -> int:
-        return 100 if self.is_fraction else 1
-
-    @property
     def digits(self) -> int:
         return 2 if self.is_fraction else 5
 
@@ -57,8 +56,8 @@ class _Objective:
         return "highest" if self.by.metric.direction == "larger" else "lowest"
 
     def values(self, arm: ArmResults) -> dict[int, float]:
-        """Return the last-epoch values of an arm by seed, fractions in percent."""
-        return {s: self.scale * v for s, v in arm.chosen_by(self.by).items()}
+        """Return the last-epoch values of an arm by seed, as the records hold them."""
+        return arm.chosen_by(self.by)
 
     def columns(self) -> tuple[Column, ...]:
         name = self.by.metric.name + "_percent" * self.is_fraction
@@ -172,18 +171,19 @@ def _row(rank: int, arm: ArmResults, confirmed: _Confirmed) -> tuple[Cell, ...]:
     if reference is None or is_reference:
         difference = no_difference_cell()
     else:
-        paired = paired_difference(values, objective.values(reference))
-        difference = difference_cell(paired, len(values), objective.digits)
+        difference = measured_difference_cell(
+            values, objective.values(reference), objective.by.metric, objective.digits
+        )
     name = one_line(arm.arm.name)
     return (
         Cell(str(rank), (rank,)) if has_rank else Cell("", (None,)),
         Cell(f"{name} (reference)" if is_reference else name, (arm.arm.name, is_reference)),
         _settings_cell(arm, confirmed),
-        mean_cell(mean_interval(values.values()), objective.digits),
+        measured_cell(values.values(), objective.by.metric, objective.digits),
         count_cell(len(values), len(arm.trials)),
         difference,
         _search_cell(arm, confirmed),
-        marked(mean_cell(mean_interval(arm.test_errors.values())), arm),
+        marked(measured_cell(arm.test_errors.values(), TEST_ERROR), arm),
         gap_cell(arm),
     )
 
@@ -194,7 +194,7 @@ def _search_cell(arm: ArmResults, confirmed: _Confirmed) -> Cell:
     found = confirmed.proposals[arm.arm.name].value
     if found is None:
         return Cell("", (None,))
-    return Cell(f"{objective.scale * found:.{objective.digits}f}", (objective.scale * found,))
+    return value_cell(found, objective.by.metric, objective.digits)
 
 
 def _settings_cell(arm: ArmResults, confirmed: _Confirmed) -> Cell:

@@ -1,9 +1,10 @@
 """What evaluations found, arm by arm: those that the sweep's own manifest declares, no others."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from capsmodel.metrics import Metric
+from sweeps.aggregation.rendering.measured import recorded_mean_cell
 from sweeps.aggregation.rendering.table import (
     PLUS_MINUS,
     Cell,
@@ -11,11 +12,10 @@ from sweeps.aggregation.rendering.table import (
     Table,
     arm_cell,
     count_cell,
-    mean_cell,
     text_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.results.statistics import Interval, mean_interval
+from sweeps.aggregation.results.statistics import mean_interval
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
@@ -95,27 +95,16 @@ def _finished(arm: ArmResults, stopped: set[tuple[str, int]]) -> _Finished:
 def _row(evaluation: ManifestEvaluation, metric: Metric, own: _Finished) -> tuple[Cell, ...]:
     values = own.values(evaluation, metric)
     without = own.num_without(evaluation)
-    interval = mean_interval(values.values())
+    mean = recorded_mean_cell(mean_interval(values.values()), metric)
     words = f"{metric.text} (%)" if metric.is_fraction else metric.text
     return (
         Cell(evaluation_words(evaluation), (evaluation.kind, evaluation.evaluation_key)),
         Cell(words, (metric.name, metric.unit, evaluation.looks_at)),
         arm_cell(own.arm.arm.name, own.arm.is_baseline),
         count_cell(len(values), len(own.arm.trials)),
-        _mean(interval, metric, is_gone=not values and without > 0),
+        replace(mean, text=NOT_AVAILABLE) if not values and without > 0 else mean,
         Cell(str(without or ""), (without,)),
     )
-
-
-def _mean(interval: Interval, metric: Metric, *, is_gone: bool) -> Cell:
-    """Return the mean; readers see fractions in percent, programs as they are."""
-    values = (interval.mean, interval.low, interval.high)
-    if is_gone:
-        return Cell(NOT_AVAILABLE, values)
-    if not metric.is_fraction:
-        return mean_cell(interval, digits=4)
-    mean, low, high = (None if value is None else 100 * value for value in values)
-    return Cell(mean_cell(Interval(interval.n, mean, low, high)).text, values)
 
 
 def evaluation_words(evaluation: ManifestEvaluation) -> str:

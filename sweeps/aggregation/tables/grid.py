@@ -7,10 +7,11 @@ Programs read one row a place of it.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from capsmodel.metrics import Metric
 from search_spaces.tables import GridCell, GridRow, GridTable
-from sweeps.aggregation.rendering.table import Cell, Column, Table, count_cell, mean_cell, text_cell
+from sweeps.aggregation.rendering.measured import measured_cell
+from sweeps.aggregation.rendering.table import Cell, Column, Table, count_cell, text_cell
 from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.results.statistics import Interval, mean_interval
 from sweeps.aggregation.tables.data_line import with_data
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.aggregation.tables.health import health_notes
@@ -46,12 +47,12 @@ class _Grid:
 
     Attributes:
         arms: By name, those that the grid names and the sweep has, in the grid's order.
-        words: Name of each metric that it shows -> what readers are told that it is.
+        metrics: Those that it shows, by name.
     """
 
     spec: GridTable
     arms: Mapping[str, ArmResults]
-    words: Mapping[str, str]
+    metrics: Mapping[str, Metric]
 
     @property
     def shown(self) -> list[ArmResults]:
@@ -95,9 +96,7 @@ def grid_table(
         name=spec.name,
         title=title,
         columns=_PLACE_COLUMNS,
-        rows=tuple(
-            _place(row, heading, cell, grid.arm(cell)) for row, heading, cell in grid.places()
-        ),
+        rows=tuple(_place(row, heading, cell, grid) for row, heading, cell in grid.places()),
     )
     return _finished(seen, manifest, grid), _finished(read, manifest, grid)
 
@@ -105,9 +104,9 @@ def grid_table(
 def _grid(manifest: Manifest, records: Mapping[str, TrialRecord], spec: GridTable) -> _Grid:
     known = {arm.arm.name: arm for arm in arm_results(manifest, records)}
     names = dict.fromkeys(cell.arm for row in spec.rows for cell in row.cells)
-    metrics = dict.fromkeys(cell.metric for row in spec.rows for cell in row.cells)
-    words = {name: manifest.metric(name).text for name in metrics}
-    return _Grid(spec, {name: known[name] for name in names if name in known}, words)
+    names_of_metrics = dict.fromkeys(cell.metric for row in spec.rows for cell in row.cells)
+    metrics = {name: manifest.metric(name) for name in names_of_metrics}
+    return _Grid(spec, {name: known[name] for name in names if name in known}, metrics)
 
 
 def _finished(table: Table, manifest: Manifest, grid: _Grid) -> Table:
@@ -116,18 +115,19 @@ def _finished(table: Table, manifest: Manifest, grid: _Grid) -> Table:
 
 def _lines(row: GridRow, grid: _Grid) -> Iterator[tuple[Cell, ...]]:
     """Yield a row of ours and, where the paper has figures in it, the row of these."""
-    ours = (_seen_cell(cell, grid.arm(cell)) for cell in row.cells)
+    ours = (_seen_cell(cell, grid) for cell in row.cells)
     yield (text_cell(row.label), text_cell("ours"), *ours)
     theirs = [published_text(cell.published, cell.spread) for cell in row.cells]
     if any(theirs):
         yield (Cell("", (row.label,)), text_cell("published"), *map(text_cell, theirs))
 
 
-def _seen_cell(cell: GridCell, arm: ArmResults | None) -> Cell:
+def _seen_cell(cell: GridCell, grid: _Grid) -> Cell:
     """Return our figure, or why there is none; n stands beside it where it is not the planned."""
+    arm = grid.arm(cell)
     if arm is None:
         return Cell("", (None,))
-    mean = marked(mean_cell(_interval(cell, arm)), arm)
+    mean = marked(_figure(cell, arm, grid), arm)
     n, planned = len(arm.errors(cell.metric)), len(arm.trials)
     if not n:
         text = gap_text(arm) or "not recorded"
@@ -136,7 +136,8 @@ def _seen_cell(cell: GridCell, arm: ArmResults | None) -> Cell:
     return Cell(text, (text,))
 
 
-def _place(row: GridRow, heading: str, cell: GridCell, arm: ArmResults | None) -> tuple[Cell, ...]:
+def _place(row: GridRow, heading: str, cell: GridCell, grid: _Grid) -> tuple[Cell, ...]:
+    arm = grid.arm(cell)
     names = (row.label, heading, cell.arm, cell.metric)
     theirs = Cell(published_text(cell.published, cell.spread), (cell.published, cell.spread))
     texts = tuple(Cell(one_line(name or ""), (name,)) for name in names)
@@ -146,12 +147,12 @@ def _place(row: GridRow, heading: str, cell: GridCell, arm: ArmResults | None) -
         return (*texts, *nothing, theirs, gaps, Cell("", (None,)))
     count = count_cell(len(arm.errors(cell.metric)), len(arm.trials))
     late = len(missed(arm))
-    figure = mean_cell(_interval(cell, arm))
+    figure = _figure(cell, arm, grid)
     return (*texts, figure, count, theirs, gap_cell(arm), Cell(str(late), (late,)))
 
 
-def _interval(cell: GridCell, arm: ArmResults) -> Interval:
-    return mean_interval(arm.errors(cell.metric).values())
+def _figure(cell: GridCell, arm: ArmResults, grid: _Grid) -> Cell:
+    return measured_cell(arm.errors(cell.metric).values(), grid.metrics[cell.metric])
 
 
 def _notes(manifest: Manifest, grid: _Grid) -> Iterator[str]:
@@ -176,10 +177,10 @@ def _metric_notes(grid: _Grid) -> Iterator[str]:
     for row in grid.spec.rows:
         metrics = {cell.metric for cell in row.cells}
         if len(metrics) == 1:
-            yield f"{one_line(row.label)}: {grid.words[metrics.pop()]}."
+            yield f"{one_line(row.label)}: {grid.metrics[metrics.pop()].text}."
             continue
         for heading, cell in zip(grid.spec.columns, row.cells, strict=True):
-            yield f"{one_line(row.label)}, {one_line(heading)}: {grid.words[cell.metric]}."
+            yield f"{one_line(row.label)}, {one_line(heading)}: {grid.metrics[cell.metric].text}."
 
 
 def _absence_notes(grid: _Grid) -> Iterator[str]:
@@ -193,7 +194,7 @@ def _absence_notes(grid: _Grid) -> Iterator[str]:
         if (arm := grid.arms.get(name or "")) and (without := _without(arm, metric)):
             yield (
                 f"{without} of {len(arm.counted)} trials of {one_line(arm.arm.name)} hold no "
-                f"{grid.words[metric]}. Known: {_known(list(arm.counted.values()))}."
+                f"{grid.metrics[metric].text}. Known: {_known(list(arm.counted.values()))}."
             )
 
 

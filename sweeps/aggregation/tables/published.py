@@ -3,17 +3,17 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from capsmodel.metrics import TEST_ERROR
 from search_spaces.tables import PublishedRow, PublishedTable
+from sweeps.aggregation.rendering.measured import measured_cell
 from sweeps.aggregation.rendering.table import (
     Cell,
     Column,
     Table,
     count_cell,
-    mean_cell,
     text_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.results.statistics import mean_interval
 from sweeps.aggregation.tables.data_line import with_data
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.aggregation.tables.health import health_notes
@@ -97,7 +97,7 @@ def _row(row: PublishedRow, arm: ArmResults | None) -> tuple[Cell, ...]:
         ours = (Cell("", (None, None, None)), Cell("", (None, None)))
         return (*labels, *ours, *theirs, named, nothing)
     errors = arm.test_errors
-    mean = marked(mean_cell(mean_interval(errors.values())), arm)
+    mean = marked(measured_cell(errors.values(), TEST_ERROR), arm)
     ours = (mean, count_cell(len(errors), len(arm.trials)))
     return (*labels, *ours, *theirs, named, gap_cell(arm))
 

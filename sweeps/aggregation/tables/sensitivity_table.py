@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from capsmodel.metrics import Metric
+from sweeps.aggregation.rendering.measured import measured_interval
 from sweeps.aggregation.rendering.table import (
     MINUS,
     PLUS_MINUS,
@@ -165,7 +167,6 @@ def _silence_notes(found: Sensitivity) -> Iterator[str]:
 def _marginals_table(found: Sensitivity, name: str) -> Table:
     results = found.results
     objective = results.search.objective
-    digits = 2 if results.unit_suffix else 4
     return Table(
         name=name,
         title=f"Sensitivity {results.sweep}: mean {results.objective.metric.text} by value",
@@ -179,7 +180,7 @@ def _marginals_table(found: Sensitivity, name: str) -> Table:
             ),
         ),
         rows=tuple(
-            _marginal_row(setting, marginal, digits)
+            _marginal_row(setting, marginal, results.objective.metric)
             for setting in found.settings
             for marginal in setting.marginals
         ),
@@ -187,12 +188,14 @@ def _marginals_table(found: Sensitivity, name: str) -> Table:
     )
 
 
-def _marginal_row(setting: SettingSensitivity, marginal: Marginal, digits: int) -> tuple[Cell, ...]:
+def _marginal_row(
+    setting: SettingSensitivity, marginal: Marginal, metric: Metric
+) -> tuple[Cell, ...]:
     return (
         text_cell(setting.dimension.name),
         text_cell(marginal.group.label),
         integer_cell(marginal.objective.n),
-        _mean_cell(marginal.objective, digits),
+        _mean_cell(measured_interval(marginal.values, metric), 2 if metric.is_fraction else 4),
     )
 
 

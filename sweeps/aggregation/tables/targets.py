@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from capsmodel.metrics import Metric, find_metric
 from sweeps.aggregation.rendering.table import Cell, Column
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.records.plain_text import one_line, shortened
@@ -22,7 +23,8 @@ def target_words(config: Json) -> str:
     metric, value = stopping.get("metric"), stopping.get("at_or_below")
     if not isinstance(metric, str) or not isinstance(value, int | float):
         return ""
-    amount = f"{100 * value:g} %" if metric.endswith("error") else f"{value:g}"
+    known = find_metric(metric) or Metric(name=metric)
+    amount = f"{known.shown(value):g}{' %' * known.is_fraction}"
     return shortened(f"{metric.replace('_', ' ')} at or below {amount}", _LONGEST_WORDS)
 
 

@@ -18,6 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from capsmodel.metrics import VALIDATION_ERROR
 from sweeps.execution.driver.board import Board
 
 LINE_SECONDS = 10.0
@@ -102,7 +103,9 @@ def render(board: Board, title: str) -> Group:
             escape(_one_line(trial.arm)),
             str(trial.seed),
             f"{trial.epoch}/{trial.num_epochs}",
-            "" if trial.validation_error is None else f"{100 * trial.validation_error:.2f} %",
+            ""
+            if trial.validation_error is None
+            else VALIDATION_ERROR.written(trial.validation_error),
         )
     lines = [Text(summary(board, title), style="bold")]
     lines += [
@@ -126,7 +129,7 @@ def summary(board: Board, title: str) -> str:
         parts.append(f"{board.num_restarts} restarted")
     if board.best:
         error, arm, seed = board.best
-        parts.append(f"best {100 * error:.2f} % ({arm}, seed {seed})")
+        parts.append(f"best {VALIDATION_ERROR.written(error)} ({arm}, seed {seed})")
     parts.append(f"{clock(board.elapsed_seconds)} elapsed")
     remaining = board.remaining_seconds()
     if remaining is not None and (board.running or remaining > 1):

@@ -45,7 +45,7 @@ def falling(records: dict[str, TrialRecord], epochs: int = 6) -> dict[str, dict[
 
 
 def drawn(manifest: Manifest, records: dict[str, TrialRecord], **more: Any) -> list[ArmCurve]:
-    return arm_curves(manifest, records, falling(records, **more), SPEC.metric)
+    return arm_curves(manifest, records, falling(records, **more))
 
 
 def figure(image_format: Any, manifest: Manifest, records: dict[str, TrialRecord]) -> bytes:
@@ -74,7 +74,8 @@ def notes_of(
 def test_an_errors_line_is_the_mean_over_the_seeds_in_percent() -> None:
     trials = by_key(finished("a", 0, 5), finished("a", 1, 5))
     histories = {trial_key("a", 0): {1: 0.5, 2: 0.1}, trial_key("a", 1): {1: 0.3, 2: 0.2}}
-    (curve,) = arm_curves(manifest_of(["a"], [0, 1]), trials, histories, SPEC.metric)
+    (recorded,) = arm_curves(manifest_of(["a"], [0, 1]), trials, histories)
+    curve = recorded.shown(VALIDATION_ERROR)
     assert curve.means == pytest.approx([40.0, 15.0])
     assert curve.ends == ([30.0, 10.0], [50.0, 20.0])
 
@@ -82,7 +83,7 @@ def test_an_errors_line_is_the_mean_over_the_seeds_in_percent() -> None:
 def test_a_loss_is_not_in_percent() -> None:
     trials = by_key(finished("a", 0, 5))
     histories = {trial_key("a", 0): {1: 0.5}}
-    (curve,) = arm_curves(manifest_of(["a"], [0]), trials, histories, "train_loss")
+    (curve,) = arm_curves(manifest_of(["a"], [0]), trials, histories)
     assert curve.means == [0.5]
     losses = to_csv(curves_data("x", [curve], TRAIN_LOSS))
     assert "train_loss,train_loss_lowest" in losses
@@ -107,7 +108,7 @@ def test_a_trial_that_a_scheduler_stopped_enters_no_line_whatever_became_of_it()
 def test_a_line_ends_with_the_last_epoch_that_all_seeds_have() -> None:
     trials = by_key(finished("a", 0, 5), finished("a", 1, 5))
     histories = {trial_key("a", 0): {1: 0.5, 2: 0.1}, trial_key("a", 1): {1: 0.3}}
-    (curve,) = arm_curves(manifest_of(["a"], [0, 1]), trials, histories, SPEC.metric)
+    (curve,) = arm_curves(manifest_of(["a"], [0, 1]), trials, histories)
     assert list(curve.points) == [1]
     assert curve.is_cut
 
@@ -164,7 +165,7 @@ def test_what_is_not_finite_is_a_gap() -> None:
     trials = by_key(finished("a", 0, 5))
     histories = {trial_key("a", 0): {1: math.inf, 2: 0.5, 3: math.nan}}
     manifest = manifest_of(["a"], [0])
-    curves = arm_curves(manifest, trials, histories, SPEC.metric)
+    curves = arm_curves(manifest, trials, histories)
     assert to_csv(curves_data("x", curves, VALIDATION_ERROR)).splitlines()[1] == "a,1,1,,,"
     assert drawn_as(lambda: curves_figure(manifest, curves, SPEC), "png")
 

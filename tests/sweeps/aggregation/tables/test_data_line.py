@@ -11,8 +11,8 @@ from search_spaces.tables import GridTable, PublishedTable
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
-from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.rendering.renderers import for_terminal
+from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.tables.grid import grid_table
 from sweeps.aggregation.tables.published import published_table
 from sweeps.records.manifest import Manifest, ManifestArm

@@ -1,0 +1,45 @@
+"""Measured numbers as readers are shown them: here fractions become percent, and nowhere before.
+
+Results, tables and figures hand over what the records hold, one value a seed.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from capsmodel.metrics import Metric
+from sweeps.aggregation.rendering.table import Cell, difference_cell, mean_cell
+from sweeps.aggregation.results.statistics import Interval, mean_interval, paired_difference
+
+
+def measured_interval(values: Iterable[float], metric: Metric) -> Interval:
+    """Return mean and t interval of a metric's values, in the unit that readers are shown."""
+    return mean_interval(metric.shown(value) for value in values)
+
+
+def measured_cell(values: Iterable[float], metric: Metric, digits: int = 2) -> Cell:
+    """Return the mean of a metric's values with its t interval. Values: mean, low, high."""
+    return mean_cell(measured_interval(values, metric), digits)
+
+
+def measured_difference_cell(
+    values: Mapping[int, float], others: Mapping[int, float], metric: Metric, digits: int = 2
+) -> Cell:
+    """Return how far a metric's values are from others, paired by seed, as `difference_cell`."""
+    own, theirs = (
+        {seed: metric.shown(value) for seed, value in of.items()} for of in (values, others)
+    )
+    return difference_cell(paired_difference(own, theirs), len(own), digits)
+
+
+def value_cell(value: float, metric: Metric, digits: int = 2) -> Cell:
+    """Return one value of a metric. Value: the number."""
+    shown = metric.shown(value)
+    return Cell(f"{shown:.{digits}f}", (shown,))
+
+
+def recorded_mean_cell(interval: Interval, metric: Metric) -> Cell:
+    """Return a mean; readers see fractions in percent, programs as they are recorded."""
+    values = (interval.mean, interval.low, interval.high)
+    if not metric.is_fraction:
+        return mean_cell(interval, digits=4)
+    mean, low, high = (None if value is None else metric.shown(value) for value in values)
+    return Cell(mean_cell(Interval(interval.n, mean, low, high)).text, values)
