@@ -23,12 +23,14 @@ class Findings:
     Attributes:
         metrics: Name of each metric that the evaluation declares -> its value.
         images: Name -> what was found of each image of the split, in the split's order.
+        arrays: Name -> numbers of another shape, such as those that pictures are drawn of.
         pictures: Name -> a PNG file.
         left_out: Why something else is not there, a sentence each.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
     images: Mapping[str, Shaped[Tensor, "images ..."]] = field(default_factory=dict[str, Tensor])
+    arrays: Mapping[str, Shaped[Tensor, "..."]] = field(default_factory=dict[str, Tensor])
     pictures: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     left_out: tuple[str, ...] = ()
 

@@ -68,9 +68,9 @@ class EvaluationContract(PartContract):
         assert all(type(value) is float for value in found.metrics.values())
 
     def test_it_gives_something(self, evaluation: Evaluation, trained: Trained) -> None:
-        """Metrics, results by image or pictures."""
+        """Metrics, results by image, other arrays or pictures."""
         found = _found(evaluation, trained)
-        assert found.metrics or found.images or found.pictures
+        assert found.metrics or found.images or found.arrays or found.pictures
 
     def test_the_same_network_gives_the_same_to_the_last_bit(
         self, evaluation: Evaluation, trained: Trained
@@ -116,6 +116,15 @@ class EvaluationContract(PartContract):
             assert len(values) == len(images)
             assert values.device.type == "cpu"
 
+    def test_arrays_can_be_kept_beside_what_is_told_by_image(
+        self, evaluation: Evaluation, trained: Trained
+    ) -> None:
+        """On the CPU, under names that no other has."""
+        found = _found(evaluation, trained)
+        assert all(_NAME.fullmatch(name) for name in found.arrays)
+        assert all(values.device.type == "cpu" for values in found.arrays.values())
+        assert not found.arrays.keys() & found.images.keys()
+
     def test_pictures_are_png_files(self, evaluation: Evaluation, trained: Trained) -> None:
         """Named without an ending."""
         for name, content in _found(evaluation, trained).pictures.items():
@@ -141,5 +150,6 @@ def _found(evaluation: Evaluation, trained: Trained) -> Findings:
 def _assert_same(one: Findings, other: Findings) -> None:
     assert one.metrics == other.metrics
     assert one.pictures == other.pictures
-    assert one.images.keys() == other.images.keys()
-    assert all(torch.equal(values, other.images[name]) for name, values in one.images.items())
+    for own, others in ((one.images, other.images), (one.arrays, other.arrays)):
+        assert own.keys() == others.keys()
+        assert all(torch.equal(values, others[name]) for name, values in own.items())

@@ -19,6 +19,7 @@ class EvaluationRecord(BaseModel):
         metrics: Name -> value; fractions as fractions. What is not finite survives as NaN.
         schemas: What those metrics are.
         images: Names of what was found by image, in the safetensors file beside it.
+        arrays: Names of what else that file holds.
         pictures: Names of the PNG files beside it.
         left_out: Why something else is not there, a sentence each.
         hardware: The device by its name.
@@ -37,6 +38,7 @@ class EvaluationRecord(BaseModel):
     metrics: dict[Slug, float] = {}
     schemas: tuple[Metric, ...] = later(())
     images: tuple[Slug, ...] = ()
+    arrays: tuple[Slug, ...] = later(())
     pictures: tuple[Slug, ...] = ()
     left_out: tuple[str, ...] = ()
     hardware: str = ""

@@ -1,29 +1,11 @@
-"""What pictures show of a trained network, as arrays.
+"""What pictures show of a trained network, read from the arrays that the evaluation gives."""
 
-With `models` the one place of this package that needs capsmodel and torch.
-"""
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeps.records.errors import BadInput
-
-if TYPE_CHECKING:
-    from capsmodel.data import Images
-    from capsmodel.training.trained import Trained
-
 Array = np.ndarray
-
-OFFSETS = tuple(round(0.05 * step, 2) for step in range(-5, 6))
-"""What is added to a number of a pose: those of the first capsule network's figure 4."""
-
-_MOST_CLASSES = 10
-_MOST_IMAGES = 2000  # that are searched for one classified wrongly
-_FIRST = 3
-_PERTURBED = 2
-_ROUTED = 3
 
 
 @dataclass(frozen=True)
@@ -56,16 +38,18 @@ class Examples:
 
 @dataclass(frozen=True)
 class Perturbed:
-    """An image's pose, each number of which is moved by each of `OFFSETS`.
+    """An image's pose, each number of which is moved by each of some offsets.
 
     Attributes:
         label: The class whose pose it is: the true one.
         drawn: By number, then offset.
+        offsets: What is added; 0 is among them.
     """
 
     label: int
     image: Array
     drawn: Array
+    offsets: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -110,89 +94,59 @@ class Pictured:
     couplings: Couplings | None
 
 
-def pictured(trained: "Trained") -> Pictured:
-    """Return what pictures show: of validation images, chosen by their order alone.
+def pictured(arrays: Mapping[str, Array]) -> Pictured:
+    """Return what pictures show.
+
+    Args:
+        arrays: As the evaluation `pictures` gives them, those of what the network has not left out.
 
     Raises:
-        BadInput: If the data cannot be loaded.
+        KeyError: If some of what belongs together is not there.
     """
-    try:
-        validation = trained.config.data.load("cpu").validation
-    except (ValueError, OSError) as error:
-        raise BadInput(f"The images of this trial cannot be loaded: {error}") from error
-    some = validation.take(slice(_MOST_IMAGES))
-    rows = _chosen(trained, some)
-    first = [row[0] for row in rows if row[0] is not None]
     return Pictured(
-        examples=_examples(trained, some, rows),
-        perturbed=_perturbed(trained, some, first),
-        couplings=_couplings(trained, some, first),
+        examples=_examples(arrays) if "examples_images" in arrays else None,
+        perturbed=_perturbed(arrays) if "perturbed_images" in arrays else None,
+        couplings=_couplings(arrays) if "couplings_images" in arrays else None,
     )
 
 
-def _chosen(trained: "Trained", some: "Images") -> list[list[int | None]]:
-    from capsmodel.evaluation import first_of_each_class  # here, as torch comes with it
-
-    predicted = trained.predict(some.images).classes.cpu()
-    num_classes = min(_MOST_CLASSES, trained.config.data.num_classes)
-    return first_of_each_class(some.labels, predicted, _FIRST, num_classes)
-
-
-def _examples(trained: "Trained", some: "Images", rows: list[list[int | None]]) -> Examples | None:
-    indices = [index for row in rows for index in row if index is not None]
-    seen = trained.inspect(some.images[indices])
-    if seen.outputs.reconstructions is None:
-        return None
-    predicted = seen.outputs.lengths.argmax(dim=1).tolist()
-    images, drawn = seen.images.cpu().numpy(), seen.outputs.reconstructions.cpu().numpy()
-    found = {
-        index: Example(images[place], drawn[place], int(some.labels[index]), predicted[place])
-        for place, index in enumerate(indices)
-    }
-    by_class = tuple(tuple(None if i is None else found[i] for i in row) for row in rows)
-    return Examples(by_class, len(some))
+def _examples(arrays: Mapping[str, Array]) -> Examples:
+    own = [
+        Example(image, drawn, int(label), int(predicted))
+        for image, drawn, label, predicted in zip(
+            *(arrays[f"examples_{name}"] for name in ("images", "drawn", "labels", "predicted")),
+            strict=True,
+        )
+    ]
+    by_class = tuple(
+        tuple(own[place] if place >= 0 else None for place in row.tolist())
+        for row in arrays["examples_places"]
+    )
+    return Examples(by_class, int(arrays["examples_num_images"]))
 
 
-def _perturbed(
-    trained: "Trained", some: "Images", first: list[int]
-) -> tuple[Perturbed, ...] | None:
-    chosen = _spread(first, _PERTURBED)
-    labels = some.labels[chosen]
-    drawn = trained.perturb(some.images[chosen], labels, OFFSETS)
-    if drawn is None:
-        return None
-    images = trained.inspect(some.images[chosen]).images
+def _perturbed(arrays: Mapping[str, Array]) -> tuple[Perturbed, ...]:
+    names = ("labels", "images", "drawn")
+    offsets = tuple(arrays["perturbed_offsets"].tolist())
     return tuple(
-        Perturbed(int(label), image.cpu().numpy(), own.cpu().numpy())
-        for label, image, own in zip(labels, images, drawn, strict=True)
+        Perturbed(int(label), image, drawn, offsets)
+        for label, image, drawn in zip(
+            *(arrays[f"perturbed_{name}"] for name in names), strict=True
+        )
     )
 
 
-def _couplings(trained: "Trained", some: "Images", first: list[int]) -> Couplings | None:
-    from capsmodel.evaluation import shares_of_children  # here, as torch comes with it
-
-    seen = trained.inspect(some.images[first])
-    layer = seen.outputs.couplings.get(seen.children.layer) if seen.children else None
-    if layer is None or seen.children is None:
-        return None
-    winners = seen.outputs.lengths.argmax(dim=1)
-    shares = shares_of_children(layer, seen.children, winners).cpu().numpy()
-    values = layer.values.cpu().numpy()
-    is_winner = np.arange(values.shape[2]) == winners.cpu().numpy()[:, None]
-    images = seen.images.cpu().numpy()
+def _couplings(arrays: Mapping[str, Array]) -> Couplings:
+    names = ("labels", "predicted", "images", "shares")
     return Couplings(
         images=tuple(
-            RoutedImage(int(some.labels[first[i]]), int(winners[i]), images[i], shares[i])
-            for i in _spread(list(range(len(first))), _ROUTED)
+            RoutedImage(int(label), int(predicted), image, shares)
+            for label, predicted, image, shares in zip(
+                *(arrays[f"couplings_{name}"] for name in names), strict=True
+            )
         ),
-        to_winner=values[:, is_winner].ravel(),
-        to_others=values[:, ~is_winner].ravel(),
-        num_images=len(first),
-        num_classes=values.shape[2],
+        to_winner=arrays["couplings_to_winner"],
+        to_others=arrays["couplings_to_others"],
+        num_images=int(arrays["couplings_num_images"]),
+        num_classes=int(arrays["couplings_num_classes"]),
     )
-
-
-def _spread(values: list[int], number: int) -> list[int]:
-    """Return a few of the values, from the first on, evenly apart."""
-    step = max(1, len(values) // number)
-    return values[::step][:number]

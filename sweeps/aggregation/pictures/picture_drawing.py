@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeps.aggregation.pictures.picture_contents import (
-    OFFSETS,
     Array,
     Couplings,
     Example,
@@ -157,13 +156,11 @@ def _draw_grid(axes: "Axes", grid: Perturbed) -> None:
     for row in range(rows):
         for column in range(columns):
             _draw_image(axes, grid.drawn[row, column], column - 0.46, row - 0.46, 0.92)
-    middle = OFFSETS.index(0)
+    middle = grid.offsets.index(0)
     frame = Rectangle((middle - 0.5, -0.5), 1, rows, fill=False, edgecolor=BLUE, lw=1.1, zorder=3)
     axes.add_patch(frame)
     shown = [1, middle, columns - 2]  # the outermost labels of two grids would meet
-    axes.set_xticks(
-        shown, [f"{OFFSETS[column]:+g}" if OFFSETS[column] else "0" for column in shown]
-    )
+    axes.set_xticks(shown, [f"{grid.offsets[at]:+g}" if grid.offsets[at] else "0" for at in shown])
     axes.set_yticks([])
     axes.tick_params(length=0)
     for spine in axes.spines.values():

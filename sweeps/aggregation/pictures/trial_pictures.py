@@ -5,19 +5,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sweeps.aggregation.pictures.picture_contents import Pictured, pictured
+from sweeps.aggregation.pictures.picture_contents import Array, Pictured, pictured
 from sweeps.aggregation.pictures.picture_drawing import (
     coupling_picture,
     perturbation_picture,
     reconstruction_picture,
 )
 from sweeps.aggregation.rendering.result_files import make_folder, write_result
+from sweeps.aggregation.results.found_evaluations import found_evaluations
 from sweeps.aggregation.trained_models import load_trained
 from sweeps.records.errors import BadInput
-from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome
+from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
 from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore
 
+EVALUATION = "pictures"
 _LEFT_OUT = {
     "reconstructions.png": "reconstructions.png is left out, as the network has no decoder.",
     "perturbations.png": "perturbations.png is left out, as the network draws nothing from poses.",
@@ -45,13 +47,16 @@ def pictures(
     out: str | Path = "pictures",
     parts: Sequence[type[Any]] = (),
 ) -> Pictures:
-    """Draw a finished trial's pictures from its recorded weights, under `out/<trial key>/`.
+    """Draw a finished trial's pictures, under `out/<trial key>/`.
 
-    All are of validation images:
+    They are drawn of what the evaluation `pictures` found, if a sweep had it made, and else of what
+    it finds of the recorded weights now. All are of validation images:
 
     - reconstructions.png: images of each class with what the decoder draws of them;
     - perturbations.png: what it draws when one number of a pose at a time is moved;
     - couplings.png: which children go to the class that is believed in most.
+
+    Pictures that other evaluations left stand beside them, as `KIND.KEY.NAME.png`.
 
     Args:
         trial: The first characters of its trial key, or the id of its record.
@@ -61,8 +66,9 @@ def pictures(
         parts: Classes of the user's own parts that the config names.
 
     Raises:
-        BadInput: If no trial, or more than one, answers to it, it has not finished, its weights
-            were not kept, its data cannot be loaded, or the folder cannot be written.
+        BadInput: If no trial, or more than one, answers to it, it has not finished, there is no
+            evaluation and its weights were not kept or its data cannot be loaded, or the folder
+            cannot be written.
         StoreUnreachable: If the tracking store does not answer.
     """
     store = open_store(tracking_uri, storage)
@@ -72,6 +78,42 @@ def pictures(
             f"Trial {record.trial_key} is {record.outcome.value}: only a finished one has weights "
             "to draw pictures from."
         )
+    arrays = _recorded(record, store) or _made(record, store, parts)
+    drawn = [*_drawn(pictured(arrays)), *_of_other_evaluations(record, store)]
+    target = make_folder(Path(out), record.trial_key)
+    for name, content in drawn:
+        write_result(target / name, content)
+    names = {name for name, _ in drawn}
+    return Pictures(
+        paths=tuple(target / name for name, _ in drawn),
+        left_out=tuple(sentence for name, sentence in _LEFT_OUT.items() if name not in names),
+    )
+
+
+def _recorded(record: TrialRecord, store: RecordStore) -> dict[str, Array]:
+    """Return the arrays that a sweep's evaluation left in the record, {} where none did."""
+    from safetensors.numpy import load_file
+
+    for found in found_evaluations(record, store):
+        if found.told and found.told.kind == EVALUATION and found.told.arrays:
+            return load_file(store.artifact(record, f"{found.key}.safetensors"))
+    return {}
+
+
+def _of_other_evaluations(record: TrialRecord, store: RecordStore) -> Iterator[tuple[str, bytes]]:
+    """Yield the pictures that evaluations have left in the record as files."""
+    for found in found_evaluations(record, store):
+        if found.told is None:
+            continue
+        for name in found.told.pictures:
+            content = store.artifact(record, f"{found.key}.{name}.png").read_bytes()
+            yield f"{found.told.kind}.{found.key[:8]}.{name}.png", content
+
+
+def _made(record: TrialRecord, store: RecordStore, parts: Sequence[type[Any]]) -> dict[str, Array]:
+    """Return what the evaluation gives of the recorded weights."""
+    from capsmodel.evaluation import Pictures as PicturesEvaluation  # here, as torch comes with it
+
     if not store.holds(record, ARTIFACT_WEIGHTS):
         raise BadInput(
             f"The weights of trial {record.trial_key} are not there: a launch did not keep them "
@@ -81,15 +123,12 @@ def pictures(
     weights = store.artifact(record, ARTIFACT_WEIGHTS)
     config = store.config(record)
     trained = load_trained(weights, config, seed=record.seed, parts=parts, device="cpu")
-    drawn = list(_drawn(pictured(trained)))
-    target = make_folder(Path(out), record.trial_key)
-    for name, content in drawn:
-        write_result(target / name, content)
-    names = {name for name, _ in drawn}
-    return Pictures(
-        paths=tuple(target / name for name, _ in drawn),
-        left_out=tuple(sentence for name, sentence in _LEFT_OUT.items() if name not in names),
-    )
+    try:
+        data = trained.config.data.load("cpu")
+    except (ValueError, OSError) as error:
+        raise BadInput(f"The images of this trial cannot be loaded: {error}") from error
+    arrays = PicturesEvaluation().evaluate(trained, data).arrays
+    return {name: values.numpy() for name, values in arrays.items()}
 
 
 def _drawn(found: Pictured) -> Iterator[tuple[str, bytes]]:

@@ -1,6 +1,6 @@
 """What evaluations left in a cell's folder, each under its key, the trial's own files untouched.
 
-evaluations/KEY.safetensors      what was found by image, if anything
+evaluations/KEY.safetensors      what was found by image, and other arrays, if anything
 evaluations/KEY.NAME.png         its pictures
 evaluations/KEY.json             written last: the evaluation is there, and stands
 """
@@ -47,13 +47,13 @@ class CellEvaluations:
             ) from error
 
     def write(
-        self, record: EvaluationRecord, images: bytes, pictures: Mapping[str, bytes]
+        self, record: EvaluationRecord, numbers: bytes, pictures: Mapping[str, bytes]
     ) -> EvaluationRecord:
         """Note what an evaluation found, unless something stands there already.
 
         Args:
             record: What it found.
-            images: A safetensors file of what was found by image, empty where nothing was.
+            numbers: A safetensors file of its images and arrays, empty where there are none.
             pictures: Name -> a PNG file.
 
         Returns:
@@ -62,8 +62,8 @@ class CellEvaluations:
         if standing := self.read(record.evaluation_key):
             return standing
         self._folder.mkdir(parents=True, exist_ok=True)
-        if images:
-            write_whole(self._path(record.evaluation_key, "safetensors"), images)
+        if numbers:
+            write_whole(self._path(record.evaluation_key, "safetensors"), numbers)
         for name, content in pictures.items():
             write_whole(self._path(record.evaluation_key, f"{name}.png"), content)
         content = record.model_dump_json().encode()
@@ -72,7 +72,7 @@ class CellEvaluations:
 
     def paths(self, record: EvaluationRecord) -> tuple[Path, ...]:
         """Return the files of an evaluation, the record itself last."""
-        endings = ["safetensors"] if record.images else []
+        endings = ["safetensors"] if record.images or record.arrays else []
         endings += [f"{name}.png" for name in record.pictures]
         return tuple(self._path(record.evaluation_key, ending) for ending in (*endings, "json"))
 

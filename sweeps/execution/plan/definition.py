@@ -203,10 +203,11 @@ def _definition(
 
 
 def _tables(sweep: Sweep) -> tuple[DeclaredTable, ...]:
-    """Return the tables of a sweep, that of its evaluations among them where it has any."""
+    """Return the tables of a sweep, that of its evaluations among them where they give numbers."""
     tables = tuple(sweep.tables or sweep.plan.default_tables())
     is_there = any(isinstance(table, EvaluationsTable) for table in tables)
-    return tables if is_there or not sweep.evaluations else (*tables, EvaluationsTable())
+    has_numbers = any(evaluation.metrics for evaluation in sweep.evaluations)
+    return (*tables, EvaluationsTable()) if has_numbers and not is_there else tables
 
 
 def _plain(tables: Sequence[DeclaredTable]) -> list[dict[str, Any]]:

@@ -109,7 +109,8 @@ class _Look:
     ) -> EvaluationRecord:
         from safetensors.torch import save
 
-        images = {name: values.contiguous() for name, values in findings.images.items()}
+        numbers = {**findings.images, **findings.arrays}
+        numbers = {name: values.contiguous() for name, values in numbers.items()}
         record = EvaluationRecord(
             evaluation_key=key,
             trial_key=self._order.trial_key,
@@ -117,7 +118,8 @@ class _Look:
             looks_at=evaluation.looks_at,
             metrics=dict(findings.metrics),
             schemas=evaluation.metrics,
-            images=tuple(images),
+            images=tuple(findings.images),
+            arrays=tuple(findings.arrays),
             pictures=tuple(findings.pictures),
             left_out=findings.left_out,
             hardware=hardware(self._device()),
@@ -126,5 +128,5 @@ class _Look:
             time=now_milliseconds(),
             fence=self._fence,
         )
-        content = save(images, {"schema_version": "1"}) if images else b""
+        content = save(numbers, {"schema_version": "1"}) if numbers else b""
         return self._notes.write(record, content, findings.pictures)

@@ -7,17 +7,19 @@ import matplotlib.image
 import numpy as np
 import pytest
 
+from capsmodel.evaluation import Pictures
+from capsmodel.evaluation import pictures as pictures_module
+from capsmodel.evaluation.pictures import OFFSETS
 from capsmodel.models import ConvNet
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.routing import DynamicRouting
 from capsmodel.training.training import Training
-from sweeps.aggregation.pictures import picture_contents as pictured_module
 from sweeps.aggregation.pictures.picture_contents import (
-    OFFSETS,
     Couplings,
     Example,
     Examples,
     Perturbed,
+    RoutedImage,
     pictured,
 )
 from sweeps.aggregation.pictures.picture_drawing import (
@@ -27,6 +29,9 @@ from sweeps.aggregation.pictures.picture_drawing import (
 )
 from sweeps.aggregation.pictures.trial_pictures import pictures
 from sweeps.cli import commands as cli
+from sweeps.execution.recorder.evaluations import EvaluationCarrier
+from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.execution.worker.evaluation import EvaluationOrder, run_evaluations
 from sweeps.records import trial_record as names
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
@@ -42,9 +47,29 @@ from tests.sweeps.aggregation.known_sweep import (
 KEY = trial_key("a", 0)
 
 
+DOT = r'''
+from typing import Literal
+from capsmodel.evaluation import Evaluation, Findings
+
+class Dot(Evaluation):
+    """One dot."""
+
+    kind: Literal["dot"] = "dot"
+
+    def evaluate(self, trained, data):
+        return Findings(pictures={"one": b"\x89PNG\r\n"})
+'''
+
+
+def look(trained):
+    """Return what pictures show of a network, by way of the evaluation's arrays."""
+    found = Pictures().evaluate(trained, trained.config.data.load("cpu"))
+    return pictured({name: values.numpy() for name, values in found.arrays.items()})
+
+
 @pytest.fixture(scope="module")
 def found():
-    return pictured(Training(small_config(), seed=0).trained())
+    return look(Training(small_config(), seed=0).trained())
 
 
 def put(store, config, tmp_path, *, with_weights=True):
@@ -121,14 +146,45 @@ def test_a_trial_whose_weights_were_not_kept_is_refused(store, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_data_that_cannot_be_loaded_are_one_sentence(monkeypatch):
+def test_data_that_cannot_be_loaded_are_one_sentence(store, tmp_path, monkeypatch):
     def load(self, device):
         raise ValueError("the file is not there.")
 
-    trained = Training(small_config(), seed=0).trained()
-    monkeypatch.setattr(type(trained.config.data), "load", load)
+    put(store, small_config(), tmp_path)
+    monkeypatch.setattr(type(small_config().data), "load", load)
     with pytest.raises(BadInput, match="images of this trial cannot be loaded: the file is not"):
-        pictured(trained)
+        pictures(KEY, store, out=tmp_path / "out")
+
+
+def test_what_a_sweep_had_made_is_drawn_without_weights(store, tmp_path):
+    put(store, small_config(), tmp_path)
+    now = pictures(KEY, store, out=tmp_path / "now")
+    cell = tmp_path / "cells" / KEY
+    trained = Training(small_config(), seed=0).trained()
+    cell.mkdir(parents=True)
+    trained.save(cell / names.ARTIFACT_WEIGHTS)
+    order = EvaluationOrder(
+        cells=str(cell.parent),
+        trial_key=KEY,
+        seed=0,
+        config=small_config().model_dump(mode="json"),
+        source=DOT,
+        weights=str(cell / names.ARTIFACT_WEIGHTS),
+        evaluations=({"kind": "pictures"}, {"kind": "dot"}),
+    )
+    dot = run_evaluations(order)[1]
+    queue = RecorderQueue(tmp_path, "any")
+    queue.add_evaluated([KEY], "known")
+    assert EvaluationCarrier(store.writer(), queue, cell.parent).drain() == 1
+    queue.close()
+    store.writer().delete_weights(store.record(KEY).record_id)
+
+    recorded = {
+        path.name: path.read_bytes()
+        for path in pictures(KEY, store, out=tmp_path / "recorded").paths
+    }
+    assert recorded.pop(f"dot.{dot.evaluation_key[:8]}.one.png").startswith(b"\x89PNG")
+    assert recorded == {path.name: path.read_bytes() for path in now.paths}
 
 
 def test_the_images_are_the_first_of_the_validation_split(found):
@@ -152,13 +208,14 @@ def test_predictions_in_a_picture_are_those_of_the_network(found):
 
 
 def test_only_so_many_images_are_looked_through(monkeypatch):
-    monkeypatch.setattr(pictured_module, "_MOST_IMAGES", 50)
-    found = pictured(Training(small_config(), seed=0).trained())
+    monkeypatch.setattr(pictures_module, "_MOST_IMAGES", 50)
+    found = look(Training(small_config(), seed=0).trained())
     assert found.examples is not None
     assert found.examples.num_images == 50
 
 
 def test_poses_are_moved_by_the_papers_steps(found):
+    assert {one.offsets for one in found.perturbed} == {OFFSETS}
     assert OFFSETS == (-0.25, -0.2, -0.15, -0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 0.25)
     assert [one.label for one in found.perturbed] == [0, 5]
     assert {one.drawn.shape for one in found.perturbed} == {(4, 11, 1, 8, 8)}
@@ -166,7 +223,7 @@ def test_poses_are_moved_by_the_papers_steps(found):
 
 def test_couplings_of_one_round_are_all_alike():
     model = small_model(routing=DynamicRouting(iterations=1))
-    couplings = pictured(Training(small_config(model=model), seed=0).trained()).couplings
+    couplings = look(Training(small_config(model=model), seed=0).trained()).couplings
     assert couplings is not None
     assert couplings.to_winner == pytest.approx(0.1)
     assert couplings.to_others == pytest.approx(0.1)
@@ -222,12 +279,12 @@ def test_images_of_any_channels_are_drawn(channels, tmp_path):
     image = np.zeros((channels, 4, 4), np.float32)
     image[0] = 1.0
     drawn = np.broadcast_to(image, (3, 11, channels, 4, 4))
-    png = perturbation_picture([Perturbed(0, image, drawn)])
+    png = perturbation_picture([Perturbed(0, image, drawn, OFFSETS)])
     assert (num_pixels(png, (255, 0, 0), tmp_path) > 0) == (channels == 3)
 
 
 def test_a_layer_of_one_place_is_drawn():
     shares = np.full((2, 1, 1), 0.5, np.float32)
-    image = pictured_module.RoutedImage(0, 1, np.zeros((1, 4, 4), np.float32), shares)
+    image = RoutedImage(0, 1, np.zeros((1, 4, 4), np.float32), shares)
     couplings = Couplings((image,), np.full(4, 0.5), np.full(4, 0.5), 2, 2)
     assert coupling_picture(couplings).startswith(b"\x89PNG")

@@ -6,6 +6,7 @@ import pytest
 
 from search_spaces.quickstart import SWEEP as QUICKSTART
 from search_spaces.sweep import Sweep
+from sweeps.execution.plan.definition import Changes, define
 from sweeps.execution.plan.evaluation_declaration import manifest_evaluations
 from sweeps.execution.plan.evaluations import EvaluationState, count, planned_evaluations
 from sweeps.records.manifest import Manifest, Stopped
@@ -90,6 +91,15 @@ def test_a_manifest_tells_of_what_is_declared() -> None:
     assert (told.kind, told.looks_at) == ("confidence", "validation")
     assert told.settings == {"split": "validation", "bins": 5}
     assert [metric.name for metric in told.metrics] == ["mean_belief", "calibration_error"]
+
+
+@pytest.mark.parametrize(("kind", "names"), [("confidence", ["evaluations"]), ("pictures", [])])
+def test_evaluations_have_a_table_where_they_give_numbers(kind: str, names: list[str]) -> None:
+    fields = {name: getattr(QUICKSTART, name) for name in Sweep.model_fields}
+    sweep = Sweep(**fields | {"evaluations": ({"kind": kind},)})
+    tables = define(sweep, Changes(), ()).manifest.tables
+    assert [table.name for table in tables[1:]] == names
+    assert define(sweep, Changes(), ()).manifest.evaluations[0].kind == kind
 
 
 def test_a_manifest_without_evaluations_does_not_tell_of_them() -> None:

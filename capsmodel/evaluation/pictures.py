@@ -1,0 +1,131 @@
+"""What pictures show of a network: images it draws, poses that are moved, children shared out."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from capsmodel.data import DataSplits, Images
+from capsmodel.evaluation.base import EvaluatedSplit, Evaluation, Findings
+from capsmodel.evaluation.examples import first_of_each_class
+from capsmodel.evaluation.shares import shares_of_children
+from capsmodel.training.trained import Trained
+
+OFFSETS = tuple(round(0.05 * step, 2) for step in range(-5, 6))
+"""What is added to a number of a pose: those of the first capsule network's figure 4."""
+
+_MOST_CLASSES = 10
+_MOST_IMAGES = 2000  # that are searched for one classified wrongly
+_FIRST = 3
+_PERTURBED = 2
+_ROUTED = 3
+
+Arrays = dict[str, Tensor]
+
+
+class Pictures(Evaluation):
+    """Arrays that pictures are drawn of: reconstructions, poses that are moved, and couplings.
+
+    All are of validation images, chosen by their order alone: of each class the first ones, then
+    the next one that is classified wrongly. The names of the arrays begin with what they show:
+
+    - `examples_`: `images`, `drawn` (what the decoder draws of them), `labels`, `predicted`,
+      `places` (by class, the example at each place, -1 for none), `num_images` looked through;
+    - `perturbed_`: `images`, `labels`, `drawn` (by image, number of the pose and offset),
+      `offsets`;
+    - `couplings_`: `images`, `labels`, `predicted`, `shares` (of each child that go to the class
+      believed in most, by image, type, row and column), `to_winner` and `to_others` (the shares of
+      all children of `num_images` images), `num_classes`.
+    """
+
+    kind: Literal["pictures"] = "pictures"
+
+    @property
+    def looks_at(self) -> EvaluatedSplit:
+        """Validation: whoever looks at pictures may choose by them."""
+        return "validation"
+
+    def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
+        """Return the arrays of what the network has, and say of the others why they are not."""
+        some = data.validation.take(slice(_MOST_IMAGES))
+        rows = _chosen(trained, some)
+        first = [row[0] for row in rows if row[0] is not None]
+        found = {
+            "reconstructions, as the network has no decoder": _examples(trained, some, rows),
+            "moved poses, as the network draws nothing from poses": _perturbed(
+                trained, some, first
+            ),
+            "shares of children, as the network tells no couplings": _couplings(
+                trained, some, first
+            ),
+        }
+        arrays = {name: values for own in found.values() for name, values in own.items()}
+        return Findings(
+            arrays={name: values.cpu() for name, values in arrays.items()},
+            left_out=tuple(f"There are no {words}." for words, own in found.items() if not own),
+        )
+
+
+def _chosen(trained: Trained, some: Images) -> list[list[int | None]]:
+    predicted = trained.predict(some.images).classes
+    num_classes = min(_MOST_CLASSES, trained.config.data.num_classes)
+    return first_of_each_class(some.labels, predicted, _FIRST, num_classes)
+
+
+def _examples(trained: Trained, some: Images, rows: Sequence[Sequence[int | None]]) -> Arrays:
+    chosen = [index for row in rows for index in row if index is not None]
+    seen = trained.inspect(some.images[chosen])
+    if seen.outputs.reconstructions is None:
+        return {}
+    place_of = {index: place for place, index in enumerate(chosen)}
+    places = [[-1 if index is None else place_of[index] for index in row] for row in rows]
+    return {
+        "examples_images": seen.images,
+        "examples_drawn": seen.outputs.reconstructions,
+        "examples_labels": some.labels[chosen],
+        "examples_predicted": seen.outputs.lengths.argmax(dim=1),
+        "examples_places": torch.tensor(places),
+        "examples_num_images": torch.tensor(len(some)),
+    }
+
+
+def _perturbed(trained: Trained, some: Images, first: list[int]) -> Arrays:
+    chosen = _spread(first, _PERTURBED)
+    images, labels = some.images[chosen], some.labels[chosen]
+    drawn = trained.perturb(images, labels, OFFSETS)
+    if drawn is None:
+        return {}
+    return {
+        "perturbed_images": trained.inspect(images).images,
+        "perturbed_labels": labels,
+        "perturbed_drawn": drawn,
+        "perturbed_offsets": torch.tensor(OFFSETS, dtype=torch.float64),
+    }
+
+
+def _couplings(trained: Trained, some: Images, first: list[int]) -> Arrays:
+    seen = trained.inspect(some.images[first])
+    layer = seen.outputs.couplings.get(seen.children.layer) if seen.children else None
+    if layer is None or seen.children is None:
+        return {}
+    winners = seen.outputs.lengths.argmax(dim=1)
+    num_classes = layer.values.shape[2]
+    is_winner = torch.arange(num_classes, device=winners.device) == winners[:, None]
+    routed = _spread(list(range(len(first))), _ROUTED)
+    return {
+        "couplings_images": seen.images[routed],
+        "couplings_labels": some.labels[first][routed],
+        "couplings_predicted": winners[routed],
+        "couplings_shares": shares_of_children(layer, seen.children, winners)[routed],
+        "couplings_to_winner": layer.values[:, is_winner].flatten(),
+        "couplings_to_others": layer.values[:, ~is_winner].flatten(),
+        "couplings_num_images": torch.tensor(len(first)),
+        "couplings_num_classes": torch.tensor(num_classes),
+    }
+
+
+def _spread(values: list[int], number: int) -> list[int]:
+    """Return a few of the values, from the first on, evenly apart."""
+    step = max(1, len(values) // number)
+    return values[::step][:number]
