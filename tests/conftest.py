@@ -4,6 +4,7 @@ Shapes and types that the signatures of modules with tensors state are checked i
 """
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -15,7 +16,8 @@ os.environ.pop("COLUMNS", None)  # set by pytest-xdist: results would be printed
 # Read when torch is first imported, here and in every process that a test starts. Tensors as small
 # as these gain nothing by threads, and threads that wait for each other burn a busy processor.
 os.environ["OMP_NUM_THREADS"] = "1"
-settings.register_profile("capsweep", deadline=None)  # a crowded machine is no failure
+# A crowded machine is no failure; what thirty examples miss in a run, later runs draw.
+settings.register_profile("capsweep", deadline=None, max_examples=30)
 settings.load_profile("capsweep")
 
 # Before anything of the package is imported: only what is imported later is checked.
@@ -27,3 +29,14 @@ COLLECTED = pytest.StashKey[list[str]]()
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the names of all tests in their order, the slow ones too: pytest's marks come last."""
     config.stash[COLLECTED] = [item.nodeid for item in items]
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an MLflow database without experiments: making one takes seconds, copying it none."""
+    from mlflow.tracking import MlflowClient  # here, as most tests need none
+
+    os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
+    MlflowClient(f"sqlite:///{path}").search_experiments()
+    return path

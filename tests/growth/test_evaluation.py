@@ -1,5 +1,6 @@
 """A user's own evaluation, filled into a sweep that is finished: one class in the sweep's file."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -112,12 +113,15 @@ def answer(capsys: pytest.CaptureFixture[str], command: str, what: str, storage:
 
 
 @pytest.fixture
-def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+def finished(
+    tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Path, Path]:
     """The file of a sweep that is finished and recorded, and its storage."""
     monkeypatch.delenv("CAPSWEEP_TRACKING_URI", raising=False)
     file, storage = tmp_path / "small.py", tmp_path / "store"
     file.write_text(SWEEP)
     train_without_ray(file, storage)
+    shutil.copy(empty_database, storage)
     assert launch(file, storage).exit_code == 0
     return file, storage
 
@@ -165,6 +169,7 @@ def test_it_is_filled_in_without_training(
     assert_only_the_evaluation_is_new(before, contents(storage))
 
 
+@pytest.mark.slow
 def test_what_raises_or_has_no_weights_is_told_and_keeps_nothing_else_back(
     finished: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,7 @@ from sweeps.tracking.memory.store import MemoryStore
 from sweeps.tracking.mlflow.store import MlflowStore
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.aggregation.known_sweep import finished, put_sweep
+from tests.sweeps.cli.shell import Shell
 
 FILE = '''
 """How bad is the worst seed of each arm?"""
@@ -85,8 +86,9 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def tracking_uri(tmp_path: Path, file: Path) -> str:
+def tracking_uri(tmp_path: Path, file: Path, empty_database: Path) -> str:
     """Return the address of a store in which the file's sweep has finished."""
+    shutil.copy(empty_database, tmp_path)
     uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
     put_finished(MlflowStore(uri, tmp_path / "artifacts"), file)
     return uri
@@ -101,17 +103,18 @@ def put_finished(store: RecordStore, file: Path) -> None:
     put_sweep(store, manifest, trials)
 
 
-def reported(tmp_path: Path, tracking_uri: str, which: str) -> str:
-    """Return what the command line says, in a process of its own."""
-    shutil.rmtree(tmp_path / "reports", ignore_errors=True)
-    done = subprocess.run(
-        [sys.executable, "-c", MAIN, "report", which, "--tracking-uri", tracking_uri],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return " ".join(done.stdout.split())
+@pytest.fixture
+def shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Shell:
+    return Shell(tmp_path, monkeypatch, capsys)
+
+
+def reported(shell: Shell, tracking_uri: str, which: str) -> str:
+    """Return what the command line says."""
+    answer = shell("report", which, "--tracking-uri", tracking_uri)
+    assert answer.code in {0, None}, answer.err
+    return " ".join(answer.out.split())
 
 
 def test_the_manifest_holds_the_declaration_as_plain_json(file: Path) -> None:
@@ -122,9 +125,9 @@ def test_the_manifest_holds_the_declaration_as_plain_json(file: Path) -> None:
 
 
 def test_the_command_line_makes_the_table_where_it_is_given_the_file(
-    tmp_path: Path, tracking_uri: str, file: Path
+    shell: Shell, tmp_path: Path, tracking_uri: str, file: Path
 ) -> None:
-    told = reported(tmp_path, tracking_uri, str(file))
+    told = reported(shell, tracking_uri, str(file))
     folder = tmp_path / "reports" / "worst-seeds"
     assert (folder / "worst.csv").read_text().splitlines() == ["arm,test_error", "b,0.1"]
     assert "| b | 0.100 |" in (folder / "worst.md").read_text()
@@ -133,9 +136,9 @@ def test_the_command_line_makes_the_table_where_it_is_given_the_file(
 
 
 def test_without_the_file_all_others_are_made_and_one_sentence_says_what_is_missing(
-    tmp_path: Path, tracking_uri: str
+    shell: Shell, tmp_path: Path, tracking_uri: str
 ) -> None:
-    told = reported(tmp_path, tracking_uri, "worst-seeds")
+    told = reported(shell, tracking_uri, "worst-seeds")
     names = {path.name for path in (tmp_path / "reports" / "worst-seeds").iterdir()}
     assert {"ablation.md", "ablation.png", "trials.csv", "cost.md"} <= names
     assert not any(name.startswith("worst") for name in names)

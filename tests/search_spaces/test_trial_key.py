@@ -9,9 +9,6 @@ again from the repository's root:
 """
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -290,21 +287,6 @@ def test_zero_of_either_sign_gives_one_key() -> None:
         offset: float = 1.0
 
     assert trial_key(Signed(offset=0.0), 0) == trial_key(Signed(offset=-0.0), 0)
-
-
-def test_another_process_with_another_hash_seed_finds_the_same_key() -> None:
-    program = (
-        "from capsmodel import TrainingConfig; from search_spaces.trial_key import trial_key;"
-        "print(trial_key(TrainingConfig(batch_size=3), 5))"
-    )
-    told = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONHASHSEED": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert told.stdout.strip() == trial_key(TrainingConfig(batch_size=3), 5)
 
 
 def test_a_setting_without_a_default_always_enters() -> None:

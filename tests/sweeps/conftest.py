@@ -1,4 +1,3 @@
-import os
 import shutil
 from pathlib import Path
 
@@ -19,15 +18,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if Path(__file__).parent in item.path.parents:
             for warning in _MLFLOW_WARNINGS:
                 item.add_marker(pytest.mark.filterwarnings(warning))
-
-
-@pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an MLflow database without experiments: making one takes seconds, copying it none."""
-    os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
-    path = tmp_path_factory.mktemp("mlflow") / "mlflow.db"
-    MlflowClient(f"sqlite:///{path}").search_experiments()
-    return path
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ OTHER_PARTS = [
     if part not in (*AUGMENTATIONS, *EVALUATIONS, *LOSSES, *ROUTINGS)
 ]
 
-FRACTIONS = {"digits": 0.5, "mnist": 0.02, "fashion_mnist": 0.02, "viewpoints": 0.005}
+FRACTIONS = {"digits": 0.5, "mnist": 0.02, "fashion_mnist": 0.02, "viewpoints": 0.003}
 
 
 class TestRoutings(RoutingContract):

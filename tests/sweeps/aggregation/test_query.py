@@ -210,20 +210,6 @@ def test_what_another_sweep_made_of_a_stopped_trial_changes_no_result():
     assert trials_table(manifest, {}) == expected
 
 
-def test_ranking_loads_neither_torch_nor_ray(mlflow_store):
-    put_errors(mlflow_store, {"a": (0.1, 0.2), "b": (0.2, 0.3)})
-    program = (
-        "import sys; from sweeps.aggregation.query import best_configs; "
-        f"assert best_configs('known', {mlflow_store.address!r})[0].arm == 'a'; "
-        "print([m for m in ('torch', 'ray', 'capsmodel.config', 'matplotlib') if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-
-    assert done.stdout.strip() == "[]"
-
-
 def test_importing_queries_loads_no_heavy_package():
     program = (
         "import sys, sweeps.aggregation.query, sweeps.aggregation.report; heavy = "

@@ -13,6 +13,8 @@ from tests.sweeps.aggregation.known_sweep import (
 )
 from tests.sweeps.aggregation.small_search import confirmed_search, search_of
 
+pytestmark = pytest.mark.usefixtures("rough_importances")
+
 FILES = {"trials.csv", "cost.md", "cost.csv"} | {
     f"ablation.{end}" for end in ("md", "csv", "tex", "png", "svg")
 }

@@ -19,9 +19,10 @@ def shell(
 
 
 @pytest.fixture(scope="session")
-def launched_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def launched_store(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Path:
     """A storage folder in which quickstart was launched and nothing trained."""
     folder = tmp_path_factory.mktemp("launched")
+    shutil.copy(empty_database, folder)
     store = open_store(f"sqlite:///{folder / 'mlflow.db'}", folder)
     publish_manifest(store.writer(), define("quickstart", Changes(), ()).manifest)
     return folder

@@ -10,6 +10,8 @@ from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_search import broken, choices, ended, floats, ints, search_of
 from tests.sweeps.aggregation.known_sweep import by_key
 
+pytestmark = pytest.mark.usefixtures("rough_importances")
+
 DIMENSIONS = [
     choices(r"routing $\x$ " + "long_name." * 12, "dynamic", "em $", True, 1.5),
     ints("iterations", 1, 40, conditions={"routing": "dynamic"}),

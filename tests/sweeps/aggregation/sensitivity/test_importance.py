@@ -11,9 +11,13 @@ from sweeps.aggregation.sensitivity.sensitivity import sensitivity
 from tests.sweeps.aggregation.known_search import planted_search
 
 
-@pytest.fixture(scope="module", params=[3, pytest.param(2024, marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module",
+    params=[(3, 100), pytest.param((2024, 200), marks=pytest.mark.slow)],
+    ids=["3", "2024"],
+)
 def planted(request):
-    found = sensitivity(*planted_search(request.param))
+    found = sensitivity(*planted_search(*request.param))
     return {one.dimension.name: one for one in found.settings}, found
 
 

@@ -22,6 +22,8 @@ from tests.sweeps.aggregation.known_search import (
 )
 from tests.sweeps.aggregation.known_sweep import by_key
 
+pytestmark = pytest.mark.usefixtures("rough_importances")
+
 DIMENSIONS = [
     choices("routing", "dynamic", "em"),
     ints("routing[em].iterations", 1, 3, conditions={"routing": "em"}),

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,11 +67,23 @@ class Interrupted(EvaluationWorker):
     cell: CellFolder
 
 
+@pytest.fixture
+def hears_an_interruption() -> Iterator[None]:
+    """Raise KeyboardInterrupt on SIGINT, also where it was ignored when the tests were begun.
+
+    As it is in a background job, and under `nohup`.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def make_until_interrupted(cells: Path, worker: Interrupted) -> None:
     with worker:
         worker.make(order_of(cells, source=WAITING, evaluations=[{"kind": "raising"}]))
 
 
+@pytest.mark.usefixtures("hears_an_interruption")
 def test_an_interrupted_launch_leaves_no_process_behind(cells: Path) -> None:
     worker = Interrupted(cells / "log", threads=1)
     worker.cell = CellFolder(cells, KEY)

@@ -1,0 +1,16 @@
+"""What the tests of reports share: importances that take a tenth of the time."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from sweeps.aggregation.sensitivity import importance
+
+
+@pytest.fixture(scope="module")
+def rough_importances() -> Iterator[None]:
+    """Take importances of few halves, for tests that do not ask how wide their bands are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importance, "NUM_HALVES", 4)
+        patch.setattr(importance, "_NUM_WHOLES", 1)
+        yield
