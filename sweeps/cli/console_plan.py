@@ -9,76 +9,76 @@ from sweeps.aggregation.tables.targets import target_words
 from sweeps.cli.console import console, plain, table_of
 
 if TYPE_CHECKING:
-    from sweeps.execution.driver.survey import Plan
+    from sweeps.execution.driver.survey import Survey
     from sweeps.records.manifest import ManifestDimension, ManifestSearch
 
 
-def print_plan(plan: "Plan") -> None:
+def print_plan(survey: "Survey") -> None:
     """Print what a launch would do."""
     from sweeps.execution.driver.live_view import clock
 
     out = console()
-    if plan.definition.manifest.search:
-        _print_search(plan, plan.definition.manifest.search, out)
+    if survey.definition.manifest.search:
+        _print_search(survey, survey.definition.manifest.search, out)
     else:
-        _print_arms(plan, out)
-    for line in _why(plan):
+        _print_arms(survey, out)
+    for line in _why(survey):
         out.print(line)
-    _print_refusal(plan, out)
-    capacity = plan.capacity
+    _print_refusal(survey, out)
+    capacity = survey.capacity
     out.print(f"{capacity.gpus_per_trial:g} GPUs a trial, {capacity.num_concurrent} at once.")
-    seconds = plan.estimate_seconds
+    seconds = survey.estimate_seconds
     estimate = (
         "no estimate, as nothing like it was trained yet"
         if seconds is None
-        else (f"{_about(plan)} {clock(seconds)}" if seconds else "nothing to train")
+        else (f"{_about(survey)} {clock(seconds)}" if seconds else "nothing to train")
     )
     out.print(f"Estimate: {estimate}.")
 
 
-def _about(plan: "Plan") -> str:
+def _about(survey: "Survey") -> str:
     """Return how good an estimate is: trainings with a target may end before their full length."""
-    has_target = any(target_words(arm.config) for arm in plan.definition.manifest.arms)
+    has_target = any(target_words(arm.config) for arm in survey.definition.manifest.arms)
     return "at most about" if has_target else "about"
 
 
-def _print_refusal(plan: "Plan", out: Console) -> None:
+def _print_refusal(survey: "Survey", out: Console) -> None:
     """Say if `run` would refuse, as the launch would drop cells."""
     from sweeps.execution.plan.planner import refuse_to_drop
     from sweeps.records.errors import BadInput
 
     try:
-        refuse_to_drop(plan.current, plan.known.manifest, plan.lost)
+        refuse_to_drop(survey.current, survey.known.manifest, survey.lost)
     except BadInput as refusal:
         out.print(f"run would refuse: {plain(str(refusal))}", soft_wrap=True)
 
 
-def _print_arms(plan: "Plan", out: Console) -> None:
+def _print_arms(survey: "Survey", out: Console) -> None:
     """Print the arms of a design and where their cells stand."""
-    manifest = plan.definition.manifest
+    manifest = survey.definition.manifest
     out.print(
-        f"{plan.name}: {len(manifest.arms)} arms x {len(manifest.seeds)} seeds "
-        f"= {len(plan.cells)} cells"
+        f"{survey.name}: {len(manifest.arms)} arms x {len(manifest.seeds)} seeds "
+        f"= {len(survey.cells)} cells"
     )
     table = table_of("arm", "parameters", "epochs", "seeds there", "seeds to train", numbers=4)
     for arm in manifest.arms:
-        own = [cell for cell in plan.cells if cell.cell.arm == arm.name]
+        own = [cell for cell in survey.cells if cell.cell.arm == arm.name]
         table.add_row(
             plain(arm.name) + (" (baseline)" if arm.name == manifest.baseline else ""),
             f"{arm.num_parameters:,}",
-            ("up to " * bool(target_words(arm.config))) + str(plan.definition.epochs[arm.name]),
+            ("up to " * bool(target_words(arm.config))) + str(survey.definition.epochs[arm.name]),
             _seeds(cell.cell.seed for cell in own if cell.is_filled),
             _seeds(cell.cell.seed for cell in own if not cell.is_filled),
         )
     out.print(table)
 
 
-def _print_search(plan: "Plan", search: "ManifestSearch", out: Console) -> None:
+def _print_search(survey: "Survey", search: "ManifestSearch", out: Console) -> None:
     """Print what a search varies, how it proposes, and how far it is."""
-    manifest = plan.definition.manifest
+    manifest = survey.definition.manifest
     word = "seed" if len(manifest.seeds) == 1 else "seeds"
     out.print(
-        f"{plan.name}: {search.num_trials} proposals by {search.sampler}, "
+        f"{survey.name}: {search.num_trials} proposals by {search.sampler}, "
         f"{len(manifest.seeds)} {word} each, scheduler {search.scheduler['kind']}; "
         f"{len(search.proposals)} were made."
     )
@@ -101,33 +101,33 @@ def _values(dimension: "ManifestDimension") -> str:
     return f"{dimension.low:g} to {dimension.high:g}{step}" + ", log scale" * dimension.log
 
 
-def _why(plan: "Plan") -> list[str]:
-    from sweeps.execution.plan.planner import CellState
+def _why(survey: "Survey") -> list[str]:
+    from sweeps.execution.plan.planner import Standing
 
     lines = {
-        CellState.RECORDED: "are there and recorded",
-        CellState.TO_RECORD: "are finished and will be recorded",
-        CellState.STOPPED: "were stopped early by the scheduler",
-        CellState.NEW: "are new and will be trained",
-        CellState.UNFINISHED: "are unfinished and go on from their last checkpoint",
-        CellState.FAILED: "failed before and are tried again from their last checkpoint",
+        Standing.RECORDED: "are there and recorded",
+        Standing.TO_RECORD: "are finished and will be recorded",
+        Standing.STOPPED: "were stopped early by the scheduler",
+        Standing.NEW: "are new and will be trained",
+        Standing.UNFINISHED: "are unfinished and go on from their last checkpoint",
+        Standing.FAILED: "failed before and are tried again from their last checkpoint",
     }
     counts = [
-        (sum(cell.state is state for cell in plan.cells), text) for state, text in lines.items()
+        (sum(cell.state is state for cell in survey.cells), text) for state, text in lines.items()
     ]
     why = [f"{count} {text}." for count, text in counts if count]
-    if more := plan.definition.manifest.num_expected - len(plan.cells):
+    if more := survey.definition.manifest.num_expected - len(survey.cells):
         why.append(f"Up to {more} more will be proposed or chosen, and trained.")
-    why += _evaluations(plan)
+    why += _evaluations(survey)
     why += [
         f"failed before: {plain(cell.cell.arm)}, seed {cell.cell.seed}: {plain(cell.reason)}"
-        for cell in plan.cells
-        if cell.state is CellState.FAILED
+        for cell in survey.cells
+        if cell.state is Standing.FAILED
     ]
     return why
 
 
-def _evaluations(plan: "Plan") -> list[str]:
+def _evaluations(survey: "Survey") -> list[str]:
     """Say which evaluations are there, and which will be made."""
     from sweeps.execution.driver.evaluations_made import not_available
     from sweeps.execution.plan.evaluations import EvaluationState, count
@@ -137,12 +137,12 @@ def _evaluations(plan: "Plan") -> list[str]:
         EvaluationState.TO_RECORD: "evaluations are made and will be recorded.",
         EvaluationState.TO_MAKE: "evaluations are missing and will be made from kept weights.",
     }
-    counts = {state: count(plan.evaluations, state) for state in EvaluationState}
+    counts = {state: count(survey.evaluations, state) for state in EvaluationState}
     told = [f"{counts[state]} {text}" for state, text in lines.items() if counts[state]]
     if gone := counts[EvaluationState.NOT_AVAILABLE]:
         told.append(not_available(gone))
-    kinds = dict.fromkeys(one.kind for one in plan.definition.manifest.evaluations)
-    if kinds and plan.has_work:
+    kinds = dict.fromkeys(one.kind for one in survey.definition.manifest.evaluations)
+    if kinds and survey.has_work:
         told.append(f"Each trial that finishes is then looked at: {', '.join(kinds)}.")
     return told
 

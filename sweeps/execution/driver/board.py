@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.plan.planner import PlannedCell
+from sweeps.execution.plan.planner import SurveyedCell
 from sweeps.records.trial_record import Outcome
 
 _FEWEST_EPOCHS = 5  # before a remaining time is worth saying
@@ -37,7 +37,7 @@ class Board:
         best: (validation error, arm, seed) of the best trial that finished in this launch.
     """
 
-    cells: list[PlannedCell]
+    cells: list[SurveyedCell]
     epochs: dict[str, int]
     journal: Journal
     clock: Callable[[], float] = time.monotonic
@@ -66,7 +66,7 @@ class Board:
             for cell in empty_cells(self.cells)
         }
 
-    def add(self, cells: Iterable[PlannedCell], epochs: dict[str, int]) -> None:
+    def add(self, cells: Iterable[SurveyedCell], epochs: dict[str, int]) -> None:
         """Hear of cells that a search has proposed, or has chosen anew to confirm."""
         with self._lock:
             self.epochs |= epochs
@@ -159,6 +159,6 @@ class Board:
         return (sum(self._untrained.values()) + to_come) * per_epoch
 
 
-def empty_cells(cells: Iterable[PlannedCell]) -> list[PlannedCell]:
+def empty_cells(cells: Iterable[SurveyedCell]) -> list[SurveyedCell]:
     """Return the cells that a launch has to train."""
     return [cell for cell in cells if not cell.is_filled]

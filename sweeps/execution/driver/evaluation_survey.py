@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.plan.evaluations import PlannedEvaluation, planned_evaluations
+from sweeps.execution.plan.evaluations import SurveyedEvaluation, surveyed_evaluations
 from sweeps.execution.plan.planner import FolderState
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
@@ -19,7 +19,7 @@ def survey_evaluations(
     folders: Mapping[str, FolderState],
     records: Mapping[str, TrialRecord],
     store: RecordStore,
-) -> tuple[PlannedEvaluation, ...]:
+) -> tuple[SurveyedEvaluation, ...]:
     """Say where the evaluations of a sweep's finished trials stand. Writes nothing.
 
     Args:
@@ -43,7 +43,7 @@ def standing_evaluations(
     outcomes: Mapping[str, Outcome],
     records: Mapping[str, TrialRecord],
     store: RecordStore,
-) -> tuple[PlannedEvaluation, ...]:
+) -> tuple[SurveyedEvaluation, ...]:
     """Say where the evaluations stand where it is known how the trials ended. Writes nothing.
 
     Args:
@@ -64,7 +64,7 @@ def standing_evaluations(
             key in records and store.holds(records[key], ARTIFACT_WEIGHTS)
         )
 
-    return planned_evaluations(
+    return surveyed_evaluations(
         manifest,
         outcomes,
         recorded={key: record.evaluations.keys() for key, record in records.items()},

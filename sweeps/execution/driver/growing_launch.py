@@ -1,10 +1,11 @@
 """What follows in a launch when its sweep grows: who is told of the new cells."""
 
 from sweeps.execution.driver.board import Board
-from sweeps.execution.driver.survey import Plan, folder_states
+from sweeps.execution.driver.folder_states import folder_states
+from sweeps.execution.driver.survey import Survey
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
-from sweeps.execution.plan.planner import planned
+from sweeps.execution.plan.planner import surveyed
 from sweeps.execution.recorder.manifest_file import hand_on
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.manifest_growth import ManifestLine
@@ -17,9 +18,9 @@ class GrowingLaunch:
         growing: The definition, as it grows.
     """
 
-    def __init__(self, plan: Plan, board: Board, sweep_id: str) -> None:
-        self.growing = GrowingDefinition(plan.definition)
-        self._plan = plan
+    def __init__(self, survey: Survey, board: Board, sweep_id: str) -> None:
+        self.growing = GrowingDefinition(survey.definition)
+        self._survey = survey
         self._board = board
         self._sweep_id = sweep_id
 
@@ -30,12 +31,12 @@ class GrowingLaunch:
 
     def grown(self, line: ManifestLine) -> None:
         """The manifest has grown by a line; the definition has taken it already."""
-        storage = self._plan.storage
+        storage = self._survey.storage
         keys = [cell.trial_key for cell in line.cells]
         if keys:
-            queue = RecorderQueue(storage.journals, self._plan.tracking_uri)
-            queue.add_more(keys, self._plan.name, self._sweep_id)
+            queue = RecorderQueue(storage.journals, self._survey.tracking_uri)
+            queue.add_more(keys, self._survey.name, self._sweep_id)
             queue.close()
             epochs = {cell.arm: self.growing.epochs[cell.arm] for cell in line.cells}
-            self._board.add(planned(line.cells, folder_states(storage, keys), {}), epochs)
-        hand_on(storage.journals, self._plan.name, line)
+            self._board.add(surveyed(line.cells, folder_states(storage, keys), {}), epochs)
+        hand_on(storage.journals, self._survey.name, line)

@@ -1,13 +1,16 @@
 """What a launch needs around it: folders, a lock, and a recorder that stays alive."""
 
+import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock
-from sweeps.storage.locations import Storage
+from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
+from sweeps.storage.store_format import refuse_newer_format
 
 _WATCH_SECONDS = 5.0
 
@@ -26,6 +29,38 @@ def only_driver(sweep: str, storage: Storage) -> Generator[None]:
                 f"{storage.root}: wait for it to end, or give this one a --name of its own."
             )
         yield
+
+
+def usable_places(
+    storage_folder: str | Path | None, tracking_uri: str | None
+) -> tuple[Storage, str]:
+    """Return where a launch stores and records what it trains.
+
+    Raises:
+        BadInput: If the storage folder cannot be written to, or a later release has written it.
+    """
+    storage = resolve_storage(storage_folder)
+    refuse_unwritable(storage.root, "storage")
+    refuse_newer_format(storage)
+    return storage, resolve_tracking_uri(tracking_uri, storage.root)
+
+
+def refuse_unwritable(folder: Path, what: str) -> None:
+    """Refuse a folder that cannot be made or written to.
+
+    Raises:
+        BadInput: Naming the folder.
+    """
+    folder = folder.absolute()
+    try:
+        existing = next(path for path in (folder, *folder.parents) if path.exists())
+        is_folder = existing.is_dir()
+        why = f"{existing} is {'read-only' if is_folder else 'no folder'}"
+        is_writable = is_folder and os.access(existing, os.W_OK | os.X_OK)
+    except OSError as error:  # a name too long, or a folder that may not be looked into
+        is_writable, why = False, str(error.strerror)
+    if not is_writable:
+        raise BadInput(f"The {what} folder {folder} cannot be written to ({why}): choose another.")
 
 
 def make_folders(storage: Storage) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.journal import Journal, Launch
 from sweeps.execution.driver.evaluation_survey import standing_evaluations
-from sweeps.execution.plan.evaluations import PlannedEvaluation
+from sweeps.execution.plan.evaluations import SurveyedEvaluation
 from sweeps.records.manifest import ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -49,7 +49,7 @@ class SweepStatus:
     last_launch: Launch | None
     is_recorded: bool
     declared: tuple[ManifestEvaluation, ...] = ()
-    evaluations: tuple[PlannedEvaluation, ...] = ()
+    evaluations: tuple[SurveyedEvaluation, ...] = ()
 
     def counts(self, arm: str | None = None) -> Counter[str]:
         """Return state -> number of cells, of one arm or of all."""

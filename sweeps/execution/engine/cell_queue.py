@@ -47,7 +47,7 @@ class Onlooker(Protocol):
         ...
 
 
-class Plan(Protocol):
+class CellSource(Protocol):
     """Who says which cells there are: all of them at once, or some more as others end."""
 
     def more(self) -> list[TrialOrder]:
@@ -68,7 +68,7 @@ class Plan(Protocol):
 
 
 class Listed:
-    """The plan of a design: its empty cells, all known when it starts."""
+    """The empty cells of a design, all known when it starts."""
 
     def __init__(self, orders: Iterable[TrialOrder]) -> None:
         self._orders = list(orders)
@@ -111,7 +111,7 @@ class CellQueue:
     Not thread-safe: one loop asks and tells.
 
     Args:
-        plan: Says which cells there are.
+        source: Says which cells there are.
         onlooker: Told how it goes.
         failure_policy: Says what follows an attempt that left its cell empty.
         share_of: Says what a trial of a config gets of a machine.
@@ -120,14 +120,14 @@ class CellQueue:
 
     def __init__(
         self,
-        plan: Plan,
+        source: CellSource,
         onlooker: Onlooker,
         *,
         failure_policy: FailurePolicy = restart_killed,
         share_of: Callable[[Json], Share] = _one_core,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._plan = plan
+        self._source = source
         self._onlooker = onlooker
         self._failure_policy = failure_policy
         self._share_of = share_of
@@ -139,7 +139,7 @@ class CellQueue:
     def next(self) -> Order | Next:
         """Hand out a cell that nobody trains. One that another sweep trains is waited for."""
         while not (order := self._waiting_order()):
-            more = self._plan.more()
+            more = self._source.more()
             if not more:
                 return Next.WAIT if self._waiting or self._running else Next.DONE
             self._waiting.extend(_Waiting(order) for order in more)
@@ -154,7 +154,7 @@ class CellQueue:
 
     def _judge(self, told: EpochTold) -> Stop | None:
         key, metrics = told.trial_key, told.metrics
-        is_stopped = self._plan.judge(key, told.epoch, metrics)
+        is_stopped = self._source.judge(key, told.epoch, metrics)
         self._onlooker.progressed(key, told.epoch, metrics["validation_error"])
         return Stop(trial_key=key) if is_stopped else None
 
@@ -187,7 +187,7 @@ class CellQueue:
         next_try = self._after(key, Failure.RAISED, failure) if failure else None
         if isinstance(next_try, GiveUp):
             self._end(key, Outcome.FAILED, next_try.reason)
-        elif reason := self._plan.why_stopped(key):
+        elif reason := self._source.why_stopped(key):
             folder.tell_pruned(order.head, reason, outbox_size)
             self._end(key, Outcome.PRUNED, reason)
         elif folder.is_busy():
@@ -221,7 +221,7 @@ class CellQueue:
         self._end(folder.trial_key, final.outcome, final.reason)
 
     def _end(self, trial_key: str, outcome: Outcome, reason: str) -> None:
-        self._plan.ended(trial_key, outcome)
+        self._source.ended(trial_key, outcome)
         self._onlooker.ended(trial_key, outcome, reason)
 
 

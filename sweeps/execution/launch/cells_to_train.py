@@ -4,11 +4,10 @@ from sweeps.execution.cells.journal import Journal
 from sweeps.execution.driver.board import empty_cells
 from sweeps.execution.driver.growing_launch import GrowingLaunch
 from sweeps.execution.driver.options import LaunchOptions
-from sweeps.execution.driver.survey import Plan
+from sweeps.execution.driver.survey import Survey
 from sweeps.execution.driver.trial_orders import Orders
 from sweeps.execution.engine.capacity import Room
-from sweeps.execution.engine.cell_queue import Listed
-from sweeps.execution.engine.cell_queue import Plan as CellPlan
+from sweeps.execution.engine.cell_queue import CellSource, Listed
 from sweeps.execution.plan.conductor import Conductor
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.trial_facts import TrialFacts
@@ -16,24 +15,24 @@ from sweeps.execution.search.deciders import decider_of
 
 
 def cells_to_train(
-    plan: Plan, options: LaunchOptions, journal: Journal, growth: GrowingLaunch, room: Room
-) -> CellPlan:
+    survey: Survey, options: LaunchOptions, journal: Journal, growth: GrowingLaunch, room: Room
+) -> CellSource:
     """Return which cells there are to train.
 
     Args:
-        plan: What the launch does.
+        survey: What the launch has to do.
         options: Of the launch.
         journal: Where a plan's decisions are noted.
         growth: Hears of what a plan adds.
         room: Says what each trial gets of a machine.
     """
-    definition, storage = plan.definition, plan.storage
+    definition, storage = survey.definition, survey.storage
     orders = Orders(storage, options, definition.folder, room)
     if definition.decided_by is None:
-        return Listed(orders.of(definition, empty.cell) for empty in empty_cells(plan.cells))
+        return Listed(orders.of(definition, empty.cell) for empty in empty_cells(survey.cells))
     log = DecisionLog(journal, definition.decided_by, definition.manifest.seeds)
-    if plan.current and not options.fresh:
-        log.adopt(plan.current, definition.sweep.plan.cells_at_start(definition.sweep))
-    facts = TrialFacts(storage.cells, plan.store.record)
+    if survey.current and not options.fresh:
+        log.adopt(survey.current, definition.sweep.plan.cells_at_start(definition.sweep))
+    facts = TrialFacts(storage.cells, survey.store.record)
     decider = decider_of(definition.sweep)
     return Conductor(growth.growing, decider, log, orders.of, facts, growth)

@@ -12,10 +12,10 @@ from sweeps.records.errors import StoreUnreachable
 def report_cells(progress: Progress, reports: Path) -> None:
     """Write the report and publish it, unless the store has gone away."""
     assert progress.records is not None
-    plan = progress.plan
+    survey = progress.survey
     try:
-        own = plan.definition.sweep.own_tables
-        report = write_report(plan.store, plan.name, reports, own=own)
+        own = survey.definition.sweep.own_tables
+        report = write_report(survey.store, survey.name, reports, own=own)
         publish_report(progress.records.writer, progress.records.sweep_id, report)
     except StoreUnreachable as error:
         progress.is_recorded = False
@@ -33,12 +33,12 @@ def delete_weights(progress: Progress, words: str) -> None:
         words: Which are kept: "all", "best:K" or "none".
     """
     if progress.exit_code == 0 and progress.records:
-        manifest, plan = progress.definition.manifest, progress.plan
+        manifest, survey = progress.definition.manifest, progress.survey
         progress.weights = keep_weights(
             manifest,
             weights_to_keep(words),
-            plan.storage,
-            plan.store,
+            survey.storage,
+            survey.store,
             progress.records.writer,
         )
 

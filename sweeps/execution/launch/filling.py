@@ -19,6 +19,15 @@ FINISH_SECONDS = 30.0
 INTERRUPTED_FINISH_SECONDS = 3.0
 
 
+def fill_none(progress: Progress, options: LaunchOptions) -> None:
+    """Open the records of a sweep whose cells are all filled and recorded.
+
+    Raises:
+        SweepError: If the store cannot be written to.
+    """
+    progress.records = open_records(progress.survey, options, journal=None)
+
+
 def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None:
     """Train the empty cells while the recorder carries what they tell.
 
@@ -32,24 +41,24 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
         SweepError: If the engine cannot be started, or the store not be written to.
         KeyboardInterrupt: If the launch is interrupted, after the recorder was given a moment.
     """
-    plan = progress.plan
-    journal = progress.journal = Journal(plan.storage.journals, plan.name)
+    survey = progress.survey
+    journal = progress.journal = Journal(survey.storage.journals, survey.name)
     board = Board(
-        list(plan.cells), dict(plan.definition.epochs), journal, num_expected=progress.num_cells
+        list(survey.cells), dict(survey.definition.epochs), journal, num_expected=progress.num_cells
     )
     with ExitStack() as session:
         running = session.enter_context(ExitStack())
         room = policies.room(options.resources)
-        engine = start_engine(running, plan, options, room, board) if plan.has_work else None
-        progress.records = open_records(plan, options, journal)
+        engine = start_engine(running, survey, options, room, board) if survey.has_work else None
+        progress.records = open_records(survey, options, journal)
         sweep_id = progress.records.sweep_id
-        growth = progress.growth = GrowingLaunch(plan, board, sweep_id)
-        recorder = start_recorder(plan, sweep_id)
+        growth = progress.growth = GrowingLaunch(survey, board, sweep_id)
+        recorder = start_recorder(survey, sweep_id)
         session.callback(recorder.stop)
-        journal.open_launch(len(empty_cells(plan.cells)))
+        journal.open_launch(len(empty_cells(survey.cells)))
         wait = INTERRUPTED_FINISH_SECONDS
         try:
-            cells = cells_to_train(plan, options, journal, growth, room)
+            cells = cells_to_train(survey, options, journal, growth, room)
             if engine:
                 queue = CellQueue(
                     cells, board, failure_policy=policies.failure, share_of=room.share

@@ -2,23 +2,22 @@
 
 from pathlib import Path
 
-from search_spaces.sweep import Sweep
 from sweeps.execution.driver.interruption import interruptible
 from sweeps.execution.driver.launch_guards import only_driver
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.launch.ending import delete_weights, report_cells, settle
-from sweeps.execution.launch.evaluating import evaluate
-from sweeps.execution.launch.filling import fill
-from sweeps.execution.launch.opened_records import open_records
+from sweeps.execution.launch.evaluating.stage import evaluate
+from sweeps.execution.launch.filling import fill, fill_none
 from sweeps.execution.launch.preparation import prepare, survey_launch
 from sweeps.execution.launch.progress import Progress
+from sweeps.execution.plan.definition import Launchable
 from sweeps.storage.store_format import use_own_format
 
 
 def launch(
-    which: str | Path | Sweep, options: LaunchOptions, policies: Policies = BY_DEFAULT
+    which: Launchable, options: LaunchOptions, policies: Policies = BY_DEFAULT
 ) -> SweepResult:
     """Run a sweep: train its empty cells, record everything, write its report.
 
@@ -30,8 +29,8 @@ def launch(
     Raises:
         SweepError: Before anything is written, if it cannot be launched.
     """
-    plan = prepare(which, options, policies)
-    with only_driver(plan.name, plan.storage), interruptible():
+    survey = prepare(which, options, policies)
+    with only_driver(survey.name, survey.storage), interruptible():
         progress = Progress(survey_launch(which, options))  # again, now that nobody changes it
         try:
             _pass_stages(progress, options, policies)
@@ -43,12 +42,11 @@ def launch(
 
 
 def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies) -> None:
-    plan = progress.plan
-    if plan.has_work or not all(cell.is_recorded for cell in plan.cells):
-        use_own_format(plan.storage)
+    if progress.survey.has_cells_to_fill:
+        use_own_format(progress.survey.storage)
         fill(progress, options, policies)
     else:
-        progress.records = open_records(plan, options, journal=None)
+        fill_none(progress, options)
     evaluate(progress, options)
     progress.exit_code = 0 if progress.is_complete else 3
     report_cells(progress, Path(options.reports))

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.driver.options import LaunchOptions
-from sweeps.execution.driver.replacement import put_aside
-from sweeps.execution.driver.survey import Plan
+from sweeps.execution.driver.survey import Survey
+from sweeps.execution.launch.replacement import put_aside
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.restore import restored
 from sweeps.execution.recorder.manifest_file import hand_over
@@ -21,11 +21,11 @@ class OpenedRecords(NamedTuple):
     sweep_id: str
 
 
-def open_records(plan: Plan, options: LaunchOptions, journal: Journal | None) -> OpenedRecords:
+def open_records(survey: Survey, options: LaunchOptions, journal: Journal | None) -> OpenedRecords:
     """Make the manifest current: the first thing that is written to the tracking store.
 
     Args:
-        plan: What the launch does.
+        survey: What the launch has to do.
         options: Of the launch; `fresh` puts what was trained aside.
         journal: Of the sweep, None where nothing is filled.
 
@@ -34,12 +34,12 @@ def open_records(plan: Plan, options: LaunchOptions, journal: Journal | None) ->
         StoreUnreachable: If it does not answer.
     """
     try:
-        writer = plan.store.writer()
-        grows = plan.definition.decided_by is not None
-        hand_over(plan.storage.journals, plan.definition.manifest, grows=grows)
-        sweep_id = publish_manifest(writer, plan.definition.manifest)
+        writer = survey.store.writer()
+        grows = survey.definition.decided_by is not None
+        hand_over(survey.storage.journals, survey.definition.manifest, grows=grows)
+        sweep_id = publish_manifest(writer, survey.definition.manifest)
         if options.fresh:
-            _put_aside(plan, writer, journal)
+            _put_aside(survey, writer, journal)
     except PermissionError as error:
         raise BadInput(
             f"The tracking store's artifacts cannot be written to ({error}): have its server "
@@ -48,12 +48,13 @@ def open_records(plan: Plan, options: LaunchOptions, journal: Journal | None) ->
     return OpenedRecords(writer, sweep_id)
 
 
-def _put_aside(plan: Plan, writer: RecordWriter, journal: Journal | None) -> None:
+def _put_aside(survey: Survey, writer: RecordWriter, journal: Journal | None) -> None:
     """Put what was trained aside, and what a plan decided with it."""
-    decided_by = plan.definition.decided_by
-    known = restored(plan.definition, plan.storage.journals, plan.current, beyond_its_trials=True)
-    cells = (*known.manifest.cells, *(plan.current.cells if plan.current else ()))
+    decided_by = survey.definition.decided_by
+    journals = survey.storage.journals
+    known = restored(survey.definition, journals, survey.current, beyond_its_trials=True)
+    cells = (*known.manifest.cells, *(survey.current.cells if survey.current else ()))
     if journal and decided_by:
         DecisionLog(journal, decided_by).forget()
     keys = list(dict.fromkeys(cell.trial_key for cell in cells))
-    put_aside(keys, plan.storage, writer, plan.tracking_uri)
+    put_aside(keys, survey.storage, writer, survey.tracking_uri)

@@ -11,7 +11,7 @@ from sweeps.execution.driver.evaluations_made import EvaluationsMade
 from sweeps.execution.driver.growing_launch import GrowingLaunch
 from sweeps.execution.driver.kept_weights import WeightsDeleted
 from sweeps.execution.driver.result import FailedTrial, SweepResult
-from sweeps.execution.driver.survey import Plan
+from sweeps.execution.driver.survey import Survey
 from sweeps.execution.launch.opened_records import OpenedRecords
 from sweeps.execution.plan.definition import Definition
 
@@ -21,7 +21,7 @@ class Progress:
     """How far a launch is.
 
     Attributes:
-        plan: What there was to do at its start.
+        survey: What there was to do at its start.
         exit_code: 1 until it is known how it ends.
         is_recorded: Whether the tracking store has everything.
         complaint: Why it has not.
@@ -36,7 +36,7 @@ class Progress:
         started_at: On the clock of `time.monotonic`.
     """
 
-    plan: Plan
+    survey: Survey
     exit_code: int = 1
     is_recorded: bool = True
     complaint: str = ""
@@ -53,7 +53,7 @@ class Progress:
     @property
     def definition(self) -> Definition:
         """The sweep's definition as it is now."""
-        return self.growth.definition if self.growth else self.plan.definition
+        return self.growth.definition if self.growth else self.survey.definition
 
     @property
     def num_cells(self) -> int:
@@ -73,7 +73,7 @@ class Progress:
 
     def note_failures(self, failures: Iterable[tuple[str, int, str]]) -> None:
         """Note the trials that failed: arm, seed and reason of each."""
-        keys, cells = self.definition.manifest.cell_keys(), self.plan.storage.cells
+        keys, cells = self.definition.manifest.cell_keys(), self.survey.storage.cells
         self.failures = tuple(
             FailedTrial(arm, seed, reason, CellFolder(cells, keys[arm, seed]).log)
             for arm, seed, reason in failures
@@ -82,7 +82,7 @@ class Progress:
     def result(self) -> SweepResult:
         """Return how the launch ended."""
         return SweepResult(
-            sweep=self.plan.name,
+            sweep=self.survey.name,
             num_cells=self.num_cells,
             num_filled=self._num_filled(),
             num_trained=self.num_trained,
@@ -96,8 +96,8 @@ class Progress:
         )
 
     def _num_filled(self) -> int:
-        there = {planned.cell.trial_key for planned in self.plan.cells if planned.is_recorded}
-        cells = self.plan.storage.cells
+        there = {planned.cell.trial_key for planned in self.survey.cells if planned.is_recorded}
+        cells = self.survey.storage.cells
         return sum(
             cell.stopped is not None
             or cell.trial_key in there

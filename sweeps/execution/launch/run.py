@@ -1,17 +1,17 @@
 """Launching from Python: `sweeps.plan` and `sweeps.run` do what the commands do."""
 
-from pathlib import Path
 from typing import Unpack
 
-from search_spaces.sweep import Sweep
 from sweeps.execution.driver.options import LaunchArguments, options_of
 from sweeps.execution.driver.result import SweepResult
-from sweeps.execution.driver.survey import Plan, survey
+from sweeps.execution.driver.survey import Survey
 from sweeps.execution.engine.capacity import capacity_of
 from sweeps.execution.launch.launch import launch
+from sweeps.execution.launch.surveying import survey_of
+from sweeps.execution.plan.definition import Launchable
 
 
-def plan(sweep: str | Path | Sweep, **options: Unpack[LaunchArguments]) -> Plan:
+def plan(sweep: Launchable, **options: Unpack[LaunchArguments]) -> Survey:
     """Say what a launch would do, and write nothing.
 
     Args:
@@ -23,10 +23,10 @@ def plan(sweep: str | Path | Sweep, **options: Unpack[LaunchArguments]) -> Plan:
         sweeps.StoreUnreachable: If the tracking store does not answer.
     """
     checked = options_of(options)
-    return survey(sweep, checked, capacity_of(checked.resources))
+    return survey_of(sweep, checked, capacity_of(checked.resources))
 
 
-def run(sweep: str | Path | Sweep, **options: Unpack[LaunchArguments]) -> SweepResult:
+def run(sweep: Launchable, **options: Unpack[LaunchArguments]) -> SweepResult:
     """Train the cells of a sweep that are empty, record them, and rebuild its table.
 
     The same call again trains nothing that is there, and goes on with what was interrupted.

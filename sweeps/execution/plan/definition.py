@@ -12,15 +12,16 @@ from capsmodel.settings.messages import explain
 from search_spaces.catalogue import named_sweep
 from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import sweep_from_file
-from search_spaces.tables import DeclaredTable, EvaluationsTable
 from sweeps.execution.plan.arms import manifest_arm, manifest_cells
 from sweeps.execution.plan.changes import Changes
-from sweeps.execution.plan.evaluation_declaration import manifest_evaluations
+from sweeps.execution.plan.declarations import manifest_evaluations, manifest_tables
 from sweeps.execution.plan.own_plan import is_own, own_plan_fields
 from sweeps.execution.plan.training_length import epochs_path, stoppings_of_arms, with_epochs
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
+
+Launchable = str | Path | Sweep  # a named sweep, the path of a file that defines one, or one
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def head_of(
     )
 
 
-def sweep_of(which: str | Path | Sweep) -> tuple[Sweep, str | None, Path]:
+def sweep_of(which: Launchable) -> tuple[Sweep, str | None, Path]:
     """Return a sweep, the text of the user's file it is from, and the folder of its code.
 
     Raises:
@@ -89,7 +90,7 @@ def sweep_of(which: str | Path | Sweep) -> tuple[Sweep, str | None, Path]:
         raise BadInput(str(error)) from error
 
 
-def define(which: str | Path | Sweep, changes: Changes, current_seeds: Sequence[int]) -> Definition:
+def define(which: Launchable, changes: Changes, current_seeds: Sequence[int]) -> Definition:
     """Return the definition of a sweep with a launch's changes.
 
     Args:
@@ -183,7 +184,7 @@ def _definition(
         "arms": [manifest_arm(arm) for arm in arms],
         "seeds": sweep.arm_seeds,
         "cells": manifest_cells({arm.name: arm for arm in arms}, cells),
-        "tables": _plain(_tables(sweep)),
+        "tables": manifest_tables(sweep),
         "departures": departures,
         **sweep.plan.manifest_fields(sweep),
         "metrics": sweep.metrics,
@@ -200,18 +201,6 @@ def _definition(
         fingerprints={arm.name: arm.config.data.fingerprint for arm in arms},
         decided_by=_decided_by(manifest),
     )
-
-
-def _tables(sweep: Sweep) -> tuple[DeclaredTable, ...]:
-    """Return the tables of a sweep, that of its evaluations among them where they give numbers."""
-    tables = tuple(sweep.tables or sweep.plan.default_tables())
-    is_there = any(isinstance(table, EvaluationsTable) for table in tables)
-    has_numbers = any(evaluation.metrics for evaluation in sweep.evaluations)
-    return (*tables, EvaluationsTable()) if has_numbers and not is_there else tables
-
-
-def _plain(tables: Sequence[DeclaredTable]) -> list[dict[str, Any]]:
-    return [table.model_dump(mode="json") for table in tables]
 
 
 def _decided_by(manifest: Manifest) -> str | None:

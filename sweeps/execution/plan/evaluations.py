@@ -19,7 +19,7 @@ class EvaluationState(StrEnum):
 
 
 @dataclass(frozen=True)
-class PlannedEvaluation:
+class SurveyedEvaluation:
     """An evaluation of one finished trial, and where it stands."""
 
     trial_key: str
@@ -27,13 +27,13 @@ class PlannedEvaluation:
     state: EvaluationState
 
 
-def planned_evaluations(
+def surveyed_evaluations(
     manifest: Manifest,
     outcomes: Mapping[str, Outcome],
     recorded: Mapping[str, Collection[str]],
     noted: Mapping[str, Collection[str]],
     has_weights: Callable[[str], bool],
-) -> tuple[PlannedEvaluation, ...]:
+) -> tuple[SurveyedEvaluation, ...]:
     """Say of every evaluation of every finished trial of a sweep where it stands.
 
     A trial that the sweep's scheduler stopped has none, whatever became of it in another sweep;
@@ -61,12 +61,12 @@ def planned_evaluations(
         return EvaluationState.TO_MAKE if is_possible else EvaluationState.NOT_AVAILABLE
 
     return tuple(
-        PlannedEvaluation(trial, evaluation, state_of(trial, evaluation.evaluation_key))
+        SurveyedEvaluation(trial, evaluation, state_of(trial, evaluation.evaluation_key))
         for trial in finished
         for evaluation in manifest.evaluations
     )
 
 
-def count(planned: Iterable[PlannedEvaluation], state: EvaluationState) -> int:
+def count(planned: Iterable[SurveyedEvaluation], state: EvaluationState) -> int:
     """Return how many evaluations are in a state."""
     return sum(evaluation.state is state for evaluation in planned)

@@ -9,7 +9,7 @@ from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 
-class CellState(StrEnum):
+class Standing(StrEnum):
     """Where a cell stands before a launch. The first three are filled."""
 
     RECORDED = "recorded"
@@ -38,68 +38,61 @@ class FolderState:
 
 
 @dataclass(frozen=True)
-class PlannedCell:
+class SurveyedCell:
     """A cell and where it stands."""
 
     cell: ManifestCell
-    state: CellState
+    state: Standing
     epochs: int = 0
     reason: str = ""
 
     @property
     def is_filled(self) -> bool:
         """Whether it need not be trained."""
-        return self.is_recorded or self.state is CellState.TO_RECORD
+        return self.is_recorded or self.state is Standing.TO_RECORD
 
     @property
     def is_recorded(self) -> bool:
         """Whether the tracking store has all there is of it."""
-        return self.state in {CellState.RECORDED, CellState.STOPPED}
+        return self.state in {Standing.RECORDED, Standing.STOPPED}
 
 
-def plan_cells(
-    manifest: Manifest, folders: Mapping[str, FolderState], records: Mapping[str, TrialRecord]
-) -> tuple[PlannedCell, ...]:
-    """Say of every cell of a manifest where it stands.
-
-    Args:
-        manifest: The sweep as it is to be.
-        folders: By trial key; a key without a folder is left out.
-        records: By trial key, likewise.
-    """
-    return planned(manifest.cells, folders, records)
-
-
-def planned(
+def surveyed(
     cells: Iterable[ManifestCell],
     folders: Mapping[str, FolderState],
     records: Mapping[str, TrialRecord],
-) -> tuple[PlannedCell, ...]:
-    """Say of some cells where they stand; as `plan_cells`."""
+) -> tuple[SurveyedCell, ...]:
+    """Say of cells where they stand.
+
+    Args:
+        cells: Of the sweep as it is to be.
+        folders: By trial key; a key without a folder is left out.
+        records: By trial key, likewise.
+    """
     return tuple(
-        _planned(cell, folders.get(cell.trial_key), records.get(cell.trial_key)) for cell in cells
+        _surveyed(cell, folders.get(cell.trial_key), records.get(cell.trial_key)) for cell in cells
     )
 
 
-def _planned(
+def _surveyed(
     cell: ManifestCell, folder: FolderState | None, record: TrialRecord | None
-) -> PlannedCell:
+) -> SurveyedCell:
     folder = folder or FolderState()
     if cell.stopped:
         is_told = record and (record.outcome.is_final or record.outcome is Outcome.PRUNED)
-        state = CellState.STOPPED if is_told else CellState.TO_RECORD
-        return PlannedCell(cell, state, cell.stopped.epoch)
+        state = Standing.STOPPED if is_told else Standing.TO_RECORD
+        return SurveyedCell(cell, state, cell.stopped.epoch)
     if record and record.outcome.is_final:
-        return PlannedCell(cell, CellState.RECORDED, record.epochs, record.reason)
+        return SurveyedCell(cell, Standing.RECORDED, record.epochs, record.reason)
     if folder.outcome:
-        return PlannedCell(cell, CellState.TO_RECORD, folder.epochs)
+        return SurveyedCell(cell, Standing.TO_RECORD, folder.epochs)
     if folder.failure:
-        return PlannedCell(cell, CellState.FAILED, folder.epochs, folder.failure)
+        return SurveyedCell(cell, Standing.FAILED, folder.epochs, folder.failure)
     if folder.epochs:
-        return PlannedCell(cell, CellState.UNFINISHED, folder.epochs)
+        return SurveyedCell(cell, Standing.UNFINISHED, folder.epochs)
     if record and record.outcome is Outcome.FAILED:
-        return PlannedCell(cell, CellState.FAILED, 0, record.reason)
-    return PlannedCell(cell, CellState.NEW)
+        return SurveyedCell(cell, Standing.FAILED, 0, record.reason)
+    return SurveyedCell(cell, Standing.NEW)
 
 
 def dropped_cells(current: Manifest | None, new: Manifest) -> list[ManifestCell]:
@@ -207,7 +200,7 @@ def _changed_paths(old: object, new: object, path: str = "") -> list[str]:
 
 
 def estimate_seconds(
-    cells: tuple[PlannedCell, ...],
+    cells: tuple[SurveyedCell, ...],
     epochs: Mapping[str, int],
     seconds_per_epoch: Mapping[str, float],
     num_concurrent: int,
@@ -216,7 +209,7 @@ def estimate_seconds(
     """Estimate how long the empty cells will take, None where nothing like them was trained.
 
     Args:
-        cells: As planned.
+        cells: Where they stand.
         epochs: Of a full training, by arm.
         seconds_per_epoch: Seen so far, by arm; an arm without takes the mean of the others.
         num_concurrent: Trials at once.
@@ -235,3 +228,17 @@ def estimate_seconds(
     total = sum(count * seconds_per_epoch.get(arm, mean) for arm, count in left)
     total += num_to_come * mean * sum(epochs.values()) / len(epochs)
     return total / min(num_concurrent, len(left) + num_to_come)
+
+
+def seconds_per_epoch(
+    manifest: Manifest, folders: Mapping[str, FolderState], records: Mapping[str, TrialRecord]
+) -> dict[str, float]:
+    """Return the mean seconds of an epoch by arm, of what was trained so far."""
+    seen: dict[str, list[float]] = {}
+    for cell in manifest.cells:
+        folder, record = folders.get(cell.trial_key), records.get(cell.trial_key)
+        if folder and folder.epochs:
+            seen.setdefault(cell.arm, []).append(folder.duration_seconds / folder.epochs)
+        elif record and record.duration_seconds and record.epochs:
+            seen.setdefault(cell.arm, []).append(record.duration_seconds / record.epochs)
+    return {arm: sum(values) / len(values) for arm, values in seen.items()}

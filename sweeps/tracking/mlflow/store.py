@@ -63,7 +63,9 @@ class MlflowStore:
         Raises:
             StoreUnreachable: If it does not answer.
         """
-        from sweeps.tracking.mlflow.writer import open_writer  # as MLflow takes long to import
+        from sweeps.tracking.mlflow.opened_writer import (
+            open_writer,  # as MLflow takes long to import
+        )
 
         return open_writer(self.address, self._folder)
 

@@ -13,7 +13,6 @@ from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import StoreRefused, StoreUnreachable
 from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
-from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import (
     ARTIFACT_CONFIG,
     ARTIFACT_MANIFEST,
@@ -24,10 +23,8 @@ from sweeps.records.trial_record import (
     manifest_artifact,
 )
 from sweeps.tracking import record_facts as facts
-from sweeps.tracking.addresses import public
 from sweeps.tracking.manifests import manifest_digest
 from sweeps.tracking.mlflow.connection import answering
-from sweeps.tracking.mlflow.database import create_database
 from sweeps.tracking.mlflow.experiment import find_or_create_experiment, writing_client
 from sweeps.tracking.mlflow.runs import RUN_STATUS, sweep_status
 from sweeps.tracking.mlflow.weights import delete_weights
@@ -40,22 +37,6 @@ _REPORT_FOLDER = "report"
 _SWEEPS = f"tags.`{facts.TAG_TYPE}` = 'sweep'"
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-def open_writer(tracking_uri: str, artifacts: Path) -> "MlflowWriter":
-    """Open MLflow for writing; the database and the experiment are made if need be.
-
-    Raises:
-        StoreUnreachable: If it does not answer.
-    """
-    try:
-        create_database(tracking_uri, artifacts)
-        return MlflowWriter(tracking_uri, artifacts)
-    except (MlflowException, OSError) as error:
-        raise StoreUnreachable(
-            f"The tracking store {public(tracking_uri)} does not answer: "
-            f"{one_line(public(str(error)))[:200]}"
-        ) from error
 
 
 def _in_our_words(

@@ -14,7 +14,7 @@ from sweeps.execution.cells.journal import Journal
 from sweeps.execution.driver import live_view as live
 from sweeps.execution.driver.board import Board
 from sweeps.execution.driver.live_view import clock, render, showing, summary
-from sweeps.execution.plan.planner import CellState, PlannedCell
+from sweeps.execution.plan.planner import Standing, SurveyedCell
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import manifest
 
@@ -36,9 +36,9 @@ class Scene:
 
     def __init__(self, journal: Journal, arms: tuple[str, ...] = ("base", "other")) -> None:
         cells = manifest(arms=arms).cells
-        states = [CellState.RECORDED, CellState.UNFINISHED, CellState.NEW, CellState.NEW]
+        states = [Standing.RECORDED, Standing.UNFINISHED, Standing.NEW, Standing.NEW]
         planned = tuple(
-            PlannedCell(cell, state, epochs=4 if state is CellState.UNFINISHED else 0)
+            SurveyedCell(cell, state, epochs=4 if state is Standing.UNFINISHED else 0)
             for cell, state in zip(cells, states, strict=True)
         )
         self.journal = journal

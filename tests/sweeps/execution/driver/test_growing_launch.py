@@ -9,7 +9,7 @@ from search_spaces.plans.decisions import Stop
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.driver.board import Board
 from sweeps.execution.driver.growing_launch import GrowingLaunch
-from sweeps.execution.driver.survey import Plan
+from sweeps.execution.driver.survey import Survey
 from sweeps.execution.engine.capacity import ONE_AT_A_TIME
 from sweeps.execution.recorder.manifest_file import (
     ManifestReader,
@@ -37,7 +37,7 @@ class Scene:
         self.definition = searched(seeds=(0, 1))
         self.journal = Journal(self.storage.journals, "example")
         self.board = Board([], {}, self.journal, num_expected=12)
-        plan = Plan(
+        plan = Survey(
             definition=self.definition,
             current=None,
             known=self.definition,

@@ -13,7 +13,7 @@ from capsmodel.evaluation import Confidence
 from capsmodel.training.training import Training
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.launch.evaluation_worker import EvaluationWorker
+from sweeps.execution.launch.evaluating.worker import EvaluationWorker
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.worker.test_evaluation import KEY, order_of
 from tests.waiting import wait_until

@@ -10,8 +10,8 @@ from capsmodel.routing import VectorRouting
 from capsmodel.stopping import TargetMetric
 from search_spaces import ListedArms, Sweep
 from search_spaces.trial_key import trial_key
+from sweeps.execution.driver.launch_guards import refuse_unwritable
 from sweeps.execution.driver.options import LaunchArguments, LaunchOptions, options_of
-from sweeps.execution.driver.survey import refuse_unwritable
 from sweeps.execution.driver.trial_orders import Orders
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.errors import BadInput

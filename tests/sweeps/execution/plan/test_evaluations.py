@@ -6,9 +6,9 @@ import pytest
 
 from search_spaces.quickstart import SWEEP as QUICKSTART
 from search_spaces.sweep import Sweep
+from sweeps.execution.plan.declarations import manifest_evaluations
 from sweeps.execution.plan.definition import Changes, define
-from sweeps.execution.plan.evaluation_declaration import manifest_evaluations
-from sweeps.execution.plan.evaluations import EvaluationState, count, planned_evaluations
+from sweeps.execution.plan.evaluations import EvaluationState, count, surveyed_evaluations
 from sweeps.records.manifest import Manifest, Stopped
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import Outcome
@@ -25,7 +25,7 @@ def declared(**changes: Any) -> Manifest:
 
 def states_of(outcomes: dict[str, Outcome], **facts: Any) -> dict[tuple[str, str], str]:
     known: dict[str, Any] = {"recorded": {}, "noted": {}, "has_weights": lambda _: True}
-    found = planned_evaluations(declared(), outcomes, **(known | facts))
+    found = surveyed_evaluations(declared(), outcomes, **(known | facts))
     return {(one.trial_key, one.evaluation.kind): one.state.value for one in found}
 
 
@@ -58,7 +58,7 @@ def test_a_trial_that_the_sweep_stopped_has_none_whatever_became_of_it_elsewhere
         for cell in plain.cells
     )
     outcomes = {KEY: Outcome.FINISHED, OTHER: Outcome.FINISHED}
-    found = planned_evaluations(declared(cells=cells), outcomes, {}, {}, lambda _: True)
+    found = surveyed_evaluations(declared(cells=cells), outcomes, {}, {}, lambda _: True)
     assert {one.trial_key for one in found} == {OTHER}
 
 
@@ -78,7 +78,7 @@ def test_weights_are_asked_for_only_where_something_is_to_be_made() -> None:
 def test_a_trial_in_two_places_is_looked_at_once() -> None:
     plain = declared()
     twice = tuple(cell.model_copy(update={"trial_key": KEY}) for cell in plain.cells)
-    found = planned_evaluations(
+    found = surveyed_evaluations(
         declared(cells=twice), {KEY: Outcome.FINISHED}, {}, {}, lambda _: True
     )
     assert count(found, EvaluationState.TO_MAKE) == len(found) == 2

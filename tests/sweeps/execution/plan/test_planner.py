@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeps.execution.plan.planner import (
-    CellState,
     FolderState,
-    PlannedCell,
+    Standing,
+    SurveyedCell,
     estimate_seconds,
-    plan_cells,
     refuse_to_drop,
+    surveyed,
 )
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import ManifestCell
@@ -24,11 +24,11 @@ def record(outcome: Outcome, epochs: int = 4, reason: str = "") -> TrialRecord:
     )
 
 
-def planned(folder: FolderState | None, found: TrialRecord | None) -> PlannedCell:
+def planned(folder: FolderState | None, found: TrialRecord | None) -> SurveyedCell:
     one = manifest(arms=("base",), seeds=(0,))
     key = one.cells[0].trial_key
     folders = {key: folder} if folder else {}
-    (cell,) = plan_cells(one, folders, {key: found} if found else {})
+    (cell,) = surveyed(one.cells, folders, {key: found} if found else {})
     return cell
 
 
@@ -38,35 +38,35 @@ FINISHED = FolderState(Outcome.FINISHED, 5)
 @pytest.mark.parametrize(
     ("folder", "found", "state", "epochs", "reason"),
     [
-        (None, None, CellState.NEW, 0, ""),
-        (FolderState(), None, CellState.NEW, 0, ""),
-        (None, record(Outcome.FINISHED), CellState.RECORDED, 4, ""),
-        (None, record(Outcome.DIVERGED, 4, "nan"), CellState.RECORDED, 4, "nan"),
-        (FINISHED, record(Outcome.FINISHED), CellState.RECORDED, 4, ""),
-        (FINISHED, None, CellState.TO_RECORD, 5, ""),
-        (FINISHED, record(Outcome.RUNNING), CellState.TO_RECORD, 5, ""),
-        (FINISHED, record(Outcome.FAILED, 1, "no"), CellState.TO_RECORD, 5, ""),
-        (FolderState(Outcome.DIVERGED, 2), None, CellState.TO_RECORD, 2, ""),
-        (FolderState(epochs=3), None, CellState.UNFINISHED, 3, ""),
-        (FolderState(epochs=3), record(Outcome.INTERRUPTED), CellState.UNFINISHED, 3, ""),
-        (FolderState(epochs=3), record(Outcome.FAILED, 3, "no"), CellState.UNFINISHED, 3, ""),
-        (FolderState(epochs=3, failure="no"), None, CellState.FAILED, 3, "no"),
-        (None, record(Outcome.FAILED, 3, "no"), CellState.FAILED, 0, "no"),
-        (None, record(Outcome.RUNNING), CellState.NEW, 0, ""),
-        (None, record(Outcome.INTERRUPTED), CellState.NEW, 0, ""),
-        (None, record(Outcome.PRUNED), CellState.NEW, 0, ""),
+        (None, None, Standing.NEW, 0, ""),
+        (FolderState(), None, Standing.NEW, 0, ""),
+        (None, record(Outcome.FINISHED), Standing.RECORDED, 4, ""),
+        (None, record(Outcome.DIVERGED, 4, "nan"), Standing.RECORDED, 4, "nan"),
+        (FINISHED, record(Outcome.FINISHED), Standing.RECORDED, 4, ""),
+        (FINISHED, None, Standing.TO_RECORD, 5, ""),
+        (FINISHED, record(Outcome.RUNNING), Standing.TO_RECORD, 5, ""),
+        (FINISHED, record(Outcome.FAILED, 1, "no"), Standing.TO_RECORD, 5, ""),
+        (FolderState(Outcome.DIVERGED, 2), None, Standing.TO_RECORD, 2, ""),
+        (FolderState(epochs=3), None, Standing.UNFINISHED, 3, ""),
+        (FolderState(epochs=3), record(Outcome.INTERRUPTED), Standing.UNFINISHED, 3, ""),
+        (FolderState(epochs=3), record(Outcome.FAILED, 3, "no"), Standing.UNFINISHED, 3, ""),
+        (FolderState(epochs=3, failure="no"), None, Standing.FAILED, 3, "no"),
+        (None, record(Outcome.FAILED, 3, "no"), Standing.FAILED, 0, "no"),
+        (None, record(Outcome.RUNNING), Standing.NEW, 0, ""),
+        (None, record(Outcome.INTERRUPTED), Standing.NEW, 0, ""),
+        (None, record(Outcome.PRUNED), Standing.NEW, 0, ""),
     ],
 )
 def test_a_cell_stands_where_its_folder_and_its_record_put_it(
     folder: FolderState | None,
     found: TrialRecord | None,
-    state: CellState,
+    state: Standing,
     epochs: int,
     reason: str,
 ) -> None:
     cell = planned(folder, found)
     assert (cell.state, cell.epochs, cell.reason) == (state, epochs, reason)
-    assert cell.is_filled == (state in {CellState.RECORDED, CellState.TO_RECORD})
+    assert cell.is_filled == (state in {Standing.RECORDED, Standing.TO_RECORD})
 
 
 outcomes = st.sampled_from(Outcome)
@@ -88,7 +88,7 @@ def test_a_cell_is_filled_exactly_where_one_of_the_two_holds_a_final_record(
 
 def test_every_cell_is_planned_once_in_the_manifests_order() -> None:
     one = manifest(seeds=(0, 1, 2))
-    assert tuple(cell.cell for cell in plan_cells(one, {}, {})) == one.cells
+    assert tuple(cell.cell for cell in surveyed(one.cells, {}, {})) == one.cells
 
 
 def refusal(current: object, new: object) -> str:
@@ -165,10 +165,10 @@ def test_ten_thousand_cells_are_compared_at_once() -> None:
     refuse_to_drop(one, one)
 
 
-def cells_of(*epochs: int, arm: str = "base") -> tuple[PlannedCell, ...]:
+def cells_of(*epochs: int, arm: str = "base") -> tuple[SurveyedCell, ...]:
     return tuple(
-        PlannedCell(
-            ManifestCell(arm=arm, seed=seed, trial_key=KEY), CellState.UNFINISHED, epochs=done
+        SurveyedCell(
+            ManifestCell(arm=arm, seed=seed, trial_key=KEY), Standing.UNFINISHED, epochs=done
         )
         for seed, done in enumerate(epochs)
     )

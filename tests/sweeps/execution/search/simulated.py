@@ -25,7 +25,7 @@ from sweeps.execution.plan.conductor import Conductor, Heads
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
-from sweeps.execution.plan.planner import planned
+from sweeps.execution.plan.planner import surveyed
 from sweeps.execution.plan.restore import restored
 from sweeps.execution.plan.trial_facts import TrialFacts
 from sweeps.execution.search.deciders import decider_of
@@ -160,7 +160,7 @@ class Launch:
         world.publish(grown.manifest)
         self.journal = Journal(world.journals, grown.manifest.sweep)
         self.board = Board(
-            list(planned(grown.manifest.cells, {}, {})), dict(grown.epochs), self.journal
+            list(surveyed(grown.manifest.cells, {}, {})), dict(grown.epochs), self.journal
         )
         assert grown.decided_by
         seeds = grown.manifest.seeds
@@ -229,7 +229,7 @@ class Launch:
 
     def grown(self, line: ManifestLine) -> None:
         """Hear of a change: the plan's audience."""
-        self.board.add(planned(line.cells, {}, {}), self.growing.epochs)
+        self.board.add(surveyed(line.cells, {}, {}), self.growing.epochs)
         self._step()
         self._world.publish(self.manifest)
         self._step()
@@ -310,7 +310,7 @@ def train_elsewhere(world: World, order: TrialOrder, score: Score) -> CellQueue:
     """Train a cell to its end as a design does, which stops nothing."""
     journal = Journal(world.journals, "elsewhere")
     cell = ManifestCell(arm=order.head.arm, seed=order.head.seed, trial_key=order.head.trial_key)
-    board = Board(list(planned([cell], {}, {})), {cell.arm: 3}, journal)
+    board = Board(list(surveyed([cell], {}, {})), {cell.arm: 3}, journal)
     queue = CellQueue(Listed([order]), board)
     SimulatedEngine(Trainer(world, score, unkilled)).run(orders=queue, events=queue)
     journal.close()

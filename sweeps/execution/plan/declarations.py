@@ -1,8 +1,20 @@
-"""The evaluations of a sweep as its manifest tells of them."""
+"""The tables and evaluations of a sweep as its manifest tells of them."""
+
+from typing import Any
 
 from search_spaces.evaluation_key import evaluation_key
 from search_spaces.sweep import Sweep
+from search_spaces.tables import EvaluationsTable
 from sweeps.records.manifest_evaluation import ManifestEvaluation
+
+
+def manifest_tables(sweep: Sweep) -> list[dict[str, Any]]:
+    """Return the tables of a sweep, that of its evaluations among them where they give numbers."""
+    tables = tuple(sweep.tables or sweep.plan.default_tables())
+    is_there = any(isinstance(table, EvaluationsTable) for table in tables)
+    has_numbers = any(evaluation.metrics for evaluation in sweep.evaluations)
+    shown = (*tables, EvaluationsTable()) if has_numbers and not is_there else tables
+    return [table.model_dump(mode="json") for table in shown]
 
 
 def manifest_evaluations(sweep: Sweep) -> tuple[ManifestEvaluation, ...]:

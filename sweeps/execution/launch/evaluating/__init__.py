@@ -1,0 +1,1 @@
+"""The stage of a launch that makes evaluations from kept weights."""

@@ -1,0 +1,103 @@
+"""Evaluations made by a process of their own, trial by trial, and handed to the recorder."""
+
+import time
+from collections.abc import Sequence
+from itertools import groupby
+
+from sweeps.execution.cells.evaluations import CellEvaluations
+from sweeps.execution.driver.evaluation_survey import survey_evaluations
+from sweeps.execution.driver.evaluations_made import EvaluationsMade, FailedEvaluation
+from sweeps.execution.driver.folder_states import folder_states
+from sweeps.execution.driver.live_view import tell_line
+from sweeps.execution.driver.options import LaunchOptions
+from sweeps.execution.launch.evaluating.orders import evaluation_order
+from sweeps.execution.launch.evaluating.worker import EvaluationWorker
+from sweeps.execution.launch.progress import Progress
+from sweeps.execution.launch.started_recorder import start_recorder_of_evaluations
+from sweeps.execution.plan.evaluations import EvaluationState, SurveyedEvaluation, count
+from sweeps.records.manifest import ManifestCell
+
+FINISH_SECONDS = 30.0
+
+
+class Making:
+    """The evaluations of one launch on their way: which are missing, made and recorded.
+
+    Args:
+        progress: Of the launch.
+        options: Of the launch.
+    """
+
+    def __init__(self, progress: Progress, options: LaunchOptions) -> None:
+        self._progress = progress
+        self._options = options
+        self._survey = progress.survey
+        self._manifest = progress.definition.manifest
+        self._store = self._survey.store
+        keys = list(self._manifest.cell_keys().values())
+        self._folders = folder_states(self._survey.storage, keys)
+        self._records = self._store.records(keys)
+        self._log = self._survey.storage.logs / f"evaluations-{self._survey.name}.log"
+        self._cells = {cell.trial_key: cell for cell in reversed(self._manifest.cells)}
+
+    def run(self) -> EvaluationsMade:
+        """Make what is missing, have it recorded, and return what became of it."""
+        survey = self._survey
+        planned = survey_evaluations(
+            self._manifest, survey.storage, self._folders, self._records, self._store
+        )
+        failures = self._make([one for one in planned if one.state is EvaluationState.TO_MAKE])
+        num_made = count(planned, EvaluationState.TO_MAKE) - len(failures)
+        is_recorded = EvaluationState.RECORDED
+        if to_carry := {one.trial_key for one in planned if one.state is not is_recorded}:
+            self._record(sorted(to_carry))
+        num_gone = count(planned, EvaluationState.NOT_AVAILABLE)
+        return EvaluationsMade(
+            num_made=num_made,
+            num_there=len(planned) - num_gone - len(failures),
+            num_wanted=len(planned),
+            num_not_available=num_gone,
+            failures=failures,
+            log=str(self._log),
+        )
+
+    def _make(self, missing: Sequence[SurveyedEvaluation]) -> tuple[FailedEvaluation, ...]:
+        """Have what is missing made, trial by trial. Returns those that raised."""
+        failures: list[FailedEvaluation] = []
+        num_done, told = 0, time.monotonic()
+        if missing:
+            tell_line(f"{self._survey.name}: evaluations to make from kept weights: {len(missing)}")
+        with EvaluationWorker(self._log, self._options.cpus_per_trial) as worker:
+            for key, group in groupby(missing, lambda one: one.trial_key):
+                own = list(group)
+                failures += self._make_of_trial(self._cells[key], own, worker)
+                num_done += len(own)
+                if time.monotonic() > told + 10:
+                    tell_line(
+                        f"{self._survey.name}: evaluations done: {num_done} of {len(missing)}"
+                    )
+                    told = time.monotonic()
+        return tuple(failures)
+
+    def _make_of_trial(
+        self, cell: ManifestCell, missing: list[SurveyedEvaluation], worker: EvaluationWorker
+    ) -> list[FailedEvaluation]:
+        """Have one trial's made. One that raises does not keep those after it back."""
+        notes = CellEvaluations(self._survey.storage.cells / cell.trial_key)
+        definition = self._progress.definition
+        failures: list[FailedEvaluation] = []
+        while missing:
+            record, head = self._records.get(cell.trial_key), definition.head(cell)
+            reason = worker.make(evaluation_order(self._survey, head, record, missing))
+            there = notes.keys()
+            missing = [one for one in missing if one.evaluation.evaluation_key not in there]
+            if missing:
+                kind = missing.pop(0).evaluation.kind
+                failures.append(FailedEvaluation(cell.arm, cell.seed, kind, reason))
+        return failures
+
+    def _record(self, trial_keys: Sequence[str]) -> None:
+        recorder = start_recorder_of_evaluations(self._survey, trial_keys)
+        self._progress.is_recorded = False  # should this be interrupted
+        self._progress.is_recorded = recorder.finish(FINISH_SECONDS)
+        self._progress.complaint = recorder.complaint

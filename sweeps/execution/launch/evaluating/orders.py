@@ -1,0 +1,45 @@
+"""What the process that makes evaluations is told of a trial."""
+
+from collections.abc import Sequence
+
+from sweeps.execution.driver.evaluation_survey import weights_in_folder
+from sweeps.execution.driver.survey import Survey
+from sweeps.execution.plan.evaluations import SurveyedEvaluation
+from sweeps.execution.worker.evaluation import EvaluationOrder
+from sweeps.records.cell_contents import TrialHead
+from sweeps.records.trial_record import ARTIFACT_WEIGHTS, TrialRecord
+
+
+def evaluation_order(
+    survey: Survey,
+    head: TrialHead,
+    record: TrialRecord | None,
+    missing: Sequence[SurveyedEvaluation],
+) -> EvaluationOrder:
+    """Return what is told to have a finished trial's evaluations made.
+
+    Args:
+        survey: Says where weights are.
+        head: What the trial was told.
+        record: None where only its folder holds it, and the weights with it.
+        missing: Which evaluations.
+
+    Raises:
+        StoreUnreachable: If the weights are the store's, and it does not answer.
+    """
+    weights = weights_in_folder(survey.storage, head.trial_key)
+    if weights is None:
+        assert record is not None
+        weights = survey.store.artifact(record, ARTIFACT_WEIGHTS)
+    return EvaluationOrder(
+        cells=str(survey.storage.cells),
+        trial_key=head.trial_key,
+        seed=head.seed,
+        config=head.config,
+        source=head.source,
+        weights=str(weights),
+        device="cuda" if record and record.device.startswith("cuda") else "cpu",
+        evaluations=tuple(
+            {"kind": one.evaluation.kind, **one.evaluation.settings} for one in missing
+        ),
+    )

@@ -1,0 +1,32 @@
+"""The stage after the cells are filled: evaluations that are missing, from kept weights."""
+
+from sweeps.execution.driver.interruption import end_after, end_never
+from sweeps.execution.driver.options import LaunchOptions
+from sweeps.execution.launch.evaluating.making import Making
+from sweeps.execution.launch.progress import Progress
+from sweeps.records.errors import StoreUnreachable
+
+
+def evaluate(progress: Progress, options: LaunchOptions) -> None:
+    """Make the evaluations that finished trials lack, and have them recorded.
+
+    Nothing is trained. Each is noted as soon as it is made, so that the same launch again goes on
+    where this one ended. Where records wait for the store, it is left for that launch too.
+
+    Args:
+        progress: Of the launch: gets what became of the evaluations.
+        options: Of the launch.
+
+    Raises:
+        KeyboardInterrupt: If it is interrupted, or its time is up.
+    """
+    if not progress.definition.manifest.evaluations or not progress.is_recorded:
+        return
+    try:
+        making = Making(progress, options)
+        if options.time_limit_seconds:
+            end_after(max(0.001, options.time_limit_seconds - progress.elapsed_seconds))
+        progress.evaluations = making.run()
+        end_never()
+    except StoreUnreachable as error:
+        progress.is_recorded, progress.complaint = False, str(error)

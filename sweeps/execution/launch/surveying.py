@@ -1,0 +1,62 @@
+"""A look at what is there before a launch: folders, records, and what is left to do."""
+
+from sweeps.execution.driver.evaluation_survey import survey_evaluations
+from sweeps.execution.driver.folder_states import folder_states
+from sweeps.execution.driver.launch_guards import usable_places
+from sweeps.execution.driver.options import LaunchOptions
+from sweeps.execution.driver.survey import Survey
+from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
+from sweeps.execution.plan.definition import Launchable, define, sweep_of
+from sweeps.execution.plan.planner import (
+    dropped_cells,
+    estimate_seconds,
+    seconds_per_epoch,
+    surveyed,
+)
+from sweeps.execution.plan.restore import restored
+from sweeps.tracking.opening import open_store
+
+
+def survey_of(
+    which: Launchable, options: LaunchOptions, capacity: Capacity = ONE_AT_A_TIME
+) -> Survey:
+    """Look at what is there and say what a launch would do. Writes nothing.
+
+    Raises:
+        BadInput: If the sweep, a change or the folder cannot be.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    storage, tracking_uri = usable_places(options.storage, options.tracking_uri)
+    sweep, _, _ = sweep_of(which)
+    store = open_store(tracking_uri, storage.root)
+    is_there = store.is_there()
+    name = sweep.name if options.name is None else options.name
+    current = store.current_manifest(name) if is_there else None
+    definition = define(which, options, current.seeds if current else ())
+    known = restored(definition, storage.journals, current)
+    definition = definition if options.fresh else known
+    keys = [cell.trial_key for cell in definition.manifest.cells]
+    folders = {} if options.fresh else folder_states(storage, keys)
+    records = {} if options.fresh or not is_there else store.records(keys)
+    cells = surveyed(definition.manifest.cells, folders, records)
+    lost: frozenset[str] = frozenset()
+    if dropped := dropped_cells(current, known.manifest):
+        gone = [cell.trial_key for cell in dropped]
+        standing = surveyed(dropped, folder_states(storage, gone), store.records(gone))
+        lost = frozenset(cell.cell.trial_key for cell in standing if cell.is_filled)
+    speed = seconds_per_epoch(definition.manifest, folders, records)
+    num_to_come = definition.manifest.num_expected - len(cells)
+    return Survey(
+        definition=definition,
+        current=current,
+        known=known,
+        lost=lost,
+        cells=cells,
+        capacity=capacity,
+        estimate_seconds=estimate_seconds(
+            cells, definition.epochs, speed, capacity.num_concurrent, num_to_come
+        ),
+        storage=storage,
+        tracking_uri=tracking_uri,
+        evaluations=survey_evaluations(definition.manifest, storage, folders, records, store),
+    )
