@@ -12,18 +12,15 @@ from search_spaces.tables import GridCell, GridRow, GridTable
 from sweeps.aggregation.rendering.measured import measured_cell
 from sweeps.aggregation.rendering.table import Cell, Column, Table, count_cell, text_cell
 from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.tables.data_line import with_data
-from sweeps.aggregation.tables.departures import with_departures
-from sweeps.aggregation.tables.health import health_notes
-from sweeps.aggregation.tables.published_figures import own_note, published_note, published_text
-from sweeps.aggregation.tables.targets import marked, missed, target_notes
-from sweeps.aggregation.tables.uncounted_cells import (
-    GAP_COLUMN,
-    gap_cell,
-    gap_notes,
-    gap_text,
-    reason_notes,
+from sweeps.aggregation.tables.published_figures import (
+    beside_published,
+    own_note,
+    published_note,
+    published_text,
+    trial_notes,
 )
+from sweeps.aggregation.tables.targets import marked, missed
+from sweeps.aggregation.tables.uncounted_cells import GAP_COLUMN, gap_cell, gap_text
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import METRIC_EXTRA_TEST_ERRORS, METRIC_TEST_ERROR, TrialRecord
@@ -110,7 +107,7 @@ def _grid(manifest: Manifest, records: Mapping[str, TrialRecord], spec: GridTabl
 
 
 def _finished(table: Table, manifest: Manifest, grid: _Grid) -> Table:
-    return with_data(with_departures(manifest, table), grid.shown, grid.spec.published_data)
+    return beside_published(table, manifest, grid.shown, grid.spec.published_data)
 
 
 def _lines(row: GridRow, grid: _Grid) -> Iterator[tuple[Cell, ...]]:
@@ -166,10 +163,7 @@ def _notes(manifest: Manifest, grid: _Grid) -> Iterator[str]:
     yield published_note(spec.spread, has_spread)
     yield from _absence_notes(grid)
     yield from map(one_line, spec.notes)
-    yield from target_notes(grid.shown)
-    yield from gap_notes(grid.shown)
-    yield from health_notes(grid.shown)
-    yield from reason_notes(grid.shown)
+    yield from trial_notes(grid.shown)
 
 
 def _metric_notes(grid: _Grid) -> Iterator[str]:

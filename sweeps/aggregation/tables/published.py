@@ -14,12 +14,15 @@ from sweeps.aggregation.rendering.table import (
     text_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.tables.data_line import with_data
-from sweeps.aggregation.tables.departures import with_departures
-from sweeps.aggregation.tables.health import health_notes
-from sweeps.aggregation.tables.published_figures import own_note, published_note, published_text
-from sweeps.aggregation.tables.targets import marked, target_cells, target_columns, target_notes
-from sweeps.aggregation.tables.uncounted_cells import GAP_COLUMN, gap_cell, gap_notes, reason_notes
+from sweeps.aggregation.tables.published_figures import (
+    beside_published,
+    own_note,
+    published_note,
+    published_text,
+    trial_notes,
+)
+from sweeps.aggregation.tables.targets import marked, target_cells, target_columns
+from sweeps.aggregation.tables.uncounted_cells import GAP_COLUMN, gap_cell
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import TrialRecord
@@ -61,13 +64,10 @@ def published_table(
             published_note(spec.spread, any(row.spread is not None for row in spec.rows)),
             *_absence_notes(spec, arms),
             *map(one_line, spec.notes),
-            *target_notes(shown),
-            *gap_notes(shown),
-            *health_notes(shown),
-            *reason_notes(shown),
+            *trial_notes(shown),
         ),
     )
-    return with_data(with_departures(manifest, table), shown, spec.published_data)
+    return beside_published(table, manifest, shown, spec.published_data)
 
 
 def _names(spec: PublishedTable) -> dict[str, None]:

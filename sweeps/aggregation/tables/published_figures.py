@@ -1,11 +1,30 @@
 """Our figures beside published ones: how these are written, and what a reader has to know."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from sweeps.aggregation.rendering.table import PLUS_MINUS
+from sweeps.aggregation.rendering.table import PLUS_MINUS, Table
 from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.tables.data_line import with_data
+from sweeps.aggregation.tables.departures import with_departures
+from sweeps.aggregation.tables.health import health_notes
+from sweeps.aggregation.tables.targets import target_notes
+from sweeps.aggregation.tables.uncounted_cells import gap_notes, reason_notes
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
+
+
+def beside_published(
+    table: Table, manifest: Manifest, arms: Sequence[ArmResults], published_data: str
+) -> Table:
+    """Return a table that says what its sweep is not as declared, and of which data figures are.
+
+    Args:
+        table: Beside published figures.
+        manifest: Of the sweep.
+        arms: Those in the table.
+        published_data: Name of the data set that the published figures are of, "" if not told.
+    """
+    return with_data(with_departures(manifest, table), arms, published_data)
 
 
 def published_text(published: float | None, spread: float | None) -> str:
@@ -48,6 +67,14 @@ def published_note(spread: str, has_spread: bool) -> str:
         f"{theirs}. No difference from ours is tested, as the published trials are not at hand: "
         "nothing is bold."
     )
+
+
+def trial_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Say what a reader has to know of our trials: targets, gaps, warnings and their reasons."""
+    yield from target_notes(arms)
+    yield from gap_notes(arms)
+    yield from health_notes(arms)
+    yield from reason_notes(arms)
 
 
 def _length(arms: Sequence[ArmResults]) -> str:

@@ -14,7 +14,8 @@ from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.tables.ablation import ablation_table
-from sweeps.aggregation.tables.confirmation import confirmation_table, short_names
+from sweeps.aggregation.tables.confirmation import confirmation_table
+from sweeps.aggregation.tables.confirmation_words import short_names
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import (
