@@ -20,6 +20,7 @@ MOST_LINES_OF_A_FILE = 300
 MOST_LINES_OF_A_FUNCTION = 40
 MOST_ARGUMENTS = 6
 MOST_FILES_OF_A_FOLDER = 15
+MOST_IMPORTS_OF_A_MODULE = 12
 ALIASES = {"sweeps.Plan": "Survey"}  # promised before: what a launch would do is a survey today
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
 
@@ -50,6 +51,26 @@ DEFINITIONS = [
     for named in definitions(tree, str(path.relative_to(ROOT).with_suffix("")).replace("/", "."))
 ]
 FUNCTIONS = [named for named in DEFINITIONS if isinstance(named.node, Function)]
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module_name(path) for path in FILES}
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Return the modules of the three packages that a module imports, also inside functions."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            below = {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= below & MODULES
+            names |= set() if below <= MODULES else {node.module}
+    return names & MODULES
 
 
 def own_lines(function: Function) -> int:
@@ -124,6 +145,32 @@ def test_files_keep_to_their_length() -> None:
 def test_folders_keep_to_their_size() -> None:
     sizes = Counter(path.parent for path in FILES if path.name != "__init__.py")
     assert {str(folder): n for folder, n in sizes.items() if n > MOST_FILES_OF_A_FOLDER} == {}
+
+
+def test_modules_import_few_others() -> None:
+    many = {
+        str(path.relative_to(ROOT)): len(imported(tree))
+        for path, tree in TREES.items()
+        if path.name != "__init__.py"  # re-exports
+        if len(imported(tree)) > MOST_IMPORTS_OF_A_MODULE
+    }
+    assert many == {}
+
+
+def test_every_way_to_import_a_module_counts() -> None:
+    program = """
+from typing import TYPE_CHECKING
+import torch
+import capsmodel.squash
+from capsmodel.models import CapsNet, cnn
+if TYPE_CHECKING:
+    from sweeps.records.errors import BadInput, SweepError
+def late():
+    from search_spaces import trial_key
+"""
+    modules = {"capsmodel.squash", "capsmodel.models", "capsmodel.models.cnn"}
+    modules |= {"sweeps.records.errors", "search_spaces.trial_key"}
+    assert imported(ast.parse(program)) == modules
 
 
 def test_functions_keep_to_their_length() -> None:

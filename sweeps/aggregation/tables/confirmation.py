@@ -50,9 +50,7 @@ def confirmation_table(
         title=f"Confirmation of {manifest.sweep}: the best arms on fresh seeds",
         description=one_line(manifest.description),
         columns=_columns(confirmed.metric),
-        rows=tuple(
-            _row(rank, arm, confirmed) for rank, arm in enumerate(confirmed.rows(), start=1)
-        ),
+        rows=tuple(_row(rank, arm, confirmed) for rank, arm in rows),
         notes=tuple(confirmation_notes(confirmed, manifest)),
     )
     return with_departures(manifest, table)
