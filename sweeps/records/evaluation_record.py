@@ -1,13 +1,17 @@
 """What an evaluation leaves in a cell's folder."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, field_validator
 
 from capsmodel.metrics import Metric
 from sweeps.records.evaluation_names import EvaluationKey
 from sweeps.records.later_field import later
 from sweeps.records.trial_record import SCHEMA_VERSION, Json, Slug, TrialKey
+
+_KIND = TypeAdapter[str](
+    Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+)
 
 
 class EvaluationRecord(BaseModel):
@@ -46,6 +50,13 @@ class EvaluationRecord(BaseModel):
     duration_seconds: float = 0.0
     time: int
     fence: int
+
+    @field_validator("evaluation")
+    @classmethod
+    def _its_kind_is_a_name(cls, evaluation: Json) -> Json:
+        """Refuse a kind that is none: pictures are written under it."""
+        _KIND.validate_python(evaluation.get("kind"))
+        return evaluation
 
     @property
     def kind(self) -> str:
