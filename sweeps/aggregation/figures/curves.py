@@ -16,6 +16,7 @@ from sweeps.aggregation.rendering.figure_style import (
     WIDTH_INCHES,
     drawable,
 )
+from sweeps.aggregation.rendering.measured import field_name, heading
 from sweeps.aggregation.rendering.table import Table, data_table
 from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.ranking import with_seeds
@@ -104,7 +105,7 @@ def arm_curves(
 
 def curves_data(name: str, curves: Sequence[ArmCurve], metric: Metric) -> Table:
     """Return the numbers behind the lines: one row an arm and epoch. Fractions are in percent."""
-    field = f"{metric.name}_percent" if metric.is_fraction else metric.name
+    field = field_name(metric)
     header = ("arm", "epoch", "n", field, f"{field}_lowest", f"{field}_highest")
     rows = (
         (one.arm.arm.name, epoch, len(one.seeds), *map(_finite, values))
@@ -184,9 +185,9 @@ def _dress(axes: "Axes", manifest: Manifest, spec: CurvesFigure, is_empty: bool)
     from matplotlib.ticker import MaxNLocator
 
     metric = manifest.metric(spec.metric)
-    words, unit = metric.text, " (%)" if metric.is_fraction else ""
+    words = metric.text
     axes.set_xlabel("Epoch")
-    axes.set_ylabel(f"{words.capitalize()}{unit}")
+    axes.set_ylabel(heading(metric, words.capitalize()))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)

@@ -13,6 +13,7 @@ from sweeps.aggregation.rendering.figure_style import (
     drawable,
     setting_label,
 )
+from sweeps.aggregation.rendering.measured import heading
 from sweeps.aggregation.results.search_results import ProposalResult, SearchResults
 from sweeps.aggregation.sensitivity.setting_axis import SettingAxis, value_text
 
@@ -111,7 +112,7 @@ def shown_value(results: SearchResults, number: int) -> float:
 
 def objective_label(results: SearchResults) -> str:
     """Return what stands beside an axis of the objective."""
-    text = results.objective_text
+    text = heading(results.objective.metric)
     return text[:1].upper() + text[1:]
 
 

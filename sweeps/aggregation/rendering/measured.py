@@ -6,8 +6,29 @@ Results, tables and figures hand over what the records hold, one value a seed.
 from collections.abc import Iterable, Mapping
 
 from capsmodel.metrics import Metric
-from sweeps.aggregation.rendering.table import Cell, difference_cell, mean_cell
+from sweeps.aggregation.rendering.table import Cell, Column, difference_cell, mean_cell
 from sweeps.aggregation.results.statistics import Interval, mean_interval, paired_difference
+
+
+def heading(metric: Metric, words: str = "") -> str:
+    """Return what stands over a metric's values, with the unit that they are shown in.
+
+    Args:
+        metric: Whose values they are.
+        words: What they are called, the metric's own words by default.
+    """
+    return f"{words or metric.text}{' (%)' * metric.is_fraction}"
+
+
+def field_name(metric: Metric) -> str:
+    """Return what programs read over a metric's values as they are shown."""
+    return metric.name + "_percent" * metric.is_fraction
+
+
+def measured_column(metric: Metric, words: str) -> Column:
+    """Return a column of cells as `measured_cell` gives them."""
+    name = field_name(metric)
+    return Column(heading(metric, words), (name, f"{name}_low", f"{name}_high"))
 
 
 def measured_interval(values: Iterable[float], metric: Metric) -> Interval:

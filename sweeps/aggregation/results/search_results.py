@@ -85,17 +85,6 @@ class SearchResults:
         return value_of(self.proposals[number])
 
     @property
-    def unit_suffix(self) -> str:
-        """What a field ends in that holds an objective as readers are shown it."""
-        return "_percent" if self.objective.metric.is_fraction else ""
-
-    @property
-    def objective_text(self) -> str:
-        """What is to be small, or large, in words."""
-        metric = self.objective.metric
-        return f"{metric.text} (%)" if metric.is_fraction else metric.text
-
-    @property
     def num_repeats(self) -> int:
         """Finished proposals that another with equal settings stands for."""
         return sum(one.state == "finished" and not one.is_counted for one in self.proposals)

@@ -4,7 +4,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
 from capsmodel.metrics import TEST_ERROR
-from sweeps.aggregation.rendering.measured import measured_cell, measured_difference_cell
+from sweeps.aggregation.rendering.measured import (
+    measured_cell,
+    measured_column,
+    measured_difference_cell,
+)
 from sweeps.aggregation.rendering.table import (
     PLUS_MINUS,
     Cell,
@@ -29,7 +33,7 @@ _NO_WIDTH = 1e-11  # rounding in the last place, not spread
 _COLUMNS = (
     Column("Arm", ("arm", "is_baseline"), align="left"),
     Column("n", ("n", "num_planned")),
-    Column("Test error (%)", tuple(f"test_error_percent{end}" for end in ("", "_low", "_high"))),
+    measured_column(TEST_ERROR, "Test error"),
     Column(
         "Difference (points)",
         (*(f"difference_points{end}" for end in ("", "_low", "_high")), "difference_n"),

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 from capsmodel.metrics import TEST_ERROR, Metric
 from sweeps.aggregation.rendering.measured import (
+    field_name,
     measured_cell,
+    measured_column,
     measured_difference_cell,
     value_cell,
 )
@@ -92,21 +94,19 @@ def _digits(metric: Metric) -> int:
 
 
 def _columns(metric: Metric) -> tuple[Column, ...]:
-    name = metric.name + "_percent" * metric.is_fraction
-    title = metric.text.capitalize() + (" (%)" if metric.is_fraction else "")
     points = "difference_points" if metric.is_fraction else "difference"
     ends = ("", "_low", "_high")
     return (
         Column("Rank", ("rank",)),
         Column("Arm", ("arm", "is_reference"), align="left"),
         Column("Settings", ("settings",), align="left"),
-        Column(title, tuple(name + end for end in ends)),
+        measured_column(metric, metric.text.capitalize()),
         Column("n", ("n", "num_planned")),
         Column(
             "To the reference" + (" (points)" if metric.is_fraction else ""),
             (*(points + end for end in ends), "difference_n"),
         ),
-        Column("In the search", (f"search_{name}",)),
-        Column("Test error (%)", tuple(f"test_error_percent{end}" for end in ends)),
+        Column("In the search", (f"search_{field_name(metric)}",)),
+        measured_column(TEST_ERROR, "Test error"),
         GAP_COLUMN,
     )

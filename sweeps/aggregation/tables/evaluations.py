@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from capsmodel.metrics import Metric
-from sweeps.aggregation.rendering.measured import recorded_mean_cell
+from sweeps.aggregation.rendering.measured import heading, recorded_mean_cell
 from sweeps.aggregation.rendering.table import (
     PLUS_MINUS,
     Cell,
@@ -96,10 +96,9 @@ def _row(evaluation: ManifestEvaluation, metric: Metric, own: _Finished) -> tupl
     values = own.values(evaluation, metric)
     without = own.num_without(evaluation)
     mean = recorded_mean_cell(mean_interval(values.values()), metric)
-    words = f"{metric.text} (%)" if metric.is_fraction else metric.text
     return (
         Cell(evaluation_words(evaluation), (evaluation.kind, evaluation.evaluation_key)),
-        Cell(words, (metric.name, metric.unit, evaluation.looks_at)),
+        Cell(heading(metric), (metric.name, metric.unit, evaluation.looks_at)),
         arm_cell(own.arm.arm.name, own.arm.is_baseline),
         count_cell(len(values), len(own.arm.trials)),
         replace(mean, text=NOT_AVAILABLE) if not values and without > 0 else mean,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from capsmodel.metrics import TEST_ERROR
 from search_spaces.tables import PublishedRow, PublishedTable
-from sweeps.aggregation.rendering.measured import measured_cell
+from sweeps.aggregation.rendering.measured import measured_cell, measured_column
 from sweeps.aggregation.rendering.table import (
     Cell,
     Column,
@@ -28,7 +28,7 @@ from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import TrialRecord
 
 _COLUMNS = (
-    Column("Ours (%)", tuple(f"test_error_percent{end}" for end in ("", "_low", "_high"))),
+    measured_column(TEST_ERROR, "Ours"),
     Column("n", ("n", "num_planned")),
     Column("Published (%)", ("published_percent", "published_spread")),
     Column("Trust in the published", ("trust",), align="left", hide_if_empty=True),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from capsmodel.metrics import Metric
-from sweeps.aggregation.rendering.measured import measured_interval
+from sweeps.aggregation.rendering.measured import measured_column, measured_interval
 from sweeps.aggregation.rendering.table import (
     MINUS,
     PLUS_MINUS,
@@ -166,21 +166,18 @@ def _silence_notes(found: Sensitivity) -> Iterator[str]:
 
 def _marginals_table(found: Sensitivity, name: str) -> Table:
     results = found.results
-    objective = results.search.objective
+    metric = results.objective.metric
     return Table(
         name=name,
-        title=f"Sensitivity {results.sweep}: mean {results.objective.metric.text} by value",
+        title=f"Sensitivity {results.sweep}: mean {metric.text} by value",
         columns=(
             Column("Setting", ("setting",), align="left"),
             Column("Value", ("value",), align="left"),
             Column("n", ("n",)),
-            Column(
-                results.objective_text.capitalize(),
-                tuple(f"{objective}{results.unit_suffix}{end}" for end in _ENDS),
-            ),
+            measured_column(metric, metric.text.capitalize()),
         ),
         rows=tuple(
-            _marginal_row(setting, marginal, results.objective.metric)
+            _marginal_row(setting, marginal, metric)
             for setting in found.settings
             for marginal in setting.marginals
         ),
