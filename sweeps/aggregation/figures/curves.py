@@ -2,8 +2,8 @@
 
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +18,12 @@ from sweeps.aggregation.rendering.figure_style import (
 )
 from sweeps.aggregation.rendering.measured import field_name, heading
 from sweeps.aggregation.rendering.table import Table, data_table
-from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.results.ranking import with_seeds
+from sweeps.aggregation.results.arm_curves import ArmCurve
 from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.aggregation.tables.targets import MARK, missed, target_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_text
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, shortened
-from sweeps.records.trial_record import Outcome, TrialRecord
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,67 +38,10 @@ _LABEL_CHARACTERS = 34
 _LINE_CHARACTERS = 105
 
 
-@dataclass(frozen=True)
-class ArmCurve:
-    """One arm's epochs, as far as each of its trials that enter has them.
-
-    Attributes:
-        seeds: Whose trials enter: those that ran to their end.
-        points: Epoch -> one value a seed, as the records hold it.
-    """
-
-    arm: ArmResults
-    seeds: tuple[int, ...]
-    points: dict[int, tuple[float, ...]]
-    is_cut: bool
-
-    @property
-    def means(self) -> list[float]:
-        """Mean over the seeds, an epoch each."""
-        return [math.fsum(values) / len(values) for values in self.points.values()]
-
-    @property
-    def ends(self) -> tuple[list[float], list[float]]:
-        """Lowest and highest of the seeds, an epoch each."""
-        return [min(v) for v in self.points.values()], [max(v) for v in self.points.values()]
-
-    def shown(self, metric: Metric) -> "ArmCurve":
-        """Return the curve in the unit that readers are shown."""
-        points = {epoch: tuple(map(metric.shown, own)) for epoch, own in self.points.items()}
-        return replace(self, points=points)
-
-
-def finished_trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[TrialRecord]:
-    """Return the trials that curves are drawn of: those that ran to their end in this sweep."""
-    kept = [records.get(cell.trial_key) for cell in manifest.cells if cell.stopped is None]
-    return [trial for trial in kept if trial and trial.outcome is Outcome.FINISHED]
-
-
-def arm_curves(
-    manifest: Manifest,
-    records: Mapping[str, TrialRecord],
-    histories: Mapping[str, Mapping[int, float]],
-) -> list[ArmCurve]:
-    """Return the arms' curves in the manifest's order, those without a finished trial as well.
-
-    Args:
-        manifest: The sweep's arms and cells.
-        records: By trial key.
-        histories: Trial key -> epoch -> value of the metric, as `RecordStore.histories` gives it.
-    """
-    wanted = {trial.trial_key for trial in finished_trials(manifest, records)}
-    curves: list[ArmCurve] = []
-    for arm in (_shown(manifest, arm) for arm in arm_results(manifest, records)):
-        own = {
-            seed: histories[trial.trial_key]
-            for seed, trial in arm.trials.items()
-            if trial and trial.trial_key in wanted and histories.get(trial.trial_key)
-        }
-        common = sorted(set.intersection(*map(set, own.values()))) if own else []
-        points = {epoch: tuple(one[epoch] for one in own.values()) for epoch in common}
-        is_cut = any(len(one) > len(common) for one in own.values())
-        curves.append(ArmCurve(arm, tuple(own), points, is_cut))
-    return curves
+def shown_curve(curve: ArmCurve, metric: Metric) -> ArmCurve:
+    """Return a curve in the unit that readers are shown."""
+    points = {epoch: tuple(map(metric.shown, own)) for epoch, own in curve.points.items()}
+    return replace(curve, points=points)
 
 
 def curves_data(name: str, curves: Sequence[ArmCurve], metric: Metric) -> Table:
@@ -109,7 +50,7 @@ def curves_data(name: str, curves: Sequence[ArmCurve], metric: Metric) -> Table:
     header = ("arm", "epoch", "n", field, f"{field}_lowest", f"{field}_highest")
     rows = (
         (one.arm.arm.name, epoch, len(one.seeds), *map(_finite, values))
-        for one in (curve.shown(metric) for curve in curves)
+        for one in (shown_curve(curve, metric) for curve in curves)
         for epoch, *values in zip(one.points, one.means, *one.ends, strict=True)
     )
     return data_table(name, header, rows)
@@ -126,7 +67,7 @@ def curves_figure(manifest: Manifest, curves: Sequence[ArmCurve], spec: CurvesFi
     from matplotlib.figure import Figure  # here, as it takes half a second to import
 
     metric = manifest.metric(spec.metric)
-    curves = [one.shown(metric) for one in _to_draw(manifest, curves)]
+    curves = [shown_curve(one, metric) for one in _to_draw(manifest, curves)]
     drawn = list(islice((one for one in curves if one.points), MOST_LINES))
     notes = _wrapped(_notes(manifest, curves, drawn))
     height = 3.1 + 0.15 * (notes.count("\n") + 1) + 0.17 * math.ceil(len(drawn) / 2)
@@ -136,13 +77,6 @@ def curves_figure(manifest: Manifest, curves: Sequence[ArmCurve], spec: CurvesFi
     _dress(axes, manifest, spec, is_empty=not drawn)
     _draw_legend(figure, axes, notes)
     return figure
-
-
-def _shown(manifest: Manifest, arm: ArmResults) -> ArmResults:
-    """Return an arm; one that was run again without the seeds that it was chosen by."""
-    again = manifest.search.confirmation if manifest.search else None
-    is_again = again is not None and arm.arm.name in {*(again.arms or ()), again.reference}
-    return with_seeds(arm, again.seeds) if again and is_again else arm
 
 
 def _to_draw(manifest: Manifest, curves: Sequence[ArmCurve]) -> list[ArmCurve]:

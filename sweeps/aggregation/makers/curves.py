@@ -3,14 +3,10 @@
 from functools import partial
 
 from search_spaces.tables import CurvesFigure
-from sweeps.aggregation.figures.curves import (
-    arm_curves,
-    curves_data,
-    curves_figure,
-    finished_trials,
-)
+from sweeps.aggregation.figures.curves import curves_data, curves_figure
 from sweeps.aggregation.makers.results import Results
 from sweeps.aggregation.rendering.contents import Figure, Section
+from sweeps.aggregation.results.arm_curves import arm_curves, finished_trials
 
 
 def make_curves(declared: CurvesFigure, results: Results) -> Section:

@@ -11,13 +11,13 @@ from capsmodel.metrics import TRAIN_LOSS, VALIDATION_ERROR
 from search_spaces.tables import CurvesFigure
 from sweeps.aggregation.figures.curves import (
     MOST_LINES,
-    ArmCurve,
-    arm_curves,
     curves_data,
     curves_figure,
+    shown_curve,
 )
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.figure_style import drawn as drawn_as
+from sweeps.aggregation.results.arm_curves import ArmCurve, arm_curves
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.aggregation.known_sweep import (
@@ -75,7 +75,7 @@ def test_an_errors_line_is_the_mean_over_the_seeds_in_percent() -> None:
     trials = by_key(finished("a", 0, 5), finished("a", 1, 5))
     histories = {trial_key("a", 0): {1: 0.5, 2: 0.1}, trial_key("a", 1): {1: 0.3, 2: 0.2}}
     (recorded,) = arm_curves(manifest_of(["a"], [0, 1]), trials, histories)
-    curve = recorded.shown(VALIDATION_ERROR)
+    curve = shown_curve(recorded, VALIDATION_ERROR)
     assert curve.means == pytest.approx([40.0, 15.0])
     assert curve.ends == ([30.0, 10.0], [50.0, 20.0])
 
