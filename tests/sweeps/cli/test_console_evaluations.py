@@ -5,8 +5,11 @@ import pytest
 from capsmodel.metrics import Metric
 from sweeps.aggregation.results.found_evaluations import FoundEvaluation
 from sweeps.cli.console import console
-from sweeps.cli.console_evaluations import print_found
+from sweeps.cli.console_evaluations import print_found, print_standing
+from sweeps.execution.driver.status import SweepStatus
+from sweeps.execution.plan.evaluations import EvaluationState, SurveyedEvaluation
 from sweeps.records.evaluation_record import EvaluationRecord
+from sweeps.records.manifest_evaluation import ManifestEvaluation
 
 KEY = "ab" * 10
 TOLD = EvaluationRecord(
@@ -47,3 +50,28 @@ def test_one_whose_file_is_gone_has_the_numbers_of_the_record(
         "  wrong: 0.125",
     ]
     assert lines(capsys) == []
+
+
+def test_of_each_evaluation_it_is_told_of_how_many_trials_it_is_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    look, other, third = (
+        ManifestEvaluation(evaluation_key=key * 10, kind=kind, looks_at="test", settings=settings)
+        for key, kind, settings in (
+            ("ab", "look", {"most": 3}),
+            ("cd", "look", {}),
+            ("ef", "l", {}),
+        )
+    )
+    standing = [(look, state) for state in (*EvaluationState, EvaluationState.TO_MAKE)]
+    standing.append((other, EvaluationState.RECORDED))
+    planned = tuple(SurveyedEvaluation("0" * 20, one, state) for one, state in standing)
+    print_standing(SweepStatus("s", (), (), None, True, (look, other, third), planned), console())
+    assert capsys.readouterr().out.splitlines() == [
+        "evaluation look (most 3): 1 recorded, 1 made and not yet recorded, 2 missing, "
+        "1 not available, as the weights were not kept",
+        "evaluation look: 1 recorded",
+        "evaluation l: no trial has finished yet",
+    ]
+    print_standing(SweepStatus("s", (), (), None, True), console())
+    assert capsys.readouterr().out == ""
