@@ -10,14 +10,14 @@ from torch import Tensor
 
 from capsmodel.config import TrainingConfig
 from capsmodel.health.figures import HIGH_BELIEF, LOW_BELIEF, WINDOW
-from capsmodel.metrics import VALIDATION_ERROR, EpochMetrics, percent
+from capsmodel.metrics import VALIDATION_ERROR, EpochMetrics, Objective, percent
 
 _NUM_EPOCHS = 3  # that a state must last for
 _NEAR = 0.01  # how near to a closed form a loss counts as being there
 _LEARNT = 0.1  # share of the first loss below which a loss has fallen, whatever it does there
 _GUESSED = 0.95  # share of the error of guessing that is no better than it
 _SWING, _TURNS = 0.1, 0.5
-_JUDGED_BY = VALIDATION_ERROR
+_JUDGED_BY = Objective(VALIDATION_ERROR)
 
 
 def warnings_of(
@@ -57,7 +57,7 @@ def _are_finite(history: Sequence[EpochMetrics]) -> bool:
 def _stuck(
     config: TrainingConfig, labels: Int[Tensor, " images"], last: Sequence[EpochMetrics]
 ) -> list[str]:
-    if any(_value(one) < _error_of_guessing(config) / 2 for one in last):
+    if any(_is_better(one, _error_of_guessing(config) / 2) for one in last):
         return []  # beliefs that are right cannot be alike, whatever the loss comes to
     forms = [_closed_forms(config, labels, one.epoch) for one in last]
     losses = [one.health.get("class_loss", math.nan) for one in last]
@@ -100,15 +100,16 @@ def _dead(config: TrainingConfig, last: Sequence[EpochMetrics]) -> list[str]:
 
 def _guessing(config: TrainingConfig, last: Sequence[EpochMetrics]) -> list[str]:
     by_guessing = _error_of_guessing(config)
-    if any(_value(one) < _GUESSED * by_guessing for one in last):
+    if any(_is_better(one, _GUESSED * by_guessing) for one in last):
         return []
-    told = _JUDGED_BY.written(by_guessing, digits=0)
-    return [f"The {_JUDGED_BY.text} stays at that of guessing, {told}."]
+    metric = _JUDGED_BY.metric
+    return [f"The {metric.text} stays at that of guessing, {metric.written(by_guessing, 0)}."]
 
 
-def _value(epoch: EpochMetrics) -> float:
-    """Return what the alarms judge an epoch by: a share of the images, small where it is good."""
-    return getattr(epoch, _JUDGED_BY.name)
+def _is_better(epoch: EpochMetrics, value: float) -> bool:
+    """Whether an epoch is better than some value of the metric that the alarms judge by."""
+    own = getattr(epoch, _JUDGED_BY.metric.name)
+    return _JUDGED_BY.cost(own) < _JUDGED_BY.cost(value)
 
 
 def _error_of_guessing(config: TrainingConfig) -> float:
