@@ -48,18 +48,18 @@ def paths_set(config: Settings, changes: Mapping[str, Any]) -> dict[str, tuple[s
         config: The settings after the changes, which tell what profiles there are.
         changes: Path to value.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    set_by: dict[str, tuple[str, ...]] = {}
     for path, value in changes.items():
         *above, name = path.split(".")
         part = value_at(config, above)
         paths = [path]
         if name == PROFILE and isinstance(part, Settings):
             below = profile_paths(part, value)
-            paths = [".".join((*above, *one)) for one in below if one[-1] != KIND]
+            paths = [".".join((*above, *steps)) for steps in below if steps[-1] != KIND]
         elif name == KIND and above:
             paths = [".".join(above)]
-        found[path] = tuple(paths)
-    return found
+        set_by[path] = tuple(paths)
+    return set_by
 
 
 def written_out(config: Settings, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,14 +69,14 @@ def written_out(config: Settings, changes: Mapping[str, Any]) -> dict[str, Any]:
         config: The settings after the changes.
         changes: Path to value.
     """
-    found: dict[str, Any] = {}
+    written: dict[str, Any] = {}
     for path, below in paths_set(config, changes).items():
         if path.split(".")[-1] == PROFILE:
-            found |= {one: value_at(config, one.split(".")) for one in below}
+            written |= {path_below: value_at(config, path_below.split(".")) for path_below in below}
         else:
             is_short = _names_profile(changes[path])
-            found[path] = value_at(config, path.split(".")) if is_short else changes[path]
-    return found
+            written[path] = value_at(config, path.split(".")) if is_short else changes[path]
+    return written
 
 
 def _names_profile(value: Any) -> bool:
@@ -119,9 +119,9 @@ def _with_profile(settings: S, changes: Mapping[Path, Any], above: Path, parts: 
     context = {"parts": parts}
     given = _changed(profile.applied(settings, context, partly=True), beside, above, parts)
     paths = (
-        one
+        path
         for (*outer, name), value in beside.items()
-        for one in given_paths({name: value}, value_at(given, outer), tuple(outer))
+        for path in given_paths({name: value}, value_at(given, outer), tuple(outer))
     )
     return profile.beside(given, paths, context)
 

@@ -63,12 +63,20 @@ def described_parts(kind: str | None = None) -> tuple[Description, ...]:
     Raises:
         ValueError: In one sentence, if there is no such kind or family.
     """
-    found = tuple(_describe(part) for part in (*_parts_in(TrainingConfig, set()), *EVALUATIONS))
+    descriptions = tuple(
+        _describe(part) for part in (*_parts_in(TrainingConfig, set()), *EVALUATIONS)
+    )
     if kind is None:
-        return found
-    if chosen := tuple(one for one in found if kind in (one.kind, one.family)):
+        return descriptions
+    if chosen := tuple(
+        description
+        for description in descriptions
+        if kind in (description.kind, description.family)
+    ):
         return chosen
-    names = dict.fromkeys(name for one in found for name in (one.family, one.kind))
+    names = dict.fromkeys(
+        name for description in descriptions for name in (description.family, description.kind)
+    )
     raise ValueError(unknown("part", kind, names))
 
 
@@ -125,8 +133,8 @@ def _after(word: str, text: str) -> str:
     start = re.match(" *", word)
     assert start is not None
     following = rf"^{start[0]}[A-Za-z]\w*: "
-    found = re.search(rf"^{word}: (.*?)(?={following}|\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
-    return " ".join(found[1].split()) if found else ""
+    match = re.search(rf"^{word}: (.*?)(?={following}|\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    return " ".join(match[1].split()) if match else ""
 
 
 def markdown_table(parts: Sequence[Description]) -> str:

@@ -29,13 +29,13 @@ class Entry:
 
 def named_sweeps(folders: Sequence[Path] = _FOLDERS) -> list[Entry]:
     """Return the named sweeps, by name. Nothing is imported: their files are only read."""
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for path in (path for folder in folders for path in folder.glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         if any(_defines_sweep(statement) for statement in tree.body):
             docstring = ast.get_docstring(tree) or ""
-            found.append(Entry(path.stem, docstring.partition("\n")[0]))
-    return sorted(found, key=lambda entry: entry.name)
+            entries.append(Entry(path.stem, docstring.partition("\n")[0]))
+    return sorted(entries, key=lambda entry: entry.name)
 
 
 def named_sweep(name: str) -> "Sweep":

@@ -27,8 +27,8 @@ def refuse_evaluations(evaluations: Sequence[Evaluation]) -> None:
 
 def _twice(evaluations: Iterable[tuple[str, Evaluation]]) -> list[str]:
     seen: set[str] = set()
-    found: list[str] = []
+    kinds: list[str] = []
     for key, evaluation in evaluations:
-        found += [str(evaluation.kind)] if key in seen else []
+        kinds += [str(evaluation.kind)] if key in seen else []
         seen.add(key)
-    return found
+    return kinds

@@ -27,7 +27,7 @@ def evaluation_identity(evaluation: Evaluation) -> dict[str, Any]:
 
     The data are those that the evaluation brings along: those of the trial are in its own key.
     """
-    found: dict[str, Any] = {
+    identity: dict[str, Any] = {
         "kind": evaluation.kind,
         "settings": differences(evaluation),
         "data": evaluation.fingerprint,
@@ -35,4 +35,4 @@ def evaluation_identity(evaluation: Evaluation) -> dict[str, Any]:
     versions = versions_below(evaluation)
     if evaluation.protocol_version != 1:
         versions["evaluation"] = evaluation.protocol_version
-    return found | ({"versions": versions} if versions else {})
+    return identity | ({"versions": versions} if versions else {})

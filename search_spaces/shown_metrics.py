@@ -18,15 +18,23 @@ def refuse_unknown_metrics(table: Table, own: Iterable[Metric]) -> None:
         ValueError: Naming the first, and those that it could be.
     """
     metrics = tuple(own)
-    names = metric_names(one.name for one in metrics)
+    names = metric_names(metric.name for metric in metrics)
     for name in table.curves:
         metric = find_metric(name, metrics)
-        known = [one for one in names if (found := find_metric(one, metrics)) and _is_curve(found)]
+        known = [
+            other
+            for other in names
+            if (candidate := find_metric(other, metrics)) and _is_curve(candidate)
+        ]
         if metric is None or not _is_curve(metric):
             raise ValueError(unknown(f"epoch metric in the figure '{table.name}'", name, known))
     for name in table.errors:
         metric = find_metric(name, metrics)
-        known = [one for one in names if (found := find_metric(one, metrics)) and found.is_fraction]
+        known = [
+            other
+            for other in names
+            if (candidate := find_metric(other, metrics)) and candidate.is_fraction
+        ]
         if metric is None or not metric.is_fraction:
             raise ValueError(unknown(f"error in the table '{table.name}'", name, known))
 

@@ -24,11 +24,11 @@ def part_version(text: str, class_name: str) -> str:
 
 def _definitions(module: ast.Module) -> dict[str, list[ast.stmt]]:
     """Return the statements that give each module-level name its value."""
-    found: dict[str, list[ast.stmt]] = {}
+    statements: dict[str, list[ast.stmt]] = {}
     for statement in module.body:
         for name in _names_bound(statement):
-            found.setdefault(name, []).append(statement)
-    return found
+            statements.setdefault(name, []).append(statement)
+    return statements
 
 
 def _names_bound(statement: ast.stmt) -> set[str]:

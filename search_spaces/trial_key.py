@@ -19,14 +19,14 @@ def trial_key(config: TrainingConfig, seed: int) -> str:
 
 def identity(config: TrainingConfig, seed: int) -> dict[str, Any]:
     """Return what a trial key is the hash of, as plain JSON values."""
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "settings": differences(config),
         "seed": seed,
         "data": config.data.fingerprint,
     }
     if versions := protocol_versions(config):
-        found["versions"] = versions
-    return found
+        fields["versions"] = versions
+    return fields
 
 
 def differences(settings: Settings) -> dict[str, Any]:
@@ -35,17 +35,17 @@ def differences(settings: Settings) -> dict[str, Any]:
     A part equal to its field's default is left out whole; any other is written with its kind and
     those of its fields that differ from its own class's defaults.
     """
-    found: dict[str, Any] = {}
+    different: dict[str, Any] = {}
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
         default = field.get_default(call_default_factory=True, validated_data={})
         if name == "kind" or (not field.is_required() and value == default):
             continue
         if isinstance(value, Part):
-            found[name] = {"kind": value.kind, **differences(value)}
+            different[name] = {"kind": value.kind, **differences(value)}
         else:
-            found[name] = _unsigned(settings.model_dump(mode="json", include={name})[name])
-    return found
+            different[name] = _unsigned(settings.model_dump(mode="json", include={name})[name])
+    return different
 
 
 def _unsigned(value: Any) -> Any:
@@ -61,15 +61,15 @@ def protocol_versions(config: TrainingConfig) -> dict[str, int | str]:
 
 def versions_below(settings: Settings) -> dict[str, int | str]:
     """Return the version of each part below some settings where it is not 1, by its path."""
-    found: dict[str, int | str] = {}
-    _collect_versions(settings, "", found)
-    return found
+    versions: dict[str, int | str] = {}
+    _collect_versions(settings, "", versions)
+    return versions
 
 
-def _collect_versions(settings: Settings, prefix: str, found: dict[str, int | str]) -> None:
+def _collect_versions(settings: Settings, prefix: str, versions: dict[str, int | str]) -> None:
     for name in type(settings).model_fields:
         value = getattr(settings, name)
         if isinstance(value, Part):
             if value.protocol_version != 1:
-                found[prefix + name] = value.protocol_version
-            _collect_versions(value, f"{prefix}{name}.", found)
+                versions[prefix + name] = value.protocol_version
+            _collect_versions(value, f"{prefix}{name}.", versions)

@@ -63,8 +63,8 @@ class Archives:
         Raises:
             ValueError: If a file is there and cannot be read.
         """
-        found = [self._found(file) for file in self.files]
-        return [one.path for one in found if one.path is not None and not one.is_whole]
+        copies = [self._found(file) for file in self.files]
+        return [copy.path for copy in copies if copy.path is not None and not copy.is_whole]
 
     def path(self, name: str) -> Path:
         """Return where a file lies that is not lacking, packed or unpacked.

@@ -35,11 +35,11 @@ class Digits(DataSet):
                 or the fraction leaves a class without an image.
         """
         pixels, labels = _raw()
-        found = hashlib.sha256(pixels.tobytes() + labels.tobytes()).hexdigest()
-        if found != self.fingerprint:
+        fingerprint = hashlib.sha256(pixels.tobytes() + labels.tobytes()).hexdigest()
+        if fingerprint != self.fingerprint:
             raise ValueError(
-                f"The digits of the installed scikit-learn have the fingerprint {found}, expected "
-                f"{self.fingerprint}: install the version that constraints.txt names."
+                f"The digits of the installed scikit-learn have the fingerprint {fingerprint}, "
+                f"expected {self.fingerprint}: install the version that constraints.txt names."
             )
         remaining, test = hold_out(labels.tolist(), _NUM_TEST, _TEST_SEED)
         indices = self.split(labels[remaining].tolist(), labels[test].tolist())

@@ -80,7 +80,7 @@ def _read_shape(
 ) -> list[int]:
     magic, num_dimensions = np.frombuffer(_read(file, 8, "header"), "<u4").tolist()
     if magic not in _TYPES:
-        known = ", ".join(f"{one:#x}" for one in _TYPES)
+        known = ", ".join(f"{code:#x}" for code in _TYPES)
         raise _DamagedError(
             f"is no matrix file of NORB, as it starts with {magic:#x}, not one of {known}"
         )
@@ -90,14 +90,14 @@ def _read_shape(
         raise _DamagedError(f"states {num_dimensions} dimensions, not 1 to {_MOST_DIMENSIONS}")
     num_stored = max(_FEWEST_STORED_DIMENSIONS, num_dimensions)
     stored = np.frombuffer(_read(file, 4 * num_stored, "header"), "<i4").tolist()
-    found, unused = stored[:num_dimensions], stored[num_dimensions:]
-    is_expected = len(found) == len(shape) and all(
-        one > 0 and wanted in {None, one} for one, wanted in zip(found, shape, strict=True)
+    sizes, unused = stored[:num_dimensions], stored[num_dimensions:]
+    is_expected = len(sizes) == len(shape) and all(
+        size > 0 and wanted in {None, size} for size, wanted in zip(sizes, shape, strict=True)
     )
     if not is_expected or set(unused) - {1}:
-        expected = " x ".join("any" if one is None else str(one) for one in shape)
+        expected = " x ".join("any" if size is None else str(size) for size in shape)
         raise _DamagedError(f"has the dimensions {' x '.join(map(str, stored))}, not {expected}")
-    return found
+    return sizes
 
 
 def _read(file: BufferedIOBase, num_bytes: int, what: str) -> bytes:

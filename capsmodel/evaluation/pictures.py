@@ -51,7 +51,7 @@ class Pictures(Evaluation):
         some = data.validation.take(slice(_MOST_IMAGES))
         rows = _chosen(trained, some)
         first = [row[0] for row in rows if row[0] is not None]
-        found = {
+        by_kind = {
             "reconstructions, as the network has no decoder": _examples(trained, some, rows),
             "moved poses, as the network draws nothing from poses": _perturbed(
                 trained, some, first
@@ -60,10 +60,10 @@ class Pictures(Evaluation):
                 trained, some, first
             ),
         }
-        arrays = {name: values for own in found.values() for name, values in own.items()}
+        arrays = {name: values for own in by_kind.values() for name, values in own.items()}
         return Findings(
             arrays={name: values.cpu() for name, values in arrays.items()},
-            left_out=tuple(f"There are no {words}." for words, own in found.items() if not own),
+            left_out=tuple(f"There are no {words}." for words, own in by_kind.items() if not own),
         )
 
 

@@ -51,16 +51,16 @@ def warnings_of(
 
 
 def _are_finite(history: Sequence[EpochMetrics]) -> bool:
-    return all(math.isfinite(one.train_loss + one.validation_loss) for one in history)
+    return all(math.isfinite(epoch.train_loss + epoch.validation_loss) for epoch in history)
 
 
 def _stuck(
     config: TrainingConfig, labels: Int[Tensor, " images"], last: Sequence[EpochMetrics]
 ) -> list[str]:
-    if any(_is_better(one, _error_of_guessing(config) / 2) for one in last):
+    if any(_is_better(epoch, _error_of_guessing(config) / 2) for epoch in last):
         return []  # beliefs that are right cannot be alike, whatever the loss comes to
-    forms = [_closed_forms(config, labels, one.epoch) for one in last]
-    losses = [one.health.get("class_loss", math.nan) for one in last]
+    forms = [_closed_forms(config, labels, epoch.epoch) for epoch in last]
+    losses = [epoch.health.get("class_loss", math.nan) for epoch in last]
     told = f"The loss of the classes stays at {losses[-1]:.4g}, its value where every belief is"
     words = ("0: all class capsules are dead.", "1: all class capsules are saturated.")
     if forms[-1][0] == forms[-1][1]:
@@ -86,21 +86,21 @@ def _closed_forms(
 
 def _dead(config: TrainingConfig, last: Sequence[EpochMetrics]) -> list[str]:
     num_classes = config.data.num_classes
-    found: list[str] = []
+    alarms: list[str] = []
     for state, bound in (("dead", f"below {LOW_BELIEF}"), ("saturated", f"above {HIGH_BELIEF}")):
-        share = min(one.health.get(f"{state}_capsules", 0.0) for one in last)
+        share = min(epoch.health.get(f"{state}_capsules", 0.0) for epoch in last)
         if number := round(num_classes * share):
             are, them = ("is", "it") if number == 1 else ("are", "them")
-            found.append(
+            alarms.append(
                 f"{number} of {num_classes} class capsules {are} {state}: the belief in {them} "
                 f"stays {bound} in all validation images."
             )
-    return found
+    return alarms
 
 
 def _guessing(config: TrainingConfig, last: Sequence[EpochMetrics]) -> list[str]:
     by_guessing = _error_of_guessing(config)
-    if any(_is_better(one, _GUESSED * by_guessing) for one in last):
+    if any(_is_better(epoch, _GUESSED * by_guessing) for epoch in last):
         return []
     metric = _JUDGED_BY.metric
     return [f"The {metric.text} stays at that of guessing, {metric.written(by_guessing, 0)}."]
@@ -117,8 +117,8 @@ def _error_of_guessing(config: TrainingConfig) -> float:
 
 
 def _without_gradient(last: Sequence[EpochMetrics]) -> list[str]:
-    has_none = all(one.health.get("gradient_norm_max") == 0 for one in last)
-    if not has_none or any(one.train_loss == 0 for one in last):
+    has_none = all(epoch.health.get("gradient_norm_max") == 0 for epoch in last)
+    if not has_none or any(epoch.train_loss == 0 for epoch in last):
         return []
     return ["The gradient stays at exactly zero though the loss is not: nothing is learnt."]
 
@@ -129,7 +129,7 @@ def _oscillation(history: Sequence[EpochMetrics]) -> list[str]:
     swing = last[-1].health.get("loss_swing", 0.0)
     if turns < _TURNS or swing <= _SWING:
         return []
-    losses = [one.train_loss for one in last]
+    losses = [epoch.train_loss for epoch in last]
     earlier, later = fmean(losses[: WINDOW // 2]), fmean(losses[WINDOW // 2 :])
     if later < earlier or later <= _LEARNT * history[0].train_loss:
         return []

@@ -53,11 +53,11 @@ def routing_figures(couplings: Mapping[str, Couplings], num_images: int) -> dict
         couplings: Name of a layer -> its couplings. Only the first images are looked at.
         num_images: How many images they are of.
     """
-    found: dict[str, Tensor] = {}
-    for name, one in couplings.items():
-        entropy, distance = _evenness(one, num_images)
-        found |= {f"routing_entropy.{name}": entropy, f"routing_distance.{name}": distance}
-    return found
+    figures: dict[str, Tensor] = {}
+    for name, coupling in couplings.items():
+        entropy, distance = _evenness(coupling, num_images)
+        figures |= {f"routing_entropy.{name}": entropy, f"routing_distance.{name}": distance}
+    return figures
 
 
 def _evenness(couplings: Couplings, num_images: int) -> tuple[Tensor, Tensor]:
@@ -96,6 +96,6 @@ def loss_figures(losses: Sequence[float]) -> dict[str, float]:
     if len(last) < WINDOW or not math.isfinite(mean) or mean <= 0:
         return {}
     steps = [after - before for before, after in pairwise(last)]
-    turns = sum(one * other < 0 for one, other in pairwise(steps))
+    turns = sum(step * other < 0 for step, other in pairwise(steps))
     swing = sum(map(abs, steps)) / len(steps)
     return {"loss_turns": turns / (len(steps) - 1), "loss_swing": swing / mean}

@@ -38,8 +38,8 @@ class Outputs(NamedTuple):
 
 def couplings_of(layers: Mapping[str, Routed]) -> dict[str, Couplings]:
     """Return the couplings of those layers whose routing tells them."""
-    found = {name: routed.couplings for name, routed in layers.items()}
-    return {name: couplings for name, couplings in found.items() if couplings is not None}
+    by_layer = {name: routed.couplings for name, routed in layers.items()}
+    return {name: couplings for name, couplings in by_layer.items() if couplings is not None}
 
 
 class ChildGrid(NamedTuple):

@@ -117,23 +117,27 @@ class Neighbourhood:
 
 @cache
 @torch.inference_mode(mode=False)  # what is kept must serve trainings too
-def _children(of: Neighbourhood, device: torch.device) -> Int[Tensor, "places window"]:
+def _children(neighbourhood: Neighbourhood, device: torch.device) -> Int[Tensor, "places window"]:
     """Return the child's place that each place of the parents sees at each place of its window."""
-    rows, columns = torch.arange(of.height), torch.arange(of.width)
-    grid = (rows.unsqueeze(1) * of.width + columns).unfold(0, of.kernel, of.stride)
-    windows = grid.unfold(1, of.kernel, of.stride)
-    return windows.reshape(of.num_places, of.window_size).to(device)
+    rows, columns = torch.arange(neighbourhood.height), torch.arange(neighbourhood.width)
+    grid = (rows.unsqueeze(1) * neighbourhood.width + columns).unfold(
+        0, neighbourhood.kernel, neighbourhood.stride
+    )
+    windows = grid.unfold(1, neighbourhood.kernel, neighbourhood.stride)
+    return windows.reshape(neighbourhood.num_places, neighbourhood.window_size).to(device)
 
 
 @cache
 @torch.inference_mode(mode=False)
-def _parents(of: Neighbourhood, device: torch.device) -> Int[Tensor, "child_places most"]:
+def _parents(
+    neighbourhood: Neighbourhood, device: torch.device
+) -> Int[Tensor, "child_places most"]:
     """Return for each child's place its edges, flat over [places window], filled up with one more.
 
     The filling points behind the last edge, where a neutral value is appended.
     """
-    own: list[list[int]] = [[] for _ in range(of.num_child_places)]
-    for edge, child in enumerate(_children(of, torch.device("cpu")).flatten().tolist()):
+    own: list[list[int]] = [[] for _ in range(neighbourhood.num_child_places)]
+    for edge, child in enumerate(_children(neighbourhood, torch.device("cpu")).flatten().tolist()):
         own[child].append(edge)
-    most, behind = max(map(len, own)), of.num_places * of.window_size
-    return torch.tensor([found + [behind] * (most - len(found)) for found in own], device=device)
+    most, behind = max(map(len, own)), neighbourhood.num_places * neighbourhood.window_size
+    return torch.tensor([edges + [behind] * (most - len(edges)) for edges in own], device=device)

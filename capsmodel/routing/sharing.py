@@ -33,8 +33,8 @@ class Shares:
             return votes.new_full((1, 1, 1), 1 / (out_caps + self.with_leak))
         places = self.neighbourhood.num_places
         num_seen = self.neighbourhood.sum_over_parents(votes.new_ones(edges, places))
-        one = 1 / (out_caps * num_seen + self.with_leak)
-        return one.t().unsqueeze(1).repeat(sites // places, 1, 1)
+        share = 1 / (out_caps * num_seen + self.with_leak)
+        return share.t().unsqueeze(1).repeat(sites // places, 1, 1)
 
     def share_equally(
         self, votes: Float[Tensor, "sites out_caps edges pose"]

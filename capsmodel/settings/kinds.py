@@ -53,6 +53,6 @@ def of_kind(owner: type[BaseModel], name: str, part: Any, kind: str, context: Co
 def _refused(error: ValidationError, kept: Mapping[str, Any]) -> set[str]:
     """Return the settings that a kind refuses; all of them where they do not go together."""
     names = set(kept) - {KIND}
-    found = {str(step) for detail in error.errors() for step in detail["loc"]} & names
+    refused = {str(step) for detail in error.errors() for step in detail["loc"]} & names
     is_of_all = any(detail["type"] == "value_error" for detail in error.errors())
-    return names if is_of_all and not found else found
+    return names if is_of_all and not refused else refused

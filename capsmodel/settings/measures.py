@@ -36,14 +36,17 @@ def declared_metrics(base: Settings, parts: Iterable[type[Part]]) -> tuple[Metri
     Raises:
         ValueError: If two of one name are not the same.
     """
-    found: dict[str, Metric] = {}
-    for metric in (*own_metrics(base), *(one for part in parts for one in part.epoch_metrics)):
-        if found.setdefault(metric.name, metric) != metric:
+    metrics: dict[str, Metric] = {}
+    for metric in (
+        *own_metrics(base),
+        *(metric for part in parts for metric in part.epoch_metrics),
+    ):
+        if metrics.setdefault(metric.name, metric) != metric:
             raise ValueError(
                 f"Two parts declare the metric {metric.name} and do not say the same of it: "
                 f"rename one."
             )
-    return tuple(found.values())
+    return tuple(metrics.values())
 
 
 def refuse_unmeasured(name: str, settings: Settings) -> None:

@@ -39,7 +39,7 @@ def explain(
     details = error.errors(include_url=False)
     places = [_locate(owner, detail["loc"], above) for detail in details]
     # a misspelt name is why another one is missing
-    first = next((n for n, one in enumerate(details) if one["type"] == "extra_forbidden"), 0)
+    first = next((n for n, detail in enumerate(details) if detail["type"] == "extra_forbidden"), 0)
     sentence = _sentence(places[first], details[first])
     others = {place.path for place in places} - {places[first].path}
     return sentence if not others else f"{sentence} (And {len(others)} more.)"
@@ -56,7 +56,7 @@ def allowed(field: FieldInfo) -> str:
 
 
 def _in_words(schema: Mapping[str, Any]) -> str:
-    if choices := [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]:
+    if choices := [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]:
         return " or ".join(map(_in_words, choices))
     if "enum" in schema or "const" in schema:
         return "one of " + ", ".join(map(str, schema.get("enum", [schema.get("const")])))
@@ -178,5 +178,5 @@ def _class_validated(error: ValidationError) -> type[BaseModel] | None:
     if trace is None:
         return None
     held = trace.tb_frame.f_locals
-    found: object = type(held["self"]) if "self" in held else held.get("cls")
-    return found if isinstance(found, type) and issubclass(found, BaseModel) else None
+    owner: object = type(held["self"]) if "self" in held else held.get("cls")
+    return owner if isinstance(owner, type) and issubclass(owner, BaseModel) else None

@@ -110,9 +110,9 @@ def family_class(part: type[Part]) -> type[Part]:
 def built_in_members(family: type[Part]) -> list[type[Part]]:
     """Return capsmodel's own members of a family, also those below an intermediate class."""
     return [
-        one
-        for one in _below(family)
-        if is_built_in(one) and not one.model_fields["kind"].is_required()
+        part
+        for part in _below(family)
+        if is_built_in(part) and not part.model_fields["kind"].is_required()
     ]
 
 
@@ -122,7 +122,7 @@ def is_built_in(part: type[Part]) -> bool:
 
 
 def _below(part: type[Part]) -> list[type[Part]]:
-    return [one for child in part.__subclasses__() for one in (child, *_below(child))]
+    return [member for child in part.__subclasses__() for member in (child, *_below(child))]
 
 
 @cache

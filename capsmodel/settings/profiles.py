@@ -181,7 +181,11 @@ class Profile:
         return {path: value for path, value in values.items() if path != (PROFILE,)}
 
     def _refuse_lack(self, settings: Settings, path: Path) -> None:
-        if any(path == one[: len(path)] for one in self.values if one not in self.resets):
+        if any(
+            path == value_path[: len(path)]
+            for value_path in self.values
+            if value_path not in self.resets
+        ):
             raise ValueError(
                 f"{self.title} sets {'.'.join(path)}, which {type(settings).described()} has "
                 f"not: change one of them."
@@ -225,10 +229,10 @@ def profile_paths(settings: Settings, name: object, above: Path = ()) -> Iterato
 
 def value_at(settings: BaseModel, path: Sequence[str]) -> Any:
     """Return the value or part at a path, None where it leads nowhere."""
-    found: Any = settings
+    value: Any = settings
     for name in path:
-        found = getattr(found, name, None)
-    return found
+        value = getattr(value, name, None)
+    return value
 
 
 def _by_path(values: Mapping[str, Any]) -> dict[Path, Any]:
@@ -237,29 +241,29 @@ def _by_path(values: Mapping[str, Any]) -> dict[Path, Any]:
 
 def _defaults(owner: type[Settings]) -> dict[Path, Any]:
     """Return the defaults of all that some profile of a class sets by its value or kind."""
-    found: dict[Path, Any] = {}
+    defaults: dict[Path, Any] = {}
     for profile in owner.profiles.values():
         for name, *below in _by_path(profile):
             default = owner.model_fields[name].default if name in owner.model_fields else None
             for step in below:
                 default = getattr(default, step, None)
             if default is not None:
-                found[(name, *below)] = default
-    return found
+                defaults[(name, *below)] = default
+    return defaults
 
 
 def _by_field(values: Mapping[Path, Any]) -> dict[str, dict[Path, Any]]:
-    found: dict[str, dict[Path, Any]] = {}
+    by_field: dict[str, dict[Path, Any]] = {}
     for (name, *rest), value in values.items():
         if rest or name not in {KIND, PROFILE}:
-            found.setdefault(name, {})[tuple(rest)] = value
-    return found
+            by_field.setdefault(name, {})[tuple(rest)] = value
+    return by_field
 
 
 def _plain_at(settings: BaseModel, path: Path) -> Any:
     """Return the value at a path; that of a part is its kind, as no more of it was given."""
-    found = value_at(settings, path)
-    return getattr(found, KIND, None) if isinstance(found, BaseModel) else found
+    value = value_at(settings, path)
+    return getattr(value, KIND, None) if isinstance(value, BaseModel) else value
 
 
 def _word(value: Any) -> str:

@@ -53,7 +53,7 @@ class DataSetContract(PartContract):
     def test_no_image_is_in_two_splits(self, data: DataSet) -> None:
         """What was trained on tells nothing of what was not."""
         splits = [_bytes(images) for images in _splits(data.load("cpu")).values()]
-        assert all(not one & other for one, other in combinations(splits, 2))
+        assert all(not split & other for split, other in combinations(splits, 2))
 
     def test_two_loads_are_the_same_to_the_last_bit(self, data: DataSet) -> None:
         """In the same order too."""
@@ -79,10 +79,10 @@ class DataSetContract(PartContract):
     def test_the_split_seed_leaves_the_tests_as_they_are(self, data: DataSet) -> None:
         """Results of different seeds are compared on the same images."""
         other = data.model_copy(update={"split_seed": data.split_seed + 1})
-        one, two = _splits(data.load("cpu")), _splits(other.load("cpu"))
-        for name in one.keys() - {"train", "validation"}:
-            assert torch.equal(one[name].images, two[name].images)
-        assert _bytes(one["validation"]) != _bytes(two["validation"])
+        first, second = _splits(data.load("cpu")), _splits(other.load("cpu"))
+        for name in first.keys() - {"train", "validation"}:
+            assert torch.equal(first[name].images, second[name].images)
+        assert _bytes(first["validation"]) != _bytes(second["validation"])
 
     def test_a_smaller_fraction_is_a_part_of_a_larger_one(self, data: DataSet) -> None:
         """Of every split."""

@@ -60,17 +60,17 @@ class EvaluationContract(PartContract):
         self, evaluation: Evaluation, trained: Trained
     ) -> None:
         """Tables know them before there are any; plain numbers survive as JSON."""
-        found = _found(evaluation, trained)
+        findings = _found(evaluation, trained)
         names = [metric.name for metric in evaluation.metrics]
-        assert list(found.metrics) == names
+        assert list(findings.metrics) == names
         assert all(_NAME.fullmatch(name) for name in names)
         assert {metric.split for metric in evaluation.metrics} <= {evaluation.looks_at}
-        assert all(type(value) is float for value in found.metrics.values())
+        assert all(type(value) is float for value in findings.metrics.values())
 
     def test_it_gives_something(self, evaluation: Evaluation, trained: Trained) -> None:
         """Metrics, results by image, other arrays or pictures."""
-        found = _found(evaluation, trained)
-        assert found.metrics or found.images or found.arrays or found.pictures
+        findings = _found(evaluation, trained)
+        assert findings.metrics or findings.images or findings.arrays or findings.pictures
 
     def test_the_same_network_gives_the_same_to_the_last_bit(
         self, evaluation: Evaluation, trained: Trained
@@ -120,10 +120,10 @@ class EvaluationContract(PartContract):
         self, evaluation: Evaluation, trained: Trained
     ) -> None:
         """On the CPU, under names that no other has."""
-        found = _found(evaluation, trained)
-        assert all(_NAME.fullmatch(name) for name in found.arrays)
-        assert all(values.device.type == "cpu" for values in found.arrays.values())
-        assert not found.arrays.keys() & found.images.keys()
+        findings = _found(evaluation, trained)
+        assert all(_NAME.fullmatch(name) for name in findings.arrays)
+        assert all(values.device.type == "cpu" for values in findings.arrays.values())
+        assert not findings.arrays.keys() & findings.images.keys()
 
     def test_pictures_are_png_files(self, evaluation: Evaluation, trained: Trained) -> None:
         """Named without an ending."""
@@ -147,9 +147,9 @@ def _found(evaluation: Evaluation, trained: Trained) -> Findings:
     return evaluation.evaluate(trained, data)
 
 
-def _assert_same(one: Findings, other: Findings) -> None:
-    assert one.metrics == other.metrics
-    assert one.pictures == other.pictures
-    for own, others in ((one.images, other.images), (one.arrays, other.arrays)):
+def _assert_same(findings: Findings, other: Findings) -> None:
+    assert findings.metrics == other.metrics
+    assert findings.pictures == other.pictures
+    for own, others in ((findings.images, other.images), (findings.arrays, other.arrays)):
         assert own.keys() == others.keys()
         assert all(torch.equal(values, others[name]) for name, values in own.items())

@@ -99,9 +99,11 @@ class ModelContract(PartContract):
         network = _network(model)
         together = _outputs(network, _images())
         alone = [_outputs(network, image) for image in _images().split(1)]
-        assert_close(torch.cat([one.lengths for one in alone]), together.lengths)
+        assert_close(torch.cat([outputs.lengths for outputs in alone]), together.lengths)
         if together.reconstructions is not None:
-            drawn = [one.reconstructions for one in alone if one.reconstructions is not None]
+            drawn = [
+                outputs.reconstructions for outputs in alone if outputs.reconstructions is not None
+            ]
             assert_close(torch.cat(drawn), together.reconstructions)
 
     def test_the_order_of_the_images_does_not_matter(self, model: Model) -> None:
@@ -124,8 +126,8 @@ class ModelContract(PartContract):
         first, second = (
             _outputs(_network(model).train(is_training), _images(), _LABELS) for _ in range(2)
         )
-        for one, other in zip(_said(first), _said(second), strict=True):
-            assert torch.equal(one.value, other.value), one.name
+        for said, other in zip(_said(first), _said(second), strict=True):
+            assert torch.equal(said.value, other.value), said.name
         assert torch.equal(torch.get_rng_state(), before)
 
     def test_the_seed_alone_decides_the_initial_values(self, model: Model) -> None:
@@ -150,14 +152,14 @@ class ModelContract(PartContract):
         _outputs(trained, _images(), _LABELS)
         trained.eval()
         fresh.load_state_dict(trained.state_dict())
-        found, expected = (_outputs(one, _images()) for one in (fresh, trained))
-        for one, other in zip(_said(found), _said(expected), strict=True):
-            assert torch.equal(one.value, other.value), one.name
+        restored, expected = (_outputs(network, _images()) for network in (fresh, trained))
+        for said, other in zip(_said(restored), _said(expected), strict=True):
+            assert torch.equal(said.value, other.value), said.name
 
     def test_labels_choose_what_is_drawn_and_nothing_else(self, model: Model) -> None:
         """Beliefs do not look at the truth."""
         network = _network(model)
-        with_labels, without = (_outputs(network, _images(), of) for of in (_LABELS, None))
+        with_labels, without = (_outputs(network, _images(), labels) for labels in (_LABELS, None))
         assert torch.equal(with_labels.lengths, without.lengths)
         winners = _outputs(network, _images(), without.lengths.argmax(dim=1))
         if without.reconstructions is not None and winners.reconstructions is not None:

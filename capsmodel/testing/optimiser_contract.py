@@ -57,7 +57,9 @@ class OptimiserContract(PartContract):
         state = copy.deepcopy(first.state_dict()["state"])
         second.load_state_dict({**second.state_dict(), "state": state})
         _move(second, broken, range(done, _STEPS))
-        assert all(torch.equal(one, other) for one, other in zip(whole, broken, strict=True))
+        assert all(
+            torch.equal(parameter, other) for parameter, other in zip(whole, broken, strict=True)
+        )
 
     def test_it_uses_no_chance(self, optimiser: Optimiser) -> None:
         """The same gradients give the same weights; the global generator stays as it is."""
@@ -65,7 +67,9 @@ class OptimiserContract(PartContract):
         first, second = _parameters(), _parameters()
         for parameters in (first, second):
             _move(optimiser.build(parameters), parameters, range(_STEPS))
-        assert all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
+        assert all(
+            torch.equal(parameter, other) for parameter, other in zip(first, second, strict=True)
+        )
         assert torch.equal(torch.get_rng_state(), before)
 
     def test_it_goes_downhill(self, optimiser: Optimiser) -> None:

@@ -42,10 +42,12 @@ class PartContract:
     def test_it_takes_the_ends_of_its_search_ranges(self, part: Part) -> None:
         """What a search may propose is never refused beside defaults."""
         for field in type(part).model_fields:
-            found = search_range(type(part), field)
-            if found is None:
+            searched = search_range(type(part), field)
+            if searched is None:
                 continue
-            ends = found.values if isinstance(found, Choices) else (found.low, found.high)
+            ends = (
+                searched.values if isinstance(searched, Choices) else (searched.low, searched.high)
+            )
             for value in ends:
                 settings = type(part).model_validate({"kind": part.kind, field: value})
                 assert getattr(settings, field) == value

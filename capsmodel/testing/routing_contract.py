@@ -83,9 +83,9 @@ class RoutingContract(PartContract):
         """Single precision stays single."""
         votes = example_votes(layer, dtype=dtype)
         routed = routed_by(router_of(routing, layer).to(dtype), votes)
-        for found in (routed.poses, routed.activations):
-            assert found.dtype == dtype
-            assert found.device == votes.poses.device
+        for tensor in (routed.poses, routed.activations):
+            assert tensor.dtype == dtype
+            assert tensor.device == votes.poses.device
 
     def test_the_same_generator_state_gives_the_same_capsules(
         self, routing: Routing, layer: str
@@ -133,24 +133,24 @@ class RoutingContract(PartContract):
         router, votes = router_of(routing, layer), example_votes(layer)
         alone = [routed_by(router, images_of(votes, slice(n, n + 1))) for n in range(BATCH)]
         together = routed_by(router, votes)
-        assert_close(torch.cat([one.poses for one in alone]), together.poses)
-        assert_close(torch.cat([one.activations for one in alone]), together.activations)
+        assert_close(torch.cat([routed.poses for routed in alone]), together.poses)
+        assert_close(torch.cat([routed.activations for routed in alone]), together.activations)
 
     def test_the_order_of_the_children_does_not_matter(self, routing: Routing, layer: str) -> None:
         """Types of children are a set."""
         skip_unless_symmetric(routing)
         router, votes = router_of(routing, layer), example_votes(layer)
         order = torch.arange(fan_of(layer).edges // LAYERS[layer].window_size).roll(1)
-        found = routed_by(router, with_types_in_order(votes, order))
-        assert_close(found.poses, routed_by(router, votes).poses)
+        permuted = routed_by(router, with_types_in_order(votes, order))
+        assert_close(permuted.poses, routed_by(router, votes).poses)
 
     def test_permuted_parents_are_permuted_capsules(self, routing: Routing, layer: str) -> None:
         """Types of parents have no names."""
         skip_unless_symmetric(routing)
         router, votes = router_of(routing, layer), example_votes(layer)
         order = torch.arange(OUT_CAPS).roll(1)
-        found = routed_by(router, with_outputs_in_order(votes, order))
-        assert_close(found.poses, routed_by(router, votes).poses[:, order])
+        permuted = routed_by(router, with_outputs_in_order(votes, order))
+        assert_close(permuted.poses, routed_by(router, votes).poses[:, order])
 
     def test_nothing_that_is_handed_in_is_written_to(self, routing: Routing, layer: str) -> None:
         """Votes belong to the layer."""
@@ -215,4 +215,4 @@ def assert_same(first: Routed, second: Routed) -> None:
         (first.poses, second.poses),
         (first.activations, second.activations),
     ]
-    assert all(torch.equal(one, other) for one, other in pairs)
+    assert all(torch.equal(tensor, other) for tensor, other in pairs)

@@ -24,7 +24,7 @@ def measured(
     Raises:
         ValueError: In one sentence, if a part gives other metrics than it declares.
     """
-    found: dict[str, Float[Tensor, ""]] = {}
+    numbers: dict[str, Float[Tensor, ""]] = {}
     for part in parts_in(config):
         declared = [metric.name for metric in part.epoch_metrics]
         if not declared:
@@ -37,5 +37,5 @@ def measured(
             )
         for name in declared:
             value = torch.as_tensor(given[name], dtype=torch.float32, device=beliefs.device)
-            found[name] = value.reshape(())
-    return found
+            numbers[name] = value.reshape(())
+    return numbers

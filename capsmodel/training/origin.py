@@ -93,19 +93,19 @@ def _in_validation(learner: Learner, split: Images, progress: float) -> Origin |
 @contextmanager
 def _outputs_watched(network: nn.Module) -> Generator[list[str]]:
     """Note meanwhile which modules turn finite inputs into others, in the order of their ends."""
-    found: list[str] = []
+    broken: list[str] = []
 
     def watch(name: str) -> Callable[[nn.Module, Any, Any, Any], None]:
         def look(_: nn.Module, inputs: Any, named: Any, output: Any) -> None:
             if not _is_finite(output) and _is_finite([inputs, named]):
-                found.append(name or "the network")
+                broken.append(name or "the network")
 
         return look
 
     modules = list(network.named_modules())
-    handles = [one.register_forward_hook(watch(n), with_kwargs=True) for n, one in modules]
+    handles = [module.register_forward_hook(watch(n), with_kwargs=True) for n, module in modules]
     try:
-        yield found
+        yield broken
     finally:
         for handle in handles:
             handle.remove()
@@ -114,12 +114,12 @@ def _outputs_watched(network: nn.Module) -> Generator[list[str]]:
 @contextmanager
 def _gradients_watched(learner: Learner) -> Generator[list[str]]:
     """Note meanwhile which parameters get gradients that are not finite, in backward order."""
-    found: list[str] = []
+    broken: list[str] = []
 
     def watch(name: str) -> Callable[[Tensor], None]:
         def look(parameter: Tensor) -> None:
             if not _is_finite(parameter.grad):
-                found.append(name)
+                broken.append(name)
 
         return look
 
@@ -128,7 +128,7 @@ def _gradients_watched(learner: Learner) -> Generator[list[str]]:
         for name, parameter in learner.network.named_parameters()
     ]
     try:
-        yield found
+        yield broken
     finally:
         for handle in handles:
             handle.remove()
@@ -143,5 +143,5 @@ def _is_finite(value: Any) -> bool:
     if isinstance(value, tuple | list):
         return all(map(_is_finite, value))
     if is_dataclass(value) and not isinstance(value, type):
-        return all(_is_finite(getattr(value, one.name)) for one in fields(value))
+        return all(_is_finite(getattr(value, field.name)) for field in fields(value))
     return True

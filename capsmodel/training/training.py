@@ -119,13 +119,13 @@ class Training:
         while not self.is_done:
             started = time.perf_counter()
             train_loss, health = self._train_epoch()
-            found = self._learner.evaluate(self._data.validation, self._progress)
+            judged = self._learner.evaluate(self._data.validation, self._progress)
             labels = self._data.validation.labels
-            num_wrong = (found.beliefs.argmax(dim=1) != labels).sum()
-            health |= {"class_loss": found.class_loss, **belief_figures(found.beliefs)}
-            health |= found.routing
-            own = measured(self.config, found.beliefs, labels)
-            told = [train_loss, found.loss, num_wrong.float(), *health.values(), *own.values()]
+            num_wrong = (judged.beliefs.argmax(dim=1) != labels).sum()
+            health |= {"class_loss": judged.class_loss, **belief_figures(judged.beliefs)}
+            health |= judged.routing
+            own = measured(self.config, judged.beliefs, labels)
+            told = [train_loss, judged.loss, num_wrong.float(), *health.values(), *own.values()]
             # The one wait for a GPU in an epoch.
             train_loss, validation_loss, num_wrong, *figures = torch.stack(told).tolist()
             losses = [metrics.train_loss for metrics in self.history]
@@ -251,6 +251,6 @@ class Training:
         return total / len(train), gradient_figures(torch.stack(norms))
 
     def _classify(self, split: Images) -> tuple[Int[Tensor, " images"], float]:
-        found: SplitJudged = self._learner.evaluate(split, self._progress)
-        predictions = found.beliefs.argmax(dim=1)
+        judged: SplitJudged = self._learner.evaluate(split, self._progress)
+        predictions = judged.beliefs.argmax(dim=1)
         return predictions, int((predictions != split.labels).sum()) / len(split)

@@ -185,7 +185,9 @@ class Plan(Settings):
     def is_whole_at_start(self, definition: Definition) -> bool:
         """Return whether no cells follow those of the start, whatever becomes of them."""
         known = known_from([Propose(self.cells_at_start(definition))])
-        return any(isinstance(one, Done) for one in self.decide(definition, known, SlotFree()))
+        return any(
+            isinstance(decision, Done) for decision in self.decide(definition, known, SlotFree())
+        )
 
     def arms_at_start(self, definition: Definition) -> Mapping[str, Mapping[str, Any]]:
         """Return the arms that there are before anything is known, name -> settings."""
@@ -267,7 +269,9 @@ def refuse_arm_names(names: Collection[str]) -> None:
 
 
 def _proposed(decisions: Sequence[Decision]) -> tuple[Cell, ...]:
-    return tuple(cell for one in decisions if isinstance(one, Propose) for cell in one.cells)
+    return tuple(
+        cell for decision in decisions if isinstance(decision, Propose) for cell in decision.cells
+    )
 
 
 def _paths_of(

@@ -87,10 +87,10 @@ class Asha(Scheduler):
 
     def rungs(self, num_epochs: int) -> tuple[int, ...]:
         """Return the end of the grace, and the epochs `reduction_factor` times as late."""
-        found = [_end_of_grace(self.grace, num_epochs)]
-        while found[-1] < num_epochs:
-            found.append(found[-1] * self.reduction_factor)
-        return tuple(found[:-1])
+        epochs = [_end_of_grace(self.grace, num_epochs)]
+        while epochs[-1] < num_epochs:
+            epochs.append(epochs[-1] * self.reduction_factor)
+        return tuple(epochs[:-1])
 
 
 class Median(Scheduler):

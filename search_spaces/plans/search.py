@@ -124,7 +124,7 @@ class Search(Plan):
 
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
         """Return what varies and how, without proposals."""
-        dimensions = [dimension_fields(one) for one in self.space.dimensions]
+        dimensions = [dimension_fields(dimension) for dimension in self.space.dimensions]
         decisive = {
             "dimensions": dimensions,
             "objective": self.objective,

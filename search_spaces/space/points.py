@@ -11,18 +11,18 @@ Params = dict[str, Plain]
 def chosen(dimensions: Sequence[Dimension], pick: Callable[[Dimension], Plain]) -> Params:
     """Return the point, name -> value, of the values picked for the dimensions that are there."""
     params: Params = {}
-    for one in dimensions:
-        if one.is_there(params):
-            params[one.name] = pick(one)
+    for dimension in dimensions:
+        if dimension.is_there(params):
+            params[dimension.name] = pick(dimension)
     return params
 
 
 def count(dimensions: Sequence[Dimension], conditions: tuple[tuple[str, str], ...] = ()) -> int:
     """Return the number of points of all dimensions that stand directly below some conditions."""
     total = 1
-    for one in dimensions:
-        if one.conditions == conditions:
-            kinds = ((*conditions, (one.name, str(value))) for value in one.values())
+    for dimension in dimensions:
+        if dimension.conditions == conditions:
+            kinds = ((*conditions, (dimension.name, str(value))) for value in dimension.values())
             total *= sum(count(dimensions, below) for below in kinds)
     return total
 
@@ -33,20 +33,20 @@ def grid(dimensions: Sequence[Dimension]) -> Iterator[Params]:
     Raises:
         ValueError: If they are endless.
     """
-    return _grid([(one, one.values()) for one in dimensions], {})
+    return _grid([(dimension, dimension.values()) for dimension in dimensions], {})
 
 
 def extremes(dimensions: Sequence[Dimension]) -> Iterator[Params]:
     """Yield points that together have each end of each dimension, and of each two of one part."""
-    for index, one in enumerate(dimensions):
+    for index, dimension in enumerate(dimensions):
         beside = [
             other
             for other in dimensions[index + 1 :]
-            if other.name.rpartition(".")[0] == one.name.rpartition(".")[0]
-            and other.conditions == one.conditions
+            if other.name.rpartition(".")[0] == dimension.name.rpartition(".")[0]
+            and other.conditions == dimension.conditions
         ]
-        for value in one.ends():
-            wanted: dict[str, Plain] = {**dict(one.conditions), one.name: value}
+        for value in dimension.ends():
+            wanted: dict[str, Plain] = {**dict(dimension.conditions), dimension.name: value}
             yield _with(dimensions, wanted)
             for other in beside:
                 for end in other.ends():
@@ -54,7 +54,7 @@ def extremes(dimensions: Sequence[Dimension]) -> Iterator[Params]:
 
 
 def _with(dimensions: Sequence[Dimension], wanted: Mapping[str, Plain]) -> Params:
-    return chosen(dimensions, lambda one: wanted.get(one.name, one.ends()[0]))
+    return chosen(dimensions, lambda dimension: wanted.get(dimension.name, dimension.ends()[0]))
 
 
 def _grid(
@@ -63,9 +63,9 @@ def _grid(
     if not remaining:
         yield params
         return
-    (one, values), *later = remaining
-    if not one.is_there(params):
+    (dimension, values), *later = remaining
+    if not dimension.is_there(params):
         yield from _grid(later, params)
         return
     for value in values:
-        yield from _grid(later, {**params, one.name: value})
+        yield from _grid(later, {**params, dimension.name: value})

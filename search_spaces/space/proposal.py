@@ -37,7 +37,7 @@ def applied(
 
 def kind_at(settings: Settings, path: str) -> str | None:
     """Return the kind of the part at a path, None where there is none."""
-    found: Any = settings
+    value: Any = settings
     for field in path.split("."):
-        found = getattr(found, field, None)
-    return str(found.kind) if isinstance(found, Part) else None
+        value = getattr(value, field, None)
+    return str(value.kind) if isinstance(value, Part) else None

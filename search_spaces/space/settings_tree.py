@@ -150,7 +150,7 @@ def places(root: Root, path: str) -> list[tuple[Place, tuple[str, ...]]]:
     members = _members(root, field)
     if not rest:
         return [((*root.place, (field, None)), tuple(map(kind_of, members)))]
-    return [found for member in members for found in places(_below(root, field, member), path)]
+    return [place for member in members for place in places(_below(root, field, member), path)]
 
 
 def names_near(root: Root, path: str) -> list[str]:
@@ -160,7 +160,9 @@ def names_near(root: Root, path: str) -> list[str]:
     fields = settings_of(root.settings_class)
     field = path.removeprefix(prefix).partition(".")[0]
     if path.startswith(prefix) and field in fields and (members := _members(root, field)):
-        return [name for one in members for name in names_near(_below(root, field, one), path)]
+        return [
+            name for member in members for name in names_near(_below(root, field, member), path)
+        ]
     return [prefix + field for field in fields]
 
 
@@ -187,30 +189,33 @@ def suitable(path: str, values: Values, kinds: tuple[str, ...]) -> Values:
 
 def with_kinds(settings: Sequence[Setting], roots: Sequence[Root]) -> list[Setting]:
     """Return settings in which each choice of a part has the kinds of the roots at its path too."""
-    found: list[Setting] = []
-    for one in settings:
-        values = one.values
+    widened: list[Setting] = []
+    for setting in settings:
+        values = setting.values
         if isinstance(values, tuple):
-            at = [root for root in roots if path_of(root.place) == one.path]
+            at = [root for root in roots if path_of(root.place) == setting.path]
             kinds = (kind for root in at if (kind := root.place[-1][1]) is not None)
             values = tuple(dict.fromkeys((*values, *kinds)))
-        found.append(replace(one, values=values))
-    return found
+        widened.append(replace(setting, values=values))
+    return widened
 
 
 def hung(
     settings: Sequence[Setting], roots: Sequence[Root], among: Sequence[Setting]
 ) -> list[Setting]:
     """Return settings with those of each root below the choices, among others, at its path."""
-    found: list[Setting] = []
-    for one in settings:
-        root = next((root for root in roots if one.place[: len(root.place)] == root.place), None)
+    hanging: list[Setting] = []
+    for setting in settings:
+        root = next(
+            (root for root in roots if setting.place[: len(root.place)] == root.place), None
+        )
         path = path_of(root.place) if root else ""
         choices = [s.place for s in among if isinstance(s.values, tuple) and s.path == path]
-        found += [
-            replace(one, place=(*choice[:-1], *one.place[len(choice) - 1 :])) for choice in choices
-        ] or [one]
-    return found
+        hanging += [
+            replace(setting, place=(*choice[:-1], *setting.place[len(choice) - 1 :]))
+            for choice in choices
+        ] or [setting]
+    return hanging
 
 
 def _below(root: Root, field: str, member: type[Part]) -> Root:

@@ -111,7 +111,7 @@ class Space:
         """
         space = self
         for path in sorted(values, key=lambda path: path.count(".")):
-            changed = {one.place: one for one in self._placed(path, values[path])}
+            changed = {setting.place: setting for setting in self._placed(path, values[path])}
             old = tuple(changed.pop(setting.place, setting) for setting in space.settings)
             settings = (*old, *changed.values())
             space = replace(space, settings=tuple(hung(settings, space.roots, settings)))
@@ -142,23 +142,23 @@ class Space:
     @cached_property
     def dimensions(self) -> tuple[Dimension, ...]:
         """All that varies, each choice before what it brings along."""
-        drawn = [one for one in map(self._dimension, self.settings) if one is not None]
-        first = {one.name: one for one in reversed(drawn)}
-        found: dict[str, Dimension] = {}
-        for one in drawn:
-            for name in (*(name for name, _ in one.conditions), one.name):
-                found.setdefault(name, first[name])
-        return tuple(found.values())
+        drawn = [own for own in map(self._dimension, self.settings) if own is not None]
+        first = {dimension.name: dimension for dimension in reversed(drawn)}
+        ordered: dict[str, Dimension] = {}
+        for dimension in drawn:
+            for name in (*(name for name, _ in dimension.conditions), dimension.name):
+                ordered.setdefault(name, first[name])
+        return tuple(ordered.values())
 
     @property
     def is_conditional(self) -> bool:
         """Whether some settings are there only where a kind is chosen."""
-        return any(one.conditions for one in self.dimensions)
+        return any(dimension.conditions for dimension in self.dimensions)
 
     @property
     def num_points(self) -> int | None:
         """How many different points there are, None where they are endless."""
-        if any(one.num_values is None for one in self.dimensions):
+        if any(dimension.num_values is None for dimension in self.dimensions):
             return None
         return points.count(self.dimensions)
 
@@ -172,11 +172,11 @@ class Space:
         Raises:
             ValueError: If a name is none of the space, or not all that are there have a value.
         """
-        known = {one.name: one for one in self.dimensions}
+        known = {dimension.name: dimension for dimension in self.dimensions}
         for name in params:
             if name not in known:
                 raise ValueError(unknown("dimension", name, known))
-        there = [one.name for one in self.dimensions if one.is_there(params)]
+        there = [dimension.name for dimension in self.dimensions if dimension.is_there(params)]
         if wrong := sorted(set(there) ^ set(params)):
             lacking = "lacks" if wrong[0] in there else "has no place for"
             raise ValueError(f"The point {lacking} '{wrong[0]}': it needs {', '.join(there)}.")
@@ -197,7 +197,7 @@ class Space:
                 f"got {list(unit)}."
             )
         coordinates = dict(zip(self.dimensions, unit, strict=True))
-        return self.choose(lambda one: one.at(coordinates[one]))
+        return self.choose(lambda dimension: dimension.at(coordinates[dimension]))
 
     def grid(self) -> Iterator[dict[str, Plain]]:
         """Return all points one by one, the last dimension changing fastest.
@@ -259,12 +259,12 @@ class Space:
                     continue
 
     def _dimension(self, setting: Setting) -> Dimension | None:
-        found = named(setting.place, self._choices)
+        named_place = named(setting.place, self._choices)
         values = setting.values
-        if found is None or (isinstance(values, tuple) and len(values) == 1):
+        if named_place is None or (isinstance(values, tuple) and len(values) == 1):
             return None
         values = Choices(*values) if isinstance(values, tuple) else values
-        return Dimension(found[0], setting.path, values, found[1])
+        return Dimension(named_place[0], setting.path, values, named_place[1])
 
     @cached_property
     def _choices(self) -> dict[Place, tuple[str, ...]]:
@@ -273,16 +273,16 @@ class Space:
     def _placed(self, path: str, values: Values) -> Iterator[Setting]:
         """Yield a setting at each place that a path leads to."""
         bare = path_without_kinds(path)
-        found = {
+        kinds_by_place = {
             place: kinds
             for root in self.roots
             for place, kinds in places(root, bare)
             if is_named(place, path)
         }
-        if not found:
+        if not kinds_by_place:
             near = [name for root in self.roots for name in names_near(root, bare)]
             raise ValueError(unknown("setting", path, dict.fromkeys(near)))
-        for place, kinds in found.items():
+        for place, kinds in kinds_by_place.items():
             yield Setting(place, suitable(path, values, kinds))
 
     def _shows(self, path: str) -> bool:
@@ -291,8 +291,8 @@ class Space:
     def _refuse_unknown(self, parts: Sequence[str]) -> None:
         for part in parts:
             if not any(is_named(setting.place, part) for setting in self.settings):
-                known = [path for one in self.dimensions for path in prefixes(one.path)]
-                known += [one.name for one in self.dimensions]
+                known = [path for dimension in self.dimensions for path in prefixes(dimension.path)]
+                known += [dimension.name for dimension in self.dimensions]
                 raise ValueError(unknown("setting of the space", part, dict.fromkeys(known)))
 
 

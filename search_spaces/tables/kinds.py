@@ -79,7 +79,7 @@ def own_kinds(tables: Iterable[DeclaredTable]) -> tuple[type[OwnTable], ...]:
         ValueError: In one sentence, if one has the kind of another or of the package, or no maker.
     """
     built_in = {kind_of(kind) for kind in TABLES}
-    found: dict[str, type[OwnTable]] = {}
+    classes: dict[str, type[OwnTable]] = {}
     for table in tables:
         if isinstance(table, TABLES):
             continue
@@ -91,11 +91,11 @@ def own_kinds(tables: Iterable[DeclaredTable]) -> tuple[type[OwnTable], ...]:
                 f"The kind '{table.kind}' of {own.__name__} is built in and cannot be overridden: "
                 f"choose another kind."
             )
-        if found.setdefault(str(table.kind), type(table)) is not own:
+        if classes.setdefault(str(table.kind), type(table)) is not own:
             raise ValueError(
                 f"Two tables of your own are of the kind '{table.kind}': choose another kind."
             )
-    return tuple(found.values())
+    return tuple(classes.values())
 
 
 def _written(table: DeclaredTable, info: core_schema.SerializationInfo) -> dict[str, Any]:

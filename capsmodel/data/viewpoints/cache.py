@@ -60,11 +60,11 @@ def folders() -> list[Path]:
     Raises:
         ValueError: If the data root names a user who is not there.
     """
-    found = [data_root()]
+    roots = [data_root()]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
     with suppress(RuntimeError):  # a user without a home has the data root alone
-        found.append(cache.expanduser().resolve() / "capsweep" / "data")
-    return [root / _FOLDER for root in dict.fromkeys(found)]
+        roots.append(cache.expanduser().resolve() / "capsweep" / "data")
+    return [root / _FOLDER for root in dict.fromkeys(roots)]
 
 
 def ensure(file: PixelFile, draw: Callable[[], Iterator[Drawn]]) -> Path:
@@ -163,11 +163,12 @@ def _drawn(
 
 def _write(path: Path, file: PixelFile, pairs: UInt8[np.ndarray, "pairs 2 48 48"]) -> None:
     """Write a file that is there whole or not at all."""
-    found = hashlib.sha256(pairs.data).hexdigest()
-    if found != file.sha256:
+    checksum = hashlib.sha256(pairs.data).hexdigest()
+    if checksum != file.sha256:
         raise ValueError(
             f"This machine draws other images for {file.name} of viewpoints, with the checksum "
-            f"{found}, expected {file.sha256}: copy the file from another machine to {path.parent}."
+            f"{checksum}, expected {file.sha256}: copy the file from another machine to "
+            f"{path.parent}."
         )
     for leftover in path.parent.glob(f"{path.name}*.{UNFINISHED}"):  # of processes that were killed
         leftover.unlink()

@@ -104,9 +104,10 @@ def _drawn(objects: Objects, rows: tuple[int, ...]) -> UInt8[np.ndarray, "rows 2
 def _check_drawing() -> None:
     """Draw a few pairs whose checksum is known, as those of a fraction's are not."""
     pairs = joined(draw(views_of("train"), _PROBE), len(_PROBE))
-    found = hashlib.sha256(pairs.data).hexdigest()
-    if found != _PROBE_SHA256:
+    checksum = hashlib.sha256(pairs.data).hexdigest()
+    if checksum != _PROBE_SHA256:
         raise ValueError(
-            f"This machine draws other viewpoints, with the checksum {found} for the first check, "
-            f"expected {_PROBE_SHA256}: use the whole data set, with the files of another machine."
+            f"This machine draws other viewpoints, with the checksum {checksum} for the first "
+            f"check, expected {_PROBE_SHA256}: use the whole data set, with the files "
+            f"of another machine."
         )

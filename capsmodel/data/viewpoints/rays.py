@@ -251,7 +251,7 @@ def _round_gradient(round_axes: tuple[Vector, ...], centre: Vector) -> list[floa
     """Return the matrix and the vector of half the gradient of the sum of squares."""
     matrix, vector = [0.0] * 9, _ORIGIN
     for axis in round_axes:
-        products = [one * other for one in axis for other in axis]
+        products = [component * other for component in axis for other in axis]
         matrix = [value + product for value, product in zip(matrix, products, strict=True)]
         vector = add(vector, scale(axis, -dot(axis, centre)))
     return matrix + list(vector)

@@ -56,7 +56,7 @@ class _View:
         rays = pixels.with_size(_SAMPLES * pixels.size)
         hits = assembly.cast(rays)
         self._places = np.flatnonzero(hits.surfaces != NOTHING)
-        distances, surfaces = (found.ravel()[self._places] for found in hits)
+        distances, surfaces = (hit.ravel()[self._places] for hit in hits)
         points = rays.points(self._places, distances)
         self._normals = _unit(assembly.outward(points, surfaces))
         self._before = points + _SHADOW_OFFSET * self._normals

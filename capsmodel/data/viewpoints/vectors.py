@@ -10,9 +10,9 @@ Vector = tuple[float, float, float]
 Axes = tuple[Vector, Vector, Vector]
 
 
-def add(one: Vector, other: Vector) -> Vector:
+def add(vector: Vector, other: Vector) -> Vector:
     """Return the sum of two vectors."""
-    return (one[0] + other[0], one[1] + other[1], one[2] + other[2])
+    return (vector[0] + other[0], vector[1] + other[1], vector[2] + other[2])
 
 
 def scale(vector: Vector, factor: float) -> Vector:
@@ -20,17 +20,17 @@ def scale(vector: Vector, factor: float) -> Vector:
     return (vector[0] * factor, vector[1] * factor, vector[2] * factor)
 
 
-def dot(one: Vector, other: Vector) -> float:
+def dot(vector: Vector, other: Vector) -> float:
     """Return the scalar product of two vectors."""
-    return one[0] * other[0] + one[1] * other[1] + one[2] * other[2]
+    return vector[0] * other[0] + vector[1] * other[1] + vector[2] * other[2]
 
 
-def cross(one: Vector, other: Vector) -> Vector:
+def cross(vector: Vector, other: Vector) -> Vector:
     """Return the vector product of two vectors."""
     return (
-        one[1] * other[2] - one[2] * other[1],
-        one[2] * other[0] - one[0] * other[2],
-        one[0] * other[1] - one[1] * other[0],
+        vector[1] * other[2] - vector[2] * other[1],
+        vector[2] * other[0] - vector[0] * other[2],
+        vector[0] * other[1] - vector[1] * other[0],
     )
 
 
@@ -41,10 +41,10 @@ def with_length(vector: Vector, length: float) -> Vector:
 
 def dual(axes: Axes) -> Axes:
     """Return the vectors whose scalar products with a point give its parts along the axes."""
-    one, two, three = axes
-    volume = dot(one, cross(two, three))
+    first, second, third = axes
+    volume = dot(first, cross(second, third))
     return (
-        scale(cross(two, three), 1.0 / volume),
-        scale(cross(three, one), 1.0 / volume),
-        scale(cross(one, two), 1.0 / volume),
+        scale(cross(second, third), 1.0 / volume),
+        scale(cross(third, first), 1.0 / volume),
+        scale(cross(first, second), 1.0 / volume),
     )

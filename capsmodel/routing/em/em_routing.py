@@ -158,10 +158,10 @@ class EMRouter(Router):
 
     def initialise(self, generator: torch.Generator) -> None:
         """Set the betas; nothing is drawn."""
-        of = self.settings
-        activation, cost = of.initial_activation_bias, of.initial_cost_bias
+        settings = self.settings
+        activation, cost = settings.initial_activation_bias, settings.initial_cost_bias
         if self.has_one_place:
-            activation, cost = of.class_activation_bias, of.class_cost_bias
+            activation, cost = settings.class_activation_bias, settings.class_cost_bias
         nn.init.constant_(self.activation_bias, activation)
         nn.init.constant_(self.cost_bias, cost)
 
@@ -174,47 +174,49 @@ class EMRouter(Router):
             with torch.set_grad_enabled(
                 torch.is_grad_enabled() and self.settings.gradient == "all"
             ):
-                found = self._statistics(votes, assignment, centre, with_distances=True)
-                assignment, centre = self._shared(votes, found, iteration), found.centre
-        found = self._statistics(votes, assignment, centre, with_distances=False)
-        activations = torch.sigmoid(self._logits(found, self.settings.iterations - 1))
+                statistics = self._statistics(votes, assignment, centre, with_distances=True)
+                assignment, centre = self._shared(votes, statistics, iteration), statistics.centre
+        statistics = self._statistics(votes, assignment, centre, with_distances=False)
+        activations = torch.sigmoid(self._logits(statistics, self.settings.iterations - 1))
         shares = assignment.detach().expand(-1, -1, out_caps)
         couplings = Couplings(shares, votes.neighbourhood)
-        return Routed(found.centre.transpose(1, 2), activations, couplings)
+        return Routed(statistics.centre.transpose(1, 2), activations, couplings)
 
     def _statistics(
         self, votes: Votes, assignment: Tensor, previous: Tensor | None, *, with_distances: bool
     ) -> Statistics:
         """Return the M-step's centres and variances."""
-        of = self.settings
-        momentum, floor = of.centre_momentum, of.variance_floor
+        settings = self.settings
+        momentum, floor = settings.centre_momentum, settings.variance_floor
         question = Question(assignment, previous, momentum, floor, with_distances)
         if isinstance(votes, ProductVotes):
             return tiled_statistics(votes, question)
         return plain_statistics(votes, question)
 
-    def _logits(self, found: Statistics, iteration: int) -> Float[Tensor, "sites out_caps"]:
+    def _logits(self, statistics: Statistics, iteration: int) -> Float[Tensor, "sites out_caps"]:
         """Return the logits of the parents' activations."""
-        of = self.settings
-        inverse_temperature = of.inverse_temperature.at(iteration)
+        settings = self.settings
+        inverse_temperature = settings.inverse_temperature.at(iteration)
         if self.has_one_place:
-            inverse_temperature *= of.class_temperature_factor
-        per_child = found.variance.log().sum(dim=1) * of.log_variance_weight
-        per_child = per_child + found.centre.shape[1] * of.cost_bias_scale * self.cost_bias
-        cost = self.mass_scale * found.mass * per_child
-        return inverse_temperature * (of.activation_bias_scale * self.activation_bias - cost)
+            inverse_temperature *= settings.class_temperature_factor
+        per_child = statistics.variance.log().sum(dim=1) * settings.log_variance_weight
+        per_child = (
+            per_child + statistics.centre.shape[1] * settings.cost_bias_scale * self.cost_bias
+        )
+        cost = self.mass_scale * statistics.mass * per_child
+        return inverse_temperature * (settings.activation_bias_scale * self.activation_bias - cost)
 
     def _shared(
-        self, votes: Votes, found: Statistics, iteration: int
+        self, votes: Votes, statistics: Statistics, iteration: int
     ) -> Float[Tensor, "edges sites out_caps"]:
         """Return the E-step's assignment of the children."""
-        heights = -0.5 * found.variance.log().sum(dim=1)
-        scores = F.logsigmoid(self._logits(found, iteration)) + heights
+        heights = -0.5 * statistics.variance.log().sum(dim=1)
+        scores = F.logsigmoid(self._logits(statistics, iteration)) + heights
         competition = self.settings.competition
         if competition == "places" and self.has_one_place:
             competition = "parents"
-        assert found.distances is not None
-        return share_out_children(scores, found.distances, votes.neighbourhood, competition)
+        assert statistics.distances is not None
+        return share_out_children(scores, statistics.distances, votes.neighbourhood, competition)
 
 
 def _mass_scale(fan: Fan) -> float:

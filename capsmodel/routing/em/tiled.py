@@ -22,7 +22,7 @@ def tiled_statistics(votes: ProductVotes, question: Question) -> Statistics:
     The gradient is written by hand: it multiplies the votes out again, a few sites at a time. A
     second derivative is refused.
     """
-    found = _Tiled.apply(
+    tensors = _Tiled.apply(
         (question.momentum, question.floor, question.with_distances),
         votes.poses,
         votes.matrices,
@@ -31,7 +31,7 @@ def tiled_statistics(votes: ProductVotes, question: Question) -> Statistics:
         question.assignment,
         question.previous,
     )
-    return Statistics(*cast(tuple[Tensor, Tensor, Tensor, Tensor | None], found))
+    return Statistics(*cast(tuple[Tensor, Tensor, Tensor, Tensor | None], tensors))
 
 
 class _Tile(NamedTuple):
@@ -78,7 +78,9 @@ class _Slopes(NamedTuple):
     def at(self, sites: slice) -> "_Slopes":
         """Return those of some sites; the distances' have an axis more, for the pose."""
         distances = None if self.distances is None else self.distances[:, sites].unsqueeze(2)
-        mass, centre, variance = (one[sites] for one in (self.mass, self.centre, self.variance))
+        mass, centre, variance = (
+            tensor[sites] for tensor in (self.mass, self.centre, self.variance)
+        )
         return _Slopes(mass, centre, variance, distances)
 
 
@@ -132,10 +134,10 @@ class _Backward:
         self.saved = saved
         self.momentum = momentum
         self.gradients = [
-            torch.zeros_like(one, memory_format=torch.contiguous_format)
-            if need and one is not None
+            torch.zeros_like(tensor, memory_format=torch.contiguous_format)
+            if need and tensor is not None
             else None
-            for one, need in zip(saved[:6], needed, strict=True)
+            for tensor, need in zip(saved[:6], needed, strict=True)
         ]
 
     def run(self, slopes: _Slopes) -> None:
@@ -205,8 +207,8 @@ class _Backward:
         of_poses, of_matrices, of_offsets = self.gradients[:3]
         if of_poses is not None:
             matrices = self.saved.matrices.reshape(edges, inner, -1)
-            found = torch.bmm(of_products, matrices.transpose(1, 2))
-            of_poses[:, tile.sites] = found.view(edges, sites, rows, inner)
+            pose_slopes = torch.bmm(of_products, matrices.transpose(1, 2))
+            of_poses[:, tile.sites] = pose_slopes.view(edges, sites, rows, inner)
         if of_matrices is not None:
             sums = of_matrices.view(edges, inner, -1)
             sums.baddbmm_(tile.factors.transpose(1, 2), of_products)
@@ -228,7 +230,9 @@ def _tiles(poses: Tensor, matrices: Tensor, offsets: Tensor | None) -> Iterator[
         num = min(step, sites - start)
         at = slice(start, start + num)
         factors = poses[:, at].reshape(edges, num * rows, inner)
-        votes, room = (one[: num * per_site].view(edges, num, pose, out_caps) for one in memory)
+        votes, room = (
+            buffer[: num * per_site].view(edges, num, pose, out_caps) for buffer in memory
+        )
         torch.bmm(factors, flat, out=votes.view(edges, num * rows, columns * out_caps))
         if offsets is not None:
             votes += offsets[:, None, :, None]
