@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Fate = Literal["finished", "diverged", "failed", "pruned"]
+CellOutcome = Literal["finished", "diverged", "failed", "pruned"]
 """How a trial ended, in the words of its record."""
 
 
@@ -62,7 +62,7 @@ class CellEnded:
     """
 
     trial_key: str
-    outcome: Fate
+    outcome: CellOutcome
     epoch: int = 0
     metrics: Mapping[str, Any] = field(default_factory=dict[str, Any])
 

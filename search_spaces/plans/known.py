@@ -7,12 +7,12 @@ from typing import Any
 from search_spaces.plans.decisions import (
     Cell,
     CellEnded,
+    CellOutcome,
     Choose,
     Continue,
     Done,
     Entry,
     EpochTold,
-    Fate,
     Propose,
     Stop,
 )
@@ -32,7 +32,7 @@ class KnownTrial:
     """
 
     epochs: dict[int, Mapping[str, Any]] = field(default_factory=dict[int, Mapping[str, Any]])
-    ended: Fate | None = None
+    ended: CellOutcome | None = None
     last: Mapping[str, Any] = field(default_factory=dict[str, Any])
     length: int = 0
     judged: set[int] = field(default_factory=set[int])

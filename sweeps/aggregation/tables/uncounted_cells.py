@@ -33,19 +33,19 @@ def gap_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
 
 
 def reason_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Say what became of each cell that does not count, seeds of the same fate together."""
+    """Say what became of each cell that does not count, seeds of the same outcome together."""
     seeds: dict[tuple[str, str], list[int]] = {}
     for arm in arms:
         for seed, trial in arm.trials.items():
             if cell_state(trial) != "counted":
-                seeds.setdefault((arm.arm.name, _fate(trial)), []).append(seed)
-    for (name, fate), of in list(seeds.items())[:_MOST_REASONS]:
-        numbers = ", ".join(str(seed) for seed in of)
-        yield f"Arm {name}, seed{'s' if len(of) > 1 else ''} {numbers}: {fate}"
+                seeds.setdefault((arm.arm.name, _outcome(trial)), []).append(seed)
+    for (name, outcome), own_seeds in list(seeds.items())[:_MOST_REASONS]:
+        numbers = ", ".join(str(seed) for seed in own_seeds)
+        yield f"Arm {name}, seed{'s' if len(own_seeds) > 1 else ''} {numbers}: {outcome}"
     if len(seeds) > _MOST_REASONS:
         yield f"And {len(seeds) - _MOST_REASONS} more such lines: see trials.csv."
 
 
-def _fate(trial: TrialRecord | None) -> str:
+def _outcome(trial: TrialRecord | None) -> str:
     reason = shortened(cell_reason(trial), 300)
     return f"{cell_state(trial)}: {reason}" if reason else cell_state(trial)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from capsmodel.metrics import find_metric, why_unseen
-from search_spaces.plans.decisions import CellEnded, EpochTold, Fate
+from search_spaces.plans.decisions import CellEnded, CellOutcome, EpochTold
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.records.cell_contents import EpochLine
 from sweeps.records.errors import SweepError
@@ -35,7 +35,7 @@ class TrialFacts:
         folder = self.folder(trial_key)
         lines, _ = folder.read_outbox()
         final = folder.read_final()
-        for line in final.curve if final else [one.epoch for one in lines if one.epoch]:
+        for line in final.curve if final else [told.epoch for told in lines if told.epoch]:
             yield EpochTold(trial_key, line.epoch, _numbers(line))
 
     def ended(self, trial_key: str) -> CellEnded | None:
@@ -43,13 +43,17 @@ class TrialFacts:
         folder = self.folder(trial_key)
         if final := folder.read_final():
             last: dict[str, Any] = _numbers(final.curve[-1]) if final.curve else {}
-            return CellEnded(trial_key, cast(Fate, final.outcome.value), len(final.curve), last)
+            return CellEnded(
+                trial_key, cast(CellOutcome, final.outcome.value), len(final.curve), last
+            )
         if folder.outbox_size():
             return None
         record = self._recorded(trial_key)
         if record and record.outcome.is_final:
             last = {name: value for name, value in record.metrics.items() if _may_be_seen(name)}
-            return CellEnded(trial_key, cast(Fate, record.outcome.value), record.epochs, last)
+            return CellEnded(
+                trial_key, cast(CellOutcome, record.outcome.value), record.epochs, last
+            )
         return None
 
     def _recorded(self, trial_key: str) -> TrialRecord | None:
