@@ -43,16 +43,16 @@ def read_settings(assignments: list[str] | None) -> dict[str, Any]:
     Raises:
         BadInput: If a word is no assignment, or a path is set twice.
     """
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for assignment in assignments or []:
         path, equals, text = assignment.partition("=")
         path = path.strip()
         if not equals or not path:
             raise BadInput(f"--set takes path=value, such as batch_size=64, got '{assignment}'.")
-        if path in found:
+        if path in settings:
             raise BadInput(f"--set sets '{path}' twice: give it once.")
-        found[path] = _value(text)
-    return found
+        settings[path] = _value(text)
+    return settings
 
 
 def read_duration(option: str, text: str | None) -> float | None:

@@ -24,7 +24,7 @@ def parts(
     from sweeps.cli.console_parts import print_parts
 
     try:
-        found = described_parts(kind)
+        descriptions = described_parts(kind)
     except ValueError as error:
         raise BadInput(str(error)) from None
-    print_parts(found, profiles_of(TrainingConfig), in_full=kind is not None)
+    print_parts(descriptions, profiles_of(TrainingConfig), in_full=kind is not None)

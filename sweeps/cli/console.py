@@ -71,7 +71,7 @@ def print_result(result: "SweepResult", again: str, program: str, where: str) ->
         out.print(f"Go on with: {plain(again)}", soft_wrap=True)
         return
     nexts = (f"best {result.sweep}", "show TRIAL", "ui")
-    commands = " | ".join(f"{program} {one}{where}" for one in nexts)
+    commands = " | ".join(f"{program} {command}{where}" for command in nexts)
     out.print(f"Next: {plain(commands)}", soft_wrap=True)
 
 
@@ -103,12 +103,12 @@ def print_status(status: "SweepStatus") -> None:
     out.print(table)
     counts = ", ".join(f"{status.counts()[state]} {state}" for state in shown)
     out.print(f"{plain(status.sweep)}: {len(status.cells)} cells so far: {counts}.")
-    for one in status.cells:
-        if one.state == "running":
-            out.print(f"running: {plain(one.cell.arm)}, seed {one.cell.seed}, epoch {one.epoch}")
-        elif one.reason:
-            place = f"{plain(one.cell.arm)}, seed {one.cell.seed}"
-            out.print(f"{one.state}: {place}: {plain(one.reason)}")
+    for cell in status.cells:
+        if cell.state == "running":
+            out.print(f"running: {plain(cell.cell.arm)}, seed {cell.cell.seed}, epoch {cell.epoch}")
+        elif cell.reason:
+            place = f"{plain(cell.cell.arm)}, seed {cell.cell.seed}"
+            out.print(f"{cell.state}: {place}: {plain(cell.reason)}")
     print_standing(status, out)
     if not status.is_recorded:
         out.print("Some finished trials are not yet in MLflow: run the sweep again to carry them.")

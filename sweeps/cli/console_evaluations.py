@@ -25,7 +25,7 @@ def print_standing(status: "SweepStatus", out: Console) -> None:
         EvaluationState.NOT_AVAILABLE: "not available, as the weights were not kept",
     }
     for declared in status.declared:
-        own = [one for one in status.evaluations if one.evaluation == declared]
+        own = [evaluation for evaluation in status.evaluations if evaluation.evaluation == declared]
         counts = {state: count(own, state) for state in words}
         told = [f"{counts[state]} {text}" for state, text in words.items() if counts[state]]
         name = _words(declared.kind, declared.settings)
@@ -35,17 +35,17 @@ def print_standing(status: "SweepStatus", out: Console) -> None:
 
 def print_found(evaluations: "Sequence[FoundEvaluation]", out: Console) -> None:
     """Print what the evaluations of a trial found."""
-    for found in evaluations:
-        for line in _lines(found):
+    for evaluation in evaluations:
+        for line in _lines(evaluation):
             out.print(escape(line), soft_wrap=True)
 
 
-def _lines(found: "FoundEvaluation") -> Iterator[str]:
+def _lines(evaluation: "FoundEvaluation") -> Iterator[str]:
     """Yield a line for an evaluation, and one for each metric."""
-    told = found.told
+    told = evaluation.told
     if told is None:
-        yield f"evaluation {found.key}: its file is gone or cannot be read"
-        yield from (f"  {name}: {value:.5g}" for name, value in sorted(found.metrics.items()))
+        yield f"evaluation {evaluation.key}: its file is gone or cannot be read"
+        yield from (f"  {name}: {value:.5g}" for name, value in sorted(evaluation.metrics.items()))
         return
     yield f"evaluation {_words(told.kind, told.settings)}, of {told.looks_at} images"
     for name, value in told.metrics.items():

@@ -141,7 +141,7 @@ def _evaluations(survey: "Survey") -> list[str]:
     told = [f"{counts[state]} {text}" for state, text in lines.items() if counts[state]]
     if gone := counts[EvaluationState.NOT_AVAILABLE]:
         told.append(not_available(gone))
-    kinds = dict.fromkeys(one.kind for one in survey.definition.manifest.evaluations)
+    kinds = dict.fromkeys(evaluation.kind for evaluation in survey.definition.manifest.evaluations)
     if kinds and survey.has_work:
         told.append(f"Each trial that finishes is then looked at: {', '.join(kinds)}.")
     return told

@@ -63,7 +63,9 @@ class EpochLine(_Frozen):
         """Return all that was measured by the names of its metrics, the built-in ones last."""
         health = {HEALTH + name: value for name, value in self.health.items()}
         losses = (TRAIN_LOSS, VALIDATION_LOSS, VALIDATION_ERROR)
-        return health | self.metrics | {one.name: getattr(self, one.name) for one in losses}
+        return (
+            health | self.metrics | {metric.name: getattr(self, metric.name) for metric in losses}
+        )
 
 
 class OutboxLine(_Frozen):

@@ -70,6 +70,6 @@ class EvaluationRecord(BaseModel):
 
     def metric_of(self, name: str) -> Metric:
         """Return what one of the metrics is, as far as the record tells."""
-        known = {one.name: one for one in self.schemas}
+        known = {schema.name: schema for schema in self.schemas}
         plain = Metric(name="unknown", words=name, direction=None, split=None, moment="end")
         return known.get(name, plain)

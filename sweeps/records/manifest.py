@@ -212,9 +212,9 @@ class Manifest(_Frozen):
     def _proposals_are_the_arms(self) -> Self:
         if self.search is None:
             return self
-        if [one.arm for one in self.search.proposals] != [arm.name for arm in self.arms]:
+        if [proposal.arm for proposal in self.search.proposals] != [arm.name for arm in self.arms]:
             raise ValueError("the proposals of the search are not its arms")
-        if [one.number for one in self.search.proposals] != list(range(len(self.arms))):
+        if [proposal.number for proposal in self.search.proposals] != list(range(len(self.arms))):
             raise ValueError("the proposals of the search are not numbered from 0")
         return self
 
@@ -229,10 +229,10 @@ class Manifest(_Frozen):
         Raises:
             BadInput: If there is none of that name.
         """
-        found = find_metric(name, self.metrics)
-        if found is None:
-            raise BadInput(unknown("metric", name, metric_names(one.name for one in self.metrics)))
-        return found
+        metric = find_metric(name, self.metrics)
+        if metric is None:
+            raise BadInput(unknown("metric", name, metric_names(own.name for own in self.metrics)))
+        return metric
 
     @property
     def objective(self) -> Objective:

@@ -53,10 +53,10 @@ class Storage:
             BadInput: If the folder's path has a character that means something else in a URI.
         """
         path = str(self.root / "mlflow.db")
-        if found := next((character for character in "?%" if character in path), None):
+        if forbidden := next((character for character in "?%" if character in path), None):
             raise BadInput(
                 f"The storage folder {self.root} cannot hold the tracking store, as its path has a "
-                f"'{found}': choose another, --storage, or another store, --tracking-uri."
+                f"'{forbidden}': choose another, --storage, or another store, --tracking-uri."
             )
         return _SQLITE + path
 

@@ -53,10 +53,10 @@ def refuse_newer_format(storage: Storage) -> None:
     Raises:
         BadInput: Naming both formats.
     """
-    found = store_format(storage)
-    if found > FORMAT:
+    number = store_format(storage)
+    if number > FORMAT:
         raise BadInput(
-            f"The store {storage.root} has format {found}, and this capsweep reads formats up to "
+            f"The store {storage.root} has format {number}, and this capsweep reads formats up to "
             f"{FORMAT}: use the release that wrote it or a later one, or another --storage."
         )
 
@@ -76,15 +76,15 @@ def use_own_format(storage: Storage) -> Path | None:
         return None
     with FileLock(storage.root / f"{_FILE}.lock") as lock:
         _wait_for(lock)
-        found = store_format(storage)
-        copies = _backed_up(storage, found) if found < FORMAT else None
+        number = store_format(storage)
+        copies = _backed_up(storage, number) if number < FORMAT else None
         write_whole(storage.root / _FILE, json.dumps({"format": FORMAT}).encode() + b"\n")
         return copies
 
 
-def _backed_up(storage: Storage, found: int) -> Path:
+def _backed_up(storage: Storage, number: int) -> Path:
     """Copy what a later format may rewrite. A copy that was broken off is made anew."""
-    target = storage.root / "backups" / f"format-{found}"
+    target = storage.root / "backups" / f"format-{number}"
     unfinished = target.with_name(f"{target.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)

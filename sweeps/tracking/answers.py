@@ -27,19 +27,19 @@ _ARTIFACTS = frozenset(
 
 def those_that_count(records: Iterable[TrialRecord | None]) -> dict[str, TrialRecord]:
     """Return the record of each trial key that counts: a final one, or the one that is first."""
-    found: dict[str, TrialRecord] = {}
+    counting: dict[str, TrialRecord] = {}
     for record in records:
-        keep(found, record)
-    return found
+        keep(counting, record)
+    return counting
 
 
-def keep(found: dict[str, TrialRecord], record: TrialRecord | None) -> None:
+def keep(counting: dict[str, TrialRecord], record: TrialRecord | None) -> None:
     """Note a record, unless its trial has one that started earlier and is as good."""
     if record is None:
         return
-    other = found.get(record.trial_key)
+    other = counting.get(record.trial_key)
     if other is None or (record.outcome.is_final and not other.outcome.is_final):
-        found[record.trial_key] = record
+        counting[record.trial_key] = record
 
 
 def leave_out(record_id: str, error: ValidationError) -> None:
@@ -47,21 +47,21 @@ def leave_out(record_id: str, error: ValidationError) -> None:
     _logger.warning("Run %s is left out, no valid record: %s", record_id, first_complaint(error))
 
 
-def only_one(found: Mapping[str, TrialRecord], prefix: str, address: str) -> TrialRecord:
+def only_one(records: Mapping[str, TrialRecord], prefix: str, address: str) -> TrialRecord:
     """Return the one record that was found for the beginning of a trial key.
 
     Raises:
         BadInput: If there is none, or several.
     """
-    if not found:
+    if not records:
         raise BadInput(
             f"There is no trial '{prefix}' in {public(address)}: "
             "give the first characters of its trial key, as in trials.csv, or its run id."
         )
-    if len(found) > 1:
-        shown = ", ".join(sorted(found)[:5]) + (", ..." if len(found) > 5 else "")
-        raise BadInput(f"'{prefix}' is the beginning of {len(found)} trial keys: {shown}.")
-    return next(iter(found.values()))
+    if len(records) > 1:
+        shown = ", ".join(sorted(records)[:5]) + (", ..." if len(records) > 5 else "")
+        raise BadInput(f"'{prefix}' is the beginning of {len(records)} trial keys: {shown}.")
+    return next(iter(records.values()))
 
 
 def no_sweep(sweep: str, known: Sequence[str], address: str) -> BadInput:

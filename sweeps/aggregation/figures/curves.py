@@ -49,9 +49,9 @@ def curves_data(name: str, curves: Sequence[ArmCurve], metric: Metric) -> Table:
     field = field_name(metric)
     header = ("arm", "epoch", "n", field, f"{field}_lowest", f"{field}_highest")
     rows = (
-        (one.arm.arm.name, epoch, len(one.seeds), *map(_finite, values))
-        for one in (shown_curve(curve, metric) for curve in curves)
-        for epoch, *values in zip(one.points, one.means, *one.ends, strict=True)
+        (shown.arm.arm.name, epoch, len(shown.seeds), *map(_finite, values))
+        for shown in (shown_curve(curve, metric) for curve in curves)
+        for epoch, *values in zip(shown.points, shown.means, *shown.ends, strict=True)
     )
     return data_table(name, header, rows)
 
@@ -67,8 +67,8 @@ def curves_figure(manifest: Manifest, curves: Sequence[ArmCurve], spec: CurvesFi
     from matplotlib.figure import Figure  # here, as it takes half a second to import
 
     metric = manifest.metric(spec.metric)
-    curves = [shown_curve(one, metric) for one in _to_draw(manifest, curves)]
-    drawn = list(islice((one for one in curves if one.points), MOST_LINES))
+    curves = [shown_curve(curve, metric) for curve in _to_draw(manifest, curves)]
+    drawn = list(islice((curve for curve in curves if curve.points), MOST_LINES))
     notes = _wrapped(_notes(manifest, curves, drawn))
     height = 3.1 + 0.15 * (notes.count("\n") + 1) + 0.17 * math.ceil(len(drawn) / 2)
     figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
@@ -83,27 +83,27 @@ def _to_draw(manifest: Manifest, curves: Sequence[ArmCurve]) -> list[ArmCurve]:
     again = manifest.search.confirmation if manifest.search else None
     if again is None or not again.arms:
         return list(curves)
-    by_name = {one.arm.arm.name: one for one in curves}
+    by_name = {curve.arm.arm.name: curve for curve in curves}
     names = dict.fromkeys((*again.arms, again.reference or again.arms[0]))
     return [by_name[name] for name in names]
 
 
 def _draw_lines(axes: "Axes", drawn: Sequence[ArmCurve]) -> None:
     looks = _looks()
-    for one in drawn:
-        colour, dashes = _BASELINE_LOOK if one.arm.is_baseline else next(looks)
-        epochs = list(one.points)
-        if len(one.seeds) > 1:
-            axes.fill_between(epochs, *one.ends, color=colour, alpha=0.15, lw=0, zorder=2)
+    for curve in drawn:
+        colour, dashes = _BASELINE_LOOK if curve.arm.is_baseline else next(looks)
+        epochs = list(curve.points)
+        if len(curve.seeds) > 1:
+            axes.fill_between(epochs, *curve.ends, color=colour, alpha=0.15, lw=0, zorder=2)
         axes.plot(
             epochs,
-            one.means,
+            curve.means,
             color=colour,
             ls=dashes,
             lw=1.5,
             marker="o" if len(epochs) == 1 else "",
-            zorder=4 if one.arm.is_baseline else 3,
-            label=_label(one),
+            zorder=4 if curve.arm.is_baseline else 3,
+            label=_label(curve),
         )
 
 
@@ -156,7 +156,7 @@ def _notes(
         yield sentence
     if not drawn:
         yield "No trial has run to its end."
-    elif any(len(one.seeds) > 1 for one in drawn):
+    elif any(len(curve.seeds) > 1 for curve in drawn):
         yield "Line: mean over the seeds. Band: from the lowest to the highest seed."
     else:
         yield "One seed an arm, no band."
@@ -164,13 +164,13 @@ def _notes(
         again = manifest.search.confirmation
         name = f" ({one_line(again.reference)})" if again and again.reference else ""
         yield f"Drawn are the arms confirmed and the reference{name}. The CSV file holds all."
-    if any(one.is_cut for one in drawn):
+    if any(curve.is_cut for curve in drawn):
         yield "A line ends with the last epoch that all its seeds have."
     without = [f"{one_line(c.arm.arm.name)} ({_left_out(c)})" for c in curves if _left_out(c)]
     if without:
         yield shortened(f"Left out, as they did not run to their end: {'; '.join(without)}.", 400)
-    yield from target_notes([one.arm for one in drawn])
-    more = sum(bool(one.points) for one in curves) - len(drawn)
+    yield from target_notes([curve.arm for curve in drawn])
+    more = sum(bool(curve.points) for curve in curves) - len(drawn)
     if more:
         yield f"Drawn are the first {len(drawn)} arms. The CSV file holds the {more} others too."
 

@@ -36,16 +36,17 @@ def history_figure(results: SearchResults) -> "Figure":
 
     figure = Figure(figsize=(WIDTH_INCHES, 3.2), layout="constrained")
     axes = figure.add_subplot()
-    finished = [one for one in results.proposals if one.state == "finished"]
-    stopped = [one for one in results.proposals if one.state == "stopped" and one.value is not None]
-    broken = [one for one in results.proposals if one.state in {"failed", "diverged"}]
-    heights = [shown_value(results, one.number) for one in (*finished, *stopped)]
+    proposals = results.proposals
+    finished = [result for result in proposals if result.state == "finished"]
+    stopped = [own for own in proposals if own.state == "stopped" and own.value is not None]
+    broken = [result for result in proposals if result.state in {"failed", "diverged"}]
+    heights = [shown_value(results, result.number) for result in (*finished, *stopped)]
     dots: dict[str, Any] = {"s": 18, "zorder": 3}
     _scatter(axes, finished, results, color=BLUE, lw=0, label="full length", **dots)
     _scatter(axes, stopped, results, fc="white", ec=BLUE, lw=0.9, label="stopped early", **dots)
     if broken:
         axes.scatter(
-            [one.number for one in broken],
+            [result.number for result in broken],
             [0.97] * len(broken),
             transform=axes.get_xaxis_transform(),
             marker="x",
@@ -57,7 +58,7 @@ def history_figure(results: SearchResults) -> "Figure":
     _draw_best_so_far(axes, finished, results)
     if is_wide(heights):
         axes.set_yscale("log")
-    axes.set_xlim(-0.5 - 0.02 * len(results.proposals), 1.02 * max(1, len(results.proposals)))
+    axes.set_xlim(-0.5 - 0.02 * len(proposals), 1.02 * max(1, len(proposals)))
     low, high = axes.get_ylim()
     top = high * (high / low) ** 0.12 if is_wide(heights) else high + 0.12 * (high - low)
     axes.set_ylim(low, top if broken else high)
@@ -84,14 +85,16 @@ def parallel_figure(results: SearchResults) -> "Figure":
     width = max(WIDTH_INCHES, 0.9 * (len(axes_of) + 1))
     figure = Figure(figsize=(width, 4.4), layout="constrained")
     axes = figure.add_subplot()
-    ranked = sorted(results.counted, key=lambda one: (results.cost(one.number), one.number))
-    heights = _objective_units([shown_value(results, one.number) for one in ranked])
-    for rank, one in reversed(list(enumerate(ranked))):
-        units = [axis.unit(one.params.get(axis.dimension.name)) for axis in axes_of]
+    ranked = sorted(
+        results.counted, key=lambda result: (results.cost(result.number), result.number)
+    )
+    heights = _objective_units([shown_value(results, result.number) for result in ranked])
+    for rank, result in reversed(list(enumerate(ranked))):
+        units = [axis.unit(result.params.get(axis.dimension.name)) for axis in axes_of]
         _draw_line(axes, [*units, heights[rank]], rank, len(ranked))
     for place, axis in enumerate(axes_of):
         _draw_scale(axes, place, _scale(axis))
-    values = [shown_value(results, one.number) for one in ranked]
+    values = [shown_value(results, result.number) for result in ranked]
     ends = [(0.0, f"{values[0]:.3g}"), (1.0, f"{values[-1]:.3g}")] if values else []
     _draw_scale(axes, len(axes_of), ends)
     _dress_parallel(axes, axes_of, results)
@@ -120,7 +123,7 @@ def _scatter(
     axes: "Axes", proposals: Sequence[ProposalResult], results: SearchResults, **style: Any
 ) -> None:
     if proposals:
-        numbers = [one.number for one in proposals]
+        numbers = [proposal.number for proposal in proposals]
         axes.scatter(numbers, [shown_value(results, number) for number in numbers], **style)
 
 
@@ -129,9 +132,9 @@ def _draw_best_so_far(
 ) -> None:
     numbers: list[int] = []
     best: list[float] = []
-    for one in finished:
-        value = shown_value(results, one.number)
-        numbers.append(one.number)
+    for result in finished:
+        value = shown_value(results, result.number)
+        numbers.append(result.number)
         best.append(min([value, *best[-1:]], key=results.objective.cost))
     if numbers:
         numbers.append(len(results.proposals))
@@ -144,14 +147,14 @@ def _objective_units(values: Sequence[float]) -> list[float]:
     if not values or values[0] == values[-1]:
         return [0.5] * len(values)
     scaled = [math.log(value) if is_wide(values) else value for value in values]
-    return [(one - scaled[0]) / (scaled[-1] - scaled[0]) for one in scaled]
+    return [(height - scaled[0]) / (scaled[-1] - scaled[0]) for height in scaled]
 
 
-def _draw_line(axes: "Axes", units: Sequence[float | None], rank: int, of: int) -> None:
+def _draw_line(axes: "Axes", units: Sequence[float | None], rank: int, num_lines: int) -> None:
     import matplotlib
 
-    is_best = rank < min(_NUM_BEST, of // 4)
-    shade = matplotlib.colormaps["Blues"](0.9 - 0.7 * rank / max(1, of - 1))
+    is_best = rank < min(_NUM_BEST, num_lines // 4)
+    shade = matplotlib.colormaps["Blues"](0.9 - 0.7 * rank / max(1, num_lines - 1))
     heights = [float("nan") if unit is None else unit for unit in units]
     axes.plot(
         range(len(units)),
@@ -161,7 +164,7 @@ def _draw_line(axes: "Axes", units: Sequence[float | None], rank: int, of: int) 
         alpha=1.0 if is_best else 0.75,
         marker="o",
         markersize=3.4 if is_best else 1.8,
-        zorder=4 if is_best else 3 - rank / of,
+        zorder=4 if is_best else 3 - rank / num_lines,
     )
 
 
@@ -209,12 +212,12 @@ def _dress_parallel(axes: "Axes", axes_of: Sequence[SettingAxis], results: Searc
     axes.set_title(title, loc="left", fontsize=10, parse_math=False)
 
 
-def _draw_parallel_legend(figure: "Figure", of: int) -> None:
+def _draw_parallel_legend(figure: "Figure", num_lines: int) -> None:
     import matplotlib
     from matplotlib.lines import Line2D
 
     shades = matplotlib.colormaps["Blues"]
-    best = min(_NUM_BEST, of // 4)
+    best = min(_NUM_BEST, num_lines // 4)
     entries = [Line2D([], [], color=shades(0.9), lw=1.2), Line2D([], [], color=shades(0.2), lw=1.2)]
     texts = ["a good trial", "a bad one"]
     if best:

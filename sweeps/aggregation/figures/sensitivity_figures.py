@@ -37,28 +37,28 @@ _PANELS_ABREAST = 3
 _LEVEL_CHARACTERS = 14
 
 
-def sensitivity_figures(found: Sensitivity, name: str) -> tuple[Figure, ...]:
+def sensitivity_figures(sensitivity: Sensitivity, name: str) -> tuple[Figure, ...]:
     """Return each figure of a search.
 
     Their names: `{name}-importance`, `{name}-marginals`, `{name}-history`, `{name}-parallel`.
 
     Args:
-        found: As `sensitivity` returns it.
+        sensitivity: As `sensitivity` returns it.
         name: As the manifest declares it.
     """
     return (
-        Figure(f"{name}-importance", partial(_importance_figure, found)),
-        Figure(f"{name}-marginals", partial(_marginals_figure, found)),
-        Figure(f"{name}-history", partial(history_figure, found.results)),
-        Figure(f"{name}-parallel", partial(parallel_figure, found.results)),
+        Figure(f"{name}-importance", partial(_importance_figure, sensitivity)),
+        Figure(f"{name}-marginals", partial(_marginals_figure, sensitivity)),
+        Figure(f"{name}-history", partial(history_figure, sensitivity.results)),
+        Figure(f"{name}-parallel", partial(parallel_figure, sensitivity.results)),
     )
 
 
-def _importance_figure(found: Sensitivity) -> "Drawing":
+def _importance_figure(sensitivity: Sensitivity) -> "Drawing":
     from matplotlib.figure import Figure as Drawing
 
-    settings = found.settings
-    labels = [_label(found, one, 34) for one in settings]
+    settings = sensitivity.settings
+    labels = [_label(sensitivity, setting, 34) for setting in settings]
     height = 1.5 + sum(0.28 + 0.12 * label.count("\n") for label in labels)
     figure = Drawing(figsize=(WIDTH_INCHES, height), layout="constrained")
     axes = figure.add_subplot()
@@ -73,9 +73,9 @@ def _importance_figure(found: Sensitivity) -> "Drawing":
     axes.grid(axis="x", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
     axes.set_xlabel("Share beyond that of shuffled values (%)")
-    title = f"{found.results.sweep}: how much each setting matters"
+    title = f"{sensitivity.results.sweep}: how much each setting matters"
     axes.set_title(title, loc="left", fontsize=10, parse_math=False)
-    if any(one.fanova for one in settings):
+    if any(setting.fanova for setting in settings):
         _draw_importance_legend(figure)
     else:
         axes.set_xlim(-5, 100)
@@ -138,26 +138,28 @@ def _draw_legend(figure: "Drawing", entries: Sequence[Any], texts: list[str]) ->
     )
 
 
-def _marginals_figure(found: Sensitivity) -> "Drawing":
+def _marginals_figure(sensitivity: Sensitivity) -> "Drawing":
     from matplotlib.figure import Figure as Drawing
     from matplotlib.lines import Line2D
 
-    settings = found.settings
+    settings = sensitivity.settings
     abreast = min(_PANELS_ABREAST, len(settings))
     rows = math.ceil(len(settings) / abreast)
     figure = Drawing(figsize=(WIDTH_INCHES, 0.8 + 1.95 * rows), layout="constrained")
     panels = figure.subplots(rows, abreast, sharey=True, squeeze=False)
-    values = [shown_value(found.results, one.number) for one in found.results.counted]
+    values = [
+        shown_value(sensitivity.results, result.number) for result in sensitivity.results.counted
+    ]
     for place, panel in enumerate(panels.flat):
         if place >= len(settings):
             panel.axis("off")
             continue
-        _draw_panel(panel, found, settings[place])
+        _draw_panel(panel, sensitivity, settings[place])
     if values:
         _limit(panels[0, 0], values)
-    figure.supylabel(objective_label(found.results), fontsize=9)
-    order = ", the most important first" if any(one.fanova for one in settings) else ""
-    title = f"{found.results.sweep}: objective by each setting{order}"
+    figure.supylabel(objective_label(sensitivity.results), fontsize=9)
+    order = ", the most important first" if any(setting.fanova for setting in settings) else ""
+    title = f"{sensitivity.results.sweep}: objective by each setting{order}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=10, parse_math=False)
     entries = [
         Line2D([], [], color=BLUE, marker="o", ms=3.5, lw=0, alpha=0.35),
@@ -178,31 +180,31 @@ def _limit(axes: "Axes", values: Sequence[float]) -> None:
         axes.set_ylim(low - 0.08 * (high - low), high + 0.08 * (high - low))
 
 
-def _label(found: Sensitivity, setting: SettingSensitivity, width: int) -> str:
+def _label(sensitivity: Sensitivity, setting: SettingSensitivity, width: int) -> str:
     """Return the setting's name, with n where not all counted trials have it."""
     label = setting_label(setting.dimension.name, width)
-    is_partial = len(setting.trials) < len(found.results.counted)
+    is_partial = len(setting.trials) < len(sensitivity.results.counted)
     return f"{label} (n = {len(setting.trials)})" if is_partial else label
 
 
-def _draw_panel(axes: "Axes", found: Sensitivity, setting: SettingSensitivity) -> None:
-    axis, results = setting.axis, found.results
-    drawn = [(number, _across(axis, number, found)) for number in setting.trials]
+def _draw_panel(axes: "Axes", sensitivity: Sensitivity, setting: SettingSensitivity) -> None:
+    axis, results = setting.axis, sensitivity.results
+    drawn = [(number, _across(axis, number, sensitivity)) for number in setting.trials]
     heights = [shown_value(results, number) for number, _ in drawn]
     axes.scatter([x for _, x in drawn], heights, s=9, color=BLUE, alpha=0.35, lw=0, zorder=2)
     for marginal in setting.marginals:
         _draw_mean(axes, axis, marginal, results)
     best = results.best
     if best is not None and best.number in setting.trials:
-        at = [_across(axis, best.number, found)], [shown_value(results, best.number)]
+        at = [_across(axis, best.number, sensitivity)], [shown_value(results, best.number)]
         axes.scatter(*at, s=70, marker="*", color=ORANGE, lw=0.4, ec="white", zorder=5)
     _dress_panel(axes, axis)
-    axes.set_title(_label(found, setting, 30), fontsize=8, parse_math=False)
+    axes.set_title(_label(sensitivity, setting, 30), fontsize=8, parse_math=False)
 
 
-def _across(axis: SettingAxis, number: int, found: Sensitivity) -> float:
+def _across(axis: SettingAxis, number: int, sensitivity: Sensitivity) -> float:
     """Return where a trial stands in a panel; trials of one level stand side by side."""
-    unit = axis.unit(found.results.proposals[number].params.get(axis.dimension.name)) or 0.0
+    unit = axis.unit(sensitivity.results.proposals[number].params.get(axis.dimension.name)) or 0.0
     if not axis.levels:
         return axis.number(unit)
     golden = 0.6180339887498949  # its multiples fill an interval evenly

@@ -71,10 +71,10 @@ def make(
 
 def headlines(sections: Sequence[Section]) -> tuple[Table, ...]:
     """Return what a terminal is shown of a report: its headlines, or else its first table."""
-    first = {one.kind: one.tables[0] for one in reversed(sections) if one.tables}
+    first = {section.kind: section.tables[0] for section in reversed(sections) if section.tables}
     shown = (
         maker.headline(first[kind])
         for kind, maker in MAKERS.items()
         if maker.headline and kind in first
     )
-    return tuple(shown) or tuple(table for one in sections for table in one.tables)[:1]
+    return tuple(shown) or tuple(table for section in sections for table in section.tables)[:1]

@@ -15,11 +15,11 @@ def make_sensitivity(declared: SensitivityTable, results: Results) -> Section:
     Raises:
         BadInput: If the sweep is no search.
     """
-    found = sensitivity(results.manifest, results.records)
-    tables = sensitivity_tables(found, declared.name)
+    weighed = sensitivity(results.manifest, results.records)
+    tables = sensitivity_tables(weighed, declared.name)
     return Section(
         name=declared.name,
         kind=declared.kind,
         tables=tuple(with_departures(results.manifest, table) for table in tables),
-        figures=sensitivity_figures(found, declared.name),
+        figures=sensitivity_figures(weighed, declared.name),
     )

@@ -174,7 +174,7 @@ def coupling_picture(couplings: Couplings) -> bytes:
     from matplotlib.figure import Figure
 
     uniform = 1 / couplings.num_classes
-    largest = max(float(one.shares.max()) for one in couplings.images)
+    largest = max(float(image.shares.max()) for image in couplings.images)
     norm = TwoSlopeNorm(uniform, vmin=0, vmax=max(largest, 1.5 * uniform))
     types = min(_MOST_TYPES, couplings.images[0].shares.shape[0])
     with figure_style():

@@ -94,20 +94,20 @@ def _recorded(record: TrialRecord, store: RecordStore) -> dict[str, Array]:
     """Return the arrays that a sweep's evaluation left in the record, {} where none did."""
     from safetensors.numpy import load_file
 
-    for found in found_evaluations(record, store):
-        if found.told and found.told.kind == EVALUATION and found.told.arrays:
-            return load_file(store.artifact(record, f"{found.key}.safetensors"))
+    for evaluation in found_evaluations(record, store):
+        if evaluation.told and evaluation.told.kind == EVALUATION and evaluation.told.arrays:
+            return load_file(store.artifact(record, f"{evaluation.key}.safetensors"))
     return {}
 
 
 def _of_other_evaluations(record: TrialRecord, store: RecordStore) -> Iterator[tuple[str, bytes]]:
     """Yield the pictures that evaluations have left in the record as files."""
-    for found in found_evaluations(record, store):
-        if found.told is None:
+    for evaluation in found_evaluations(record, store):
+        if evaluation.told is None:
             continue
-        for name in found.told.pictures:
-            content = store.artifact(record, f"{found.key}.{name}.png").read_bytes()
-            yield f"{found.told.kind}.{found.key[:8]}.{name}.png", content
+        for name in evaluation.told.pictures:
+            content = store.artifact(record, f"{evaluation.key}.{name}.png").read_bytes()
+            yield f"{evaluation.told.kind}.{evaluation.key[:8]}.{name}.png", content
 
 
 def _made(record: TrialRecord, store: RecordStore, parts: Sequence[type[Any]]) -> dict[str, Array]:
@@ -131,10 +131,10 @@ def _made(record: TrialRecord, store: RecordStore, parts: Sequence[type[Any]]) -
     return {name: values.numpy() for name, values in arrays.items()}
 
 
-def _drawn(found: Pictured) -> Iterator[tuple[str, bytes]]:
-    if found.examples:
-        yield "reconstructions.png", reconstruction_picture(found.examples)
-    if found.perturbed:
-        yield "perturbations.png", perturbation_picture(found.perturbed)
-    if found.couplings:
-        yield "couplings.png", coupling_picture(found.couplings)
+def _drawn(pictured: Pictured) -> Iterator[tuple[str, bytes]]:
+    if pictured.examples:
+        yield "reconstructions.png", reconstruction_picture(pictured.examples)
+    if pictured.perturbed:
+        yield "perturbations.png", perturbation_picture(pictured.perturbed)
+    if pictured.couplings:
+        yield "couplings.png", coupling_picture(pictured.couplings)

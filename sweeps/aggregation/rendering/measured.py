@@ -46,7 +46,8 @@ def measured_difference_cell(
 ) -> Cell:
     """Return how far a metric's values are from others, paired by seed, as `difference_cell`."""
     own, theirs = (
-        {seed: metric.shown(value) for seed, value in of.items()} for of in (values, others)
+        {seed: metric.shown(value) for seed, value in by_seed.items()}
+        for by_seed in (values, others)
     )
     return difference_cell(paired_difference(own, theirs), len(own), digits)
 

@@ -89,7 +89,7 @@ def for_terminal(
     tables: Iterable[Table], renderers: Mapping[str, Renderer] = RENDERERS
 ) -> "Iterator[RenderableType]":
     """Yield what a rich console prints of tables."""
-    looks = [one for one in renderers.values() if isinstance(one, TerminalRenderer)]
+    looks = [renderer for renderer in renderers.values() if isinstance(renderer, TerminalRenderer)]
     for table, renderer in product(tables, looks):
         yield renderer.render(table)
 
@@ -99,17 +99,19 @@ def section_files(
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a section: those of its tables, of its data, of its figures."""
     of_tables = [
-        one
-        for name, one in renderers.items()
-        if isinstance(one, TableRenderer) and name in (section.formats or renderers)
+        renderer
+        for name, renderer in renderers.items()
+        if isinstance(renderer, TableRenderer) and name in (section.formats or renderers)
     ]
-    for_programs = [one for one in of_tables if one.reader == "programs"]
+    for_programs = [renderer for renderer in of_tables if renderer.reader == "programs"]
     for table in section.tables:
         for renderer in of_tables:
             read = (renderer in for_programs and table.for_programs) or table
             yield f"{table.name}.{renderer.ending}", renderer.render(read)
     for table, renderer in product(section.data, for_programs):
         yield f"{table.name}.{renderer.ending}", renderer.render(table)
-    of_figures = [one for one in renderers.values() if isinstance(one, FigureRenderer)]
+    of_figures = [
+        renderer for renderer in renderers.values() if isinstance(renderer, FigureRenderer)
+    ]
     for renderer, figure in product(of_figures, section.figures):
         yield f"{figure.name}.{renderer.ending}", renderer.render(figure)

@@ -98,9 +98,9 @@ def arm_cell(name: str, is_baseline: bool) -> Cell:
     return Cell(f"{text} (baseline)" if is_baseline else text, (name, is_baseline))
 
 
-def count_cell(count: int, of: int) -> Cell:
-    """Return a count, with what it is out of where that is more. Values: count, of."""
-    return Cell(str(count) if count == of else f"{count} of {of}", (count, of))
+def count_cell(count: int, total: int) -> Cell:
+    """Return a count, with what it is out of where that is more. Values: count, total."""
+    return Cell(str(count) if count == total else f"{count} of {total}", (count, total))
 
 
 def integer_cell(value: int) -> Cell:

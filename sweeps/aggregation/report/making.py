@@ -43,7 +43,7 @@ def make_report(results: Results, own: Sequence[type[OwnTable]] = ()) -> Report:
         costs=Section("cost", "cost", tables=(cost,), formats=("markdown", "csv")),
         shown=headlines(sections),
         mixtures=mixtures(manifest, records),
-        left_out=tuple(left_out(one, manifest.sweep) for one, section in made if not section),
+        left_out=tuple(left_out(table, manifest.sweep) for table, section in made if not section),
     )
 
 

@@ -62,8 +62,8 @@ def arm_curves(
             if trial and trial.trial_key in wanted and histories.get(trial.trial_key)
         }
         common = sorted(set.intersection(*map(set, own.values()))) if own else []
-        points = {epoch: tuple(one[epoch] for one in own.values()) for epoch in common}
-        is_cut = any(len(one) > len(common) for one in own.values())
+        points = {epoch: tuple(history[epoch] for history in own.values()) for epoch in common}
+        is_cut = any(len(history) > len(common) for history in own.values())
         curves.append(ArmCurve(arm, tuple(own), points, is_cut))
     return curves
 

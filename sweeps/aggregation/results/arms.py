@@ -45,10 +45,10 @@ class ArmResults:
             metric: `validation_error`, `test_error`, or `test_error.` and the name of an extra
                 test.
         """
-        found = {seed: trial.value(metric) for seed, trial in self.counted.items()}
+        by_seed = {seed: trial.value(metric) for seed, trial in self.counted.items()}
         return {
             seed: error
-            for seed, error in found.items()
+            for seed, error in by_seed.items()
             if error is not None and math.isfinite(error)
         }
 
@@ -57,13 +57,13 @@ class ArmResults:
 
         All that ranking may see: whether a trial enters does not depend on its test error.
         """
-        found = {
+        by_seed = {
             seed: objective.value(trial.metrics)
             for seed, trial in self.trials.items()
             if trial is not None and trial.outcome is Outcome.FINISHED
         }
         return {
-            s: value for s, value in found.items() if value is not None and math.isfinite(value)
+            s: value for s, value in by_seed.items() if value is not None and math.isfinite(value)
         }
 
     def count(self, state: CellState) -> int:

@@ -77,7 +77,7 @@ def _candidates(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[
     chosen = confirmed_arms(manifest, records)
     if chosen and all(_has_ended(arm) for arm in chosen):
         return [RankedArm(arm, objective, is_confirmed=_is_whole(arm, objective)) for arm in chosen]
-    whole = {one.proposal.arm for one in search_results(manifest, records).counted}
+    whole = {result.proposal.arm for result in search_results(manifest, records).counted}
     return [
         RankedArm(with_seeds(arm, manifest.seeds), objective, is_confirmed=False)
         for arm in arm_results(manifest, records)

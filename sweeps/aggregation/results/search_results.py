@@ -64,12 +64,12 @@ class SearchResults:
     @property
     def counted(self) -> tuple[ProposalResult, ...]:
         """The proposals that ran to full length, each once."""
-        return tuple(one for one in self.proposals if one.is_counted)
+        return tuple(result for result in self.proposals if result.is_counted)
 
     @property
     def best(self) -> ProposalResult | None:
         """The counted proposal of the best objective, the earlier of equals."""
-        ranked = sorted((self.cost(one.number), one.number) for one in self.counted)
+        ranked = sorted((self.cost(result.number), result.number) for result in self.counted)
         return self.proposals[ranked[0][1]] if ranked else None
 
     def cost(self, number: int) -> float:
@@ -78,7 +78,7 @@ class SearchResults:
 
     def count(self, state: ProposalState) -> int:
         """Return how many proposals are in a state."""
-        return sum(one.state == state for one in self.proposals)
+        return sum(result.state == state for result in self.proposals)
 
     def value(self, number: int) -> float:
         """Return the objective of a proposal that has one, in the record's unit."""
@@ -87,7 +87,9 @@ class SearchResults:
     @property
     def num_repeats(self) -> int:
         """Finished proposals that another with equal settings stands for."""
-        return sum(one.state == "finished" and not one.is_counted for one in self.proposals)
+        return sum(
+            result.state == "finished" and not result.is_counted for result in self.proposals
+        )
 
 
 def search_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> SearchResults:
@@ -111,8 +113,10 @@ def search_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Se
         if cell.seed in manifest.seeds:  # not those of the confirmation
             cells[cell.arm].append(cell)
     objective = manifest.objective
-    found = [_result(one, cells[one.arm], records, objective) for one in search.proposals]
-    proposals = tuple(_without_repeats(found))
+    results = [
+        _result(proposal, cells[proposal.arm], records, objective) for proposal in search.proposals
+    ]
+    proposals = tuple(_without_repeats(results))
     return SearchResults(manifest.sweep, manifest.seeds, search, objective, proposals)
 
 
@@ -173,15 +177,15 @@ def _mean(values: Iterable[float]) -> float | None:
     return statistics.mean(kept) if kept else None
 
 
-def _without_repeats(found: Sequence[ProposalResult]) -> list[ProposalResult]:
+def _without_repeats(results: Sequence[ProposalResult]) -> list[ProposalResult]:
     """Mark each proposal that another with equal settings stands for: a finished one, the first."""
     first: dict[object, ProposalResult] = {}
-    for one in sorted(found, key=lambda one: (one.state != "finished", one.number)):
-        first.setdefault(_identity(one), one)
+    for result in sorted(results, key=lambda result: (result.state != "finished", result.number)):
+        first.setdefault(_identity(result), result)
     marked: list[ProposalResult] = []
-    for one in found:
-        standing = first[_identity(one)].number
-        marked.append(one if standing == one.number else replace(one, repeats=standing))
+    for result in results:
+        standing = first[_identity(result)].number
+        marked.append(result if standing == result.number else replace(result, repeats=standing))
     return marked
 
 

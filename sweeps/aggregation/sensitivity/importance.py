@@ -98,8 +98,8 @@ def importances(columns: Sequence[Column], objective: Sequence[float]) -> Import
         for whole, half in zip(zip(*wholes, strict=True), zip(*halves, strict=True), strict=True)
     )
     return Importances(
-        tuple(Interval(len(values), *of) for of in fanova),
-        tuple(Interval(len(values), *of) for of in ped_anova),
+        tuple(Interval(len(values), *band) for band in fanova),
+        tuple(Interval(len(values), *band) for band in ped_anova),
     )
 
 
@@ -172,8 +172,8 @@ def _name(place: int) -> str:
 def _shares(evaluator: "BaseImportanceEvaluator", study: "Study") -> "Numbers":
     import numpy as np
 
-    found = evaluator.evaluate(study)
-    return np.array([100 * found[name] for name in sorted(found)])
+    shares = evaluator.evaluate(study)
+    return np.array([100 * shares[name] for name in sorted(shares)])
 
 
 def _excess(shares: "Numbers", columns: Sequence[Column]) -> "Numbers":

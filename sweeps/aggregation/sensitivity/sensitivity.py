@@ -69,9 +69,9 @@ class SettingSensitivity:
     def best_marginal(self, objective: Objective) -> Marginal | None:
         """Return the value or range of the best mean, of those with at least two trials."""
         means = [
-            (objective.cost(one.objective.mean), place)
-            for place, one in enumerate(self.marginals)
-            if one.objective.mean is not None and one.objective.n > 1
+            (objective.cost(marginal.objective.mean), place)
+            for place, marginal in enumerate(self.marginals)
+            if marginal.objective.mean is not None and marginal.objective.n > 1
         ]
         return self.marginals[min(means)[1]] if means else None
 
@@ -98,11 +98,15 @@ def sensitivity(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Sensi
         BadInput: If the sweep is no search.
     """
     results = search_results(manifest, records)
-    settings = [_described(SettingAxis(one), results) for one in results.search.dimensions]
+    settings = [
+        _described(SettingAxis(dimension), results) for dimension in results.search.dimensions
+    ]
     weighed: dict[str, SettingSensitivity] = {}
-    for trials in dict.fromkeys(one.trials for one in settings):
-        weighed |= {one.dimension.name: one for one in _weighed(settings, trials, results)}
-    in_order = (weighed[one.dimension.name] for one in settings)
+    for trials in dict.fromkeys(setting.trials for setting in settings):
+        weighed |= {
+            setting.dimension.name: setting for setting in _weighed(settings, trials, results)
+        }
+    in_order = (weighed[setting.dimension.name] for setting in settings)
     return Sensitivity(results, tuple(sorted(in_order, key=_rank, reverse=True)))
 
 
@@ -113,7 +117,7 @@ def _rank(setting: SettingSensitivity) -> float:
 
 def _described(axis: SettingAxis, results: SearchResults) -> SettingSensitivity:
     """Return what needs no importance: which trials have the setting, its best, its means."""
-    places = ((one.number, _unit(axis, one)) for one in results.counted)
+    places = ((result.number, _unit(axis, result)) for result in results.counted)
     units = {number: unit for number, unit in places if unit is not None}
     marginals: list[Marginal] = []
     for group in axis.groups:
@@ -134,34 +138,34 @@ def _weighed(
 
     They are held against all settings that these trials have, also those that more have.
     """
-    own = [one for one in settings if one.trials == trials]
+    own = [setting for setting in settings if setting.trials == trials]
     # not as recorded: how a forest splits hangs on rounding, and reports are to stay as they were
     objective = [results.objective.metric.shown(results.value(number)) for number in trials]
     if len(trials) < FEWEST_TRIALS:
-        return [replace(one, silence="few") for one in own]
+        return [replace(setting, silence="few") for setting in own]
     if min(objective) == max(objective):
-        return [replace(one, silence="equal results") for one in own]
+        return [replace(setting, silence="equal results") for setting in own]
     columns = {
-        one.dimension.name: _column(one.axis, trials, results)
-        for one in settings
-        if set(trials) <= set(one.trials)
+        setting.dimension.name: _column(setting.axis, trials, results)
+        for setting in settings
+        if set(trials) <= set(setting.trials)
     }
     columns = {name: column for name, column in columns.items() if len(set(column.units)) > 1}
     if not columns:
-        return [replace(one, silence="one value") for one in own]
+        return [replace(setting, silence="one value") for setting in own]
     costs = [results.objective.cost(value) for value in objective]
-    found = importances(list(columns.values()), costs)
-    bands = dict(zip(columns, zip(found.fanova, found.ped_anova, strict=True), strict=True))
+    weights = importances(list(columns.values()), costs)
+    bands = dict(zip(columns, zip(weights.fanova, weights.ped_anova, strict=True), strict=True))
     return [
         replace(
-            one,
-            fanova=bands[one.dimension.name][0],
-            ped_anova=bands[one.dimension.name][1],
-            rank_correlation=_rank_correlation(columns[one.dimension.name], objective),
+            setting,
+            fanova=bands[setting.dimension.name][0],
+            ped_anova=bands[setting.dimension.name][1],
+            rank_correlation=_rank_correlation(columns[setting.dimension.name], objective),
         )
-        if one.dimension.name in bands
-        else replace(one, silence="one value")
-        for one in own
+        if setting.dimension.name in bands
+        else replace(setting, silence="one value")
+        for setting in own
     ]
 
 

@@ -67,7 +67,7 @@ class SettingAxis:
         if value is None:
             return None
         if self.levels:
-            place = next((p for p, one in enumerate(self.levels) if _is_same(one, value)), None)
+            place = next((p for p, level in enumerate(self.levels) if _is_same(level, value)), None)
             return None if place is None else (place + 0.5) / len(self.levels)
         if isinstance(value, bool | str) or not math.isfinite(value):
             return None

@@ -96,8 +96,8 @@ def _notes(trials: Sequence[TrialRecord]) -> Iterator[str]:
 
 
 def _mixtures(trials: Sequence[TrialRecord]) -> Iterator[str]:
-    for what, of in (("devices", _device), ("numbers of threads", _threads)):
-        counts = Counter(of(trial) for trial in trials)
+    for what, feature in (("devices", _device), ("numbers of threads", _threads)):
+        counts = Counter(feature(trial) for trial in trials)
         if len(counts) > 1:
             shares = ", ".join(f"{value} ({counts[value]} trials)" for value in sorted(counts))
             yield f"The trials ran on different {what}, so their costs do not compare: {shares}."
@@ -110,8 +110,8 @@ def _mixtures(trials: Sequence[TrialRecord]) -> Iterator[str]:
         )
 
 
-def _several(trials: Sequence[TrialRecord], of: Callable[[TrialRecord], str]) -> list[str]:
-    return sorted({of(trial) for trial in trials})
+def _several(trials: Sequence[TrialRecord], feature: Callable[[TrialRecord], str]) -> list[str]:
+    return sorted({feature(trial) for trial in trials})
 
 
 def _device(trial: TrialRecord) -> str:

@@ -81,14 +81,14 @@ def _kind(config: Json) -> str:
 
 
 def _data(config: Json) -> Mapping[str, Any]:
-    found = config.get("data")
-    return cast(Mapping[str, Any], found) if isinstance(found, Mapping) else {}
+    data = config.get("data")
+    return cast(Mapping[str, Any], data) if isinstance(data, Mapping) else {}
 
 
 def _is_same(kind: str, published_data: str) -> bool:
     """Whether a data set is the published one: "fashion_mnist" is "Fashion-MNIST"."""
-    one, other = (
+    own, other = (
         "".join(letter for letter in name.lower() if letter.isalnum())
         for name in (kind, published_data)
     )
-    return one == other
+    return own == other

@@ -61,7 +61,9 @@ def _is_less(given: object, declared: object) -> bool:
 
 def _value_text(value: object) -> str:
     if isinstance(value, list | tuple):
-        text = ", ".join(_value_text(one) for one in cast(Sequence[object], value)) or "none"
+        text = (
+            ", ".join(_value_text(element) for element in cast(Sequence[object], value)) or "none"
+        )
     elif isinstance(value, dict):
         part = cast(dict[str, object], value)
         text = str(part.get("kind") or json.dumps(part, default=str))

@@ -70,11 +70,11 @@ class _Finished:
     trials: Mapping[int, TrialRecord]
 
     def values(self, evaluation: ManifestEvaluation, metric: Metric) -> dict[int, float]:
-        found = {
+        by_seed = {
             seed: trial.evaluations.get(evaluation.evaluation_key, {}).get(metric.name)
             for seed, trial in self.trials.items()
         }
-        return {seed: value for seed, value in found.items() if value is not None}
+        return {seed: value for seed, value in by_seed.items() if value is not None}
 
     def num_without(self, evaluation: ManifestEvaluation) -> int:
         key = evaluation.evaluation_key

@@ -197,5 +197,7 @@ def _without(arm: ArmResults, metric: str) -> int:
 
 
 def _known(trials: Sequence[TrialRecord]) -> str:
-    names = {METRIC_EXTRA_TEST_ERRORS + name for one in trials for name in one.extra_test_errors}
+    names = {
+        METRIC_EXTRA_TEST_ERRORS + name for trial in trials for name in trial.extra_test_errors
+    }
     return ", ".join([METRIC_TEST_ERROR, *sorted(names)])

@@ -12,10 +12,10 @@ _LONGEST_NOTE = 200
 
 def health_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
     """Say what trials warned of, the first few, and how many more there are."""
-    found = list(_warnings(arms))
-    yield from islice(found, _MOST_NOTES)
-    if len(found) > _MOST_NOTES:
-        more = len(found) - _MOST_NOTES
+    notes = list(_warnings(arms))
+    yield from islice(notes, _MOST_NOTES)
+    if len(notes) > _MOST_NOTES:
+        more = len(notes) - _MOST_NOTES
         yield f"Health: {more} more such line{'s' * (more > 1)}: see the warnings in trials.csv."
 
 

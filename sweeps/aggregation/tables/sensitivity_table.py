@@ -34,20 +34,20 @@ _SILENCES = {
 }
 
 
-def sensitivity_tables(found: Sensitivity, name: str = "sensitivity") -> tuple[Table, ...]:
+def sensitivity_tables(sensitivity: Sensitivity, name: str = "sensitivity") -> tuple[Table, ...]:
     """Return two tables: one row a setting, the most important first, and one row a value.
 
     The second one's name ends in `-marginals`. Both hold only what trial keys decide.
 
     Args:
-        found: As `sensitivity` returns it.
+        sensitivity: As `sensitivity` returns it.
         name: The first table's name, as the manifest declares it.
     """
-    return _importance_table(found, name), _marginals_table(found, f"{name}-marginals")
+    return _importance_table(sensitivity, name), _marginals_table(sensitivity, f"{name}-marginals")
 
 
-def _importance_table(found: Sensitivity, name: str) -> Table:
-    results = found.results
+def _importance_table(sensitivity: Sensitivity, name: str) -> Table:
+    results = sensitivity.results
     return Table(
         name=name,
         title=f"Sensitivity {results.sweep}: how much each setting matters",
@@ -60,8 +60,8 @@ def _importance_table(found: Sensitivity, name: str) -> Table:
             Column("In the best trial", ("best_trial_value",), align="left"),
             Column("Best mean at", ("best_mean_values",), align="left"),
         ),
-        rows=tuple(_importance_row(one, results) for one in found.settings),
-        notes=(*_count_notes(results), *_importance_notes(found)),
+        rows=tuple(_importance_row(setting, results) for setting in sensitivity.settings),
+        notes=(*_count_notes(results), *_importance_notes(sensitivity)),
     )
 
 
@@ -116,9 +116,9 @@ def _count_notes(results: SearchResults) -> Iterator[str]:
         yield f"Not counted: {', '.join(gaps)}."
 
 
-def _importance_notes(found: Sensitivity) -> Iterator[str]:
-    yield from _silence_notes(found)
-    if not any(one.fanova for one in found.settings):
+def _importance_notes(sensitivity: Sensitivity) -> Iterator[str]:
+    yield from _silence_notes(sensitivity)
+    if not any(setting.fanova for setting in sensitivity.settings):
         return
     yield (
         "Importance: the share of the differences between trials (their variance, as a random "
@@ -143,11 +143,13 @@ def _importance_notes(found: Sensitivity) -> Iterator[str]:
         f"{MINUS}1 where the objective always falls as the setting grows, +1 where it always "
         "rises, near 0 where the best lies in the middle or nothing changes."
     )
-    yield from _conditional_notes(found)
+    yield from _conditional_notes(sensitivity)
 
 
-def _conditional_notes(found: Sensitivity) -> Iterator[str]:
-    if any(len(one.trials) < len(found.results.counted) for one in found.settings):
+def _conditional_notes(sensitivity: Sensitivity) -> Iterator[str]:
+    if any(
+        len(setting.trials) < len(sensitivity.results.counted) for setting in sensitivity.settings
+    ):
         yield (
             "A setting that only some trials have (n of all counted) is held against the others "
             "among those trials alone, so its importance is a share of their differences and "
@@ -155,17 +157,21 @@ def _conditional_notes(found: Sensitivity) -> Iterator[str]:
         )
 
 
-def _silence_notes(found: Sensitivity) -> Iterator[str]:
+def _silence_notes(sensitivity: Sensitivity) -> Iterator[str]:
     for silence, words in _SILENCES.items():
-        names = [one_line(one.dimension.name) for one in found.settings if one.silence == silence]
-        if len(names) == len(found.settings):
+        names = [
+            one_line(setting.dimension.name)
+            for setting in sensitivity.settings
+            if setting.silence == silence
+        ]
+        if len(names) == len(sensitivity.settings):
             yield f"No importance is given: {words}. See the means by value."
         elif names:
             yield f"No importance is given for {', '.join(names)}: {words}."
 
 
-def _marginals_table(found: Sensitivity, name: str) -> Table:
-    results = found.results
+def _marginals_table(sensitivity: Sensitivity, name: str) -> Table:
+    results = sensitivity.results
     metric = results.objective.metric
     return Table(
         name=name,
@@ -178,7 +184,7 @@ def _marginals_table(found: Sensitivity, name: str) -> Table:
         ),
         rows=tuple(
             _marginal_row(setting, marginal, metric)
-            for setting in found.settings
+            for setting in sensitivity.settings
             for marginal in setting.marginals
         ),
         notes=(*_count_notes(results), *_marginal_notes()),

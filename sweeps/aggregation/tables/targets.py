@@ -30,8 +30,8 @@ def target_words(config: Json) -> str:
 
 def most_epochs(config: Json) -> int | None:
     """Return after how many epochs a training ends that does not reach its target."""
-    found = _stopping(config).get("max_epochs")
-    return found if isinstance(found, int) else None
+    epochs = _stopping(config).get("max_epochs")
+    return epochs if isinstance(epochs, int) else None
 
 
 def missed(arm: ArmResults) -> list[TrialRecord]:
@@ -81,5 +81,5 @@ def target_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
 
 
 def _stopping(config: Json) -> Mapping[str, Any]:
-    found = config.get("stopping")
-    return cast(Mapping[str, Any], found) if isinstance(found, Mapping) else {}
+    stopping = config.get("stopping")
+    return cast(Mapping[str, Any], stopping) if isinstance(stopping, Mapping) else {}

@@ -69,8 +69,8 @@ def trial_rows(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[d
 
 
 def _trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[TrialRecord]:
-    found = (records.get(cell.trial_key) for cell in manifest.cells if cell.stopped is None)
-    return [trial for trial in found if trial is not None]
+    recorded = (records.get(cell.trial_key) for cell in manifest.cells if cell.stopped is None)
+    return [trial for trial in recorded if trial is not None]
 
 
 def _more_columns(manifest: Manifest, trials: Sequence[TrialRecord]) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ class Board:
 
     def __post_init__(self) -> None:
         self._lock = threading.RLock()
-        self._there = {(one.cell.arm, one.cell.seed) for one in self.cells}
+        self._there = {(cell.cell.arm, cell.cell.seed) for cell in self.cells}
         self._places = {cell.cell.trial_key: cell for cell in self.cells}
         self.num_filled = sum(cell.is_filled for cell in self.cells)
         self.num_pruned = sum(cell.cell.stopped is not None for cell in self.cells)
@@ -122,8 +122,8 @@ class Board:
                 self.num_diverged += outcome is Outcome.DIVERGED
                 self.num_pruned += outcome is Outcome.PRUNED
             if outcome is Outcome.FINISHED and trial and trial.validation_error is not None:
-                found = (trial.validation_error, cell.arm, cell.seed)
-                self.best = min(self.best or found, found)
+                candidate = (trial.validation_error, cell.arm, cell.seed)
+                self.best = min(self.best or candidate, candidate)
         self.journal.note(trial_key, outcome.value, reason)
 
     def snapshot(self) -> list[RunningTrial]:

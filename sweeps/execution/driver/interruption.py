@@ -60,8 +60,8 @@ def in_main_thread() -> bool:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     del number, frame
     signal.setitimer(signal.ITIMER_REAL, 0)
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, _end_at_once)
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, _end_at_once)
     raise Interrupted
 
 

@@ -91,7 +91,7 @@ def unwanted_weights(
     """
     if which.num_best is None:
         return []
-    best = {one.arm.arm.name for one in ranking(manifest, records)[: which.num_best]}
+    best = {ranked.arm.arm.name for ranked in ranking(manifest, records)[: which.num_best]}
     kept = {cell.trial_key for cell in manifest.cells if cell.arm in best} | set(held)
     ended = {key for key, record in records.items() if record.outcome.is_final}
     return sorted({cell.trial_key for cell in manifest.cells} & ended - kept)
@@ -123,17 +123,17 @@ def keep_weights(
     """
     if which.num_best is None:
         return WeightsDeleted()
-    found = store.records(manifest.cell_keys().values())
+    trial_records = store.records(manifest.cell_keys().values())
     try:
-        held = _held_by_others(manifest.sweep, store) | to_be_evaluated(manifest, found)
+        held = _held_by_others(manifest.sweep, store) | to_be_evaluated(manifest, trial_records)
     except BadInput as error:
         return WeightsDeleted(complaint=f"All weights are kept, as another sweep's are: {error}")
     num_trials, freed, complaint = 0, 0, ""
-    for key in unwanted_weights(manifest, found, which, held):
+    for key in unwanted_weights(manifest, trial_records, which, held):
         folder = CellFolder(storage.cells, key)
         if folder.is_busy():
             continue
-        recorded, why = records.delete_weights(found[key].record_id)
+        recorded, why = records.delete_weights(trial_records[key].record_id)
         bytes_here = recorded + _delete_file(folder.weights)
         num_trials += bytes_here > 0
         freed += bytes_here

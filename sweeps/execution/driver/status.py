@@ -53,7 +53,7 @@ class SweepStatus:
 
     def counts(self, arm: str | None = None) -> Counter[str]:
         """Return state -> number of cells, of one arm or of all."""
-        return Counter(one.state for one in self.cells if arm in {None, one.cell.arm})
+        return Counter(cell.state for cell in self.cells if arm in {None, cell.cell.arm})
 
 
 def sweep_status(
@@ -73,16 +73,16 @@ def sweep_status(
         _cell_status(cell, CellFolder(place.cells, cell.trial_key), records.get(cell.trial_key))
         for cell in manifest.cells
     )
-    filled = [one for one in cells if one.state in {Outcome.FINISHED, Outcome.DIVERGED}]
-    outcomes = {one.cell.trial_key: Outcome(one.state) for one in filled}
+    filled = [cell for cell in cells if cell.state in {Outcome.FINISHED, Outcome.DIVERGED}]
+    outcomes = {cell.cell.trial_key: Outcome(cell.state) for cell in filled}
     return SweepStatus(
         sweep=name,
         cells=cells,
         arms=tuple(arm.name for arm in manifest.arms),
         last_launch=_last_launch(place.journals, name),
         is_recorded=all(
-            (record := records.get(one.cell.trial_key)) is not None and record.outcome.is_final
-            for one in filled
+            (record := records.get(cell.cell.trial_key)) is not None and record.outcome.is_final
+            for cell in filled
         ),
         declared=manifest.evaluations,
         evaluations=standing_evaluations(manifest, place, outcomes, records, store),

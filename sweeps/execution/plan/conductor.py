@@ -111,20 +111,20 @@ class Conductor:
 
     def _take_log(self) -> None:
         """Take up what was decided, and what has become of it since."""
-        entries = [one for one in self._log.entries() if not isinstance(one, Choose)]
+        entries = [entry for entry in self._log.entries() if not isinstance(entry, Choose)]
         there = self.definition.manifest.keys
-        proposed = [one for one in entries if isinstance(one, Propose)]
+        proposed = [entry for entry in entries if isinstance(entry, Propose)]
         at_start = self.definition.declared.sweep.plan.cells_at_start(
             self.definition.declared.sweep
         )
-        for one in [Propose(at_start)] * bool(at_start) + proposed:
-            if all(cell.place in there for cell in one.cells):
-                self.known.take(one)
-                self._searched |= dict.fromkeys(there[cell.place] for cell in one.cells)
+        for proposal in [Propose(at_start)] * bool(at_start) + proposed:
+            if all(cell.place in there for cell in proposal.cells):
+                self.known.take(proposal)
+                self._searched |= dict.fromkeys(there[cell.place] for cell in proposal.cells)
         self._open |= self._searched
-        for one in entries:
-            if not isinstance(one, Propose):
-                self._take(one)
+        for entry in entries:
+            if not isinstance(entry, Propose):
+                self._take(entry)
         self._take_up(self._searched)
         manifest = self.definition.manifest
         if manifest.choice and self._open and self.definition.declared.manifest.search:
@@ -140,7 +140,7 @@ class Conductor:
             for key in list(self._open):
                 self._look(key)
             decisions = self._decide(SlotFree())
-            if not any(isinstance(one, Propose | Choose) for one in decisions):
+            if not any(isinstance(decision, Propose | Choose) for decision in decisions):
                 return []
 
     def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, Any]) -> bool:

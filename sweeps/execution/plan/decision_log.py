@@ -71,13 +71,15 @@ class DecisionLog:
             at_start: Cells that are declared, so that nobody decided them.
         """
         known = self.entries()
-        noted = {_subject(one) for one in known}
-        proposed = [cell for one in known if isinstance(one, Propose) for cell in one.cells]
+        noted = {_subject(decision) for decision in known}
+        proposed = [
+            cell for decision in known if isinstance(decision, Propose) for cell in decision.cells
+        ]
         there = {cell.place for cell in (*proposed, *at_start)}
-        for one in decisions_of(manifest, self._definition):
-            is_there = isinstance(one, Propose) and one.cells[0].place in there
-            if not is_there and _subject(one) not in noted:
-                self.append(one)
+        for decision in decisions_of(manifest, self._definition):
+            is_there = isinstance(decision, Propose) and decision.cells[0].place in there
+            if not is_there and _subject(decision) not in noted:
+                self.append(decision)
 
     def forget(self) -> None:
         """Drop the decisions, so that the sweep begins anew."""
@@ -104,24 +106,24 @@ class DecisionLog:
 
     def _earlier(self) -> list[Decision]:
         """Return the proposals and verdicts that an earlier release has noted."""
-        found: list[Decision] = []
+        decisions: list[Decision] = []
         if self._has("proposals"):
             rows = self._database.execute(
                 "select number, params from proposals where definition = ? order by number",
                 (self._definition,),
             )
-            found += [_proposal(number, json.loads(row), self._seeds) for number, row in rows]
+            decisions += [_proposal(number, json.loads(row), self._seeds) for number, row in rows]
         if self._has("verdicts"):
             rows = self._database.execute(
                 "select trial_key, epoch, value, is_stop from verdicts where definition = ?"
                 " order by rowid",
                 (self._definition,),
             )
-            found += [
+            decisions += [
                 Stop(key, epoch, value) if is_stop else Continue(key, epoch)
                 for key, epoch, value, is_stop in rows
             ]
-        return found
+        return decisions
 
     def _count(self) -> int:
         query = "select count(*) from decisions where definition = ?"
@@ -134,18 +136,23 @@ class DecisionLog:
 
 def decisions_of(manifest: Manifest, definition: str) -> list[Decision]:
     """Return what a manifest tells of the decisions of a definition; nothing of another's."""
-    found: list[Decision] = []
+    decisions: list[Decision] = []
     if manifest.search and manifest.search.definition == definition:
-        found += [
-            _proposal(one.number, one.params, manifest.seeds) for one in manifest.search.proposals
+        decisions += [
+            _proposal(proposal.number, proposal.params, manifest.seeds)
+            for proposal in manifest.search.proposals
         ]
     elif manifest.plan and manifest.plan.definition == definition:
         changes = {arm.name: arm.changes for arm in manifest.arms}
-        found += [Propose((Cell(one.arm, changes[one.arm], one.seed),)) for one in manifest.cells]
+        decisions += [
+            Propose((Cell(cell.arm, changes[cell.arm], cell.seed),)) for cell in manifest.cells
+        ]
     else:
         return []
     stops = ((cell.trial_key, cell.stopped) for cell in manifest.cells)
-    return found + [Stop(key, one.epoch, one.value) for key, one in stops if one]
+    return decisions + [
+        Stop(key, stopped.epoch, stopped.value) for key, stopped in stops if stopped
+    ]
 
 
 def _proposal(number: int, params: dict[str, Any], seeds: Sequence[int]) -> Propose:

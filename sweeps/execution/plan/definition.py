@@ -156,8 +156,11 @@ def _departures(
     before, after = declared.base.model_dump(mode="json"), sweep.base.model_dump(mode="json")
     pairs = {path: (_at(before, path), _at(after, path)) for path in settings}
     given = stoppings_of_arms(sweep)
-    for name, one in stoppings_of_arms(declared).items():
-        pairs[f"of {name} stopping.{one.length_setting}"] = (one.num_epochs, given[name].num_epochs)
+    for name, stopping in stoppings_of_arms(declared).items():
+        pairs[f"of {name} stopping.{stopping.length_setting}"] = (
+            stopping.num_epochs,
+            given[name].num_epochs,
+        )
     pairs["seeds"] = (list(declared.arm_seeds), list(sweep.arm_seeds))
     first, second = declared.plan.model_dump(), sweep.plan.model_dump()
     pairs |= {name: (first[name], second[name]) for name in declared.plan.options}
@@ -176,7 +179,7 @@ def _definition(
 ) -> Definition:
     arms = sweep.arms_at_start()
     sweep.plan.check_all(sweep)
-    cells = [(one.arm, one.seed) for one in sweep.plan.cells_at_start(sweep)]
+    cells = [(cell.arm, cell.seed) for cell in sweep.plan.cells_at_start(sweep)]
     fields = {
         "sweep": sweep.name,
         "description": sweep.description,

@@ -30,7 +30,7 @@ class GrowingDefinition:
         self._fingerprints = dict(definition.fingerprints)
         search = definition.manifest.search
         self._settings: dict[str, Mapping[str, Any]] = (
-            {one.arm: one.params for one in search.proposals} if search else {}
+            {proposal.arm: proposal.params for proposal in search.proposals} if search else {}
         )
 
     def snapshot(self) -> Definition:
@@ -60,11 +60,13 @@ class GrowingDefinition:
             BadInput: If the plan proposes what the settings refuse.
         """
         arms = {cell.arm: self._arm(cell.arm, cell.settings) for cell in cells}
-        found = manifest_cells(arms, [cell.place for cell in cells])
+        new_cells = manifest_cells(arms, [cell.place for cell in cells])
         new = [arm for name, arm in arms.items() if name not in self.manifest.arms]
         line = ManifestLine(
             arms=tuple(map(_manifest_arm, new)),
-            cells=tuple(_with_stop(cell, (stopped or {}).get(cell.trial_key)) for cell in found),
+            cells=tuple(
+                _with_stop(cell, (stopped or {}).get(cell.trial_key)) for cell in new_cells
+            ),
             proposal=self._proposal(cells[0]) if self.declared.manifest.search else None,
         )
         for arm in new:

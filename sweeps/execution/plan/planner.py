@@ -153,22 +153,22 @@ def _same_places(current: Manifest, new: Manifest) -> set[tuple[str, int]]:
 
 def _difference(current: Manifest, new: Manifest) -> str:
     arms = {arm.name: arm for arm in new.arms}
-    found: list[str] = []
+    differences: list[str] = []
     if current.search and new.search:
         return _search_difference(current, new)
     if current.plan and new.plan and current.plan.definition != new.plan.definition:
-        found.append("its plan's code or settings, its base or its seeds have changed")
+        differences.append("its plan's code or settings, its base or its seeds have changed")
     if gone := [seed for seed in current.seeds if seed not in new.seeds]:
-        found.append(f"the seeds {', '.join(map(str, gone))} are not in it")
+        differences.append(f"the seeds {', '.join(map(str, gone))} are not in it")
     if gone := [arm.name for arm in current.arms if arm.name not in arms]:
-        found.append(f"the arms {', '.join(gone)} are not in it")
+        differences.append(f"the arms {', '.join(gone)} are not in it")
     changed: list[str] = []
     for arm in current.arms:
         if arm.name in arms:
             changed += _changed_paths(arm.config, arms[arm.name].config)
     if changed:
-        found.append("other settings: " + ", ".join(list(dict.fromkeys(changed))[:5]))
-    return "; ".join(found) or "the code of its parts has changed"
+        differences.append("other settings: " + ", ".join(list(dict.fromkeys(changed))[:5]))
+    return "; ".join(differences) or "the code of its parts has changed"
 
 
 def _search_difference(current: Manifest, new: Manifest) -> str:
@@ -181,10 +181,10 @@ def _search_difference(current: Manifest, new: Manifest) -> str:
         return f"it proposed {len(current.search.proposals)}, and {new.search.num_trials} are asked"
     before, after = current.search.model_dump(), new.search.model_dump()
     names = ("objective", "sampler", "scheduler", "dimensions")
-    found = [name for name in names if before[name] != after[name]]
-    found += ["seeds"] * (current.seeds != new.seeds)
+    differing = [name for name in names if before[name] != after[name]]
+    differing += ["seeds"] * (current.seeds != new.seeds)
     words = {"dimensions": "space"}
-    told = ", ".join(words.get(name, name) for name in found or ["base"])
+    told = ", ".join(words.get(name, name) for name in differing or ["base"])
     return f"its {told} would change"
 
 
@@ -192,9 +192,9 @@ def _changed_paths(old: object, new: object, path: str = "") -> list[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         names = [*old, *(name for name in new if name not in old)]
         return [
-            found
+            change
             for name in names
-            for found in _changed_paths(old.get(name), new.get(name), f"{path}.{name}".strip("."))
+            for change in _changed_paths(old.get(name), new.get(name), f"{path}.{name}".strip("."))
         ]
     return [] if old == new else [f"{path} {old} -> {new}"]
 

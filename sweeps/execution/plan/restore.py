@@ -31,9 +31,15 @@ def restored(
     from_manifest = decisions_of(current, plan) if current else []
     noted = _noted(definition, journals, plan)
     growing = GrowingDefinition(definition)
-    stops = {one.trial_key: one for one in (*from_manifest, *noted) if isinstance(one, Stop)}
+    stops = {
+        decision.trial_key: decision
+        for decision in (*from_manifest, *noted)
+        if isinstance(decision, Stop)
+    }
     search = definition.manifest.search
-    for proposal in (one for one in (*noted, *from_manifest) if isinstance(one, Propose)):
+    for proposal in (
+        decision for decision in (*noted, *from_manifest) if isinstance(decision, Propose)
+    ):
         is_more = search is None or growing.manifest.num_proposals < search.num_trials
         if proposal.cells[0].place not in growing.manifest.keys and (is_more or beyond_its_trials):
             growing.propose(proposal.cells, stops)
@@ -65,7 +71,7 @@ def _choice(
 
     What a search confirms stands while it is chosen from these very proposals, in the same number.
     """
-    choices = [one for one in noted if isinstance(one, Choose)]
+    choices = [decision for decision in noted if isinstance(decision, Choose)]
     if choices and choices[-1].question == growing.declared.sweep.plan.question():
         return choices[-1]
     search = growing.declared.manifest.search

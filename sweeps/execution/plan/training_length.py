@@ -45,7 +45,9 @@ def with_epochs(sweep: Sweep, epochs: int) -> Sweep:
     own = stoppings_of_arms(sweep)
     if not own:
         return sweep
-    settings = {name: {f"stopping.{one.length_setting}": epochs} for name, one in own.items()}
+    settings = {
+        name: {f"stopping.{stopping.length_setting}": epochs} for name, stopping in own.items()
+    }
     return sweep.model_copy(update={"plan": sweep.plan.with_arm_settings(settings)})
 
 

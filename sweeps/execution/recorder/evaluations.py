@@ -53,13 +53,13 @@ class EvaluationCarrier:
 
         What the record holds already stands, also where another storage looked at the trial first.
         """
-        found = self._records.find_trial(trial.trial_key)
-        if found is None:
+        trial_record = self._records.find_trial(trial.trial_key)
+        if trial_record is None:
             return False
         notes = CellEvaluations(self._cells / trial.trial_key)
-        for key in sorted(notes.keys() - self._records.noted_evaluations(found.record_id)):
+        for key in sorted(notes.keys() - self._records.noted_evaluations(trial_record.record_id)):
             if record := notes.read(key):
-                self._record(found.record_id, record, notes.paths(record))
+                self._record(trial_record.record_id, record, notes.paths(record))
         self._queue.drop_evaluated(trial)
         return True
 

@@ -123,17 +123,17 @@ class RecorderProcess:
         """Make the manifest that the driver has handed over, with its growth, the current one."""
         text = self._manifest.text()
         if text not in {"", self._published} and (
-            found := self._connected().find_sweep(self._sweep)
+            record := self._connected().find_sweep(self._sweep)
         ):
-            self._connected().set_manifest(found.record_id, text)
+            self._connected().set_manifest(record.record_id, text)
             self._published = text
         self._published_at = time.monotonic()
 
     def _settle_sweep(self) -> bool:
         """Mark the sweep as interrupted, unless a driver lives to settle it."""
-        found = self._connected().find_sweep(self._sweep)
-        if found and found.is_running and not self._is_launched(self._sweep):
-            self._connected().settle_sweep(found.record_id, INTERRUPTED_EXIT_CODE)
+        record = self._connected().find_sweep(self._sweep)
+        if record and record.is_running and not self._is_launched(self._sweep):
+            self._connected().settle_sweep(record.record_id, INTERRUPTED_EXIT_CODE)
         return True
 
     def _is_first(self) -> bool:
@@ -143,7 +143,7 @@ class RecorderProcess:
 
     def _is_busy(self) -> bool:
         own = self._queue.open_cells(self._sweep)
-        return any(CellFolder(self._storage.cells, one.trial_key).is_busy() for one in own)
+        return any(CellFolder(self._storage.cells, queued.trial_key).is_busy() for queued in own)
 
     def _is_over(self, sweep: str) -> bool:
         return sweep == self._sweep or (self._is_serving and not self._is_launched(sweep))

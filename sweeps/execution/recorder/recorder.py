@@ -152,10 +152,10 @@ class Recorder:
     def _record_of(self, queued: QueuedCell, head: TrialHead, started: int) -> str:
         """Find the trial's record by its key, or create it."""
         last_epoch, outcome = 0, Outcome.RUNNING
-        if found := self._records.find_trial(queued.trial_key):
-            record_id = found.record_id
+        if record := self._records.find_trial(queued.trial_key):
+            record_id = record.record_id
             last_epoch = self._records.last_epoch(record_id)
-            outcome = found.outcome or outcome
+            outcome = record.outcome or outcome
         else:
             record_id = self._records.create_trial(head, queued.sweep_id, started)
         self._records.describe_trial(record_id, head)

@@ -120,7 +120,7 @@ class AllBut(Sequence[float]):
     def __getitem__(self, index: int | slice) -> float | Sequence[float]:
         """Return values by their place among those that are left."""
         if isinstance(index, slice):
-            return [self[one] for one in range(*index.indices(len(self)))]
+            return [self[place] for place in range(*index.indices(len(self)))]
         place = range(len(self))[index]
         return self._values[place + (place >= self._left_out)]
 

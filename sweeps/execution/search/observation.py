@@ -57,7 +57,11 @@ def observe(standings: Sequence[Standing]) -> Observation:
     if outcomes == {Outcome.FINISHED}:
         epoch = min(standing.epoch for standing in standings)
         return Observation("complete", sum(values) / len(values), epoch)
-    stops = [(one.epoch, one.value) for one in standings if one.outcome is Outcome.PRUNED]
+    stops = [
+        (standing.epoch, standing.value)
+        for standing in standings
+        if standing.outcome is Outcome.PRUNED
+    ]
     first = min(epoch for epoch, _ in stops)
     stopped_first = [value for epoch, value in stops if epoch == first and value is not None]
     return Observation("pruned", sum(stopped_first) / len(stopped_first), first)

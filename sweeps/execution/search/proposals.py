@@ -83,7 +83,9 @@ class KeptStudy:
         self._params = params
         self._study = study_of(search, list(zip(params, went, strict=True)))
         self._asked: dict[int, Trial] = {}  # those that have not ended, by number
-        self._left_open = [index for index, one in enumerate(went) if one.state == "open"]
+        self._left_open = [
+            index for index, observation in enumerate(went) if observation.state == "open"
+        ]
 
     def goes_on_with(
         self, params: Sequence[Mapping[str, Any]], went: Sequence[Observation]
@@ -95,7 +97,7 @@ class KeptStudy:
 
     def ask(self, params: Sequence[Mapping[str, Any]], went: Sequence[Observation]) -> "Trial":
         """Return Optuna's trial of the next proposal."""
-        for number in [one for one in self._asked if went[one].state != "open"]:
+        for number in [asked for asked in self._asked if went[asked].state != "open"]:
             self._tell(self._asked.pop(number), went[number])
         self._study.sampler = _sampler(self._search, len(params))
         trial = self._study.ask()
@@ -113,7 +115,9 @@ class KeptStudy:
 def study_of(search: Search, history: History) -> "Study":
     """Return Optuna's study of what was proposed so far, ready to be asked for the next."""
     study = _empty_study(search, len(history))
-    distributions = {one.name: distribution_of(one) for one in search.space.dimensions}
+    distributions = {
+        dimension.name: distribution_of(dimension) for dimension in search.space.dimensions
+    }
     study.add_trials([_frozen_trial(*each, distributions) for each in history])
     return study
 

@@ -93,11 +93,13 @@ class SearchKnown(Known):
         if self.observations[number].state != "open":
             return
         trials = [self.by_key(key) for key in self._trial_keys[number]]
-        found = observe([self._standing(trial) for trial in trials])
-        self.observations[number] = found
-        value = found.value
-        self.weighed[number] = found if value is None else replace(found, value=self._cost(value))
-        self._num_unobserved -= found.state != "open"
+        observation = observe([self._standing(trial) for trial in trials])
+        self.observations[number] = observation
+        value = observation.value
+        self.weighed[number] = (
+            observation if value is None else replace(observation, value=self._cost(value))
+        )
+        self._num_unobserved -= observation.state != "open"
 
     def _standing(self, trial: KnownTrial) -> Standing:
         if trial.ended is None:

@@ -67,9 +67,9 @@ class _Look:
     def run(self) -> tuple[EvaluationRecord, ...]:
         from search_spaces.evaluation_key import evaluation_key
 
-        wanted = {evaluation_key(one): one for one in self._evaluations()}
+        wanted = {evaluation_key(evaluation): evaluation for evaluation in self._evaluations()}
         standing = {key: self._notes.read(key) for key in wanted}
-        missing = {key: one for key, one in wanted.items() if standing[key] is None}
+        missing = {key: evaluation for key, evaluation in wanted.items() if standing[key] is None}
         if missing:
             trained = self._trained()
             data = trained.config.data.load(trained.device)

@@ -121,8 +121,8 @@ def _status_bytes(name: str) -> int | None:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
         return None
-    found = [line.split()[1] for line in lines if line.startswith(name + ":")]
-    return int(found[0]) * 1024 if found else None
+    sizes = [line.split()[1] for line in lines if line.startswith(name + ":")]
+    return int(sizes[0]) * 1024 if sizes else None
 
 
 def _has_glibc() -> bool:

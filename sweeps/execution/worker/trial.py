@@ -71,8 +71,8 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
 
 def _as_found_here(head: TrialHead) -> TrialHead:
     """Return a head with what only the worker knows: the driver may be another machine."""
-    found = {"hardware": hardware(head.device), "versions": package_versions()}
-    return head.model_copy(update=found)
+    facts = {"hardware": hardware(head.device), "versions": package_versions()}
+    return head.model_copy(update=facts)
 
 
 class _Attempt:
@@ -148,14 +148,14 @@ class _Attempt:
             return training
 
     def _finish(self, training: "Training", outcome: Outcome, reason: str = "") -> Outcome:
-        found = self._found(training) if outcome is Outcome.FINISHED else {}
+        results = self._found(training) if outcome is Outcome.FINISHED else {}
         curve = tuple(_line(training, metrics) for metrics in training.history)
         record = FinalRecord(
             head=self.head,
             outcome=outcome,
             reason=reason,
             curve=curve,
-            **found,
+            **results,
             duration_seconds=time.perf_counter() - self.started_at,
             peak_memory_bytes=self._peak_memory(),
             time=now_milliseconds(),

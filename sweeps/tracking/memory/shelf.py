@@ -82,16 +82,18 @@ class Shelf:
 
     def live(self, type_of_record: str) -> list[HeldRecord]:
         """Return the records of a type that readers see, the earliest started first."""
-        found = (
+        records = (
             held
             for held in self._held.values()
             if held.is_live and held.facts.get(facts.TAG_TYPE) == type_of_record
         )
-        return sorted(found, key=lambda held: (held.started, held.record_id))
+        return sorted(records, key=lambda held: (held.started, held.record_id))
 
     def sweep(self, name: str) -> HeldRecord | None:
         """Return a sweep's own record."""
-        named = (one for one in self.live("sweep") if one.facts.get(facts.TAG_SWEEP) == name)
+        named = (
+            record for record in self.live("sweep") if record.facts.get(facts.TAG_SWEEP) == name
+        )
         return next(named, None)
 
     def get(self, record_id: str) -> HeldRecord | None:

@@ -110,8 +110,8 @@ class MemoryStore:
             live = self.shelf.live("trial") if given else []
             begins = [h for h in live if h.facts.get(facts.TAG_TRIAL_KEY, "").startswith(given)]
             of_id = [held for held in live if held.record_id == given]
-            found = self._counting(begins) or self._counting(of_id)
-        return only_one(found, prefix, self.address)
+            records = self._counting(begins) or self._counting(of_id)
+        return only_one(records, prefix, self.address)
 
     def curve(self, record: TrialRecord) -> list[CurvePoint]:
         """Return the trial's epochs in order."""
@@ -170,8 +170,8 @@ class MemoryStore:
         return Path(folder)
 
     def _sweep(self, sweep: str) -> HeldRecord:
-        if found := self.shelf.sweep(sweep):
-            return found
+        if record := self.shelf.sweep(sweep):
+            return record
         raise no_sweep(sweep, self.sweeps(), self.address)
 
     def _counting(self, held: Iterable[HeldRecord]) -> dict[str, TrialRecord]:

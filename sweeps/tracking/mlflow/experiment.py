@@ -44,21 +44,21 @@ def find_or_create_experiment(client: MlflowClient, tracking_uri: str, artifacts
     Raises:
         MlflowException: If the store does not answer.
     """
-    if found := _found(client):
-        return found
+    if experiment_id := _found(client):
+        return experiment_id
     # a server knows where its artifacts lie; a bare database would put them below the caller
     has_server = urlsplit(tracking_uri).scheme in {"http", "https"}
     location = None if has_server else artifacts.as_uri()
     try:
         return client.create_experiment(EXPERIMENT, artifact_location=location)
     except MlflowException:
-        if found := _found(client):  # another was faster
-            return found
+        if experiment_id := _found(client):  # another was faster
+            return experiment_id
         raise
 
 
 def _found(client: MlflowClient) -> str | None:
-    found = client.get_experiment_by_name(EXPERIMENT)
-    if found and found.lifecycle_stage != LifecycleStage.ACTIVE:
-        client.restore_experiment(found.experiment_id)
-    return found.experiment_id if found else None
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    if experiment and experiment.lifecycle_stage != LifecycleStage.ACTIVE:
+        client.restore_experiment(experiment.experiment_id)
+    return experiment.experiment_id if experiment else None

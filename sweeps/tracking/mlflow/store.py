@@ -107,17 +107,17 @@ class MlflowStore:
         these are asked for one by one instead.
         """
         wanted = frozenset(keys)
-        found: dict[str, TrialRecord] = {}
+        records: dict[str, TrialRecord] = {}
         if not wanted:
-            return found
+            return records
         for count, run in enumerate(self._runs(_TRIALS), start=1):
             if run.data.tags.get(facts.TAG_TRIAL_KEY) in wanted:
-                keep(found, _record(run))
+                keep(records, _record(run))
             if count == _PAGE:
-                open_keys = {key for key in wanted if not _is_final(found.get(key))}
+                open_keys = {key for key in wanted if not _is_final(records.get(key))}
                 if len(open_keys) <= _FEW:
-                    return found | self._records_one_by_one(open_keys)
-        return found
+                    return records | self._records_one_by_one(open_keys)
+        return records
 
     def record(self, key: str) -> TrialRecord | None:
         """Return the record of one trial key, None if it has none."""
@@ -130,12 +130,12 @@ class MlflowStore:
             BadInput: If there is none, or several.
         """
         given = prefix.strip().lower()
-        found: dict[str, TrialRecord] = {}
+        records: dict[str, TrialRecord] = {}
         if given.isalnum():  # so that it cannot end the quotes of the search
             starts = f"{_TRIALS} AND tags.`{facts.TAG_TRIAL_KEY}` LIKE '{given}%'"
             is_run = f"{_TRIALS} AND attributes.run_id = '{given}'"
-            found = self._found(starts) or self._found(is_run)
-        return only_one(found, prefix, self.address)
+            records = self._found(starts) or self._found(is_run)
+        return only_one(records, prefix, self.address)
 
     def curve(self, record: TrialRecord) -> list[CurvePoint]:
         """Return the trial's epochs in order."""
@@ -217,12 +217,12 @@ class MlflowStore:
             return self._client.get_run(run_id)
 
     def _records_one_by_one(self, keys: Iterable[str]) -> dict[str, TrialRecord]:
-        found: dict[str, TrialRecord] = {}
+        records: dict[str, TrialRecord] = {}
         for key in keys:
             if names.TRIAL_KEY.fullmatch(key):  # so that it cannot end the quotes of the search
                 search = f"{_TRIALS} AND tags.`{facts.TAG_TRIAL_KEY}` = '{key}'"
-                found |= self._found(search)
-        return found
+                records |= self._found(search)
+        return records
 
     def _sweep_run(self, sweep: str) -> "Run":
         if names.SLUG.fullmatch(sweep):  # so that it cannot end the quotes of the search

@@ -19,8 +19,8 @@ def delete_weights(client: MlflowClient, tracking_uri: str, run_id: str) -> Free
         MlflowException: If the store does not answer.
     """
     run = client.get_run(run_id)
-    found = _recorded_weights(client, run)
-    if found is None:
+    recorded = _recorded_weights(client, run)
+    if recorded is None:
         return FreedWeights(0, "")
     reason = "they are still there after it was asked to"
     try:
@@ -29,7 +29,7 @@ def delete_weights(client: MlflowClient, tracking_uri: str, run_id: str) -> Free
     except (MlflowException, NotImplementedError, OSError) as error:
         reason = one_line(public(str(error)))[:200] or type(error).__name__
     if _recorded_weights(client, run) is None:
-        return FreedWeights(found.file_size or 0, "")
+        return FreedWeights(recorded.file_size or 0, "")
     return FreedWeights(
         0, f"The tracking store does not delete weights, so its copies stay: {reason}."
     )

@@ -202,8 +202,8 @@ class MlflowWriter:
     @_in_our_words
     def open_sweep(self, sweep: str, description: str) -> str:
         """Find or create a sweep's parent run and return its id."""
-        if found := self._sweep_run(sweep):
-            return found.info.run_id
+        if run := self._sweep_run(sweep):
+            return run.info.run_id
         tags = facts.facts_of_sweep(sweep)
         tags |= {MLFLOW_RUN_NAME: sweep, "mlflow.note.content": description}
         return self.client.create_run(self.experiment_id, tags=tags).info.run_id
@@ -236,22 +236,22 @@ class MlflowWriter:
         self.client.log_batch(run_id, tags=_tags(tags), synchronous=True)
 
     def _trial_run(self, trial_key: str) -> Run | None:
-        found = self.client.search_runs(
+        runs = self.client.search_runs(
             [self.experiment_id],
             filter_string=f"tags.`{facts.TAG_TRIAL_KEY}` = '{trial_key}'",
             run_view_type=ViewType.ACTIVE_ONLY,
             order_by=["attributes.start_time ASC"],
         )
-        return next((run for run in found if facts.TAG_REPLACED not in run.data.tags), None)
+        return next((run for run in runs if facts.TAG_REPLACED not in run.data.tags), None)
 
     def _sweep_run(self, sweep: str) -> Run | None:
-        found = self.client.search_runs(
+        runs = self.client.search_runs(
             [self.experiment_id],
             filter_string=f"{_SWEEPS} and tags.`{facts.TAG_SWEEP}` = '{sweep}'",
             order_by=["attributes.start_time ASC"],
             max_results=1,
         )
-        return found[0] if found else None
+        return runs[0] if runs else None
 
 
 def _tags(tags: Mapping[str, str]) -> list[RunTag]:

@@ -46,10 +46,14 @@ class Making:
         planned = survey_evaluations(
             self._manifest, survey.storage, self._folders, self._records, self._store
         )
-        failures = self._make([one for one in planned if one.state is EvaluationState.TO_MAKE])
+        failures = self._make(
+            [surveyed for surveyed in planned if surveyed.state is EvaluationState.TO_MAKE]
+        )
         num_made = count(planned, EvaluationState.TO_MAKE) - len(failures)
         is_recorded = EvaluationState.RECORDED
-        if to_carry := {one.trial_key for one in planned if one.state is not is_recorded}:
+        if to_carry := {
+            surveyed.trial_key for surveyed in planned if surveyed.state is not is_recorded
+        }:
             self._record(sorted(to_carry))
         num_gone = count(planned, EvaluationState.NOT_AVAILABLE)
         return EvaluationsMade(
@@ -68,7 +72,7 @@ class Making:
         if missing:
             tell_line(f"{self._survey.name}: evaluations to make from kept weights: {len(missing)}")
         with EvaluationWorker(self._log, self._options.cpus_per_trial) as worker:
-            for key, group in groupby(missing, lambda one: one.trial_key):
+            for key, group in groupby(missing, lambda surveyed: surveyed.trial_key):
                 own = list(group)
                 failures += self._make_of_trial(self._cells[key], own, worker)
                 num_done += len(own)
@@ -90,7 +94,9 @@ class Making:
             record, head = self._records.get(cell.trial_key), definition.head(cell)
             reason = worker.make(evaluation_order(self._survey, head, record, missing))
             there = notes.keys()
-            missing = [one for one in missing if one.evaluation.evaluation_key not in there]
+            missing = [
+                surveyed for surveyed in missing if surveyed.evaluation.evaluation_key not in there
+            ]
             if missing:
                 kind = missing.pop(0).evaluation.kind
                 failures.append(FailedEvaluation(cell.arm, cell.seed, kind, reason))

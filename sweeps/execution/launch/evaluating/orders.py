@@ -40,6 +40,7 @@ def evaluation_order(
         weights=str(weights),
         device="cuda" if record and record.device.startswith("cuda") else "cpu",
         evaluations=tuple(
-            {"kind": one.evaluation.kind, **one.evaluation.settings} for one in missing
+            {"kind": surveyed.evaluation.kind, **surveyed.evaluation.settings}
+            for surveyed in missing
         ),
     )
