@@ -205,7 +205,8 @@ def run(tree: Path, listed: Path, column: str, since: str | None) -> None:
             shutil.copy(tree / name, copy / name)
         modules = modules_of(copy)
         for entry in entries:
-            if since is not None and not entry["outcomes"].get(since, "").startswith("killed"):
+            earlier = entry.get("outcomes", {}).get(since, "")
+            if since is not None and not earlier.startswith("killed"):
                 continue
             change = Change(*(entry[field] for field in Change._fields))
             found, began = source_after(change, modules), time.monotonic()

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from capsmodel.data import Digits
 from capsmodel.losses import SpreadLoss
 from capsmodel.models import MatrixCapsNet
 from capsmodel.models.matrix_capsnet import MatrixCapsuleNetwork
@@ -201,7 +200,6 @@ def test_it_trains_at_every_number_of_iterations(iterations: int) -> None:
     config = small_config(
         model=tiny(routing=EMRouting(iterations=iterations)),
         loss=SpreadLoss(),
-        data=Digits(fraction=0.3),
         stopping=FixedEpochs(epochs=2),
     )
     first, second = list(Training(config, seed=0))
