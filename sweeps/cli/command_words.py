@@ -5,6 +5,7 @@ import shlex
 import shutil
 import sys
 
+from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE
 from sweeps.tracking.addresses import public
 
 
@@ -26,8 +27,8 @@ def again() -> str:
 def where(storage: str | None, tracking_uri: str | None) -> str:
     """Return the options that lead to this command's records, "" where the environment does."""
     given = {
-        "--storage": (storage, "CAPSWEEP_STORAGE"),
-        "--tracking-uri": (tracking_uri and public(tracking_uri), "CAPSWEEP_TRACKING_URI"),
+        "--storage": (storage, STORAGE_VARIABLE),
+        "--tracking-uri": (tracking_uri and public(tracking_uri), TRACKING_VARIABLE),
     }
     options = [
         f" {option} {shlex.quote(value)}"

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from sweeps.execution.driver.options import LaunchOptions
+
 STORAGE_VARIABLE = "CAPSWEEP_STORAGE"
 TRACKING_VARIABLE = "CAPSWEEP_TRACKING_URI"
 
@@ -24,13 +26,12 @@ LaunchedNameOption = Annotated[
 ]
 StorageOption = Annotated[
     str | None,
-    typer.Option(envvar=STORAGE_VARIABLE, help="Storage folder [default: ./capsweep-store]."),
+    typer.Option(envvar=STORAGE_VARIABLE, help=LaunchOptions.model_fields["storage"].description),
 ]
 TrackingOption = Annotated[
     str | None,
     typer.Option(
-        envvar=TRACKING_VARIABLE,
-        help="MLflow tracking store [default: the SQLite file in the storage folder].",
+        envvar=TRACKING_VARIABLE, help=LaunchOptions.model_fields["tracking_uri"].description
     ),
 ]
 PicturesOption = Annotated[
