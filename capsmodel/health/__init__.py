@@ -15,7 +15,7 @@ loss_swing              mean step of the training loss in them, as a share of it
 """
 
 from capsmodel.health.alarms import warnings_of as warnings_of
-from capsmodel.health.figures import belief_figures as belief_figures
-from capsmodel.health.figures import gradient_figures as gradient_figures
-from capsmodel.health.figures import loss_figures as loss_figures
-from capsmodel.health.figures import routing_figures as routing_figures
+from capsmodel.health.metrics import belief_metrics as belief_metrics
+from capsmodel.health.metrics import gradient_metrics as gradient_metrics
+from capsmodel.health.metrics import loss_metrics as loss_metrics
+from capsmodel.health.metrics import routing_metrics as routing_metrics

@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from capsmodel.config import TrainingConfig
-from capsmodel.health.figures import HIGH_BELIEF, LOW_BELIEF, WINDOW
+from capsmodel.health.metrics import HIGH_BELIEF, LOW_BELIEF, WINDOW
 from capsmodel.metrics import VALIDATION_ERROR, EpochMetrics, Objective, percent
 
 _NUM_EPOCHS = 3  # that a state must last for

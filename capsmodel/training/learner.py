@@ -12,7 +12,7 @@ from capsmodel import tensor_file
 from capsmodel.chance import stream
 from capsmodel.config import TrainingConfig, build_model
 from capsmodel.data import Images
-from capsmodel.health import routing_figures
+from capsmodel.health import routing_metrics
 from capsmodel.models import Outputs
 from capsmodel.optimisers import Moment
 from capsmodel.tensor_file import TensorSpec
@@ -135,7 +135,7 @@ class Learner:
             size = len(judged.outputs.lengths)
             totals += size * torch.stack([judged.loss, judged.class_loss])
             beliefs.append(judged.outputs.lengths)
-            routing = routing if start else routing_figures(judged.outputs.couplings, size)
+            routing = routing if start else routing_metrics(judged.outputs.couplings, size)
         loss, class_loss = totals / len(split)
         return SplitJudged(loss, class_loss, torch.cat(beliefs), routing)
 

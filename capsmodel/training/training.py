@@ -14,7 +14,7 @@ from torch import Tensor
 from capsmodel import tensor_file
 from capsmodel.config import TrainingConfig
 from capsmodel.data import Images
-from capsmodel.health import belief_figures, gradient_figures, loss_figures, warnings_of
+from capsmodel.health import belief_metrics, gradient_metrics, loss_metrics, warnings_of
 from capsmodel.metrics import EpochMetrics as EpochMetrics
 from capsmodel.training.history import read_history
 from capsmodel.training.learner import Learner, SplitJudged
@@ -122,7 +122,7 @@ class Training:
             judged = self._learner.evaluate(self._data.validation, self._progress)
             labels = self._data.validation.labels
             num_wrong = (judged.beliefs.argmax(dim=1) != labels).sum()
-            health |= {"class_loss": judged.class_loss, **belief_figures(judged.beliefs)}
+            health |= {"class_loss": judged.class_loss, **belief_metrics(judged.beliefs)}
             health |= judged.routing
             own = measured(self.config, judged.beliefs, labels)
             told = [train_loss, judged.loss, num_wrong.float(), *health.values(), *own.values()]
@@ -136,7 +136,7 @@ class Training:
                 validation_error=num_wrong / len(labels),
                 duration_seconds=time.perf_counter() - started,
                 health=dict(zip(health, figures, strict=False))
-                | loss_figures([*losses, train_loss]),
+                | loss_metrics([*losses, train_loss]),
                 metrics=dict(zip(own, figures[len(health) :], strict=True)),
             )
             self.history += (metrics,)
@@ -248,7 +248,7 @@ class Training:
             total += len(batch) * learner.differentiate(batch, moment)
             norms.append(learner.gradient_norm())
             learner.move(moment)
-        return total / len(train), gradient_figures(torch.stack(norms))
+        return total / len(train), gradient_metrics(torch.stack(norms))
 
     def _classify(self, split: Images) -> tuple[Int[Tensor, " images"], float]:
         judged: SplitJudged = self._learner.evaluate(split, self._progress)

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from capsmodel import EpochMetrics, Training, TrainingConfig, build_model
 from capsmodel.health import (
-    belief_figures,
-    gradient_figures,
-    loss_figures,
-    routing_figures,
+    belief_metrics,
+    gradient_metrics,
+    loss_metrics,
+    routing_metrics,
     warnings_of,
 )
 from capsmodel.losses import CrossEntropy, MarginLoss, SpreadLoss
@@ -60,18 +60,18 @@ def test_an_evaluation_tells_the_routing_of_its_first_batch(
 
 
 def test_the_norms_of_an_epochs_gradients_give_their_mean_and_maximum() -> None:
-    figures = numbers(gradient_figures(torch.tensor([1.0, 2.0, 6.0])))
+    figures = numbers(gradient_metrics(torch.tensor([1.0, 2.0, 6.0])))
     assert figures == {"gradient_norm": 3, "gradient_norm_max": 6}
 
 
 def test_a_norm_that_is_not_finite_is_told() -> None:
-    figures = numbers(gradient_figures(torch.tensor([1.0, math.nan])))
+    figures = numbers(gradient_metrics(torch.tensor([1.0, math.nan])))
     assert all(math.isnan(value) for value in figures.values())
 
 
 def test_a_class_is_dead_or_saturated_where_it_is_so_in_all_images() -> None:
     beliefs = torch.tensor([[0.01, 0.01, 0.99, 0.5], [0.04, 0.90, 0.96, 0.99]])
-    assert numbers(belief_figures(beliefs)) == {
+    assert numbers(belief_metrics(beliefs)) == {
         "dead_capsules": 0.25,
         "saturated_capsules": 0.25,
         "low_beliefs": 0.375,
@@ -124,30 +124,30 @@ def test_routing_figures_are_means_over_children_of_all_their_parents(
 ) -> None:
     couplings = some_couplings(around, kind)
     entropy, distance = by_hand(couplings)
-    figures = routing_figures({"capsules": couplings}, num_images=2)
+    figures = routing_metrics({"capsules": couplings}, num_images=2)
     assert float(figures["routing_entropy.capsules"]) == pytest.approx(entropy, abs=1e-5)
     assert float(figures["routing_distance.capsules"]) == pytest.approx(distance, abs=1e-5)
 
 
 @pytest.mark.parametrize("around", WINDOWS)
 def test_couplings_that_are_all_alike_are_even(around: Neighbourhood) -> None:
-    figures = numbers(routing_figures({"a": some_couplings(around, "uniform")}, num_images=2))
+    figures = numbers(routing_metrics({"a": some_couplings(around, "uniform")}, num_images=2))
     assert figures == {"routing_entropy.a": 1, "routing_distance.a": 0}
 
 
 def test_couplings_to_one_parent_have_no_entropy() -> None:
     couplings = some_couplings(Neighbourhood(), "one type")
-    figures = numbers(routing_figures({"a": couplings}, num_images=2))
+    figures = numbers(routing_metrics({"a": couplings}, num_images=2))
     assert figures == {"routing_entropy.a": 0, "routing_distance.a": round(2 / 3, 6)}
 
 
 def test_children_without_couplings_do_not_count() -> None:
     couplings = some_couplings(Neighbourhood(), "one type")
     couplings.values[0] = 0
-    figures = numbers(routing_figures({"a": couplings}, num_images=2))
+    figures = numbers(routing_metrics({"a": couplings}, num_images=2))
     assert figures["routing_distance.a"] == round(2 / 3, 6)
     couplings.values[:] = 0
-    assert set(numbers(routing_figures({"a": couplings}, num_images=2)).values()) == {0}
+    assert set(numbers(routing_metrics({"a": couplings}, num_images=2)).values()) == {0}
 
 
 def test_only_the_first_images_couplings_are_looked_at() -> None:
@@ -156,27 +156,27 @@ def test_only_the_first_images_couplings_are_looked_at() -> None:
     spoilt = Couplings(couplings.values.clone(), WINDOWS[1])
     spoilt.values[:, 32 * places :] = math.nan
     first, second = (
-        numbers(routing_figures({"a": one}, num_images=40)) for one in (couplings, spoilt)
+        numbers(routing_metrics({"a": one}, num_images=40)) for one in (couplings, spoilt)
     )
     assert first == second
 
 
 @given(st.lists(st.floats(0.1, 10), min_size=8, max_size=30))
 def test_the_movement_of_a_loss_is_that_of_its_last_epochs(losses: list[float]) -> None:
-    figures = loss_figures(losses)
-    assert figures == loss_figures([9.0, *losses])
+    figures = loss_metrics(losses)
+    assert figures == loss_metrics([9.0, *losses])
     assert 0 <= figures["loss_turns"] <= 1
     assert figures["loss_swing"] >= 0
 
 
 def test_a_loss_moves_smoothly_or_back_and_forth() -> None:
-    assert loss_figures([8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0])["loss_turns"] == 0
-    assert loss_figures([1.0, 3.0] * 4) == {"loss_turns": 1, "loss_swing": 1}
+    assert loss_metrics([8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0])["loss_turns"] == 0
+    assert loss_metrics([1.0, 3.0] * 4) == {"loss_turns": 1, "loss_swing": 1}
 
 
 @pytest.mark.parametrize("losses", [[1.0] * 7, [0.0] * 8, [1.0] * 7 + [math.nan]])
 def test_a_loss_that_is_short_or_no_number_has_no_movement(losses: list[float]) -> None:
-    assert loss_figures(losses) == {}
+    assert loss_metrics(losses) == {}
 
 
 def test_an_epoch_tells_all_numbers() -> None:
@@ -297,7 +297,7 @@ def test_a_training_that_learns_is_sound(changes: dict[str, Any]) -> None:
 
 def history(losses: list[float], **health: float) -> tuple[EpochMetrics, ...]:
     return tuple(
-        EpochMetrics(number, loss, loss, 0.2, 1.0, health | loss_figures(losses[:number]))
+        EpochMetrics(number, loss, loss, 0.2, 1.0, health | loss_metrics(losses[:number]))
         for number, loss in enumerate(losses, start=1)
     )
 

@@ -17,12 +17,12 @@ WINDOW = 8
 _MOST_IMAGES = 32  # of those whose couplings are looked at: in a large layer they take gigabytes
 
 
-def gradient_figures(norms: Float[Tensor, " steps"]) -> dict[str, Tensor]:
+def gradient_metrics(norms: Float[Tensor, " steps"]) -> dict[str, Tensor]:
     """Return mean and maximum of the norms of an epoch's gradients."""
     return {"gradient_norm": norms.mean(), "gradient_norm_max": norms.max()}
 
 
-def belief_figures(beliefs: Float[Tensor, "images classes"]) -> dict[str, Tensor]:
+def belief_metrics(beliefs: Float[Tensor, "images classes"]) -> dict[str, Tensor]:
     """Return which shares of the beliefs, and of the classes for good, are low and high.
 
     A sound network knows some images of each class, so of no class is the belief low, or high, in
@@ -37,11 +37,11 @@ def belief_figures(beliefs: Float[Tensor, "images classes"]) -> dict[str, Tensor
     }
 
 
-def routing_figures(couplings: Mapping[str, Couplings], num_images: int) -> dict[str, Tensor]:
+def routing_metrics(couplings: Mapping[str, Couplings], num_images: int) -> dict[str, Tensor]:
     """Return for each layer how evenly its children are shared out among all their parents.
 
     A child's parents are all types of capsules at all places that see it. Its shares are taken as
-    parts of their sum; a child without any, or with one parent, does not count. Both figures are
+    parts of their sum; a child without any, or with one parent, does not count. Both metrics are
     means over children and images:
 
     - entropy of the shares, divided by the logarithm of the number of parents: 1 where all shares
@@ -53,11 +53,11 @@ def routing_figures(couplings: Mapping[str, Couplings], num_images: int) -> dict
         couplings: Name of a layer -> its couplings. Only the first images are looked at.
         num_images: How many images they are of.
     """
-    figures: dict[str, Tensor] = {}
+    metrics: dict[str, Tensor] = {}
     for name, coupling in couplings.items():
         entropy, distance = _evenness(coupling, num_images)
-        figures |= {f"routing_entropy.{name}": entropy, f"routing_distance.{name}": distance}
-    return figures
+        metrics |= {f"routing_entropy.{name}": entropy, f"routing_distance.{name}": distance}
+    return metrics
 
 
 def _evenness(couplings: Couplings, num_images: int) -> tuple[Tensor, Tensor]:
@@ -81,7 +81,7 @@ def _evenness(couplings: Couplings, num_images: int) -> tuple[Tensor, Tensor]:
     return (weights * surprise / logarithms).sum(), (weights * distance).sum()
 
 
-def loss_figures(losses: Sequence[float]) -> dict[str, float]:
+def loss_metrics(losses: Sequence[float]) -> dict[str, float]:
     """Return how a training's loss moved over its last epochs, nothing in its first ones.
 
     `loss_turns` is the share of neighbouring steps, from epoch to epoch, of which one goes up and
