@@ -127,7 +127,7 @@ class Training:
             own = measured(self.config, judged.beliefs, labels)
             told = [train_loss, judged.loss, num_wrong.float(), *health.values(), *own.values()]
             # The one wait for a GPU in an epoch.
-            train_loss, validation_loss, num_wrong, *figures = torch.stack(told).tolist()
+            train_loss, validation_loss, num_wrong, *others = torch.stack(told).tolist()
             losses = [metrics.train_loss for metrics in self.history]
             metrics = EpochMetrics(
                 epoch=self.epoch + 1,
@@ -135,9 +135,9 @@ class Training:
                 validation_loss=validation_loss,
                 validation_error=num_wrong / len(labels),
                 duration_seconds=time.perf_counter() - started,
-                health=dict(zip(health, figures, strict=False))
+                health=dict(zip(health, others, strict=False))
                 | loss_metrics([*losses, train_loss]),
-                metrics=dict(zip(own, figures[len(health) :], strict=True)),
+                metrics=dict(zip(own, others[len(health) :], strict=True)),
             )
             self.history += (metrics,)
             yield metrics

@@ -21,7 +21,7 @@ class GridCell(Declared):
         arm: The arm that stands for it; None where ours has none.
         metric: Which of its errors: "test_error", "test_error.familiar" of the extra test of that
             name, "validation_error", or another fraction that a part of the sweep measures.
-        published: The figure as published, in percent.
+        published: The value as published, in percent.
         spread: As published beside it, in the same unit.
     """
 
@@ -53,7 +53,7 @@ class GridTable(DeclaredTable):
         heading: Of the rows' labels.
         spread: What the published spread is, in words.
         notes: Sentences that a reader needs before comparing.
-        published_data: Name of the data set that the published figures are of, "smallNORB". The
+        published_data: Name of the data set that the published values are of, "smallNORB". The
             table's first line names it where ours are of another.
     """
 

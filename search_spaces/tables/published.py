@@ -13,9 +13,9 @@ class PublishedRow(Declared):
     Attributes:
         labels: Its words, one for each of the table's headings.
         arm: The arm that stands for it; None where ours has none.
-        published: The figure as published, in the metric's unit for readers (percent).
+        published: The value as published, in the metric's unit for readers (percent).
         spread: As published beside it, in the same unit.
-        trust: Where the figure is from and how far it is to be trusted, in a few words.
+        trust: Where the value is from and how far it is to be trusted, in a few words.
     """
 
     labels: tuple[Text, ...]
@@ -26,7 +26,7 @@ class PublishedRow(Declared):
 
 
 class PublishedTable(DeclaredTable):
-    """A table of a paper in its own rows and columns, with our figures beside the published.
+    """A table of a paper in its own rows and columns, with our values beside the published.
 
     Attributes:
         title: Which table of which paper.
@@ -34,7 +34,7 @@ class PublishedTable(DeclaredTable):
         rows: In the paper's order.
         spread: What the published spread is, in words.
         notes: Sentences that a reader needs before comparing.
-        published_data: Name of the data set that the published figures are of, "smallNORB". The
+        published_data: Name of the data set that the published values are of, "smallNORB". The
             table's first line names it where ours are of another.
     """
 

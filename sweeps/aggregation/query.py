@@ -28,7 +28,7 @@ _NUMBERS = ("train_loss", "validation_loss", "validation_error", "test_error", "
 
 @dataclass(frozen=True)
 class RankedTrial:
-    """A finished trial as ranking sees it, without test figures."""
+    """A finished trial as ranking sees it, without test values."""
 
     trial_key: str
     seed: int
@@ -151,7 +151,7 @@ def best_configs(
 ) -> list[BestConfig]:
     """Return the sweep's arms, the lowest mean last-epoch validation error first.
 
-    Test figures play no part. Only finished trials enter; an arm without any is left out. Equal
+    Test values play no part. Only finished trials enter; an arm without any is left out. Equal
     means keep the sweep's order. Of a search these are the arms that it ran again, ranked by its
     objective on those fresh seeds alone; until that is over, the proposals that ran to full length
     by the seeds that found them, which are not confirmed.

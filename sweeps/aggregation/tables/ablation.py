@@ -135,8 +135,8 @@ def _identity_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
 
 
 def _fingerprint(arm: ArmResults) -> tuple[tuple[float | None, ...], ...]:
-    """Return every last-epoch figure of every seed, or nothing where a seed is not counted."""
+    """Return every last-epoch metric of every seed, or nothing where a seed is not counted."""
     if len(arm.counted) < len(arm.trials):
         return ()
-    figures = (*EPOCH_METRICS, METRIC_TEST_ERROR)
-    return tuple(tuple(getattr(trial, name) for name in figures) for trial in arm.counted.values())
+    names = (*EPOCH_METRICS, METRIC_TEST_ERROR)
+    return tuple(tuple(getattr(trial, name) for name in names) for trial in arm.counted.values())

@@ -1,4 +1,4 @@
-"""Which data figures are of: the first line of a table that stands beside published figures."""
+"""Which data values are of: the first line of a table that stands beside published values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,12 +15,12 @@ _LONGEST_NAME = 60
 def with_data(table: Table, arms: Sequence[ArmResults], published_data: str) -> Table:
     """Return the table with its data as the line under the title, and as a column in CSV.
 
-    Where the published figures are of other data than ours, the title begins with that.
+    Where the published values are of other data than ours, the title begins with that.
 
     Args:
-        table: Beside published figures.
+        table: Beside published values.
         arms: Those that are in it.
-        published_data: Name of the data set that the published figures are of, "" if not told.
+        published_data: Name of the data set that the published values are of, "" if not told.
     """
     sentence = data_sentence(arms, published_data)
     if not sentence:
@@ -36,7 +36,7 @@ def with_data(table: Table, arms: Sequence[ArmResults], published_data: str) -> 
 
 
 def data_sentence(arms: Sequence[ArmResults], published_data: str) -> str:
-    """Return which data our figures are of, and which the published ones if these are others.
+    """Return which data our values are of, and which the published ones if these are others.
 
     "Data: viewpoints, fraction 0.1; the published figures are of smallNORB." Where the arms differ
     each data set has its arms beside it. "" where no arm tells.
@@ -57,7 +57,7 @@ def data_sentence(arms: Sequence[ArmResults], published_data: str) -> str:
 
 
 def other_data(arms: Sequence[ArmResults], published_data: str) -> str:
-    """Return that ours are of other data than the published figures, "" where they are not."""
+    """Return that ours are of other data than the published values, "" where they are not."""
     others = [kind for kind in _kinds(arms) if not _is_same(kind, published_data)]
     if not published_data or not others:
         return ""

@@ -1,6 +1,6 @@
-"""A table of a paper whose rows and columns are both factors, with our figures beside its own.
+"""A table of a paper whose rows and columns are both factors, with our values beside its own.
 
-Readers see the paper's shape, each of its rows once with our figures and once with the published.
+Readers see the paper's shape, each of its rows once with our values and once with the published.
 Programs read one row a place of it.
 """
 
@@ -12,7 +12,7 @@ from search_spaces.tables import GridCell, GridRow, GridTable
 from sweeps.aggregation.rendering.measured import measured_cell
 from sweeps.aggregation.rendering.table import Cell, Column, Table, count_cell, text_cell
 from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.tables.published_figures import (
+from sweeps.aggregation.tables.published_values import (
     beside_published,
     own_note,
     published_note,
@@ -111,7 +111,7 @@ def _finished(table: Table, manifest: Manifest, grid: _Grid) -> Table:
 
 
 def _lines(row: GridRow, grid: _Grid) -> Iterator[tuple[Cell, ...]]:
-    """Yield a row of ours and, where the paper has figures in it, the row of these."""
+    """Yield a row of ours and, where the paper has values in it, the row of these."""
     ours = (_seen_cell(cell, grid) for cell in row.cells)
     yield (text_cell(row.label), text_cell("ours"), *ours)
     theirs = [published_text(cell.published, cell.spread) for cell in row.cells]
@@ -120,11 +120,11 @@ def _lines(row: GridRow, grid: _Grid) -> Iterator[tuple[Cell, ...]]:
 
 
 def _seen_cell(cell: GridCell, grid: _Grid) -> Cell:
-    """Return our figure, or why there is none; n stands beside it where it is not the planned."""
+    """Return our value, or why there is none; n stands beside it where it is not the planned."""
     arm = grid.arm(cell)
     if arm is None:
         return Cell("", (None,))
-    mean = marked(_figure(cell, arm, grid), arm)
+    mean = marked(_own_cell(cell, arm, grid), arm)
     n, planned = len(arm.errors(cell.metric)), len(arm.trials)
     if not n:
         text = gap_text(arm) or "not recorded"
@@ -144,11 +144,11 @@ def _place(row: GridRow, heading: str, cell: GridCell, grid: _Grid) -> tuple[Cel
         return (*texts, *nothing, theirs, gaps, Cell("", (None,)))
     count = count_cell(len(arm.errors(cell.metric)), len(arm.trials))
     late = len(missed(arm))
-    figure = _figure(cell, arm, grid)
-    return (*texts, figure, count, theirs, gap_cell(arm), Cell(str(late), (late,)))
+    ours = _own_cell(cell, arm, grid)
+    return (*texts, ours, count, theirs, gap_cell(arm), Cell(str(late), (late,)))
 
 
-def _figure(cell: GridCell, arm: ArmResults, grid: _Grid) -> Cell:
+def _own_cell(cell: GridCell, arm: ArmResults, grid: _Grid) -> Cell:
     return measured_cell(arm.errors(cell.metric).values(), grid.metrics[cell.metric])
 
 
@@ -167,7 +167,7 @@ def _notes(manifest: Manifest, grid: _Grid) -> Iterator[str]:
 
 
 def _metric_notes(grid: _Grid) -> Iterator[str]:
-    """Say which error the figures of a row are, once where a whole row has the same."""
+    """Say which error the values of a row are, once where a whole row has the same."""
     for row in grid.spec.rows:
         metrics = {cell.metric for cell in row.cells}
         if len(metrics) == 1:

@@ -1,4 +1,4 @@
-"""A table of a paper in its own rows and columns, with our figures beside the published ones."""
+"""A table of a paper in its own rows and columns, with our values beside the published ones."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from sweeps.aggregation.rendering.table import (
     text_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.tables.published_figures import (
+from sweeps.aggregation.tables.published_values import (
     beside_published,
     own_note,
     published_note,
@@ -41,10 +41,10 @@ _LATER_FIELDS = {"data", "departures", "num_target_missed"}
 def published_table(
     manifest: Manifest, records: Mapping[str, TrialRecord], spec: PublishedTable
 ) -> Table:
-    """Return the paper's rows, each with our mean test error and the published figure.
+    """Return the paper's rows, each with our mean test error and the published value.
 
     Nothing is bold: whether the two agree is for the reader to judge. A row without an arm of
-    ours, or whose arm this sweep does not have, stays without a figure of ours. Holds only what
+    ours, or whose arm this sweep does not have, stays without a value of ours. Holds only what
     trial keys decide.
     """
     arms = {arm.arm.name: arm for arm in arm_results(manifest, records)}

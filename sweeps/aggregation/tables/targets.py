@@ -40,7 +40,7 @@ def missed(arm: ArmResults) -> list[TrialRecord]:
 
 
 def marked(cell: Cell, arm: ArmResults) -> Cell:
-    """Return a figure, with a mark where trials that missed their target are in it."""
+    """Return a value, with a mark where trials that missed their target are in it."""
     return replace(cell, text=f"{cell.text} {MARK}") if cell.text and missed(arm) else cell
 
 

@@ -39,7 +39,7 @@ MISSING = "missing"
 
 
 def trials_table(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Table:
-    """Return every cell of the sweep with its trial's last-epoch figures, errors as fractions.
+    """Return every cell of the sweep with its trial's last-epoch values, errors as fractions.
 
     Of a trial that a search's scheduler stopped it holds what the scheduler saw last, whatever
     became of the trial in another sweep. Targets, errors of extra tests and warnings are columns

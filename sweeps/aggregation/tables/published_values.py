@@ -1,4 +1,4 @@
-"""Our figures beside published ones: how these are written, and what a reader has to know."""
+"""Our values beside published ones: how these are written, and what a reader has to know."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,19 +16,19 @@ from sweeps.records.plain_text import one_line
 def beside_published(
     table: Table, manifest: Manifest, arms: Sequence[ArmResults], published_data: str
 ) -> Table:
-    """Return a table that says what its sweep is not as declared, and of which data figures are.
+    """Return a table that says what its sweep is not as declared, and of which data values are.
 
     Args:
-        table: Beside published figures.
+        table: Beside published values.
         manifest: Of the sweep.
         arms: Those in the table.
-        published_data: Name of the data set that the published figures are of, "" if not told.
+        published_data: Name of the data set that the published values are of, "" if not told.
     """
     return with_data(with_departures(manifest, table), arms, published_data)
 
 
 def published_text(published: float | None, spread: float | None) -> str:
-    """Return a published figure with its spread, "" where there is none."""
+    """Return a published value with its spread, "" where there is none."""
     text = "" if published is None else _as_printed(published)
     if text and spread is not None:
         text += f" {PLUS_MINUS} {_as_printed(spread)}"
@@ -36,12 +36,12 @@ def published_text(published: float | None, spread: float | None) -> str:
 
 
 def own_note(manifest: Manifest, arms: Sequence[ArmResults], what: str) -> str:
-    """Return what our figures are.
+    """Return what our values are.
 
     Args:
         manifest: Of the sweep.
         arms: Those in the table.
-        what: The figure: "mean test error in percent".
+        what: Which they are: "mean test error in percent".
     """
     word = "seed" if len(manifest.seeds) == 1 else "seeds"
     seeds = ", ".join(str(seed) for seed in manifest.seeds)
@@ -53,7 +53,7 @@ def own_note(manifest: Manifest, arms: Sequence[ArmResults], what: str) -> str:
 
 
 def published_note(spread: str, has_spread: bool) -> str:
-    """Return what the published figures are.
+    """Return what the published values are.
 
     Args:
         spread: What stands beside them, in words; "" where that is not known.
@@ -87,5 +87,5 @@ def _length(arms: Sequence[ArmResults]) -> str:
 
 
 def _as_printed(value: float) -> str:
-    """Return a figure with at least two decimals, and with all that it was published with."""
+    """Return a value with at least two decimals, and with all that it was published with."""
     return f"{value:.2f}" if round(value, 2) == value else repr(value)
