@@ -1,4 +1,4 @@
-"""All chance comes from here: generators that a seed and a purpose decide, never a global one."""
+"""All chance of a training comes from here: generators that a seed and a purpose decide."""
 
 import hashlib
 
@@ -14,3 +14,8 @@ def stream(seed: int, *purpose: str) -> torch.Generator:
     """
     digest = hashlib.sha256("/".join((str(seed), *purpose)).encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") >> 1)
+
+
+def or_default(generator: torch.Generator | None) -> torch.Generator:
+    """Return a generator, PyTorch's own where none is given: the one that `manual_seed` sets."""
+    return torch.default_generator if generator is None else generator

@@ -1,14 +1,58 @@
-"""Modules whose weights come from a generator that is handed in."""
+"""Modules whose weights are set when they are built, and anew from a generator handed in."""
 
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
+from itertools import chain
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
 
+M = TypeVar("M", bound="SetModule")
 
-class InitialisedModule(nn.Module, ABC):
-    """A module that is built on the meta device, then given storage, then initialised."""
+
+class SetWhenBuilt(ABCMeta):
+    """The class of modules whose weights are set once their constructor has ended.
+
+    So whoever writes a layer or a routing of their own need not think of it.
+    """
+
+    def __call__(cls: type[M], *arguments: Any, **settings: Any) -> M:  # pyright: ignore[reportGeneralTypeIssues]
+        """Return a new module with its weights set."""
+        module: M = super().__call__(*arguments, **settings)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportAttributeAccessIssue]
+        module.reset_parameters()
+        return module
+
+
+class SetModule(nn.Module, metaclass=SetWhenBuilt):
+    """A module whose weights are set when it is built."""
 
     @abstractmethod
-    def initialise(self, generator: torch.Generator) -> None:
-        """Set every parameter in place, drawing from a CPU generator; storage is on the CPU."""
+    def reset_parameters(self) -> None:
+        """Set every weight as the constructor does, drawing from PyTorch's default generator.
+
+        On the meta device, where nothing has values, nothing is set or drawn.
+        """
+
+    def _has_values(self) -> bool:
+        return not any(value.is_meta for value in chain(self.parameters(), self.buffers()))
+
+
+class InitialisedModule(SetModule):
+    """A layer: its weights are drawn when it is built, and anew by `initialise`."""
+
+    @abstractmethod
+    def initialise(self, generator: torch.Generator | None) -> None:
+        """Set every parameter in place.
+
+        Args:
+            generator: Where storage is on the CPU, a CPU generator that all is drawn from; None
+                for the default one of the storage's device.
+        """
+
+    def reset_parameters(self) -> None:
+        """Set every weight as the constructor does, drawing from PyTorch's default generator.
+
+        On the meta device, where nothing has values, nothing is set or drawn.
+        """
+        if self._has_values():
+            self.initialise(None)

@@ -31,7 +31,7 @@ class BatchNorm(InitialisedModule):
         self.register_buffer("running_mean", torch.empty(channels))
         self.register_buffer("running_variance", torch.empty(channels))
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialise(self, generator: torch.Generator | None) -> None:
         """Set what leaves mean 0 and variance 1 as they are."""
         for value in (self.weight, self.running_variance):
             nn.init.ones_(value)

@@ -73,7 +73,7 @@ class GridPrimaryCapsules(InitialisedModule):
         out_channels = types * (pose + with_activations)
         self.convolution = nn.Conv2d(in_channels, out_channels, 1, bias=start.has_bias)
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the weights about zero; the bias starts at zero."""
         weight = self.convolution.weight.data
         if self.start.is_truncated:
@@ -84,7 +84,7 @@ class GridPrimaryCapsules(InitialisedModule):
         if self.convolution.bias is not None:
             nn.init.zeros_(self.convolution.bias)
 
-    def _truncated(self, drawn: Tensor, generator: torch.Generator) -> Tensor:
+    def _truncated(self, drawn: Tensor, generator: torch.Generator | None) -> Tensor:
         num_poses = self.types * self.pose
         set_truncated(drawn[:num_poses], _POSE_DEVIATION, generator)
         if not self.with_activations:

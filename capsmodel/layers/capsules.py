@@ -4,6 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from capsmodel.chance import or_default
 from capsmodel.functional import lengths
 from capsmodel.initialised import InitialisedModule
 from capsmodel.routing import (
@@ -52,7 +53,7 @@ class Capsules(InitialisedModule):
         self.weight = nn.Parameter(torch.empty(*in_shape, out_shape[0] * out_shape[1]))
         self.router = routing.build(Fan(in_shape[0], *out_shape))
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the weights normally; the routing sets its own values.
 
         By default with a deviation of 0.1, as the authors' code does. From 0.03 to 0.3 the
@@ -62,10 +63,17 @@ class Capsules(InitialisedModule):
         self.router.initialise(generator)
 
     def forward(
-        self, poses: Float[Tensor, "batch in_caps in_pose"], generator: torch.Generator
+        self,
+        poses: Float[Tensor, "batch in_caps in_pose"],
+        generator: torch.Generator | None = None,
     ) -> Routed:
-        """Return the routed capsules; an input's activation is the length of its pose."""
-        return self.router(self._told(poses), generator)
+        """Return the routed capsules; an input's activation is the length of its pose.
+
+        Args:
+            poses: Of the input capsules.
+            generator: Source of all chance, by default PyTorch's own.
+        """
+        return self.router(self._told(poses), or_default(generator))
 
     def votes(
         self, poses: Float[Tensor, "batch in_caps in_pose"]

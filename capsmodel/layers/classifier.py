@@ -23,7 +23,7 @@ class Classifier(InitialisedModule):
         sizes = (num_values, *hidden, num_classes)
         self.layers = nn.ModuleList(nn.Linear(size, after) for size, after in pairwise(sizes))
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the weights normally with variance 2 / fan-in, 1 / fan-in before the logits."""
         for layer in self.layers:
             gain = 1.0 if layer is self.layers[-1] else 2.0

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from capsmodel.chance import or_default
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.capsule_grid import CapsuleGrid
 from capsmodel.layers.truncated_normal import set_truncated
@@ -94,18 +95,23 @@ class ConvCapsules(InitialisedModule):
         fan = Fan(shape.edges, shape.out_types, shape.pose, shape.neighbourhood)
         self.router = routing.build(fan)
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the matrices, then set the router."""
         if self.start.at_identity:
             nn.init.normal_(self.weight, std=self.start.deviation, generator=generator)
-            self.weight.data += torch.eye(self.inner).unsqueeze(-1)
+            self.weight.data += torch.eye(self.inner, device=self.weight.device).unsqueeze(-1)
         else:
             set_truncated(self.weight, self.start.deviation, generator)
         self.router.initialise(generator)
 
-    def forward(self, children: CapsuleGrid, generator: torch.Generator) -> Routed:
-        """Return the routed capsules."""
-        return self.router(self.votes(children), generator)
+    def forward(self, children: CapsuleGrid, generator: torch.Generator | None = None) -> Routed:
+        """Return the routed capsules.
+
+        Args:
+            children: Of the layer before.
+            generator: Source of all chance, by default PyTorch's own.
+        """
+        return self.router(self.votes(children), or_default(generator))
 
     def votes(self, children: CapsuleGrid) -> ProductVotes:
         """Return the votes as products that are not multiplied out."""

@@ -80,7 +80,7 @@ class Convolution(InitialisedModule):
         self.convolution = window.convolution(in_channels, out_channels)
         self.norm = BatchNorm(out_channels) if batch_norm else None
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the weights normally with variance 2 / fan-in; the bias starts at zero."""
         set_weights(self.convolution, generator, gain=2.0)
         if self.norm is not None:
@@ -94,7 +94,9 @@ class Convolution(InitialisedModule):
         return F.relu(features if self.norm is None else self.norm(features))
 
 
-def set_weights(layer: nn.Conv2d | nn.Linear, generator: torch.Generator, gain: float) -> None:
+def set_weights(
+    layer: nn.Conv2d | nn.Linear, generator: torch.Generator | None, gain: float
+) -> None:
     """Draw a layer's weights normally with variance gain / fan-in and set its bias to zero.
 
     Source: He and others 2015, arXiv:1502.01852, equation 10 (gain 2, for ReLU).

@@ -32,7 +32,7 @@ class ConvolutionStack(InitialisedModule):
             for (before, after), side in zip(pairwise(channels), kernels, strict=True)
         )
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialise(self, generator: torch.Generator | None) -> None:
         """Set the convolutions, the first one first."""
         for layer in self.layers:
             assert isinstance(layer, Convolution)

@@ -24,7 +24,7 @@ class Decoder(InitialisedModule):
         sizes = (num_values, *hidden, prod(image_shape))
         self.layers = nn.ModuleList(nn.Linear(size, after) for size, after in pairwise(sizes))
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the weights normally with variance 2 / fan-in, 1 / fan-in before the sigmoid."""
         for layer in self.layers:
             gain = 1.0 if layer is self.layers[-1] else 2.0

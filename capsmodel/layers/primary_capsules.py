@@ -58,7 +58,7 @@ class PrimaryCapsules(InitialisedModule):
         self.squash = squash or SabourSquash()
         self.convolution = window.convolution(in_channels, shape.types * shape.pose)
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the weights normally with variance 1 / fan-in; the bias starts at zero."""
         set_weights(self.convolution, generator, gain=1.0)
 

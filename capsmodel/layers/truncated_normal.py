@@ -6,7 +6,7 @@ from torch import Tensor, nn
 _ENDS = 2.0  # deviations beyond which TensorFlow draws again
 
 
-def set_truncated(weight: Tensor, deviation: float, generator: torch.Generator) -> None:
+def set_truncated(weight: Tensor, deviation: float, generator: torch.Generator | None) -> None:
     """Draw a weight normally in place, and again what is further out than two deviations.
 
     Source: the released code of Sabour, Frosst and Hinton 2017.

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
+from capsmodel.functional import refuse_other_labels
 from capsmodel.losses.class_weights import ClassWeightedLoss
 from capsmodel.models.base import Outputs
 from capsmodel.search_range import Floats
@@ -57,6 +58,7 @@ class CrossEntropy(ClassWeightedLoss):
     def _of_logits(
         self, logits: Float[Tensor, "batch classes"], labels: Int[Tensor, " batch"]
     ) -> Float[Tensor, ""]:
+        refuse_other_labels(labels)
         if not self.class_weights:  # one kernel, which rounds otherwise than a mean of its own
             return F.cross_entropy(logits, labels)
         return self.weighted_mean(F.cross_entropy(logits, labels, reduction="none"), labels)

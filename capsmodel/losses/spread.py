@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
-from capsmodel.functional import one_hot
+from capsmodel.functional import one_hot, refuse_other_labels
 from capsmodel.losses.class_weights import ClassWeightedLoss
 from capsmodel.losses.spread_schedule import SPREAD_SCHEDULES, LinearSpread, SpreadSchedule
 from capsmodel.search_range import Floats
@@ -64,6 +64,7 @@ class SpreadLoss(ClassWeightedLoss):
         progress: float,
     ) -> Float[Tensor, ""]:
         """Return the squared shortfalls of the wrong classes, reduced, mean over the images."""
+        refuse_other_labels(labels)
         margin = self.schedule.margin(self.margin, progress)
         lead = lengths.gather(1, labels.unsqueeze(1)) - lengths
         shortfall = (margin - lead).clamp(min=0).square()

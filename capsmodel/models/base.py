@@ -7,10 +7,10 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from capsmodel.chance import stream
-from capsmodel.initialised import InitialisedModule
+from capsmodel.initialised import InitialisedModule, SetModule
 from capsmodel.recomputation import recomputed
 from capsmodel.routing import Couplings, Routed
 from capsmodel.settings.parts import Part
@@ -60,8 +60,10 @@ class ChildGrid(NamedTuple):
     is_by_type: bool
 
 
-class Network(nn.Module, ABC):
+class Network(SetModule):
     """A model as a module: its children are `InitialisedModule`s that hold all parameters.
+
+    Built anywhere but on the meta device it has weights, drawn from PyTorch's default generator.
 
     Attributes:
         checkpointing: Whether what is `recomputable` is computed anew in the backward pass, to
@@ -74,8 +76,8 @@ class Network(nn.Module, ABC):
     def forward(
         self,
         images: Float[Tensor, "batch channels height width"],
-        labels: Int[Tensor, " batch"] | None,
-        generator: torch.Generator,
+        labels: Int[Tensor, " batch"] | None = None,
+        generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return beliefs and reconstructions; each image is judged on its own.
 
@@ -83,7 +85,7 @@ class Network(nn.Module, ABC):
             images: Values in [0, 1].
             labels: The class whose pose is drawn, in training the true one. None draws the
                 class with the longest pose.
-            generator: Source of all chance of the pass.
+            generator: Source of all chance of the pass, by default PyTorch's own.
         """
 
     @abstractmethod
@@ -110,6 +112,16 @@ class Network(nn.Module, ABC):
         if self.checkpointing:
             return recomputed(function, *inputs, generator=generator)
         return function(*inputs, generator)
+
+    def reset_parameters(self) -> None:
+        """Set every weight by a seed that is drawn from PyTorch's default generator.
+
+        On the meta device, where nothing has values, nothing is set or drawn.
+        """
+        if self._has_values():
+            device = next(self.parameters()).device
+            self.cpu().initialise(int(torch.randint(2**62, (), device="cpu")))
+            self.to(device)
 
     def initialise(self, seed: int) -> None:
         """Set every parameter in place; storage must be on the CPU.

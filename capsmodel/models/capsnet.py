@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
-from capsmodel.chance import stream
+from capsmodel.chance import or_default, stream
 from capsmodel.layers import Capsules, Convolution, PrimaryCapsules
 from capsmodel.layers.convolution import Padding, Window
 from capsmodel.layers.primary_capsules import Coupling, PrimaryShape, drop_capsules
@@ -146,10 +146,11 @@ class CapsuleNetwork(DrawingNetwork):
     def forward(
         self,
         images: Float[Tensor, "batch channels height width"],
-        labels: Int[Tensor, " batch"] | None,
-        generator: torch.Generator,
+        labels: Int[Tensor, " batch"] | None = None,
+        generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return the lengths of the class capsules and images drawn from one of them each."""
+        generator = or_default(generator)
         primary = self._dropped(self.primary(self.convolution(images)), generator)
         routed = self.recomputable(self.capsules, primary, generator=generator)
         couplings = couplings_of({"capsules": routed})

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from pydantic import Field, model_validator
 from torch import Tensor
 
+from capsmodel.chance import or_default
 from capsmodel.layers import Classifier, ConvolutionStack
 from capsmodel.models.base import Model, Network, Outputs
 from capsmodel.search_range import Choices, Floats
@@ -88,11 +89,11 @@ class ConvolutionalNetwork(Network):
     def forward(
         self,
         images: Float[Tensor, "batch channels height width"],
-        labels: Int[Tensor, " batch"] | None,
-        generator: torch.Generator,
+        labels: Int[Tensor, " batch"] | None = None,
+        generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return the probabilities of the classes; no image is drawn."""
-        logits = self.classifier(self.convolutions(images).flatten(1), generator)
+        logits = self.classifier(self.convolutions(images).flatten(1), or_default(generator))
         return Outputs(logits.softmax(dim=1), None, logits)
 
     def penalty(

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import torch
 from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
-from capsmodel.chance import stream
+from capsmodel.chance import or_default, stream
 from capsmodel.layers.capsule_grid import GridPrimaryCapsules, PrimaryStart, drop_capsules
 from capsmodel.layers.conv_capsules import (
     ConvCapsules,
@@ -186,13 +186,12 @@ class MatrixCapsuleNetwork(DrawingNetwork):
             with_activations=settings.routing.reads_activations,
         )
         types = (settings.primary_types, settings.first_types, settings.second_types)
-        self.layers: dict[str, ConvCapsules] = {}
-        for place, (name, window) in enumerate(zip(("first", "second"), others, strict=False)):
+        self._names = ("first", "second")[: len(others)]
+        for place, (name, window) in enumerate(zip(self._names, others, strict=True)):
             neighbourhood = Neighbourhood(rows, columns, window.kernel, window.stride)
             shape = settings.layer_shape(neighbourhood, types[place], types[place + 1])
             start = settings.matrix_start(of_classes=False)
-            self.layers[name] = ConvCapsules(shape, settings.routing, start)
-            self.add_module(name, self.layers[name])
+            self.add_module(name, ConvCapsules(shape, settings.routing, start))
             rows, columns = neighbourhood.out_height, neighbourhood.out_width
         self.last_types, self.last_places = types[len(others)], (rows, columns)
         shape = settings.layer_shape(Neighbourhood(), self.last_types, num_classes)
@@ -207,10 +206,11 @@ class MatrixCapsuleNetwork(DrawingNetwork):
     def forward(
         self,
         images: Float[Tensor, "batch channels height width"],
-        labels: Int[Tensor, " batch"] | None,
-        generator: torch.Generator,
+        labels: Int[Tensor, " batch"] | None = None,
+        generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return the activations of the class capsules, and images drawn from one of them each."""
+        generator = or_default(generator)
         grid = self.primary(self.convolution(images))
         if self.training and self.settings.dropout > 0:
             grid = drop_capsules(grid, self.settings.dropout, generator)
@@ -221,6 +221,11 @@ class MatrixCapsuleNetwork(DrawingNetwork):
         routed["classes"] = classes = self.recomputable(self.classes, grid, generator=generator)
         outputs = Outputs(classes.activations, None, None, classes.poses, couplings_of(routed))
         return self.drawn(outputs, classes.poses, labels)
+
+    @property
+    def layers(self) -> dict[str, ConvCapsules]:
+        """The convolutional capsules by name, first to last; one that was replaced is the new."""
+        return {name: cast(ConvCapsules, self.get_submodule(name)) for name in self._names}
 
     def child_grid(self) -> ChildGrid:
         """Return where the last convolutional capsules lie."""

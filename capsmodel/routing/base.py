@@ -61,7 +61,7 @@ class Router(InitialisedModule, ABC):
     """A routing in its place: with the values that it learns there, if any."""
 
     @abstractmethod
-    def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
+    def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         """Return the capsules that the votes come to; each image is routed on its own.
 
         Args:
@@ -137,10 +137,10 @@ class SiteRouter(Router):
         super().__init__()
         self.routing = routing
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialise(self, generator: torch.Generator | None) -> None:
         """Set nothing: there is nothing to learn."""
 
-    def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
+    def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         """Return the routed poses and their lengths."""
         poses = self.routing.route(votes.values, generator=generator)
         return Routed(poses, lengths(poses))

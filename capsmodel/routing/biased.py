@@ -23,7 +23,7 @@ class BiasedRouter(Router):
         super().__init__()
         self.bias = nn.Parameter(torch.empty(fan.out_caps, fan.pose)) if has_bias else None
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialise(self, generator: torch.Generator | None) -> None:
         """Set the bias to 0.1."""
         if self.bias is not None:
             nn.init.constant_(self.bias, _INITIAL)

@@ -1,5 +1,6 @@
 """The laws of every model."""
 
+from copy import deepcopy
 from typing import NamedTuple, cast
 
 import pytest
@@ -137,6 +138,22 @@ class ModelContract(PartContract):
         assert all(torch.equal(value, again[name]) for name, value in first.items())
         assert not all(torch.equal(value, other[name]) for name, value in first.items())
 
+    def test_construction_sets_the_weights(self, model: Model) -> None:
+        """From PyTorch's default generator, as every layer of its own does."""
+        first, again, other = (_built(model, seed).state_dict() for seed in (0, 0, 1))
+        assert all(bool(value.isfinite().all()) for value in first.values())
+        assert all(torch.equal(value, again[name]) for name, value in first.items())
+        assert not all(torch.equal(value, other[name]) for name, value in first.items())
+
+    def test_images_alone_are_enough(self, model: Model) -> None:
+        """Labels and a generator may be left out; a copy says the same."""
+        network = _built(model, seed=0).double().eval()
+        said = [_alone(network), _alone(network), _alone(deepcopy(network))]
+        assert all(bool(value.isfinite().all()) for value in said)
+        assert said[0].shape == (_BATCH, _CLASSES)
+        assert torch.equal(said[0], said[1])
+        assert torch.equal(said[0], said[2])
+
     def test_it_is_built_without_storage_in_single_precision(self, model: Model) -> None:
         """Weights files hold nothing else."""
         with torch.device("meta"):
@@ -183,6 +200,19 @@ def _network(model: Model, seed: int = 0) -> Network:
         value.fill_(torch.nan)
     network.initialise(seed)
     return network.double().eval()
+
+
+def _built(model: Model, seed: int) -> Network:
+    """Return a network as its constructor leaves it."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return model.build(_IMAGE_SHAPE, _CLASSES)
+
+
+def _alone(network: Network) -> Tensor:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(2)
+        return cast(Outputs, network(_images())).lengths
 
 
 def _outputs(network: Network, images: Tensor, labels: Tensor | None = None) -> Outputs:

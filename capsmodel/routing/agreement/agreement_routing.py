@@ -79,13 +79,13 @@ class AgreementRouter(BiasedRouter):
         shape = (fan.edges, fan.out_caps)
         self.logits = nn.Parameter(torch.empty(shape)) if is_learned else None
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialise(self, generator: torch.Generator | None) -> None:
         """Set the bias to 0.1 and the logits to zero."""
         super().initialise(generator)
         if self.logits is not None:
             nn.init.zeros_(self.logits)
 
-    def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
+    def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         """Return the poses on which the votes agree, their lengths, and the last shares.
 
         Raises:

@@ -56,7 +56,7 @@ class RandomRouter(BiasedRouter):
         super().__init__(fan, has_bias=routing.bias)
         self.routing = routing
 
-    def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
+    def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         """Return the squashed sum of the votes in drawn shares.
 
         Raises:

@@ -33,7 +33,7 @@ class UniformRouting(Routing):
 class UniformRouter(BiasedRouter):
     """Uniform routing in its place."""
 
-    def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
+    def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         """Return the squashed equal share of all votes; the generator is not used."""
         grouped, shares = output_first(votes.values), Shares(votes.neighbourhood)
         poses = squash(self.biased(shares.share_equally(grouped)))

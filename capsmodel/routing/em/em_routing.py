@@ -156,7 +156,7 @@ class EMRouter(Router):
         self.activation_bias = nn.Parameter(torch.empty(fan.out_caps))
         self.cost_bias = nn.Parameter(torch.empty(fan.out_caps))
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialise(self, generator: torch.Generator | None) -> None:
         """Set the betas; nothing is drawn."""
         settings = self.settings
         activation, cost = settings.initial_activation_bias, settings.initial_cost_bias
@@ -165,7 +165,7 @@ class EMRouter(Router):
         nn.init.constant_(self.activation_bias, activation)
         nn.init.constant_(self.cost_bias, cost)
 
-    def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
+    def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         """Return the parents' centres and activations; the generator is not used."""
         out_caps = len(self.cost_bias)
         assignment = equal_assignment(votes, out_caps, self.settings.competition)

@@ -205,3 +205,12 @@ def test_it_trains_at_every_number_of_iterations(iterations: int) -> None:
     first, second = list(Training(config, seed=0))
     assert second.train_loss == second.train_loss  # a number
     assert second.validation_error <= first.validation_error
+
+
+def test_a_layer_that_is_replaced_is_the_one_that_is_used() -> None:
+    built = network()
+    before = built(IMAGES).lengths
+    other = network(seed=1)
+    built.first = other.get_submodule("first")
+    assert built.layers["first"] is built.first
+    assert not torch.equal(built(IMAGES).lengths, before)

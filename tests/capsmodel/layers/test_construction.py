@@ -1,0 +1,102 @@
+"""A layer that is built has its weights, as PyTorch's own layers do."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from capsmodel.initialised import InitialisedModule
+from capsmodel.layers import Capsules, Classifier, Convolution, ConvolutionStack, Decoder
+from capsmodel.layers import PrimaryCapsules as Primary
+from capsmodel.layers.batch_norm import BatchNorm
+from capsmodel.layers.capsule_grid import CapsuleGrid, GridPrimaryCapsules, PrimaryStart
+from capsmodel.layers.conv_capsules import ConvCapsules, ConvCapsulesShape, MatrixStart
+from capsmodel.layers.convolution import Window
+from capsmodel.layers.primary_capsules import PrimaryShape
+from capsmodel.routing import ROUTINGS, Neighbourhood, Routed, Routing
+from capsmodel.settings.parts import kind_of
+
+WINDOW = Window(3, 2, 0)
+SHAPE = ConvCapsulesShape(Neighbourhood(4, 4, 2, 2), 2, 3, "matrix", 4)
+LAYERS: dict[str, Callable[[], nn.Module]] = {
+    "primary capsules": lambda: Primary(2, PrimaryShape(types=2, pose=3), WINDOW),
+    "grid of primary capsules": lambda: GridPrimaryCapsules(2, 3, 4, PrimaryStart()),
+    "grid of truncated ones": lambda: GridPrimaryCapsules(2, 3, 4, PrimaryStart(is_truncated=True)),
+    "convolution": lambda: Convolution(2, 3, WINDOW, batch_norm=True),
+    "stack of convolutions": lambda: ConvolutionStack((2, 3, 4), 3, 1),
+    "classifier": lambda: Classifier(5, (4,), 3, 0.5),
+    "decoder": lambda: Decoder(5, (4,), (1, 3, 3)),
+    "batch normalisation": lambda: BatchNorm(3),
+    **{
+        f"capsules, {kind_of(routing)}": lambda routing=routing: Capsules((6, 4), (3, 5), routing())
+        for routing in ROUTINGS
+    },
+    **{
+        f"convolutional capsules, {kind_of(routing)}": lambda routing=routing: ConvCapsules(
+            SHAPE, routing(), MatrixStart()
+        )
+        for routing in ROUTINGS
+    },
+}
+
+
+def built(layer: Callable[[], nn.Module], seed: int = 0) -> nn.Module:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return layer()
+
+
+def values(module: nn.Module) -> list[Tensor]:
+    return list(module.state_dict().values())
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_the_default_generator_decides_the_weights(name: str) -> None:
+    first, again, other = (values(built(LAYERS[name], seed)) for seed in (0, 0, 1))
+    assert all(bool(value.isfinite().all()) for value in first)
+    assert all(map(torch.equal, first, again))
+    assert name == "batch normalisation" or not all(map(torch.equal, first, other))
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_they_are_set_again_by_reset_parameters(name: str) -> None:
+    layer = built(LAYERS[name])
+    assert isinstance(layer, InitialisedModule)
+    with torch.no_grad():
+        for value in values(layer):
+            value.fill_(torch.nan)
+    layer.reset_parameters()
+    assert all(bool(value.isfinite().all()) for value in values(layer))
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_on_the_meta_device_nothing_is_drawn(name: str) -> None:
+    before = torch.get_rng_state()
+    with torch.device("meta"):
+        LAYERS[name]()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("routing", ROUTINGS, ids=kind_of)
+def test_capsules_route_without_being_handed_a_generator(routing: type[Routing]) -> None:
+    capsules = Capsules((6, 4), (3, 5), routing())
+    assert finite(capsules(torch.rand(2, 6, 4)))
+    grid = CapsuleGrid(torch.rand(2, 16, 2, 4), torch.rand(2, 16, 2))
+    assert finite(ConvCapsules(SHAPE, routing(), MatrixStart())(grid))
+
+
+def finite(routed: Routed) -> bool:
+    return bool(routed.poses.isfinite().all() and routed.activations.isfinite().all())
+
+
+def test_a_module_of_ones_own_is_set_when_its_constructor_has_ended() -> None:
+    class Scale(InitialisedModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.empty(3))
+
+        def initialise(self, generator: torch.Generator | None) -> None:
+            nn.init.constant_(self.scale, 2.0)
+
+    assert Scale().scale.tolist() == [2, 2, 2]
