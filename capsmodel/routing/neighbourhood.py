@@ -88,7 +88,8 @@ class Neighbourhood:
         self, values: Float[Tensor, "edges sites"]
     ) -> Float[Tensor, "edges sites"]:
         """Return at each edge the logarithm of the summed exponentials of its child's edges."""
-        return self._over_parents(values, _NEVER, lambda own: own.logsumexp(dim=-1))
+        never = max(_NEVER, torch.finfo(values.dtype).min)
+        return self._over_parents(values, never, lambda own: own.logsumexp(dim=-1))
 
     def num_parent_places(self, edges: int, sites: int) -> Float[Tensor, "edges sites"]:
         """Return at each edge how many places see its child, in float32 on the CPU."""

@@ -22,6 +22,10 @@ class Votes(ABC):
     activations: Float[Tensor, "edges sites"]
     neighbourhood: Neighbourhood
 
+    @abstractmethod
+    def to(self, dtype: torch.dtype) -> "Votes":
+        """Return the same votes as numbers of a type."""
+
     @property
     @abstractmethod
     def values(self) -> Float[Tensor, "sites edges out_caps pose"]:
@@ -37,6 +41,10 @@ class GivenVotes(Votes):
     """
 
     given: Float[Tensor, "sites edges out_caps pose"]
+
+    def to(self, dtype: torch.dtype) -> "GivenVotes":
+        """Return the same votes as numbers of a type."""
+        return GivenVotes(self.activations.to(dtype), self.neighbourhood, self.given.to(dtype))
 
     @property
     def values(self) -> Float[Tensor, "sites edges out_caps pose"]:
@@ -60,6 +68,14 @@ class ProductVotes(Votes):
     poses: Float[Tensor, "edges sites rows inner"]
     matrices: Float[Tensor, "edges inner columns out_caps"]
     offsets: Float[Tensor, "edges pose"] | None = None
+
+    def to(self, dtype: torch.dtype) -> "ProductVotes":
+        """Return the same votes as numbers of a type."""
+        offsets = None if self.offsets is None else self.offsets.to(dtype)
+        activations, poses, matrices = (
+            tensor.to(dtype) for tensor in (self.activations, self.poses, self.matrices)
+        )
+        return ProductVotes(activations, self.neighbourhood, poses, matrices, offsets)
 
     @property
     def values(self) -> Float[Tensor, "sites edges out_caps pose"]:

@@ -166,7 +166,22 @@ class EMRouter(Router):
         nn.init.constant_(self.cost_bias, cost)
 
     def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
-        """Return the parents' centres and activations; the generator is not used."""
+        """Return the parents' centres and activations; the generator is not used.
+
+        In half precision and under autocast the rounds are computed in single: masses and
+        variances span more than half precision holds. What comes out is of the votes' type.
+        """
+        dtype = votes.activations.dtype
+        is_half = dtype in {torch.bfloat16, torch.float16}
+        if not is_half and not torch.is_autocast_enabled(votes.activations.device.type):
+            return self._routed(votes)
+        with torch.autocast(votes.activations.device.type, enabled=False):
+            routed = self._routed(votes.to(torch.float32 if is_half else dtype))
+        return routed._replace(
+            poses=routed.poses.to(dtype), activations=routed.activations.to(dtype)
+        )
+
+    def _routed(self, votes: Votes) -> Routed:
         out_caps = len(self.cost_bias)
         assignment = equal_assignment(votes, out_caps, self.settings.competition)
         centre: Tensor | None = None
@@ -200,11 +215,12 @@ class EMRouter(Router):
         if self.has_one_place:
             inverse_temperature *= settings.class_temperature_factor
         per_child = statistics.variance.log().sum(dim=1) * settings.log_variance_weight
-        per_child = (
-            per_child + statistics.centre.shape[1] * settings.cost_bias_scale * self.cost_bias
-        )
+        per_child = per_child + statistics.centre.shape[
+            1
+        ] * settings.cost_bias_scale * self.cost_bias.to(per_child)
         cost = self.mass_scale * statistics.mass * per_child
-        return inverse_temperature * (settings.activation_bias_scale * self.activation_bias - cost)
+        worth = settings.activation_bias_scale * self.activation_bias.to(cost)
+        return inverse_temperature * (worth - cost)
 
     def _shared(
         self, votes: Votes, statistics: Statistics, iteration: int
