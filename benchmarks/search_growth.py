@@ -104,7 +104,7 @@ def launch_of(sampler: str, num_proposals: int, folder: Path) -> Any:
 
         def grown(self, line: ManifestLine) -> None:
             epochs = {cell.arm: self.growing.epochs[cell.arm] for cell in line.cells}
-            self.board.add(simulated.planned(line.cells, {}, {}), epochs)
+            self.board.add(simulated.surveyed(line.cells, {}, {}), epochs)
             hand_on(world.journals, "example", line)
 
     world = simulated.World(folder)
