@@ -1,6 +1,7 @@
 """All chance of a training comes from here: generators that a seed and a purpose decide."""
 
 import hashlib
+from collections.abc import Sequence
 
 import torch
 
@@ -16,6 +17,36 @@ def stream(seed: int, *purpose: str) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") >> 1)
 
 
-def or_default(generator: torch.Generator | None) -> torch.Generator:
-    """Return a generator, PyTorch's own where none is given: the one that `manual_seed` sets."""
-    return torch.default_generator if generator is None else generator
+def uniform(
+    shape: Sequence[int], generator: torch.Generator | None, dtype: torch.dtype | None = None
+) -> torch.Tensor:
+    """Return numbers in [0, 1) on the CPU, drawn from a generator; None for PyTorch's own.
+
+    Raises:
+        RuntimeError: If a generator is given to what is compiled or exported.
+    """
+    refuse_compiled(generator)
+    return torch.rand(shape, generator=generator, dtype=dtype)
+
+
+def normal(shape: Sequence[int], generator: torch.Generator | None) -> torch.Tensor:
+    """Return standard normal numbers on the CPU, drawn from a generator; None for PyTorch's own.
+
+    Raises:
+        RuntimeError: If a generator is given to what is compiled or exported.
+    """
+    refuse_compiled(generator)
+    return torch.randn(shape, generator=generator)
+
+
+def refuse_compiled(generator: torch.Generator | None) -> None:
+    """Refuse a generator in what is compiled or exported.
+
+    Raises:
+        RuntimeError: Saying what to do.
+    """
+    if generator is not None and torch.compiler.is_compiling():
+        raise RuntimeError(
+            "What is compiled or exported draws from PyTorch's own generator: hand generator=None, "
+            "and set the seed by torch.manual_seed."
+        )

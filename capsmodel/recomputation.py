@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint
 T = TypeVar("T")
 
 
-def recomputed(function: Callable[..., T], *inputs: Any, generator: torch.Generator) -> T:
+def recomputed(function: Callable[..., T], *inputs: Any, generator: torch.Generator | None) -> T:
     """Return what a function does of its inputs, without keeping what its gradient needs.
 
     The backward pass calls the function once more, so that of all tensors between inputs and
@@ -25,14 +25,15 @@ def recomputed(function: Callable[..., T], *inputs: Any, generator: torch.Genera
         function: Takes the inputs, then the generator. It must do nothing but return: running
             means, as of batch normalisation, would move twice.
         inputs: Tensors, or what holds them.
-        generator: Source of all chance of the function.
+        generator: Source of all chance of the function; None for PyTorch's own.
     """
-    start, calls = generator.get_state(), count()
+    drawn_from = torch.default_generator if generator is None else generator
+    start, calls = drawn_from.get_state(), count()
 
     def run(*given: Any) -> T:
         if next(calls) == 0:
-            return function(*given, generator)
-        again = torch.Generator(generator.device)
+            return function(*given, drawn_from)
+        again = torch.Generator(drawn_from.device)
         again.set_state(start)
         return function(*given, again)
 

@@ -3,16 +3,14 @@
 from abc import ABC, abstractmethod
 from typing import Annotated, ClassVar, Literal
 
-import torch
 from jaxtyping import Float
 from pydantic import Field, field_validator
 from torch import Tensor
 
-from capsmodel.functional import lengths, squash
+from capsmodel.functional import exponential_squash, squash, squash_with_epsilon
 from capsmodel.settings.parts import Part
 
 _LEAST_EPSILON = 1e-20  # to the power of -3/2, which is in the gradient, float32 holds it
-_SHORT = 1e-8  # below it 1 - n / 2 is (1 - exp(-n)) / n to the last bit
 
 
 class Squash(Part, ABC):
@@ -54,10 +52,7 @@ class SabourSquash(Squash):
 
     def squash(self, poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
         """Return the poses squashed."""
-        if self.epsilon == 0:
-            return squash(poses)
-        squared = poses.square().sum(dim=-1, keepdim=True)
-        return poses * (squared / (1 + squared) * (squared + self.epsilon).rsqrt())
+        return squash(poses) if self.epsilon == 0 else squash_with_epsilon(poses, self.epsilon)
 
 
 class ExponentialSquash(Squash):
@@ -72,10 +67,7 @@ class ExponentialSquash(Squash):
 
     def squash(self, poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
         """Return the poses squashed."""
-        length = lengths(poses).unsqueeze(-1)
-        is_short = length < _SHORT
-        long = length.where(~is_short, torch.ones_like(length))
-        return poses * (1 - length / 2).where(is_short, -torch.expm1(-long) / long)
+        return exponential_squash(poses)
 
 
 SQUASHES = (SabourSquash, ExponentialSquash)

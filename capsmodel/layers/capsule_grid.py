@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from capsmodel.chance import uniform
 from capsmodel.functional import lengths, squash
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.truncated_normal import set_truncated
@@ -104,11 +105,11 @@ class GridPrimaryCapsules(InitialisedModule):
         return CapsuleGrid(poses, lengths(poses))
 
 
-def drop_capsules(grid: CapsuleGrid, rate: float, generator: torch.Generator) -> CapsuleGrid:
+def drop_capsules(grid: CapsuleGrid, rate: float, generator: torch.Generator | None) -> CapsuleGrid:
     """Return the capsules with a share of them not there: pose and activation zero.
 
     What is left is not raised: an activation is a probability.
     """
-    draws = torch.rand(grid.activations.shape, generator=generator)
+    draws = uniform(grid.activations.shape, generator)
     kept = (draws >= rate).to(grid.poses.device, grid.poses.dtype)
     return CapsuleGrid(grid.poses * kept.unsqueeze(-1), grid.activations * kept)

@@ -4,7 +4,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from capsmodel.chance import or_default
 from capsmodel.functional import lengths
 from capsmodel.initialised import InitialisedModule
 from capsmodel.routing import (
@@ -73,7 +72,7 @@ class Capsules(InitialisedModule):
             poses: Of the input capsules.
             generator: Source of all chance, by default PyTorch's own.
         """
-        return self.router(self._told(poses), or_default(generator))
+        return self.router(self._told(poses), generator)
 
     def votes(
         self, poses: Float[Tensor, "batch in_caps in_pose"]

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from capsmodel.chance import uniform
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.convolution import set_weights
 
@@ -30,7 +31,7 @@ class Classifier(InitialisedModule):
             set_weights(cast(nn.Linear, layer), generator, gain)
 
     def forward(
-        self, features: Float[Tensor, "batch values"], generator: torch.Generator
+        self, features: Float[Tensor, "batch values"], generator: torch.Generator | None
     ) -> Float[Tensor, "batch classes"]:
         """Return the logits; the generator is used in training only."""
         values = features
@@ -42,7 +43,7 @@ class Classifier(InitialisedModule):
 
 
 def drop(
-    values: Float[Tensor, "batch values"], rate: float, generator: torch.Generator
+    values: Float[Tensor, "batch values"], rate: float, generator: torch.Generator | None
 ) -> Float[Tensor, "batch values"]:
     """Return the values with a share of them set to zero, the others raised to keep the mean.
 
@@ -52,5 +53,5 @@ def drop(
     Source: Srivastava and others 2014, "Dropout", Journal of Machine Learning Research 15.
     Difference: values are raised in training, where theirs are lowered in use.
     """
-    kept = torch.rand(values.shape, generator=generator) >= rate
+    kept = uniform(values.shape, generator) >= rate
     return values * kept.to(values.device) / (1 - rate)

@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from capsmodel.chance import or_default
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.capsule_grid import CapsuleGrid
 from capsmodel.layers.truncated_normal import set_truncated
@@ -111,7 +110,7 @@ class ConvCapsules(InitialisedModule):
             children: Of the layer before.
             generator: Source of all chance, by default PyTorch's own.
         """
-        return self.router(self.votes(children), or_default(generator))
+        return self.router(self.votes(children), generator)
 
     def votes(self, children: CapsuleGrid) -> ProductVotes:
         """Return the votes as products that are not multiplied out."""

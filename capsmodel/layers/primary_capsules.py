@@ -67,7 +67,7 @@ class PrimaryCapsules(InitialisedModule):
     ) -> Float[Tensor, "batch in_caps pose"]:
         """Return the squashed poses, all of one type before all of the next."""
         maps = self._maps(self.window.padded(features))
-        poses = maps.view(len(maps), self.shape.types, self.shape.pose, -1).transpose(2, 3)
+        poses = maps.view(maps.shape[0], self.shape.types, self.shape.pose, -1).transpose(2, 3)
         return self.squash.squash(poses.flatten(1, 2))
 
     def _maps(self, features: Tensor) -> Tensor:
@@ -82,7 +82,7 @@ class PrimaryCapsules(InitialisedModule):
 def drop_capsules(
     poses: Float[Tensor, "batch in_caps pose"],
     rate: float,
-    generator: torch.Generator,
+    generator: torch.Generator | None,
     *,
     are_raised: bool,
 ) -> Float[Tensor, "batch in_caps pose"]:
@@ -91,7 +91,7 @@ def drop_capsules(
     Args:
         poses: Of all capsules.
         rate: The share.
-        generator: On the CPU, so that all devices drop the same capsules.
+        generator: On the CPU, so that all devices drop the same capsules; None for PyTorch's own.
         are_raised: Whether the others are raised in proportion, to keep the mean.
     """
     kept = drop(torch.ones(poses.shape[:2]), rate, generator)

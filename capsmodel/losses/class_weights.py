@@ -3,9 +3,7 @@
 from abc import ABC
 from typing import Annotated
 
-from jaxtyping import Float, Int
 from pydantic import Field
-from torch import Tensor
 
 from capsmodel.losses.base import Loss
 
@@ -33,11 +31,3 @@ class ClassWeightedLoss(Loss, ABC):
                 f"{len(self.class_weights)}: give {num_classes}, or an empty list, [], to weigh "
                 f"all alike."
             )
-
-    def weighted_mean(
-        self, losses: Float[Tensor, " batch"], labels: Int[Tensor, " batch"]
-    ) -> Float[Tensor, ""]:
-        """Return the mean of the images' losses, each times the weight of its true class."""
-        if not self.class_weights:
-            return losses.mean()
-        return (losses * losses.new_tensor(self.class_weights)[labels]).mean()

@@ -7,7 +7,8 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
-from capsmodel.functional import refuse_other_labels
+from capsmodel.functional.labels import refuse_other_labels
+from capsmodel.functional.losses import weighted_mean
 from capsmodel.losses.class_weights import ClassWeightedLoss
 from capsmodel.models.base import Outputs
 from capsmodel.search_range import Floats
@@ -61,4 +62,5 @@ class CrossEntropy(ClassWeightedLoss):
         refuse_other_labels(labels)
         if not self.class_weights:  # one kernel, which rounds otherwise than a mean of its own
             return F.cross_entropy(logits, labels)
-        return self.weighted_mean(F.cross_entropy(logits, labels, reduction="none"), labels)
+        losses = F.cross_entropy(logits, labels, reduction="none")
+        return weighted_mean(losses, labels, self.class_weights)

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from capsmodel.functional import one_hot
+from capsmodel.functional import margin_loss
 from capsmodel.losses.class_weights import ClassWeightedLoss
 from capsmodel.losses.margin_schedule import (
     MARGIN_SCHEDULES,
@@ -73,10 +73,6 @@ class MarginLoss(ClassWeightedLoss):
         """Return the squared shortfalls of the classes, reduced, mean over the images."""
         final = Margins(self.positive_margin, self.negative_margin, self.down_weight)
         margins = self.schedule.margins(final, progress)
-        too_short = (margins.positive - lengths).clamp(min=0).square()
-        too_long = (lengths - margins.negative).clamp(min=0).square() * margins.down_weight
-        is_true = one_hot(labels, lengths.shape[1])
-        shortfalls = too_short.where(is_true, too_long)
-        is_sum = self.reduction == "sum"
-        losses = shortfalls.sum(dim=1) if is_sum else shortfalls.mean(dim=1) / 2
-        return self.weighted_mean(losses, labels)
+        return margin_loss(
+            lengths, labels, margins, reduction=self.reduction, class_weights=self.class_weights
+        )

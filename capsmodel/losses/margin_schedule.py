@@ -2,26 +2,13 @@
 
 import math
 from abc import ABC, abstractmethod
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from capsmodel.functional import Margins as Margins
 from capsmodel.search_range import Floats
 from capsmodel.settings.parts import Part, Settings
-
-
-class Margins(NamedTuple):
-    """What the margin loss asks for.
-
-    Attributes:
-        positive: Length that the true class should reach.
-        negative: Length that the other classes should stay under, below `positive`.
-        down_weight: Weight of the other classes.
-    """
-
-    positive: float
-    negative: float
-    down_weight: float
 
 
 class MarginSchedule(Part, ABC):

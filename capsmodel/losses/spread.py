@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
-from capsmodel.functional import one_hot, refuse_other_labels
+from capsmodel.functional import spread_loss
 from capsmodel.losses.class_weights import ClassWeightedLoss
 from capsmodel.losses.spread_schedule import SPREAD_SCHEDULES, LinearSpread, SpreadSchedule
 from capsmodel.search_range import Floats
@@ -64,11 +64,7 @@ class SpreadLoss(ClassWeightedLoss):
         progress: float,
     ) -> Float[Tensor, ""]:
         """Return the squared shortfalls of the wrong classes, reduced, mean over the images."""
-        refuse_other_labels(labels)
         margin = self.schedule.margin(self.margin, progress)
-        lead = lengths.gather(1, labels.unsqueeze(1)) - lengths
-        shortfall = (margin - lead).clamp(min=0).square()
-        is_true = one_hot(labels, lengths.shape[1])
-        shortfall = shortfall.masked_fill(is_true, 0.0)
-        losses = shortfall.sum(dim=1) if self.reduction == "sum" else shortfall.mean(dim=1)
-        return self.weighted_mean(losses, labels)
+        return spread_loss(
+            lengths, labels, margin, reduction=self.reduction, class_weights=self.class_weights
+        )

@@ -67,7 +67,7 @@ class Network(SetModule):
 
     Attributes:
         checkpointing: Whether what is `recomputable` is computed anew in the backward pass, to
-            spare memory. It changes no number.
+            spare memory. It changes no number. A compiler decides for itself what is kept.
     """
 
     checkpointing: bool = False
@@ -85,7 +85,8 @@ class Network(SetModule):
             images: Values in [0, 1].
             labels: The class whose pose is drawn, in training the true one. None draws the
                 class with the longest pose.
-            generator: Source of all chance of the pass, by default PyTorch's own.
+            generator: Source of all chance of the pass, by default PyTorch's own. What is compiled
+                or exported draws from that alone.
         """
 
     @abstractmethod
@@ -106,10 +107,10 @@ class Network(SetModule):
         return None
 
     def recomputable(
-        self, function: Callable[..., T], *inputs: Any, generator: torch.Generator
+        self, function: Callable[..., T], *inputs: Any, generator: torch.Generator | None
     ) -> T:
         """Return what a function does of inputs and generator; see `recomputed` for its duties."""
-        if self.checkpointing:
+        if self.checkpointing and not torch.compiler.is_compiling():
             return recomputed(function, *inputs, generator=generator)
         return function(*inputs, generator)
 

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
-from capsmodel.chance import or_default, stream
+from capsmodel.chance import stream
 from capsmodel.layers import Capsules, Convolution, PrimaryCapsules
 from capsmodel.layers.convolution import Padding, Window
 from capsmodel.layers.primary_capsules import Coupling, PrimaryShape, drop_capsules
@@ -150,7 +150,6 @@ class CapsuleNetwork(DrawingNetwork):
         generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return the lengths of the class capsules and images drawn from one of them each."""
-        generator = or_default(generator)
         primary = self._dropped(self.primary(self.convolution(images)), generator)
         routed = self.recomputable(self.capsules, primary, generator=generator)
         couplings = couplings_of({"capsules": routed})
@@ -177,7 +176,7 @@ class CapsuleNetwork(DrawingNetwork):
             set_truncated(capsules.weight, capsules.deviation, generator)
 
     def _dropped(
-        self, primary: Float[Tensor, "batch in_caps pose"], generator: torch.Generator
+        self, primary: Float[Tensor, "batch in_caps pose"], generator: torch.Generator | None
     ) -> Float[Tensor, "batch in_caps pose"]:
         """Return the capsules, in training without a share of them.
 

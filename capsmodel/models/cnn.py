@@ -7,7 +7,6 @@ from jaxtyping import Float, Int
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from capsmodel.chance import or_default
 from capsmodel.layers import Classifier, ConvolutionStack
 from capsmodel.models.base import Model, Network, Outputs
 from capsmodel.search_range import Choices, Floats
@@ -93,7 +92,7 @@ class ConvolutionalNetwork(Network):
         generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return the probabilities of the classes; no image is drawn."""
-        logits = self.classifier(self.convolutions(images).flatten(1), or_default(generator))
+        logits = self.classifier(self.convolutions(images).flatten(1), generator)
         return Outputs(logits.softmax(dim=1), None, logits)
 
     def penalty(

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
-from capsmodel.chance import or_default, stream
+from capsmodel.chance import stream
 from capsmodel.layers.capsule_grid import GridPrimaryCapsules, PrimaryStart, drop_capsules
 from capsmodel.layers.conv_capsules import (
     ConvCapsules,
@@ -210,7 +210,6 @@ class MatrixCapsuleNetwork(DrawingNetwork):
         generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return the activations of the class capsules, and images drawn from one of them each."""
-        generator = or_default(generator)
         grid = self.primary(self.convolution(images))
         if self.training and self.settings.dropout > 0:
             grid = drop_capsules(grid, self.settings.dropout, generator)

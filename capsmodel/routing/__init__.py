@@ -1,5 +1,11 @@
 """Routings: how the votes of lower capsules become higher ones."""
 
+from capsmodel.functional import Couplings as Couplings
+from capsmodel.functional import Neighbourhood as Neighbourhood
+from capsmodel.functional import Routed as Routed
+from capsmodel.functional.votes import GivenVotes as GivenVotes
+from capsmodel.functional.votes import ProductVotes as ProductVotes
+from capsmodel.functional.votes import Votes as Votes
 from capsmodel.routing.agreement.agreement_routing import AgreementRouting as AgreementRouting
 from capsmodel.routing.agreement.dynamic import DynamicRouting as DynamicRouting
 from capsmodel.routing.agreement.initial_logits import INITIAL_LOGITS as INITIAL_LOGITS
@@ -8,15 +14,13 @@ from capsmodel.routing.agreement.initial_logits import LearnedLogits as LearnedL
 from capsmodel.routing.agreement.initial_logits import NormalLogits as NormalLogits
 from capsmodel.routing.agreement.initial_logits import ZeroLogits as ZeroLogits
 from capsmodel.routing.agreement.leaky import LeakyRouting as LeakyRouting
-from capsmodel.routing.base import Couplings as Couplings
 from capsmodel.routing.base import Fan as Fan
-from capsmodel.routing.base import Routed as Routed
 from capsmodel.routing.base import Router as Router
 from capsmodel.routing.base import Routing as Routing
 from capsmodel.routing.base import VectorRouting as VectorRouting
 from capsmodel.routing.controls.random import RandomRouting as RandomRouting
 from capsmodel.routing.controls.uniform import UniformRouting as UniformRouting
-from capsmodel.routing.em.em_routing import EMRouting as EMRouting
+from capsmodel.routing.em_routing import EMRouting as EMRouting
 from capsmodel.routing.inverse_temperature import INVERSE_TEMPERATURES as INVERSE_TEMPERATURES
 from capsmodel.routing.inverse_temperature import (
     ConstantInverseTemperature as ConstantInverseTemperature,
@@ -25,9 +29,5 @@ from capsmodel.routing.inverse_temperature import InverseTemperature as InverseT
 from capsmodel.routing.inverse_temperature import (
     RisingInverseTemperature as RisingInverseTemperature,
 )
-from capsmodel.routing.neighbourhood import Neighbourhood as Neighbourhood
-from capsmodel.routing.votes import GivenVotes as GivenVotes
-from capsmodel.routing.votes import ProductVotes as ProductVotes
-from capsmodel.routing.votes import Votes as Votes
 
 ROUTINGS = (DynamicRouting, LeakyRouting, UniformRouting, RandomRouting, EMRouting)

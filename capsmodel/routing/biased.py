@@ -1,8 +1,7 @@
 """Routers that may add a bias to the sums of votes."""
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from capsmodel.routing.base import Fan, Router
 
@@ -27,9 +26,3 @@ class BiasedRouter(Router):
         """Set the bias to 0.1."""
         if self.bias is not None:
             nn.init.constant_(self.bias, _INITIAL)
-
-    def biased(
-        self, sums: Float[Tensor, "sites out_caps pose"]
-    ) -> Float[Tensor, "sites out_caps pose"]:
-        """Return the sums with the bias added."""
-        return sums if self.bias is None else sums + self.bias

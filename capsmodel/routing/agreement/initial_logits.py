@@ -8,6 +8,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
+from capsmodel.chance import normal
 from capsmodel.search_range import Floats
 from capsmodel.settings.parts import Part
 
@@ -30,8 +31,10 @@ class InitialLogits(Part, ABC):
     ) -> Float[Tensor, "edges out_caps"] | None:
         """Return the logits of one pass, in float32 on the CPU; None are zero, or the parameter.
 
-        Raises:
-            ValueError: If they are drawn and there is no generator.
+        Args:
+            edges: Rows.
+            out_caps: Columns.
+            generator: Of a draw, on the CPU; None for PyTorch's own.
         """
 
 
@@ -85,14 +88,8 @@ class NormalLogits(InitialLogits):
     def draw(
         self, edges: int, out_caps: int, generator: torch.Generator | None
     ) -> Float[Tensor, "edges out_caps"] | None:
-        """Return the drawn logits.
-
-        Raises:
-            ValueError: If there is no generator.
-        """
-        if generator is None:
-            raise ValueError("Normal logits are drawn: hand the routing a generator, not None.")
-        return self.deviation * torch.randn(edges, out_caps, generator=generator)
+        """Return the drawn logits."""
+        return self.deviation * normal((edges, out_caps), generator)
 
 
 INITIAL_LOGITS = (ZeroLogits, LearnedLogits, NormalLogits)

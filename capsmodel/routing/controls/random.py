@@ -3,15 +3,12 @@
 from typing import Annotated, ClassVar, Literal
 
 import torch
-from jaxtyping import Float
 from pydantic import Field, model_validator
-from torch import Tensor
 
-from capsmodel.functional import lengths, squash
-from capsmodel.routing.base import Couplings, Fan, Routed, Router, Routing, output_first, share_out
+from capsmodel.functional import Routed, random_routing
+from capsmodel.functional.votes import Votes
+from capsmodel.routing.base import Fan, Router, Routing
 from capsmodel.routing.biased import BiasedRouter
-from capsmodel.routing.neighbourhood import Neighbourhood
-from capsmodel.routing.votes import Votes
 from capsmodel.search_range import Choices
 
 
@@ -57,26 +54,11 @@ class RandomRouter(BiasedRouter):
         self.routing = routing
 
     def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
-        """Return the squashed sum of the votes in drawn shares.
-
-        Raises:
-            ValueError: If there is no generator.
-        """
-        if generator is None:
-            raise ValueError("Random routing draws its couplings: hand it a generator, not None.")
-        grouped = output_first(votes.values)
-        sites, out_caps, edges, _ = grouped.shape
-        places = votes.neighbourhood.num_places
-        draw = torch.rand(edges, places, out_caps, generator=generator, dtype=grouped.dtype)
-        shares = self._shares(draw, votes.neighbourhood).to(grouped.device)
-        couplings = shares.permute(1, 2, 0).repeat(sites // places, 1, 1)
-        poses = squash(self.biased(share_out(grouped, couplings)))
-        told = Couplings(couplings.permute(2, 0, 1), votes.neighbourhood)
-        return Routed(poses, lengths(poses), told)
-
-    def _shares(
-        self, draw: Float[Tensor, "edges places out_caps"], neighbourhood: Neighbourhood
-    ) -> Float[Tensor, "edges places out_caps"]:
-        low, high = self.routing.low, self.routing.high
-        weights = low + (high - low) * draw
-        return weights / neighbourhood.sum_over_parents(weights.sum(dim=2)).unsqueeze(2)
+        """Return the squashed sum of the votes in drawn shares; None draws by PyTorch's own."""
+        return random_routing(
+            votes.values,
+            generator,
+            between=(self.routing.low, self.routing.high),
+            bias=self.bias,
+            neighbourhood=votes.neighbourhood,
+        )

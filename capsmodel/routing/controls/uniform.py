@@ -4,11 +4,10 @@ from typing import Annotated, Literal
 
 import torch
 
-from capsmodel.functional import lengths, squash
-from capsmodel.routing.base import Couplings, Fan, Routed, Router, Routing, output_first
+from capsmodel.functional import Routed, uniform_routing
+from capsmodel.functional.votes import Votes
+from capsmodel.routing.base import Fan, Router, Routing
 from capsmodel.routing.biased import BiasedRouter
-from capsmodel.routing.sharing import Shares
-from capsmodel.routing.votes import Votes
 from capsmodel.search_range import Choices
 
 
@@ -35,7 +34,4 @@ class UniformRouter(BiasedRouter):
 
     def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         """Return the squashed equal share of all votes; the generator is not used."""
-        grouped, shares = output_first(votes.values), Shares(votes.neighbourhood)
-        poses = squash(self.biased(shares.share_equally(grouped)))
-        told = shares.equal(grouped).expand(grouped.shape[:3]).permute(2, 0, 1)
-        return Routed(poses, lengths(poses), Couplings(told, votes.neighbourhood))
+        return uniform_routing(votes.values, bias=self.bias, neighbourhood=votes.neighbourhood)

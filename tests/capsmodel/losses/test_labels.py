@@ -1,9 +1,7 @@
 """Labels that are not one integer an image are refused, not taken for others."""
 
 import re
-from collections.abc import Iterator
 
-import jaxtyping
 import pytest
 import torch
 from torch import Tensor
@@ -19,14 +17,6 @@ OTHERS = {
     "numbers": torch.tensor([0.0, 1.0]),
     "a column": torch.tensor([[0], [1]]),
 }
-
-
-@pytest.fixture
-def unchecked() -> Iterator[None]:
-    """Leave shapes unchecked, as they are outside of tests."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from capsmodel.routing import Fan, GivenVotes, Neighbourhood, ProductVotes, Routed
-from capsmodel.routing.em.em_routing import EMRouter, EMRouting
+from capsmodel.routing.em_routing import EMRouter, EMRouting
 
 STRIDE_1 = Neighbourhood(height=5, width=4, kernel=3, stride=1)
 STRIDE_2 = Neighbourhood(height=5, width=7, kernel=3, stride=2)

@@ -191,10 +191,14 @@ def test_random_couplings_lie_between_the_ratios_of_their_bounds() -> None:
 @pytest.mark.parametrize(
     "routing", [RandomRouting(), DynamicRouting(initial_logits=NormalLogits())], ids=kind
 )
-def test_what_is_drawn_needs_a_generator(routing: Routing) -> None:
-    given = GivenVotes(torch.ones(2, 1), Neighbourhood(), torch.ones(1, 2, 2, 2))
-    with pytest.raises(ValueError, match="a generator, not None"):
-        routing.build(Fan(2, 2, 2))(given, None)
+def test_without_a_generator_pytorchs_own_is_drawn_from(routing: Routing) -> None:
+    given = GivenVotes(torch.ones(2, 1), Neighbourhood(), torch.rand(1, 2, 2, 2))
+    router = routing.build(Fan(2, 2, 2))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        routed = router(given)
+    expected = router(given, torch.Generator().manual_seed(5))
+    assert torch.equal(routed.poses, expected.poses)
 
 
 def test_random_bounds_must_be_in_order() -> None:

@@ -5,15 +5,15 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
+from capsmodel.functional.em import tiled as em_tiled
+from capsmodel.functional.em.statistics import Question, Statistics, plain_statistics
+from capsmodel.functional.em.tiled import tiled_statistics
 from capsmodel.routing import (
     EMRouting,
     Neighbourhood,
     ProductVotes,
     RisingInverseTemperature,
 )
-from capsmodel.routing.em import tiled as em_tiled
-from capsmodel.routing.em.statistics import Question, Statistics, plain_statistics
-from capsmodel.routing.em.tiled import tiled_statistics
 from tests.capsmodel.routing.em_examples import (
     ONE_PLACE,
     STRIDE_1,

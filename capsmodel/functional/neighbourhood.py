@@ -102,7 +102,7 @@ class Neighbourhood:
             return values
         window, places = self.window_size, self.num_places
         edges, sites = values.shape
-        by_edge = values.view(window, edges // window, sites // places, places)
+        by_edge = values.reshape(window, edges // window, sites // places, places)
         flat = by_edge.permute(1, 2, 3, 0).flatten(2)
         own = F.pad(flat, (0, 1), value=filling)[:, :, self._parents(values.device)]
         # A child that nothing sees has no edge that would read its row.
@@ -110,35 +110,58 @@ class Neighbourhood:
         return read.permute(3, 0, 1, 2).reshape(edges, sites)
 
     def _children(self, device: torch.device) -> Int[Tensor, "places window"]:
-        return _children(self, device)
+        return _table(_children, self, device)
 
     def _parents(self, device: torch.device) -> Int[Tensor, "child_places most"]:
-        return _parents(self, device)
+        return _table(_parents, self, device)
+
+
+ONE_PLACE = Neighbourhood()
+
+
+def _table(
+    rows_of: Callable[[Neighbourhood], list[list[int]]],
+    neighbourhood: Neighbourhood,
+    device: torch.device,
+) -> Int[Tensor, "rows columns"]:
+    """Return a table on a device, kept for the next call; a compiler keeps its own."""
+    if torch.compiler.is_compiling():
+        return torch.tensor(rows_of(neighbourhood), device=device)
+    return _kept(rows_of, neighbourhood, device)
 
 
 @cache
 @torch.inference_mode(mode=False)  # what is kept must serve trainings too
-def _children(neighbourhood: Neighbourhood, device: torch.device) -> Int[Tensor, "places window"]:
+def _kept(
+    rows_of: Callable[[Neighbourhood], list[list[int]]],
+    neighbourhood: Neighbourhood,
+    device: torch.device,
+) -> Int[Tensor, "rows columns"]:
+    return torch.tensor(rows_of(neighbourhood), device=device)
+
+
+def _children(neighbourhood: Neighbourhood) -> list[list[int]]:
     """Return the child's place that each place of the parents sees at each place of its window."""
-    rows, columns = torch.arange(neighbourhood.height), torch.arange(neighbourhood.width)
-    grid = (rows.unsqueeze(1) * neighbourhood.width + columns).unfold(
-        0, neighbourhood.kernel, neighbourhood.stride
-    )
-    windows = grid.unfold(1, neighbourhood.kernel, neighbourhood.stride)
-    return windows.reshape(neighbourhood.num_places, neighbourhood.window_size).to(device)
+    window, width = range(neighbourhood.kernel), neighbourhood.width
+    return [
+        [
+            (row * neighbourhood.stride + down) * width + column * neighbourhood.stride + along
+            for down in window
+            for along in window
+        ]
+        for row in range(neighbourhood.out_height)
+        for column in range(neighbourhood.out_width)
+    ]
 
 
-@cache
-@torch.inference_mode(mode=False)
-def _parents(
-    neighbourhood: Neighbourhood, device: torch.device
-) -> Int[Tensor, "child_places most"]:
+def _parents(neighbourhood: Neighbourhood) -> list[list[int]]:
     """Return for each child's place its edges, flat over [places window], filled up with one more.
 
     The filling points behind the last edge, where a neutral value is appended.
     """
     own: list[list[int]] = [[] for _ in range(neighbourhood.num_child_places)]
-    for edge, child in enumerate(_children(neighbourhood, torch.device("cpu")).flatten().tolist()):
+    seen = [child for window in _children(neighbourhood) for child in window]
+    for edge, child in enumerate(seen):
         own[child].append(edge)
-    most, behind = max(map(len, own)), neighbourhood.num_places * neighbourhood.window_size
-    return torch.tensor([edges + [behind] * (most - len(edges)) for edges in own], device=device)
+    most = max(len(edges) for edges in own)
+    return [edges + [len(seen)] * (most - len(edges)) for edges in own]

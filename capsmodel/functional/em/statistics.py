@@ -7,9 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.routing.votes import Votes
-
-_LEAST_MASS = 1e-8  # below it a parent has no children to speak of: its weights are zero
+from capsmodel.functional.votes import Votes
 
 
 class Statistics(NamedTuple):
@@ -54,7 +52,9 @@ def plain_statistics(votes: Votes, question: Question) -> Statistics:
     values = votes.values.permute(1, 0, 3, 2)  # [edges sites pose out_caps]
     shares = question.assignment * votes.activations.unsqueeze(-1)
     mass = shares.sum(dim=0).expand(-1, values.shape[-1])
-    weights = (shares * inverse_mass(mass)).unsqueeze(2)
+    least = least_mass(mass.dtype)
+    # Divided, not multiplied by the inverse: of that the gradient has the square, which overflows.
+    weights = torch.where(mass >= least, shares / mass.clamp_min(least), 0.0).unsqueeze(2)
     centre = question.momentum * (weights * values).sum(dim=0)
     if question.previous is not None:
         centre = centre + (1 - question.momentum) * question.previous
@@ -66,5 +66,14 @@ def plain_statistics(votes: Votes, question: Question) -> Statistics:
 
 def inverse_mass(mass: Float[Tensor, "sites out_caps"]) -> Float[Tensor, "sites out_caps"]:
     """Return one over each mass, and zero where there is next to none."""
-    inverse = mass.clamp_min(_LEAST_MASS).reciprocal()
-    return torch.where(mass >= _LEAST_MASS, inverse, 0.0)
+    least = least_mass(mass.dtype)
+    return torch.where(mass >= least, mass.clamp_min(least).reciprocal(), 0.0)
+
+
+def least_mass(dtype: torch.dtype) -> float:
+    """Return the mass below which a parent has no children to speak of: its weights are zero.
+
+    With less, a gradient over it would be no number: 1e-31 in float32.
+    """
+    limits = torch.finfo(dtype)
+    return limits.tiny / limits.eps

@@ -4,6 +4,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from capsmodel.functional.labels import one_hot
+
+_SHORT = 1e-8  # below it 1 - n / 2 is (1 - exp(-n)) / n to the last bit
+
 
 def squash(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
     """Return the poses with their direction kept and their length n made n^2 / (1 + n^2).
@@ -19,6 +23,30 @@ def squash(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
     return poses * (length / (1 + length.square()))
 
 
+def squash_with_epsilon(
+    poses: Float[Tensor, "*axes pose"], epsilon: float
+) -> Float[Tensor, "*axes pose"]:
+    """Return the poses squashed as widespread reimplementations do it.
+
+    They divide a pose by sqrt(n^2 + epsilon) in the place of its length n.
+    """
+    squared = poses.square().sum(dim=-1, keepdim=True)
+    return poses * (squared / (1 + squared) * (squared + epsilon).rsqrt())
+
+
+def exponential_squash(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
+    """Return the poses with their direction kept and their length n made 1 - exp(-n).
+
+    Source: Xi, Bing and Jin 2017, arXiv:1712.03480, and the released code of Mazzia, Salvetti and
+    Chiaberge 2021, arXiv:2101.12491.
+    Difference: none.
+    """
+    length = lengths(poses).unsqueeze(-1)
+    is_short = length < _SHORT
+    long = length.where(~is_short, torch.ones_like(length))
+    return poses * (1 - length / 2).where(is_short, -torch.expm1(-long) / long)
+
+
 def lengths(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes"]:
     """Return the Euclidean length of each pose; its gradient at a zero pose is zero."""
     return torch.linalg.vector_norm(poses, dim=-1)
@@ -29,28 +57,3 @@ def keep_class(
 ) -> Float[Tensor, "batch classes*pose"]:
     """Return all poses in one row an image, with those of every other class set to zero."""
     return (poses * one_hot(labels, poses.shape[1]).unsqueeze(-1)).flatten(1)
-
-
-def one_hot(labels: Int[Tensor, " batch"], num_classes: int) -> Tensor:
-    """Return true at each image's label: booleans of shape [batch classes].
-
-    Unlike `torch.nn.functional.one_hot` it looks at no value, so a GPU need not be waited for.
-
-    Raises:
-        ValueError: If the labels are not one integer an image.
-    """
-    refuse_other_labels(labels)
-    return labels.unsqueeze(1) == torch.arange(num_classes, device=labels.device)
-
-
-def refuse_other_labels(labels: Tensor) -> None:
-    """Refuse labels that are not one integer an image, which would be taken for others in silence.
-
-    Raises:
-        ValueError: Naming their shape and number type.
-    """
-    if labels.ndim != 1 or labels.is_floating_point() or labels.dtype is torch.bool:
-        raise ValueError(
-            f"Labels are one integer an image, of shape [batch], got {labels.dtype} of shape "
-            f"{list(labels.shape)}. If they are one-hot, hand labels.argmax(dim=1)."
-        )

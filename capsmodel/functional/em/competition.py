@@ -5,10 +5,10 @@ from typing import Any, Literal, cast
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from capsmodel.routing.neighbourhood import Neighbourhood
-from capsmodel.routing.votes import Votes
+from capsmodel.functional.differentiation import is_plain
+from capsmodel.functional.neighbourhood import Neighbourhood
+from capsmodel.functional.votes import Votes
 
 Competition = Literal["parents", "places", "types"]
 
@@ -43,35 +43,41 @@ def share_out_children(
         competition: Who competes: all parents of a child; its parents of one type at different
             places; or its parents of different types at one place.
     """
+    if is_plain():
+        logits = scores - 0.5 * distances
+        return (logits - _logsumexp(logits, neighbourhood, competition)).exp()
     return cast(Tensor, _Sharing.apply(scores, distances, neighbourhood, competition))
 
 
 class _Sharing(torch.autograd.Function):
     """A softmax over a child's parents; of all that is as large, only the shares are kept.
 
-    A second derivative is refused.
+    The gradient reads them as an output, and so can be differentiated once more.
     """
+
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(
-        ctx: Any,
-        scores: Tensor,
-        distances: Tensor,
-        neighbourhood: Neighbourhood,
-        competition: Competition,
+        scores: Tensor, distances: Tensor, neighbourhood: Neighbourhood, competition: Competition
     ) -> Tensor:
         logits = torch.sub(scores, distances, alpha=0.5)
-        shares = logits.sub_(_logsumexp(logits, neighbourhood, competition)).exp_()
-        ctx.save_for_backward(shares)
-        ctx.among = (neighbourhood, competition)
-        return shares
+        return logits.sub_(_logsumexp(logits, neighbourhood, competition)).exp_()
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(output)
+        ctx.among = inputs[2:]
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, Tensor, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (shares,) = cast(tuple[Tensor], ctx.saved_tensors)
         of_logits = shares * gradients[0]
-        of_logits.addcmul_(shares, _sum(of_logits, *ctx.among), value=-1)
+        mean = _sum(of_logits, *ctx.among)
+        if torch.is_grad_enabled():  # this gradient may be differentiated, or mapped, in its turn
+            of_logits = of_logits - shares * mean
+        else:
+            of_logits.addcmul_(shares, mean, value=-1)
         return of_logits.sum(dim=0), of_logits.mul_(-0.5), None, None
 
 
@@ -101,4 +107,4 @@ def _type_in_edge(values: Tensor) -> Tensor:
 
 def _by_type(values: Tensor, like: Tensor) -> Tensor:
     edges, sites, out_caps = like.shape
-    return values.view(edges, out_caps, sites).transpose(1, 2)
+    return values.reshape(edges, out_caps, sites).transpose(1, 2)

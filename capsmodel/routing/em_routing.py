@@ -4,21 +4,19 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
-import torch.nn.functional as F
-from jaxtyping import Float
 from pydantic import Field
-from torch import Tensor, nn
+from torch import nn
 
-from capsmodel.routing.base import Couplings, Fan, Routed, Router, Routing
-from capsmodel.routing.em.competition import Competition, equal_assignment, share_out_children
-from capsmodel.routing.em.statistics import Question, Statistics, plain_statistics
-from capsmodel.routing.em.tiled import tiled_statistics
+from capsmodel.functional import Routed
+from capsmodel.functional.em.competition import Competition
+from capsmodel.functional.em.em_routing import route_by_em
+from capsmodel.functional.votes import Votes
+from capsmodel.routing.base import Fan, Router, Routing
 from capsmodel.routing.inverse_temperature import (
     INVERSE_TEMPERATURES,
     InverseTemperature,
     RisingInverseTemperature,
 )
-from capsmodel.routing.votes import ProductVotes, Votes
 from capsmodel.search_range import Choices, Floats, Ints
 from capsmodel.settings.parts import OneOf
 
@@ -77,7 +75,8 @@ class EMRouting(Routing):
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", procedure 1; profile
     "official": the authors' code; profile "normalised": Gritzman 2019, arXiv:1907.00652.
     Difference: a small floor under the variance, without which a parent with one child is not a
-    number; a parent whose mass is below 1e-8 has a centre of zero. The paper is silent about the
+    number; a parent whose mass is next to the smallest number, 1e-31 in single precision, has a
+    centre of zero. The paper is silent about the
     initial values of both betas: from zero, hidden capsules start at activations about one half.
     In the profile "official" the places that share a child are the true ones at every stride, and
     the masses have no 1e-7 (for the classes 1e-5) added. The profile "normalised" draws no initial
@@ -110,6 +109,7 @@ class EMRouting(Routing):
         "official": _OFFICIAL,
         "normalised": _NORMALISED,
     }
+    protocol_version: ClassVar[int | str] = 2  # since nearly empty parents have centres
     reads_activations: ClassVar[bool] = True
     kind: Literal["em"] = "em"
     iterations: Annotated[int, Field(ge=1, le=100), Ints(1, 5)] = 3
@@ -171,68 +171,27 @@ class EMRouter(Router):
         In half precision and under autocast the rounds are computed in single: masses and
         variances span more than half precision holds. What comes out is of the votes' type.
         """
-        dtype = votes.activations.dtype
-        is_half = dtype in {torch.bfloat16, torch.float16}
-        if not is_half and not torch.is_autocast_enabled(votes.activations.device.type):
-            return self._routed(votes)
-        with torch.autocast(votes.activations.device.type, enabled=False):
-            routed = self._routed(votes.to(torch.float32 if is_half else dtype))
-        return routed._replace(
-            poses=routed.poses.to(dtype), activations=routed.activations.to(dtype)
+        settings = self.settings
+        return route_by_em(
+            votes,
+            self.cost_bias.shape[0],
+            settings.iterations,
+            activation_bias=settings.activation_bias_scale * self.activation_bias,
+            cost_bias=settings.cost_bias_scale * self.cost_bias,
+            inverse_temperature=self._inverse_temperature,
+            variance_floor=settings.variance_floor,
+            centre_momentum=settings.centre_momentum,
+            log_variance_weight=settings.log_variance_weight,
+            mass_scale=self.mass_scale,
+            competition=settings.competition,
+            gradient=settings.gradient,
         )
 
-    def _routed(self, votes: Votes) -> Routed:
-        out_caps = len(self.cost_bias)
-        assignment = equal_assignment(votes, out_caps, self.settings.competition)
-        centre: Tensor | None = None
-        for iteration in range(self.settings.iterations - 1):
-            with torch.set_grad_enabled(
-                torch.is_grad_enabled() and self.settings.gradient == "all"
-            ):
-                statistics = self._statistics(votes, assignment, centre, with_distances=True)
-                assignment, centre = self._shared(votes, statistics, iteration), statistics.centre
-        statistics = self._statistics(votes, assignment, centre, with_distances=False)
-        activations = torch.sigmoid(self._logits(statistics, self.settings.iterations - 1))
-        shares = assignment.detach().expand(-1, -1, out_caps)
-        couplings = Couplings(shares, votes.neighbourhood)
-        return Routed(statistics.centre.transpose(1, 2), activations, couplings)
-
-    def _statistics(
-        self, votes: Votes, assignment: Tensor, previous: Tensor | None, *, with_distances: bool
-    ) -> Statistics:
-        """Return the M-step's centres and variances."""
-        settings = self.settings
-        momentum, floor = settings.centre_momentum, settings.variance_floor
-        question = Question(assignment, previous, momentum, floor, with_distances)
-        if isinstance(votes, ProductVotes):
-            return tiled_statistics(votes, question)
-        return plain_statistics(votes, question)
-
-    def _logits(self, statistics: Statistics, iteration: int) -> Float[Tensor, "sites out_caps"]:
-        """Return the logits of the parents' activations."""
-        settings = self.settings
-        inverse_temperature = settings.inverse_temperature.at(iteration)
+    def _inverse_temperature(self, iteration: int) -> float:
+        inverse_temperature = self.settings.inverse_temperature.at(iteration)
         if self.has_one_place:
-            inverse_temperature *= settings.class_temperature_factor
-        per_child = statistics.variance.log().sum(dim=1) * settings.log_variance_weight
-        per_child = per_child + statistics.centre.shape[
-            1
-        ] * settings.cost_bias_scale * self.cost_bias.to(per_child)
-        cost = self.mass_scale * statistics.mass * per_child
-        worth = settings.activation_bias_scale * self.activation_bias.to(cost)
-        return inverse_temperature * (worth - cost)
-
-    def _shared(
-        self, votes: Votes, statistics: Statistics, iteration: int
-    ) -> Float[Tensor, "edges sites out_caps"]:
-        """Return the E-step's assignment of the children."""
-        heights = -0.5 * statistics.variance.log().sum(dim=1)
-        scores = F.logsigmoid(self._logits(statistics, iteration)) + heights
-        competition = self.settings.competition
-        if competition == "places" and self.has_one_place:
-            competition = "parents"
-        assert statistics.distances is not None
-        return share_out_children(scores, statistics.distances, votes.neighbourhood, competition)
+            inverse_temperature *= self.settings.class_temperature_factor
+        return inverse_temperature
 
 
 def _mass_scale(fan: Fan) -> float:

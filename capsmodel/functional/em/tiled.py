@@ -1,15 +1,22 @@
 """The statistics of votes that are multiplied out a few sites at a time, and never held in full."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from capsmodel.routing.em.statistics import Question, Statistics, inverse_mass
-from capsmodel.routing.votes import ProductVotes
+from capsmodel.functional.differentiation import is_plain
+from capsmodel.functional.em.statistics import (
+    Question,
+    Statistics,
+    inverse_mass,
+    plain_statistics,
+)
+from capsmodel.functional.neighbourhood import ONE_PLACE
+from capsmodel.functional.votes import ProductVotes
 
 # Large enough for matrix products to be fast, small enough for a processor's cache, where the
 # votes are read ten times; a GPU waits for less where its kernels are few.
@@ -19,9 +26,11 @@ _TILE_BYTES = {"cpu": 2**22, "cuda": 2**28}
 def tiled_statistics(votes: ProductVotes, question: Question) -> Statistics:
     """Return what `plain_statistics` does, up to rounding, in the memory of the votes' factors.
 
-    The gradient is written by hand: it multiplies the votes out again, a few sites at a time. A
-    second derivative is refused.
+    The gradient is written by hand: it multiplies the votes out again, a few sites at a time. For
+    a second derivative, and under `torch.func.vmap`, the votes are held in full.
     """
+    if is_plain():
+        return plain_statistics(votes, question)
     tensors = _Tiled.apply(
         (question.momentum, question.floor, question.with_distances),
         votes.poses,
@@ -86,7 +95,7 @@ class _Slopes(NamedTuple):
 
 class _Tiled(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, asked: tuple[float, float, bool], *inputs: Any) -> Any:
+    def forward(asked: tuple[float, float, bool], *inputs: Any) -> Any:
         poses, matrices, offsets, activations, assignment, previous = inputs
         momentum, floor, with_distances = asked
         (edges, sites), out_caps = activations.shape, matrices.shape[3]
@@ -109,17 +118,61 @@ class _Tiled(torch.autograd.Function):
             if distances is not None:
                 relative = torch.mul(squares, variance[at].reciprocal(), out=room)
                 torch.sum(relative, dim=2, out=distances[:, at])
-        ctx.save_for_backward(*inputs, mass, centre, variance)
-        ctx.momentum = momentum
         return mass.expand(-1, out_caps).contiguous(), centre, variance, distances
 
     @staticmethod
-    @once_differentiable
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.asked = inputs[0]
+        ctx.save_for_backward(*inputs[1:], *output[:3])
+
+    @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        needed = ctx.needs_input_grad[1:]
-        backward = _Backward(_Saved(*ctx.saved_tensors), ctx.momentum, needed)
+        saved, needed = _Saved(*ctx.saved_tensors), ctx.needs_input_grad[1:]
+        if torch.is_grad_enabled():  # this gradient may be differentiated in its turn
+            return None, *_plain_gradients(ctx.asked, saved[:6], needed, gradients)
+        told_once = saved.mass[:, : saved.assignment.shape[2]]
+        backward = _Backward(saved._replace(mass=told_once), ctx.asked[0], needed)
         backward.run(_Slopes(*gradients))
         return None, *backward.gradients
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        asked, *tensors = inputs
+        mapped = torch.vmap(partial(_plain, asked), in_dims[1:], randomness=info.randomness)
+        outputs = mapped(*tensors)
+        has_distances = len(outputs) == len(Statistics._fields)
+        return (*outputs, *(() if has_distances else (None,))), (
+            *(0 for _ in outputs),
+            *(() if has_distances else (None,)),
+        )
+
+
+def _plain(asked: tuple[float, float, bool], *inputs: Any) -> tuple[Tensor, ...]:
+    """Return those statistics that are asked for, differentiated automatically."""
+    poses, matrices, offsets, activations, assignment, previous = inputs
+    votes = ProductVotes(activations, ONE_PLACE, poses, matrices, offsets)
+    statistics = plain_statistics(votes, Question(assignment, previous, *asked))
+    return tuple(tensor for tensor in statistics if tensor is not None)
+
+
+def _plain_gradients(
+    asked: tuple[float, float, bool],
+    inputs: tuple[Tensor | None, ...],
+    needed: tuple[bool, ...],
+    gradients: tuple[Tensor | None, ...],
+) -> list[Tensor | None]:
+    """Return the gradients of the inputs that need one, as PyTorch finds them."""
+    places = [place for place, need in enumerate(needed) if need]
+
+    def of_needed(*values: Tensor) -> tuple[Tensor, ...]:
+        given = list(inputs)
+        for place, value in zip(places, values, strict=True):
+            given[place] = value
+        return _plain(asked, *given)
+
+    pull: Any = torch.func.vjp(of_needed, *(inputs[place] for place in places))[1]
+    found = dict(zip(places, pull(tuple(g for g in gradients if g is not None)), strict=True))
+    return [found.get(place) for place in range(len(inputs))]
 
 
 class _Backward:

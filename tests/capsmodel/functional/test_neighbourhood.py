@@ -12,8 +12,8 @@ from torch.testing import assert_close
 
 from capsmodel import Training
 from capsmodel.data import Digits
+from capsmodel.functional import Neighbourhood, neighbourhood
 from capsmodel.models import MatrixCapsNet
-from capsmodel.routing import Neighbourhood, neighbourhood
 from capsmodel.stopping import FixedEpochs
 from tests.capsmodel.small_config import small_config
 
@@ -104,8 +104,7 @@ def test_the_children_in_the_middle_are_seen_most_often() -> None:
 
 
 def test_what_a_prediction_has_kept_serves_a_training() -> None:
-    for kept in (neighbourhood._children, neighbourhood._parents):
-        kept.cache_clear()
+    neighbourhood._kept.cache_clear()
     model = MatrixCapsNet(
         conv_channels=2,
         conv_kernel=3,

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.routing.neighbourhood import Neighbourhood
+from capsmodel.functional.neighbourhood import Neighbourhood
 
 
 @dataclass(frozen=True)

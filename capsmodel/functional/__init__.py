@@ -1,0 +1,25 @@
+"""Capsules as functions of tensors: no settings, no modules, and of ours nothing but themselves."""
+
+from capsmodel.functional.agreement import AgreementOptions as AgreementOptions
+from capsmodel.functional.agreement import dynamic_routing as dynamic_routing
+from capsmodel.functional.agreement import leaky_routing as leaky_routing
+from capsmodel.functional.controls import random_routing as random_routing
+from capsmodel.functional.controls import uniform_routing as uniform_routing
+from capsmodel.functional.differentiation import plain_autograd as plain_autograd
+from capsmodel.functional.em.em_routing import EMOptions as EMOptions
+from capsmodel.functional.em.em_routing import em_routing as em_routing
+from capsmodel.functional.em.em_routing import (
+    rising_inverse_temperature as rising_inverse_temperature,
+)
+from capsmodel.functional.labels import one_hot as one_hot
+from capsmodel.functional.losses import Margins as Margins
+from capsmodel.functional.losses import margin_loss as margin_loss
+from capsmodel.functional.losses import spread_loss as spread_loss
+from capsmodel.functional.neighbourhood import Neighbourhood as Neighbourhood
+from capsmodel.functional.poses import exponential_squash as exponential_squash
+from capsmodel.functional.poses import keep_class as keep_class
+from capsmodel.functional.poses import lengths as lengths
+from capsmodel.functional.poses import squash as squash
+from capsmodel.functional.poses import squash_with_epsilon as squash_with_epsilon
+from capsmodel.functional.routed import Couplings as Couplings
+from capsmodel.functional.routed import Routed as Routed

@@ -1,0 +1,176 @@
+"""Routing by agreement: votes flow to the outputs that already agree with them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypedDict, Unpack
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from capsmodel.functional.neighbourhood import ONE_PLACE, Neighbourhood
+from capsmodel.functional.poses import lengths, squash
+from capsmodel.functional.rounds import refuse_other_rounds
+from capsmodel.functional.routed import Couplings, Routed, output_first, share_out
+from capsmodel.functional.sharing import ShareCompetition, Shares, agreement_with, shared_out
+
+
+class AgreementOptions(TypedDict, total=False):
+    """What may be said of routing by agreement besides its iterations.
+
+    Attributes:
+        bias: Added to each sum of votes, in every round: [out_caps, pose]; by default nothing.
+        logits: Where the logits start, alike for all images: [in_caps, out_caps]; by default zero.
+        squash: What makes beliefs of lengths, by default n^2 / (1 + n^2).
+        inverse_temperature: What the logits of an iteration, counted from 0, are multiplied by;
+            by default 1.
+        gradient: Whether gradients flow through "all" rounds, which is the default, or through the
+            "last" alone, which takes the shares as given.
+        competition: What shares add up to 1 over, see `Shares`; by default a child's "parents".
+        neighbourhood: Which votes are of one child; by default each is of another one.
+    """
+
+    bias: Float[Tensor, "out_caps pose"] | None
+    logits: Float[Tensor, "in_caps out_caps"] | None
+    squash: Callable[[Tensor], Tensor]
+    inverse_temperature: Callable[[int], float]
+    gradient: Literal["all", "last"]
+    competition: ShareCompetition
+    neighbourhood: Neighbourhood
+
+
+def dynamic_routing(
+    votes: Float[Tensor, "batch in_caps out_caps pose"],
+    iterations: int = 3,
+    **options: Unpack[AgreementOptions],
+) -> Routed:
+    """Return the poses on which the votes agree, their lengths, and the last shares.
+
+    Every round shares each input among the outputs by a softmax, adds up the shared votes, and
+    raises the share of outputs whose pose points the way the vote does.
+
+    Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, procedure 1.
+    Difference: the last update of the logits is left out, as nothing reads it. Logits are at all
+    times the initial ones plus the products of the votes with the sum of all earlier poses: that
+    sum is kept in their place.
+
+    Args:
+        votes: The pose of each output that each input predicts.
+        iterations: Rounds of sharing. One round shares every vote by the initial logits.
+        options: See `AgreementOptions`.
+
+    Raises:
+        ValueError: If there is no round, or the votes are of another shape.
+    """
+    refuse_other_rounds(votes, iterations)
+    return _Rounds(iterations, has_leak=False, **options).routed(votes)
+
+
+def leaky_routing(
+    votes: Float[Tensor, "batch in_caps out_caps pose"],
+    iterations: int = 3,
+    **options: Unpack[AgreementOptions],
+) -> Routed:
+    """Return what `dynamic_routing` does, where a share of each input leaks away.
+
+    One more output, whose logit stays at zero, takes part in each softmax and is then dropped: what
+    agrees with nothing need not be explained. In a convolutional layer an input has one leak.
+
+    Source: the released code of Sabour, Frosst and Hinton 2017, arXiv:1710.09829.
+    Difference: none with a bias.
+
+    Args:
+        votes: The pose of each output that each input predicts.
+        iterations: Rounds of sharing.
+        options: See `AgreementOptions`; children do not compete where they may leak away.
+
+    Raises:
+        ValueError: If there is no round, the votes are of another shape, or the competition is
+            "children".
+    """
+    refuse_other_rounds(votes, iterations)
+    if options.get("competition") == "children":
+        raise ValueError(
+            "competition must be 'parents' or 'types' in leaky routing, got 'children': the leak "
+            "is one more parent."
+        )
+    return _Rounds(iterations, has_leak=True, **options).routed(votes)
+
+
+def _one(iteration: int) -> float:
+    del iteration
+    return 1.0
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """The rounds of routing by agreement, on votes for each output; see `AgreementOptions`."""
+
+    iterations: int
+    has_leak: bool
+    bias: Tensor | None = None
+    logits: Tensor | None = None
+    squash: Callable[[Tensor], Tensor] = squash
+    inverse_temperature: Callable[[int], float] = _one
+    gradient: Literal["all", "last"] = "all"
+    competition: ShareCompetition = "parents"
+    neighbourhood: Neighbourhood = ONE_PLACE
+
+    @property
+    def shares(self) -> Shares:
+        """What makes shares of logits."""
+        return Shares(self.neighbourhood, self.has_leak, self.competition)
+
+    def routed(self, votes: Tensor) -> Routed:
+        """Return the capsules after the last round."""
+        grouped = output_first(votes)
+        logits = None if self.logits is None else self.logits.to(grouped).t().unsqueeze(0)
+        if self.gradient == "all" or self.iterations == 1:
+            poses, couplings, _ = self._first(grouped, logits, self.iterations)
+        else:
+            poses, couplings = self._last(grouped, logits)
+        told = couplings.detach().expand(grouped.shape[:3]).permute(2, 0, 1)
+        return Routed(poses, lengths(poses), Couplings(told, self.neighbourhood))
+
+    def _last(
+        self, votes: Float[Tensor, "sites out_caps edges pose"], logits: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Return poses and shares of the last round, with gradients through its sum alone.
+
+        Learned logits have theirs through the last shares, where else could they come from.
+        """
+        iterations = self.iterations
+        with torch.no_grad():
+            agreed = self._first(votes, logits, iterations - 1)[2]
+            agreement = agreement_with(votes, self._tempered(agreed, iterations - 1))
+        if logits is not None:
+            agreement = agreement + self._tempered(logits, iterations - 1)
+        couplings = self.shares.of(agreement)
+        return self._poses(share_out(votes, couplings)), couplings
+
+    def _first(
+        self, votes: Tensor, logits: Tensor | None, iterations: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return poses and shares after some rounds, and the sum of the poses of all of them."""
+        shares = self.shares
+        if logits is None:
+            sums, couplings = shares.share_equally(votes), shares.equal(votes)
+        else:
+            nothing = votes.new_zeros(votes.shape[0], votes.shape[1], votes.shape[3])
+            sums, couplings = shared_out(votes, nothing, self._tempered(logits, 0), shares)
+        poses = self._poses(sums)
+        agreed = poses
+        for iteration in range(1, iterations):
+            own = None if logits is None else self._tempered(logits, iteration)
+            sharp = self._tempered(agreed, iteration)
+            sums, couplings = shared_out(votes, sharp, own, shares)
+            poses = self._poses(sums)
+            agreed = agreed + poses
+        return poses, couplings, agreed
+
+    def _poses(self, sums: Tensor) -> Tensor:
+        return self.squash(sums if self.bias is None else sums + self.bias)
+
+    def _tempered(self, logits: Tensor, iteration: int) -> Tensor:
+        inverse_temperature = self.inverse_temperature(iteration)
+        return logits if inverse_temperature == 1 else inverse_temperature * logits

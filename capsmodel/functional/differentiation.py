@@ -1,0 +1,31 @@
+"""Which way routings are differentiated: by hand, which is frugal, or automatically."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+
+_IS_PLAIN = ContextVar("capsmodel_plain_autograd", default=False)
+
+
+@contextmanager
+def plain_autograd() -> Generator[None]:
+    """Let PyTorch differentiate every routing that is computed in the block.
+
+    By default routings bring gradients that are written by hand, which take less memory and time:
+    for first derivatives, and for second ones by `create_graph` or `torch.func`. They know no
+    forward mode: `torch.func.jvp`, `jacfwd` and `hessian` want this block. Values are the same up
+    to rounding. What is compiled or exported is always differentiated automatically.
+    """
+    token = _IS_PLAIN.set(True)
+    try:
+        yield
+    finally:
+        _IS_PLAIN.reset(token)
+
+
+def is_plain() -> bool:
+    """Return whether PyTorch is to differentiate, compile or trace what is computed now."""
+    is_traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # pyright: ignore[reportPrivateImportUsage]
+    return is_traced or _IS_PLAIN.get()

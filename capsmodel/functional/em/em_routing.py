@@ -1,0 +1,174 @@
+"""EM routing: each parent is a Gaussian of the votes that it explains best."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypedDict, Unpack
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from capsmodel.functional.em.competition import Competition, equal_assignment, share_out_children
+from capsmodel.functional.em.statistics import Question, Statistics, plain_statistics
+from capsmodel.functional.em.tiled import tiled_statistics
+from capsmodel.functional.neighbourhood import ONE_PLACE
+from capsmodel.functional.rounds import refuse_other_rounds
+from capsmodel.functional.routed import Couplings, Routed
+from capsmodel.functional.votes import GivenVotes, ProductVotes, Votes
+
+_FINAL, _DECAY = 0.01, 0.95
+
+
+def rising_inverse_temperature(iteration: int) -> float:
+    """Return 0.01 * (1 - 0.95^(iteration + 1)), iterations counted from 0.
+
+    Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", the authors' answers
+    in the open review.
+    Difference: none.
+    """
+    return _FINAL * (1 - _DECAY ** (iteration + 1))
+
+
+class EMOptions(TypedDict, total=False):
+    """What may be said of EM routing besides its iterations.
+
+    Attributes:
+        activation_bias: Beta_a, what being there is worth: a number, or one a type of parent;
+            by default 0.
+        cost_bias: Beta_u, what describing a child costs: likewise.
+        inverse_temperature: Lambda of an iteration, counted from 0; by default
+            `rising_inverse_temperature`.
+        variance_floor: Added to each variance, by default 1e-4. With 0, a parent with one child is
+            not a number.
+        centre_momentum: How much of a new centre is taken, by default 1; the rest is that of the
+            round before, zero at first. The variance is around that mixture.
+        log_variance_weight: Of the logarithm of the variance in the cost, by default a half.
+        mass_scale: What the mass in the cost is multiplied by, by default 1.
+        competition: Who competes for a child: all its "parents", which is the default; in each type
+            the "places" that see it; or at each place on its own the "types".
+        gradient: Whether "all" rounds pass gradients on, or the "last" alone.
+    """
+
+    activation_bias: float | Tensor
+    cost_bias: float | Tensor
+    inverse_temperature: Callable[[int], float]
+    variance_floor: float
+    centre_momentum: float
+    log_variance_weight: float
+    mass_scale: float
+    competition: Competition
+    gradient: Literal["all", "last"]
+
+
+def em_routing(
+    votes: Float[Tensor, "batch in_caps out_caps pose"],
+    activations: Float[Tensor, "batch in_caps"],
+    iterations: int = 3,
+    **options: Unpack[EMOptions],
+) -> Routed:
+    """Return the Gaussians that explain the votes best, and how surely each is there.
+
+    The logit of a parent's activation is
+
+        lambda * (beta_a - mass * sum over the pose of (beta_u + weight * log variance)).
+
+    Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", procedure 1.
+    Difference: a small floor under the variance, without which a parent with one child is not a
+    number; a parent whose mass is next to the smallest number has a centre of zero.
+
+    Args:
+        votes: The pose of each parent that each child predicts.
+        activations: How surely each child is there, in [0, 1].
+        iterations: Rounds. One round shares every child equally.
+        options: See `EMOptions`.
+
+    Raises:
+        ValueError: If there is no round, or the votes are of another shape.
+    """
+    refuse_other_rounds(votes, iterations)
+    given = GivenVotes(activations.t(), ONE_PLACE, votes)
+    return route_by_em(given, votes.shape[2], iterations, **options)
+
+
+def route_by_em(
+    votes: Votes, out_caps: int, iterations: int, **options: Unpack[EMOptions]
+) -> Routed:
+    """Return the parents that the votes of a layer come to, at all its places.
+
+    In half precision and under autocast the rounds are computed in single: masses and variances
+    span more than half precision holds. What comes out is of the votes' type.
+    """
+    rounds = _Rounds(out_caps, iterations, **options)
+    dtype, device = votes.activations.dtype, votes.activations.device.type
+    is_half = dtype in {torch.bfloat16, torch.float16}
+    if not is_half and not torch.is_autocast_enabled(device):
+        return rounds.routed(votes)
+    with torch.autocast(device, enabled=False):
+        routed = rounds.routed(votes.to(torch.float32 if is_half else dtype))
+    return routed._replace(poses=routed.poses.to(dtype), activations=routed.activations.to(dtype))
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """The rounds of EM; see `EMOptions`."""
+
+    out_caps: int
+    iterations: int
+    activation_bias: float | Tensor = 0.0
+    cost_bias: float | Tensor = 0.0
+    inverse_temperature: Callable[[int], float] = rising_inverse_temperature
+    variance_floor: float = 1e-4
+    centre_momentum: float = 1.0
+    log_variance_weight: float = 0.5
+    mass_scale: float = 1.0
+    competition: Competition = "parents"
+    gradient: Literal["all", "last"] = "all"
+
+    def routed(self, votes: Votes) -> Routed:
+        """Return centres and activations after the last round."""
+        assignment = equal_assignment(votes, self.out_caps, self.competition)
+        centre: Tensor | None = None
+        for iteration in range(self.iterations - 1):
+            with torch.set_grad_enabled(torch.is_grad_enabled() and self.gradient == "all"):
+                statistics = self._statistics(votes, assignment, centre, with_distances=True)
+                assignment, centre = self._shared(votes, statistics, iteration), statistics.centre
+        statistics = self._statistics(votes, assignment, centre, with_distances=False)
+        activations = torch.sigmoid(self._logits(statistics, self.iterations - 1))
+        shares = assignment.detach().expand(-1, -1, self.out_caps)
+        couplings = Couplings(shares, votes.neighbourhood)
+        return Routed(statistics.centre.transpose(1, 2), activations, couplings)
+
+    def _statistics(
+        self, votes: Votes, assignment: Tensor, previous: Tensor | None, *, with_distances: bool
+    ) -> Statistics:
+        """Return the M-step's centres and variances."""
+        momentum, floor = self.centre_momentum, self.variance_floor
+        question = Question(assignment, previous, momentum, floor, with_distances)
+        if isinstance(votes, ProductVotes):
+            return tiled_statistics(votes, question)
+        return plain_statistics(votes, question)
+
+    def _logits(self, statistics: Statistics, iteration: int) -> Float[Tensor, "sites out_caps"]:
+        """Return the logits of the parents' activations."""
+        logarithms, pose = statistics.variance.log(), statistics.variance.shape[1]
+        per_child = logarithms.sum(dim=1) * self.log_variance_weight
+        per_child = per_child + pose * _as(per_child, self.cost_bias)
+        cost = self.mass_scale * statistics.mass * per_child
+        return self.inverse_temperature(iteration) * (_as(cost, self.activation_bias) - cost)
+
+    def _shared(
+        self, votes: Votes, statistics: Statistics, iteration: int
+    ) -> Float[Tensor, "edges sites out_caps"]:
+        """Return the E-step's assignment of the children."""
+        heights = -0.5 * statistics.variance.log().sum(dim=1)
+        scores = F.logsigmoid(self._logits(statistics, iteration)) + heights
+        competition, around = self.competition, votes.neighbourhood
+        if competition == "places" and around.num_places == 1:
+            competition = "parents"
+        assert statistics.distances is not None
+        return share_out_children(scores, statistics.distances, around, competition)
+
+
+def _as(like: Tensor, bias: float | Tensor) -> float | Tensor:
+    return bias.to(like) if isinstance(bias, Tensor) else bias

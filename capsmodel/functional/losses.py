@@ -1,0 +1,105 @@
+"""Losses on the lengths of class capsules."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from capsmodel.functional.labels import one_hot, refuse_other_labels
+
+
+class Margins(NamedTuple):
+    """What the margin loss asks for.
+
+    Attributes:
+        positive: Length that the true class should reach.
+        negative: Length that the other classes should stay under, below `positive`.
+        down_weight: Weight of the other classes.
+    """
+
+    positive: float = 0.9
+    negative: float = 0.1
+    down_weight: float = 0.5
+
+
+PAPER_MARGINS = Margins()
+
+
+def margin_loss(
+    lengths: Float[Tensor, "batch classes"],
+    labels: Int[Tensor, " batch"],
+    margins: Margins = PAPER_MARGINS,
+    *,
+    reduction: Literal["sum", "half_mean"] = "sum",
+    class_weights: Sequence[float] = (),
+) -> Float[Tensor, ""]:
+    """Return the squared shortfalls of the classes, reduced, mean over the images.
+
+    The true class should be longer than one margin, every other shorter than another.
+
+    Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, equation 4.
+    Difference: none.
+
+    Args:
+        lengths: Belief in each class, in [0, 1].
+        labels: The true class of each image.
+        margins: Both margins, and the weight of the other classes.
+        reduction: "sum" adds up the classes, as the paper does; "half_mean" takes half their mean,
+            as the authors' code does.
+        class_weights: What the loss of an image is multiplied by, one for each true class; none
+            for 1. The mean is the plain one.
+
+    Raises:
+        ValueError: If the labels are not one integer an image.
+    """
+    too_short = (margins.positive - lengths).clamp(min=0).square()
+    too_long = (lengths - margins.negative).clamp(min=0).square() * margins.down_weight
+    is_true = one_hot(labels, lengths.shape[1])
+    shortfalls = too_short.where(is_true, too_long)
+    losses = shortfalls.sum(dim=1) if reduction == "sum" else shortfalls.mean(dim=1) / 2
+    return weighted_mean(losses, labels, class_weights)
+
+
+def spread_loss(
+    lengths: Float[Tensor, "batch classes"],
+    labels: Int[Tensor, " batch"],
+    margin: float = 0.9,
+    *,
+    reduction: Literal["sum", "mean"] = "sum",
+    class_weights: Sequence[float] = (),
+) -> Float[Tensor, ""]:
+    """Return the squared shortfalls of the wrong classes, reduced, mean over the images.
+
+    The true class should be longer than every other class by a margin.
+
+    Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", equation 3.
+    Difference: none.
+
+    Args:
+        lengths: Belief in each class, in [0, 1].
+        labels: The true class of each image.
+        margin: By how much the true class should be longer.
+        reduction: "sum" adds up the classes, as the paper does; "mean" divides that by their
+            number, as the authors' code does.
+        class_weights: What the loss of an image is multiplied by, one for each true class; none
+            for 1. The mean is the plain one.
+
+    Raises:
+        ValueError: If the labels are not one integer an image.
+    """
+    refuse_other_labels(labels)
+    lead = lengths.gather(1, labels.unsqueeze(1)) - lengths
+    shortfall = (margin - lead).clamp(min=0).square()
+    shortfall = shortfall.masked_fill(one_hot(labels, lengths.shape[1]), 0.0)
+    losses = shortfall.sum(dim=1) if reduction == "sum" else shortfall.mean(dim=1)
+    return weighted_mean(losses, labels, class_weights)
+
+
+def weighted_mean(
+    losses: Float[Tensor, " batch"], labels: Int[Tensor, " batch"], class_weights: Sequence[float]
+) -> Float[Tensor, ""]:
+    """Return the mean of the images' losses, each times the weight of its true class, if any."""
+    if not class_weights:
+        return losses.mean()
+    return (losses * losses.new_tensor(class_weights)[labels]).mean()

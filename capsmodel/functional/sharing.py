@@ -1,0 +1,170 @@
+"""How children are shared out among their parents, and the gradient of it."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from capsmodel.functional.differentiation import is_plain
+from capsmodel.functional.neighbourhood import Neighbourhood
+from capsmodel.functional.routed import share_out
+
+ShareCompetition = Literal["parents", "types", "children"]
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What the shares of a child add up to 1 over, by default all its parents.
+
+    Attributes:
+        neighbourhood: Which edges are of one child.
+        with_leak: Whether one more parent, whose logit is always zero, takes a share and drops it.
+        competition: Who competes: all "parents" of a child, at all places that see it; at each
+            place on its own the "types" of parents, so that a child counts at each; or the
+            "children" of each parent for it, so that the shares that a parent gets add up to 1.
+    """
+
+    neighbourhood: Neighbourhood
+    with_leak: bool = False
+    competition: ShareCompetition = "parents"
+
+    def equal(
+        self, votes: Float[Tensor, "sites out_caps edges pose"]
+    ) -> Float[Tensor, "some_sites one some_edges"]:
+        """Return the shares where all who compete get the same."""
+        sites, out_caps, edges, _ = votes.shape
+        if not self._is_over_places:
+            return votes.new_full((1, 1, 1), 1 / self._num_competing(out_caps, edges))
+        places = self.neighbourhood.num_places
+        num_seen = self.neighbourhood.sum_over_parents(votes.new_ones(edges, places))
+        share = 1 / (out_caps * num_seen + int(self.with_leak))
+        return share.t().unsqueeze(1).repeat(sites // places, 1, 1)
+
+    def share_equally(
+        self, votes: Float[Tensor, "sites out_caps edges pose"]
+    ) -> Float[Tensor, "sites out_caps pose"]:
+        """Return each parent's sum of equal shares of the votes for it."""
+        _, out_caps, edges, _ = votes.shape
+        if not self._is_over_places:
+            return votes.sum(dim=2) / self._num_competing(out_caps, edges)
+        return share_out(votes, self.equal(votes).expand(-1, out_caps, -1))
+
+    def of(
+        self, logits: Float[Tensor, "sites out_caps edges"]
+    ) -> Float[Tensor, "sites out_caps edges"]:
+        """Return the shares by logits: their softmax over all who compete."""
+        if self.competition == "children":
+            return logits.softmax(dim=2)
+        if not self._is_over_places and not self.with_leak:
+            return logits.softmax(dim=1)
+        whole = logits.logsumexp(dim=1)
+        if self._is_over_places:
+            whole = self.neighbourhood.logsumexp_over_parents(whole.t()).t()
+        if self.with_leak:
+            whole = whole.logaddexp(torch.zeros_like(whole))
+        return (logits - whole.unsqueeze(1)).exp()
+
+    def gradient_of_logits(
+        self,
+        shares: Float[Tensor, "sites out_caps edges"],
+        gradient: Float[Tensor, "sites out_caps edges"],
+    ) -> Float[Tensor, "sites out_caps edges"]:
+        """Return the gradient of the logits by that of the shares; a leak does not change it."""
+        mean = (shares * gradient).sum(dim=self._axis, keepdim=True)
+        if self._is_over_places:
+            mean = self.neighbourhood.sum_over_parents(mean.squeeze(1).t()).t().unsqueeze(1)
+        return shares * (gradient - mean)
+
+    @property
+    def _is_over_places(self) -> bool:
+        return self.competition == "parents" and self.neighbourhood.num_places > 1
+
+    @property
+    def _axis(self) -> int:
+        return 2 if self.competition == "children" else 1
+
+    def _num_competing(self, out_caps: int, edges: int) -> int:
+        return edges if self.competition == "children" else out_caps + int(self.with_leak)
+
+
+def shared_out(
+    votes: Float[Tensor, "sites out_caps edges pose"],
+    agreed: Float[Tensor, "sites out_caps pose"],
+    logits: Float[Tensor, "#sites out_caps edges"] | None,
+    shares: Shares,
+) -> tuple[Float[Tensor, "sites out_caps pose"], Float[Tensor, "sites out_caps edges"]]:
+    """Return each output's sum of its shares of the votes, and these shares.
+
+    Args:
+        votes: For each output, contiguous.
+        agreed: What a vote's product with is its logit.
+        logits: Added to these, with a gradient of their own; None are zero.
+        shares: What makes shares of the logits.
+    """
+    if is_plain():
+        return _shared_out(votes, agreed, logits, shares)
+    return cast(tuple[Tensor, Tensor], _Sharing.apply(votes, agreed, logits, shares))
+
+
+def _shared_out(
+    votes: Tensor, agreed: Tensor, logits: Tensor | None, shares: Shares
+) -> tuple[Tensor, Tensor]:
+    agreement = agreement_with(votes, agreed)
+    couplings = shares.of(agreement if logits is None else agreement + logits)
+    return share_out(votes, couplings), couplings
+
+
+class _Sharing(torch.autograd.Function):
+    """Shared votes with a gradient written by hand.
+
+    Both parts of the gradient of the votes, through the sum and through the shares, are outer
+    products of a row over `edges` with a row over `pose`, so one matrix product makes them
+    together. Automatic differentiation would write a tensor as large as the votes for each. The
+    gradient reads the shares as an output, and so can be differentiated once more.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(
+        votes: Tensor, agreed: Tensor, logits: Tensor | None, shares: Shares
+    ) -> tuple[Tensor, Tensor]:
+        return _shared_out(votes, agreed, logits, shares)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        votes, agreed, logits, shares = inputs
+        ctx.save_for_backward(votes, agreed, output[1])
+        ctx.shares, ctx.logits_shape = shares, None if logits is None else logits.shape
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the gradients of the votes, of what they agreed with, and of the logits."""
+        of_sums, of_couplings = gradients
+        votes, agreed, couplings = cast(tuple[Tensor, Tensor, Tensor], ctx.saved_tensors)
+        gradient = torch.zeros_like(agreed) if of_sums is None else of_sums.contiguous()
+        of_shares = agreement_with(votes, gradient)
+        if of_couplings is not None:  # in a second derivative, or where a user reads them
+            of_shares = of_shares + of_couplings
+        of_logits = ctx.shares.gradient_of_logits(couplings, of_shares)
+        rows = torch.stack([couplings, of_logits], dim=-1).flatten(0, 1)
+        columns = torch.stack([gradient, agreed], dim=-2).flatten(0, 1)
+        of_votes = torch.bmm(rows, columns).view_as(votes)
+        shape = ctx.logits_shape
+        of_own = None if shape is None else of_logits.sum_to_size(shape)
+        return of_votes, share_out(votes, of_logits), of_own, None
+
+
+def agreement_with(
+    votes: Float[Tensor, "sites out_caps edges pose"],
+    poses: Float[Tensor, "sites out_caps pose"],
+) -> Float[Tensor, "sites out_caps edges"]:
+    """Return the product of each vote with the pose it is a vote for."""
+    sites, out_caps, edges, pose = votes.shape
+    rows = poses.reshape(sites * out_caps, 1, pose)
+    # This order of the product is several times faster than votes @ poses in MKL.
+    products = torch.bmm(rows, votes.reshape(-1, edges, pose).transpose(1, 2))
+    return products.view(sites, out_caps, edges)

@@ -1,0 +1,181 @@
+"""Routings and losses as functions: the values of the papers' procedures, without any settings."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from capsmodel.functional import (
+    Margins,
+    Routed,
+    dynamic_routing,
+    em_routing,
+    leaky_routing,
+    margin_loss,
+    random_routing,
+    spread_loss,
+    squash,
+    uniform_routing,
+)
+from capsmodel.routing import (
+    DynamicRouting,
+    EMRouting,
+    GivenVotes,
+    LeakyRouting,
+    Neighbourhood,
+    RandomRouting,
+    Routing,
+    UniformRouting,
+)
+from tests.capsmodel.routing.em_examples import Layer, Procedure, route_literally
+from tests.capsmodel.routing.routed import router_for, seeded, some_votes
+from tests.capsmodel.routing.test_routing import GOLDEN
+from tests.capsmodel.routing.test_routing import route_literally as agree_literally
+
+VOTES = torch.arange(8, dtype=torch.float64).reshape(1, 2, 2, 2)
+
+
+@pytest.mark.parametrize("iterations", GOLDEN)
+def test_dynamic_routing_gives_the_values_worked_out_by_hand(iterations: int) -> None:
+    poses = dynamic_routing(VOTES, iterations).poses.flatten()
+    assert_close(poses, torch.tensor(GOLDEN[iterations], dtype=torch.float64), atol=6e-9, rtol=0)
+
+
+@pytest.mark.parametrize("leak", [False, True])
+@pytest.mark.parametrize("iterations", [1, 2, 4])
+def test_agreement_is_the_printed_procedure(iterations: int, leak: bool) -> None:
+    votes = some_votes(2, 5, 3, 4)
+    found = (leaky_routing if leak else dynamic_routing)(votes, iterations).poses
+    assert_close(found, agree_literally(votes, iterations, leak=leak), atol=1e-13, rtol=0)
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 3])
+def test_em_is_the_printed_procedure(iterations: int) -> None:
+    layer = Layer.drawn(Neighbourhood(), types=5)
+
+    def logit(_: Layer, mass: Tensor, variance: Tensor, parent: int, temperature: float) -> Tensor:
+        cost = (0.7 + variance.log() / 2).sum() * mass
+        return temperature * (0.3 - cost)
+
+    temperatures = [0.5, 1.0, 1.5][:iterations]
+    found = em_routing(
+        layer.given().values,
+        layer.given().activations.t(),
+        iterations,
+        activation_bias=0.3,
+        cost_bias=torch.full((3,), 0.7, dtype=torch.float64),
+        inverse_temperature=temperatures.__getitem__,
+    )
+    poses, activations, _ = route_literally(layer, Procedure(logit), temperatures)
+    assert_close(found.poses, poses, atol=1e-12, rtol=1e-12)
+    assert_close(found.activations, activations, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "routing",
+    [DynamicRouting(), LeakyRouting(), UniformRouting(), RandomRouting(), EMRouting()],
+    ids=lambda routing: routing.kind,
+)
+def test_settings_compute_what_the_functions_do(routing: Routing) -> None:
+    votes = some_votes(2, 5, 3, 4)
+    activations = some_votes(2, 5).sigmoid()
+    functions = {
+        "dynamic": lambda: dynamic_routing(votes),
+        "leaky": lambda: leaky_routing(votes),
+        "uniform": lambda: uniform_routing(votes),
+        "random": lambda: random_routing(votes, seeded(7)),
+        "em": lambda: em_routing(votes, activations),
+    }
+    given = GivenVotes(activations.t(), Neighbourhood(), votes)
+    routed = router_for(routing, votes)(given, seeded(7))
+    expected = functions[routing.kind]()
+    assert torch.equal(routed.poses, expected.poses)
+    assert torch.equal(routed.activations, expected.activations)
+
+
+def test_children_may_compete_for_each_parent() -> None:
+    votes = some_votes(2, 5, 3, 4)
+    logits, poses = torch.zeros(2, 5, 3).double(), votes
+    for _ in range(3):
+        couplings = logits.softmax(dim=1)
+        poses = squash(torch.einsum("bio,biop->bop", couplings, votes))
+        logits = logits + torch.einsum("biop,bop->bio", votes, poses)
+    routed = dynamic_routing(votes, competition="children")
+    assert_close(routed.poses, poses)
+    assert routed.couplings is not None
+    assert_close(routed.couplings.values.sum(dim=0), torch.ones(2, 3).double())
+
+
+def test_types_may_compete_at_each_place_on_its_own() -> None:
+    around = Neighbourhood(3, 3, kernel=2)
+    votes = some_votes(8, 8, 3, 4)  # two images of 4 places, two types in windows of 4
+    routed = dynamic_routing(votes, competition="types", neighbourhood=around)
+    assert_close(routed.poses, dynamic_routing(votes).poses)
+    assert not torch.allclose(routed.poses, dynamic_routing(votes, neighbourhood=around).poses)
+
+
+@pytest.mark.parametrize("competition", ["types", "children"])
+@pytest.mark.parametrize("kernel", [1, 2])
+def test_the_gradient_of_every_competition_is_that_of_finite_differences(
+    competition: str, kernel: int
+) -> None:
+    around = Neighbourhood(2, 2, kernel=kernel)
+
+    def route(votes: Tensor) -> Tensor:
+        return dynamic_routing(votes, competition=competition, neighbourhood=around).poses  # pyright: ignore
+
+    votes = some_votes(around.num_places, kernel * kernel * 2, 3, 2).requires_grad_()
+    assert torch.autograd.gradcheck(route, votes)
+
+
+def test_losses_have_the_values_worked_out_by_hand() -> None:
+    labels = torch.arange(10)
+    for length, loss in {0.0: 0.81, 0.1: 0.64, 0.5: 0.88, 0.9: 2.88, 1.0: 3.645}.items():
+        lengths = torch.full((10, 10), length, dtype=torch.float64)
+        assert_close(margin_loss(lengths, labels), torch.tensor(loss).double())
+        assert_close(spread_loss(lengths, labels, 0.5), torch.tensor(9 * 0.25).double())
+    lengths = torch.full((10, 10), 0.5, dtype=torch.float64)
+    halved = margin_loss(lengths, labels, Margins(down_weight=1.0), reduction="half_mean")
+    assert_close(halved, torch.tensor((0.16 + 9 * 0.16) / 20).double())
+
+
+def test_a_class_may_weigh_more() -> None:
+    lengths, labels = torch.zeros(2, 2), torch.tensor([0, 1])
+    assert_close(margin_loss(lengths, labels, class_weights=(1.0, 3.0)), torch.tensor(2 * 0.81))
+    assert_close(spread_loss(lengths, labels, class_weights=(1.0, 3.0)), torch.tensor(2 * 0.81))
+
+
+@pytest.mark.parametrize("route", [dynamic_routing, leaky_routing])
+def test_no_rounds_are_refused(route: Callable[..., Routed]) -> None:
+    with pytest.raises(ValueError, match="iterations must be 1 or more, got 0"):
+        route(VOTES, 0)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("route", [dynamic_routing, leaky_routing])
+def test_votes_of_another_shape_are_refused(route: Callable[..., Routed]) -> None:
+    with pytest.raises(ValueError, match=r"\[batch, in_caps, out_caps, pose\], got \[2, 2, 2\]"):
+        route(VOTES[0])
+
+
+def test_nothing_leaks_away_where_children_compete() -> None:
+    with pytest.raises(ValueError, match="must be 'parents' or 'types' in leaky routing"):
+        leaky_routing(VOTES, competition="children")
+
+
+def test_functions_load_neither_pydantic_nor_rich() -> None:
+    program = (
+        "import sys, capsmodel.functional\n"
+        "own = {name for name in sys.modules if name.startswith('capsmodel.')}\n"
+        "allowed = ('capsmodel.functional', 'capsmodel.chance')\n"
+        "print({'pydantic', 'rich'} & set(sys.modules), "
+        "{name for name in own if not name.startswith(allowed)})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set() set()"
