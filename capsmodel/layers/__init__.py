@@ -1,8 +1,14 @@
 """Layers of capsule networks, and of the plain ones that they are compared with."""
 
+from capsmodel.layers.capsule_grid import CapsuleGrid as CapsuleGrid
+from capsmodel.layers.capsule_grid import GridPrimaryCapsules as GridPrimaryCapsules
+from capsmodel.layers.capsule_grid import PrimaryStart as PrimaryStart
 from capsmodel.layers.capsules import Capsules as Capsules
 from capsmodel.layers.classifier import Classifier as Classifier
+from capsmodel.layers.conv_capsules import ConvCapsules as ConvCapsules
+from capsmodel.layers.conv_capsules import MatrixStart as MatrixStart
 from capsmodel.layers.convolution import Convolution as Convolution
+from capsmodel.layers.convolution import Window as Window
 from capsmodel.layers.convolution_stack import ConvolutionStack as ConvolutionStack
 from capsmodel.layers.decoder import Decoder as Decoder
 from capsmodel.layers.primary_capsules import PrimaryCapsules as PrimaryCapsules

@@ -62,17 +62,17 @@ class GridPrimaryCapsules(InitialisedModule):
         in_channels: int,
         types: int,
         pose: int,
-        start: PrimaryStart,
+        start: PrimaryStart | None = None,
         *,
         with_activations: bool = True,
     ) -> None:
         super().__init__()
         self.types = types
         self.pose = pose
-        self.start = start
+        self.start = start or PrimaryStart()
         self.with_activations = with_activations
         out_channels = types * (pose + with_activations)
-        self.convolution = nn.Conv2d(in_channels, out_channels, 1, bias=start.has_bias)
+        self.convolution = nn.Conv2d(in_channels, out_channels, 1, bias=self.start.has_bias)
 
     def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the weights about zero; the bias starts at zero."""

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from capsmodel.functional import lengths
 from capsmodel.initialised import InitialisedModule
+from capsmodel.layers.chosen_routing import chosen_routing
 from capsmodel.routing import (
     Fan,
     GivenVotes,
@@ -24,33 +25,41 @@ class Capsules(InitialisedModule):
     Difference: none. The authors' code adds a bias to each sum of votes: a setting of the routing.
 
     Attributes:
-        weight: Matrices of shape [in_caps, in_pose, out_caps * pose].
+        weight: Matrices of shape [in_caps, in_dim, out_caps * out_dim].
         router: What makes capsules of the votes.
         neighbourhood: That of one place.
     """
 
     def __init__(
         self,
-        in_shape: tuple[int, int],
-        out_shape: tuple[int, int],
-        routing: Routing,
+        in_caps: int,
+        in_dim: int,
+        out_caps: int,
+        out_dim: int,
+        routing: Routing | str = "dynamic",
         deviation: float = 0.1,
     ) -> None:
-        """Take the capsules' numbers and poses, the routing, and the deviation of the matrices.
+        """Take the capsules' numbers and lengths of pose, the routing, and the weights' deviation.
 
         Args:
-            in_shape: Of the inputs, as (in_caps, in_pose).
-            out_shape: Of the outputs, as (out_caps, pose).
-            routing: What makes capsules of votes.
+            in_caps: Number of inputs.
+            in_dim: Length of an input's pose.
+            out_caps: Number of outputs.
+            out_dim: Length of an output's pose.
+            routing: What makes capsules of votes: its name, or its settings.
             deviation: Of the initial weights.
+
+        Raises:
+            ValueError: If there is no routing of that name, or it cannot route such poses.
         """
         super().__init__()
+        routing = chosen_routing(routing)
         self.deviation = deviation
-        self.out_shape = out_shape
+        self.out_shape = (out_caps, out_dim)
         self.neighbourhood = Neighbourhood()
         self.reads_activations = routing.reads_activations
-        self.weight = nn.Parameter(torch.empty(*in_shape, out_shape[0] * out_shape[1]))
-        self.router = routing.build(Fan(in_shape[0], *out_shape))
+        self.weight = nn.Parameter(torch.empty(in_caps, in_dim, out_caps * out_dim))
+        self.router = routing.build(Fan(in_caps, out_caps, out_dim))
 
     def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the weights normally; the routing sets its own values.
@@ -63,7 +72,7 @@ class Capsules(InitialisedModule):
 
     def forward(
         self,
-        poses: Float[Tensor, "batch in_caps in_pose"],
+        poses: Float[Tensor, "batch in_caps in_dim"],
         generator: torch.Generator | None = None,
     ) -> Routed:
         """Return the routed capsules; an input's activation is the length of its pose.
@@ -75,7 +84,7 @@ class Capsules(InitialisedModule):
         return self.router(self._told(poses), generator)
 
     def votes(
-        self, poses: Float[Tensor, "batch in_caps in_pose"]
+        self, poses: Float[Tensor, "batch in_caps in_dim"]
     ) -> Float[Tensor, "batch in_caps out_caps pose"]:
         """Return the pose of each output that each input predicts.
 
@@ -89,7 +98,7 @@ class Capsules(InitialisedModule):
         by_output = products.view(in_caps, batch * out_caps, pose).transpose(0, 1).contiguous()
         return by_output.view(batch, out_caps, in_caps, pose).transpose(1, 2)
 
-    def _told(self, poses: Float[Tensor, "batch in_caps in_pose"]) -> Votes:
+    def _told(self, poses: Float[Tensor, "batch in_caps in_dim"]) -> Votes:
         """Return the votes as the routing wants them: one of activations needs them in passing."""
         activations, neighbourhood = lengths(poses).t(), self.neighbourhood
         if not self.reads_activations:

@@ -1,7 +1,7 @@
 """Convolutional capsules: every capsule in a window votes for the capsules at its place."""
 
 import math
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import torch
 from jaxtyping import Float
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.capsule_grid import CapsuleGrid
+from capsmodel.layers.chosen_routing import chosen_routing
 from capsmodel.layers.truncated_normal import set_truncated
 from capsmodel.routing import Fan, Neighbourhood, ProductVotes, Routed, Routing
 
@@ -28,30 +29,23 @@ class MatrixStart(NamedTuple):
     at_identity: bool = True
 
 
-class ConvCapsulesShape(NamedTuple):
-    """What a layer of convolutional capsules looks like.
+class ConvCapsulesOptions(TypedDict, total=False):
+    """What may be said of convolutional capsules besides their types and window.
 
     Attributes:
-        neighbourhood: Which children each place sees.
-        in_types: Types of children.
-        out_types: Types of parents.
-        pose_kind: Whether poses are matrices or vectors.
-        pose: Numbers of a pose.
-        all_places: Places of the children where they all are seen at once, as by the classes, and
-            have the same matrices; the neighbourhood is then of one place. 0 elsewhere.
+        stride: Step of the window, by default 1.
+        pose: Numbers of a pose, by default 16.
+        pose_kind: Whether poses are a "matrix", which is the default, or a "vector".
+        start: How the matrices begin.
+        offsets: Added to the votes from each place, [places, pose], as by coordinate addition;
+            only where all places are seen at once. By default nothing.
     """
 
-    neighbourhood: Neighbourhood
-    in_types: int
-    out_types: int
-    pose_kind: PoseKind = "matrix"
-    pose: int = 16
-    all_places: int = 0
-
-    @property
-    def edges(self) -> int:
-        """Children that a place sees."""
-        return self.in_types * (self.all_places or self.neighbourhood.window_size)
+    stride: int
+    pose: int
+    pose_kind: PoseKind
+    start: MatrixStart
+    offsets: Float[Tensor, "places pose"] | None
 
 
 class ConvCapsules(InitialisedModule):
@@ -68,31 +62,76 @@ class ConvCapsules(InitialisedModule):
     Attributes:
         weight: Matrices of shape [edges or types, inner, columns, out_caps].
         router: What makes capsules of the votes.
-        offsets: Added to the votes of each edge, [edges, pose], or None.
+        neighbourhood: Which children each place sees.
+        all_places: Places of the children where they all are seen at once; the neighbourhood is
+            then of one place. 0 elsewhere.
+        offsets: Added to the votes of each edge, [edges, pose], or None; no weight.
     """
+
+    offsets: Tensor | None
 
     def __init__(
         self,
-        shape: ConvCapsulesShape,
-        routing: Routing,
-        start: MatrixStart,
-        offsets: Float[Tensor, "places pose"] | None = None,
+        in_types: int,
+        out_types: int,
+        size: tuple[int, int],
+        kernel: int | Literal["all"],
+        routing: Routing | str = "em",
+        **options: Unpack[ConvCapsulesOptions],
     ) -> None:
-        """Take the shape, and what is added to the votes from each place.
+        """Take types and places of the children, types of parents, the window and the routing.
+
+        Args:
+            in_types: Types of children.
+            out_types: Types of parents.
+            size: Rows and columns of the children's places.
+            kernel: Side of the window; "all" sees all places at once, with the same matrices.
+            routing: What makes capsules of votes: its name, or its settings.
+            options: See `ConvCapsulesOptions`.
 
         Raises:
-            ValueError: If a matrix is not square, or the routing cannot take the pose.
+            ValueError: If the window does not fit, a matrix is not square, there is no routing of
+                that name, or it cannot take the pose.
         """
         super().__init__()
-        self.shape = shape
-        self.rows, self.inner = pose_shape(shape.pose_kind, shape.pose)
-        self.start = start
-        self.offsets = offsets
-        num_matrices = shape.in_types if shape.all_places else shape.edges
-        size = (num_matrices, self.inner, self.inner, shape.out_types)
-        self.weight = nn.Parameter(torch.empty(size))
-        fan = Fan(shape.edges, shape.out_types, shape.pose, shape.neighbourhood)
-        self.router = routing.build(fan)
+        pose = options.get("pose", 16)
+        self.in_types = in_types
+        self.rows, self.inner = pose_shape(options.get("pose_kind", "matrix"), pose)
+        self.start = options.get("start") or MatrixStart()
+        self.all_places = size[0] * size[1] if kernel == "all" else 0
+        self.neighbourhood = (
+            Neighbourhood()
+            if kernel == "all"
+            else Neighbourhood(*size, kernel, options.get("stride", 1))
+        )
+        edges = in_types * (self.all_places or self.neighbourhood.window_size)
+        num_matrices = in_types if self.all_places else edges
+        self.weight = nn.Parameter(torch.empty(num_matrices, self.inner, self.inner, out_types))
+        self._given_offsets = self._of_each_edge(options.get("offsets"), edges)
+        empty = None if self._given_offsets is None else torch.empty(edges, pose)
+        self.register_buffer("offsets", empty, persistent=False)
+        self.register_load_state_dict_post_hook(self._after_loading)
+        routing = chosen_routing(routing)
+        self.router = routing.build(Fan(edges, out_types, pose, self.neighbourhood))
+
+    def _of_each_edge(self, offsets: Tensor | None, edges: int) -> Tensor | None:
+        if offsets is None:
+            return None
+        by_edge = offsets.repeat_interleave(self.in_types, dim=0)
+        if by_edge.shape[0] != edges:
+            raise ValueError(
+                f"offsets must be one for each place that is seen, {edges // self.in_types}, got "
+                f"{offsets.shape[0]}."
+            )
+        return by_edge
+
+    def _set_offsets(self) -> None:
+        if self.offsets is not None and self._given_offsets is not None:
+            self.offsets.copy_(self._given_offsets)
+
+    @staticmethod
+    def _after_loading(layer: Any, _: Any) -> None:
+        layer._set_offsets()  # which no file of weights holds
 
     def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the matrices, then set the router."""
@@ -101,6 +140,7 @@ class ConvCapsules(InitialisedModule):
             self.weight.data += torch.eye(self.inner, device=self.weight.device).unsqueeze(-1)
         else:
             set_truncated(self.weight, self.start.deviation, generator)
+        self._set_offsets()
         self.router.initialise(generator)
 
     def forward(self, children: CapsuleGrid, generator: torch.Generator | None = None) -> Routed:
@@ -114,21 +154,19 @@ class ConvCapsules(InitialisedModule):
 
     def votes(self, children: CapsuleGrid) -> ProductVotes:
         """Return the votes as products that are not multiplied out."""
-        shape, matrices, offsets = self.shape, self.weight, self.offsets
+        matrices, around = self.weight, self.neighbourhood
         poses, activations = children.poses, children.activations.unsqueeze(-1)
-        if shape.all_places:
-            matrices = matrices.repeat(shape.all_places, 1, 1, 1)
+        if self.all_places:
+            matrices = matrices.repeat(self.all_places, 1, 1, 1)
             poses, activations = (own.flatten(1, 2).unsqueeze(1) for own in (poses, activations))
-        if offsets is not None:
-            offsets = offsets.to(poses).repeat_interleave(shape.in_types, dim=0)
-        edges_of = shape.neighbourhood.edges
-        poses = edges_of(poses).unflatten(2, (self.rows, self.inner))
-        activations = edges_of(activations).squeeze(-1)
-        return ProductVotes(activations, shape.neighbourhood, poses, matrices, offsets)
+        offsets = None if self.offsets is None else self.offsets.to(poses)
+        poses = around.edges(poses).unflatten(2, (self.rows, self.inner))
+        activations = around.edges(activations).squeeze(-1)
+        return ProductVotes(activations, around, poses, matrices, offsets)
 
     def grid(self, routed: Routed) -> CapsuleGrid:
         """Return the routed capsules image by image, as children of the next layer."""
-        places = self.shape.neighbourhood.num_places
+        places = self.neighbourhood.num_places
         poses = routed.poses.unflatten(0, (-1, places))
         return CapsuleGrid(poses, routed.activations.unflatten(0, (-1, places)))
 

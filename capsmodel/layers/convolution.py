@@ -26,8 +26,8 @@ class Window(NamedTuple):
     """
 
     kernel: int
-    stride: int
-    padding: int
+    stride: int = 1
+    padding: int = 0
     is_same: bool = False
 
     @classmethod

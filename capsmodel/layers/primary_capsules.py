@@ -1,6 +1,6 @@
 """The first capsules: a convolution whose channels are read as poses."""
 
-from typing import Literal, NamedTuple
+from typing import Literal, TypedDict, Unpack
 
 import torch
 import torch.nn.functional as F
@@ -9,31 +9,29 @@ from torch import Tensor
 
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.classifier import drop
-from capsmodel.layers.convolution import Window, set_weights
+from capsmodel.layers.convolution import Padding, Window, set_weights
 from capsmodel.squash import SabourSquash, Squash
 
 Coupling = Literal["none", "uniform", "leaky"]
+Grouping = Literal["channels", "pixels"]
 
 
-class PrimaryShape(NamedTuple):
-    """What primary capsules look like.
+class PrimaryOptions(TypedDict, total=False):
+    """What may be said of primary capsules besides their sizes.
 
     Attributes:
-        types: Types at each position.
-        pose: Length of a pose.
+        padding: Zeros on each side of the features, by default none, or "same".
+        squash: What makes beliefs of lengths, by default that of the first capsule network.
         coupling: What the convolution, without its bias, is divided by: "none" leaves it as it is,
             "uniform" divides by the number of types, "leaky" by one more.
+        grouping: What makes a pose: neighbouring "channels" at one position; or as many "pixels" in
+            a row of one channel, as reimplementations do that forget to bring the channels last.
     """
 
-    types: int
-    pose: int
-    coupling: Coupling = "none"
-
-    @property
-    def share(self) -> float:
-        """What the convolution is multiplied by."""
-        shares = {"none": 1.0, "uniform": 1 / self.types, "leaky": 1 / (self.types + 1)}
-        return shares[self.coupling]
+    padding: Padding
+    squash: Squash
+    coupling: Coupling
+    grouping: Grouping
 
 
 class PrimaryCapsules(InitialisedModule):
@@ -46,17 +44,38 @@ class PrimaryCapsules(InitialisedModule):
     Difference: none. The authors' code routes here too, from one input and in one iteration, so
     that each type gets an equal share of the convolution before its bias: the coupling "uniform",
     or "leaky" where its routing is.
+
+    Attributes:
+        convolution: From the features to the poses.
     """
 
     def __init__(
-        self, in_channels: int, shape: PrimaryShape, window: Window, squash: Squash | None = None
+        self,
+        in_channels: int,
+        types: int,
+        pose: int,
+        kernel: int,
+        stride: int = 1,
+        **options: Unpack[PrimaryOptions],
     ) -> None:
-        """Take the channels of the features, what the capsules look like, window and squash."""
+        """Take channels of the features, types at each position, length of a pose, and the window.
+
+        Args:
+            in_channels: Channels of the features.
+            types: Types of capsules at each position.
+            pose: Length of a pose.
+            kernel: Side of the convolution's window in pixels.
+            stride: Its step.
+            options: See `PrimaryOptions`.
+        """
         super().__init__()
-        self.shape = shape
-        self.window = window
-        self.squash = squash or SabourSquash()
-        self.convolution = window.convolution(in_channels, shape.types * shape.pose)
+        self.types, self.pose = types, pose
+        self.window = Window.of(kernel, stride, options.get("padding", 0))
+        self.squash = options.get("squash") or SabourSquash()
+        self.grouping = options.get("grouping", "channels")
+        shares = {"none": 1.0, "uniform": 1 / types, "leaky": 1 / (types + 1)}
+        self.share = shares[options.get("coupling", "none")]
+        self.convolution = self.window.convolution(in_channels, types * pose)
 
     def initialise(self, generator: torch.Generator | None) -> None:
         """Draw the weights normally with variance 1 / fan-in; the bias starts at zero."""
@@ -67,11 +86,13 @@ class PrimaryCapsules(InitialisedModule):
     ) -> Float[Tensor, "batch in_caps pose"]:
         """Return the squashed poses, all of one type before all of the next."""
         maps = self._maps(self.window.padded(features))
-        poses = maps.view(maps.shape[0], self.shape.types, self.shape.pose, -1).transpose(2, 3)
+        if self.grouping == "pixels":
+            return self.squash.squash(maps.reshape(maps.shape[0], -1, self.pose))
+        poses = maps.view(maps.shape[0], self.types, self.pose, -1).transpose(2, 3)
         return self.squash.squash(poses.flatten(1, 2))
 
     def _maps(self, features: Tensor) -> Tensor:
-        layer, share = self.convolution, self.shape.share
+        layer, share = self.convolution, self.share
         if share == 1:
             return layer(features)
         # a share of the weights is far less to multiply than one of the maps

@@ -12,13 +12,19 @@ from torch import Tensor
 from capsmodel.chance import stream
 from capsmodel.layers import Capsules, Convolution, PrimaryCapsules
 from capsmodel.layers.convolution import Padding, Window
-from capsmodel.layers.primary_capsules import Coupling, PrimaryShape, drop_capsules
+from capsmodel.layers.primary_capsules import Coupling, Grouping, drop_capsules
 from capsmodel.layers.truncated_normal import plain_layers, set_biases, set_truncated
 from capsmodel.models.base import ChildGrid, Model, Outputs, couplings_of
 from capsmodel.models.drawing import DrawingNetwork
-from capsmodel.reconstruction import RECONSTRUCTIONS, FullyConnectedDecoder, Reconstruction
-from capsmodel.routing import ROUTINGS, DynamicRouting, Routing
+from capsmodel.reconstruction import (
+    RECONSTRUCTIONS,
+    FullyConnectedDecoder,
+    NoReconstruction,
+    Reconstruction,
+)
+from capsmodel.routing import ROUTINGS, DynamicRouting, LeakyRouting, Routing
 from capsmodel.search_range import Choices, Floats
+from capsmodel.settings.later_field import later
 from capsmodel.settings.parts import OneOf
 from capsmodel.squash import SQUASHES, SabourSquash, Squash
 
@@ -32,9 +38,7 @@ class CapsNet(Model):
 
     The defaults are the paper's network for 28 by 28 grey images: 8,215,568 parameters, of which
     1,411,344 are the decoder's. Profiles: "paper" is as printed, "official" as the authors'
-    released code. That code's network for CIFAR-10, 22,476,448 parameters on 24 by 24 pixels in
-    colour, is the latter with both paddings "same", 64 types of primary capsules, a leaky coupling,
-    leaky routing and no reconstruction.
+    released code. That code's network for CIFAR-10 is `CapsNet.official_cifar10()`.
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, section 4 and figure 1.
     Difference: none, but that the paper does not say how weights begin. The authors' code has
@@ -55,6 +59,8 @@ class CapsNet(Model):
         primary_coupling: What their convolution, without its bias, is divided by: "uniform" by the
             number of types, "leaky" by one more, "none" by nothing.
         primary_squash: What makes beliefs of their lengths.
+        primary_grouping: What makes a pose: neighbouring "channels" at one position; or "pixels" in
+            a row of one channel, which is a widespread mistake.
         dropout: Share of the primary capsules that is dropped whole in training.
         class_dim: Length of a class capsule's pose.
         initialisation: How weights begin: "scaled" draws normally with variance 2 / fan-in before
@@ -100,6 +106,25 @@ class CapsNet(Model):
     init_scale: Annotated[float, Field(gt=0), Floats(0.1, 3.0, log=True)] = 1.0
     routing: Annotated[Routing, OneOf(ROUTINGS)] = DynamicRouting()
     reconstruction: Annotated[Reconstruction, OneOf(RECONSTRUCTIONS)] = FullyConnectedDecoder()
+    primary_grouping: Grouping = later("channels")
+
+    @classmethod
+    def official_cifar10(cls) -> "CapsNet":
+        """Return the network that the authors' released code trains on CIFAR-10.
+
+        It has 22,476,448 parameters on 24 by 24 pixels in colour. It is the profile "official" but
+        for the coupling of the primary capsules, which leak as the routing does.
+        """
+        return cls(
+            conv_padding="same",
+            primary_types=64,
+            primary_padding="same",
+            primary_coupling="leaky",
+            initialisation="truncated",
+            initial_bias=0.1,
+            routing=LeakyRouting(bias=True),
+            reconstruction=NoReconstruction(),
+        )
 
     def build(self, image_shape: tuple[int, int, int], num_classes: int) -> "CapsuleNetwork":
         """Return the network.
@@ -123,9 +148,6 @@ class CapsuleNetwork(DrawingNetwork):
         )
         channels, height, width = image_shape
         rows, columns = (second.positions(first.positions(size)) for size in (height, width))
-        shape = PrimaryShape(
-            settings.primary_types, settings.primary_dim, settings.primary_coupling
-        )
         self.settings = settings
         self.places = (rows, columns)
         self.reconstruction = settings.reconstruction
@@ -133,11 +155,21 @@ class CapsuleNetwork(DrawingNetwork):
             channels, settings.conv_channels, first, batch_norm=settings.batch_norm
         )
         self.primary = PrimaryCapsules(
-            settings.conv_channels, shape, second, settings.primary_squash
+            settings.conv_channels,
+            settings.primary_types,
+            settings.primary_dim,
+            settings.primary_kernel,
+            settings.primary_stride,
+            padding=settings.primary_padding,
+            squash=settings.primary_squash,
+            coupling=settings.primary_coupling,
+            grouping=settings.primary_grouping,
         )
         self.capsules = Capsules(
-            (shape.types * rows * columns, shape.pose),
-            (num_classes, settings.class_dim),
+            settings.primary_types * rows * columns,
+            settings.primary_dim,
+            num_classes,
+            settings.class_dim,
             settings.routing,
             settings.init_scale * _DEVIATION,
         )
@@ -156,8 +188,10 @@ class CapsuleNetwork(DrawingNetwork):
         outputs = Outputs(routed.activations, None, None, routed.poses, couplings)
         return self.drawn(outputs, routed.poses, labels)
 
-    def child_grid(self) -> ChildGrid:
-        """Return where the primary capsules lie."""
+    def child_grid(self) -> ChildGrid | None:
+        """Return where the primary capsules lie; None where they are of scrambled pixels."""
+        if self.settings.primary_grouping == "pixels":
+            return None
         return ChildGrid("capsules", self.settings.primary_types, *self.places, is_by_type=True)
 
     def initialise(self, seed: int) -> None:

@@ -13,7 +13,6 @@ from capsmodel.chance import stream
 from capsmodel.layers.capsule_grid import GridPrimaryCapsules, PrimaryStart, drop_capsules
 from capsmodel.layers.conv_capsules import (
     ConvCapsules,
-    ConvCapsulesShape,
     MatrixStart,
     PoseKind,
     pose_shape,
@@ -24,7 +23,7 @@ from capsmodel.layers.truncated_normal import plain_layers, set_biases, set_trun
 from capsmodel.models.base import ChildGrid, Model, Outputs, couplings_of
 from capsmodel.models.drawing import DrawingNetwork
 from capsmodel.reconstruction import RECONSTRUCTIONS, NoReconstruction, Reconstruction
-from capsmodel.routing import ROUTINGS, EMRouting, Neighbourhood, Routed, Routing
+from capsmodel.routing import ROUTINGS, EMRouting, Routed, Routing
 from capsmodel.search_range import Choices, Floats
 from capsmodel.settings.parts import OneOf
 
@@ -151,12 +150,6 @@ class MatrixCapsNet(Model):
         deviation = 0.01 if of_classes and not at_identity else 0.3
         return MatrixStart(deviation * self.init_scale, at_identity)
 
-    def layer_shape(
-        self, neighbourhood: Neighbourhood, in_types: int, out_types: int
-    ) -> ConvCapsulesShape:
-        """Return the shape of a layer of capsules with these poses."""
-        return ConvCapsulesShape(neighbourhood, in_types, out_types, self.pose_kind, self.pose_size)
-
     def offsets(self, size: tuple[int, int]) -> Float[Tensor, "places pose"] | None:
         """Return what the votes for the classes are told of their place, for a size in pixels."""
         pose = pose_shape(self.pose_kind, self.pose_size)
@@ -188,18 +181,30 @@ class MatrixCapsuleNetwork(DrawingNetwork):
         types = (settings.primary_types, settings.first_types, settings.second_types)
         self._names = ("first", "second")[: len(others)]
         for place, (name, window) in enumerate(zip(self._names, others, strict=True)):
-            neighbourhood = Neighbourhood(rows, columns, window.kernel, window.stride)
-            shape = settings.layer_shape(neighbourhood, types[place], types[place + 1])
-            start = settings.matrix_start(of_classes=False)
-            self.add_module(name, ConvCapsules(shape, settings.routing, start))
-            rows, columns = neighbourhood.out_height, neighbourhood.out_width
+            layer = ConvCapsules(
+                types[place],
+                types[place + 1],
+                (rows, columns),
+                window.kernel,
+                settings.routing,
+                stride=window.stride,
+                pose=settings.pose_size,
+                pose_kind=settings.pose_kind,
+                start=settings.matrix_start(of_classes=False),
+            )
+            self.add_module(name, layer)
+            rows, columns = layer.neighbourhood.out_height, layer.neighbourhood.out_width
         self.last_types, self.last_places = types[len(others)], (rows, columns)
-        shape = settings.layer_shape(Neighbourhood(), self.last_types, num_classes)
         self.classes = ConvCapsules(
-            shape._replace(all_places=rows * columns),
+            self.last_types,
+            num_classes,
+            self.last_places,
+            "all",
             settings.routing,
-            settings.matrix_start(of_classes=True),
-            settings.offsets((height, width)),
+            pose=settings.pose_size,
+            pose_kind=settings.pose_kind,
+            start=settings.matrix_start(of_classes=True),
+            offsets=settings.offsets((height, width)),
         )
         self.decoder = settings.reconstruction.build(num_classes * settings.pose_size, image_shape)
 

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, field_validator
 
 from capsmodel.metrics import Metric
+from capsmodel.settings.later_field import later
 from sweeps.records.evaluation_names import EvaluationKey
-from sweeps.records.later_field import later
 from sweeps.records.trial_record import SCHEMA_VERSION, Json, Slug, TrialKey
 
 _KIND = TypeAdapter[str](

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from capsmodel.metrics import VALIDATION_ERROR, Metric, Objective, find_metric, metric_names
+from capsmodel.settings.later_field import later
 from capsmodel.settings.spelling import unknown
 from search_spaces.tables import AblationTable, RecordedTable
 from sweeps.records.errors import BadInput
-from sweeps.records.later_field import later
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import SCHEMA_VERSION, Json, Slug, Text, TrialKey
 

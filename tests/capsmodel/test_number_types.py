@@ -10,13 +10,11 @@ from torch import Tensor, nn
 
 from capsmodel.layers import Capsules
 from capsmodel.layers.capsule_grid import CapsuleGrid
-from capsmodel.layers.conv_capsules import ConvCapsules, ConvCapsulesShape, MatrixStart
+from capsmodel.layers.conv_capsules import ConvCapsules
 from capsmodel.models import MODELS, Model
-from capsmodel.routing import ROUTINGS, Neighbourhood, Routed, Routing
+from capsmodel.routing import ROUTINGS, Routed, Routing
 from capsmodel.settings.parts import kind_of
 from tests.capsmodel.testing.test_model_contracts import SMALL
-
-SHAPE = ConvCapsulesShape(Neighbourhood(4, 4, 2, 2), 2, 3, "matrix", 4)
 
 
 class Way(NamedTuple):
@@ -66,7 +64,7 @@ def parts_of(routed: Routed) -> list[Tensor]:
 @every_way
 @pytest.mark.parametrize("routing", ROUTINGS, ids=kind_of)
 def test_fully_connected_capsules(routing: type[Routing], way: Way) -> None:
-    capsules = Capsules((6, 4), (3, 5), routing())
+    capsules = Capsules(6, 4, 3, 5, routing())
     capsules.initialise(seeded(0))
     poses = 0.5 * torch.rand(2, 6, 4, generator=seeded(1))
     assert_close_to_single(
@@ -77,7 +75,7 @@ def test_fully_connected_capsules(routing: type[Routing], way: Way) -> None:
 @every_way
 @pytest.mark.parametrize("routing", ROUTINGS, ids=kind_of)
 def test_convolutional_capsules(routing: type[Routing], way: Way) -> None:
-    capsules = ConvCapsules(SHAPE, routing(), MatrixStart())
+    capsules = ConvCapsules(2, 3, (4, 4), 2, routing(), stride=2, pose=4)
     capsules.initialise(seeded(0))
     poses = torch.rand(2, 16, 2, 4, generator=seeded(1))
     activations = torch.rand(2, 16, 2, generator=seeded(3))

@@ -9,6 +9,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from capsmodel.functional import Routed, dynamic_routing, leaky_routing
+from capsmodel.functional.sharing import ShareCompetition
 from capsmodel.functional.votes import Votes
 from capsmodel.routing.agreement.initial_logits import INITIAL_LOGITS, InitialLogits, ZeroLogits
 from capsmodel.routing.base import Fan, Routing
@@ -19,6 +20,7 @@ from capsmodel.routing.inverse_temperature import (
     InverseTemperature,
 )
 from capsmodel.search_range import Choices, Ints
+from capsmodel.settings.later_field import later
 from capsmodel.settings.parts import OneOf
 from capsmodel.squash import SQUASHES, SabourSquash, Squash
 
@@ -45,6 +47,9 @@ class AgreementRouting(Routing, ABC):
         squash: What makes beliefs of lengths.
         initial_logits: How inputs are shared at the start.
         inverse_temperature: What the logits of each round are multiplied by.
+        competition: Who competes: all "parents" of a child; in a convolutional layer the "types" at
+            each place on their own, as widespread reimplementations do; or the "children" for each
+            parent, a softmax over the inputs, which is a widespread mistake and a control.
     """
 
     has_leak: ClassVar[bool] = False
@@ -57,6 +62,12 @@ class AgreementRouting(Routing, ABC):
     inverse_temperature: Annotated[InverseTemperature, OneOf(INVERSE_TEMPERATURES)] = (
         ConstantInverseTemperature()
     )
+    competition: ShareCompetition = later("parents")
+
+    @property
+    def shares_out_once(self) -> bool:
+        """Whether all parents of a child compete for it."""
+        return self.competition == "parents"
 
     def build(self, fan: Fan) -> "AgreementRouter":
         """Return the routing for a layer."""
@@ -94,6 +105,7 @@ class AgreementRouter(BiasedRouter):
             squash=self.routing.squash.squash,
             inverse_temperature=self.routing.inverse_temperature.at,
             gradient=self.routing.gradient,
+            competition=self.routing.competition,
             neighbourhood=votes.neighbourhood,
         )
 

@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Literal
 
+from pydantic import model_validator
+
 from capsmodel.routing.agreement.agreement_routing import AgreementRouting
 
 
@@ -18,3 +20,12 @@ class LeakyRouting(AgreementRouting):
 
     has_leak: ClassVar[bool] = True
     kind: Literal["leaky"] = "leaky"
+
+    @model_validator(mode="after")
+    def _check_competition(self) -> "LeakyRouting":
+        if self.competition == "children":
+            raise ValueError(
+                "competition must be 'parents' or 'types' in leaky routing, got 'children': the "
+                "leak is one more parent."
+            )
+        return self

@@ -1,26 +1,37 @@
 """A layer that is built has its weights, as PyTorch's own layers do."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from capsmodel.initialised import InitialisedModule
-from capsmodel.layers import Capsules, Classifier, Convolution, ConvolutionStack, Decoder
-from capsmodel.layers import PrimaryCapsules as Primary
+from capsmodel.layers import (
+    Capsules,
+    Classifier,
+    Convolution,
+    ConvolutionStack,
+    Decoder,
+    PrimaryCapsules,
+)
 from capsmodel.layers.batch_norm import BatchNorm
 from capsmodel.layers.capsule_grid import CapsuleGrid, GridPrimaryCapsules, PrimaryStart
-from capsmodel.layers.conv_capsules import ConvCapsules, ConvCapsulesShape, MatrixStart
+from capsmodel.layers.conv_capsules import ConvCapsules
 from capsmodel.layers.convolution import Window
-from capsmodel.layers.primary_capsules import PrimaryShape
-from capsmodel.routing import ROUTINGS, Neighbourhood, Routed, Routing
+from capsmodel.routing import ROUTINGS, Routed, Routing
 from capsmodel.settings.parts import kind_of
 
 WINDOW = Window(3, 2, 0)
-SHAPE = ConvCapsulesShape(Neighbourhood(4, 4, 2, 2), 2, 3, "matrix", 4)
+
+
+def conv_capsules(routing: type[Routing]) -> ConvCapsules:
+    return ConvCapsules(2, 3, (4, 4), 2, routing(), stride=2, pose=4)
+
+
 LAYERS: dict[str, Callable[[], nn.Module]] = {
-    "primary capsules": lambda: Primary(2, PrimaryShape(types=2, pose=3), WINDOW),
+    "primary capsules": lambda: PrimaryCapsules(2, types=2, pose=3, kernel=3),
     "grid of primary capsules": lambda: GridPrimaryCapsules(2, 3, 4, PrimaryStart()),
     "grid of truncated ones": lambda: GridPrimaryCapsules(2, 3, 4, PrimaryStart(is_truncated=True)),
     "convolution": lambda: Convolution(2, 3, WINDOW, batch_norm=True),
@@ -29,15 +40,10 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
     "decoder": lambda: Decoder(5, (4,), (1, 3, 3)),
     "batch normalisation": lambda: BatchNorm(3),
     **{
-        f"capsules, {kind_of(routing)}": lambda routing=routing: Capsules((6, 4), (3, 5), routing())
+        f"capsules, {kind_of(routing)}": lambda routing=routing: Capsules(6, 4, 3, 5, routing())
         for routing in ROUTINGS
     },
-    **{
-        f"convolutional capsules, {kind_of(routing)}": lambda routing=routing: ConvCapsules(
-            SHAPE, routing(), MatrixStart()
-        )
-        for routing in ROUTINGS
-    },
+    **{f"convolutional capsules, {kind_of(own)}": partial(conv_capsules, own) for own in ROUTINGS},
 }
 
 
@@ -80,10 +86,10 @@ def test_on_the_meta_device_nothing_is_drawn(name: str) -> None:
 
 @pytest.mark.parametrize("routing", ROUTINGS, ids=kind_of)
 def test_capsules_route_without_being_handed_a_generator(routing: type[Routing]) -> None:
-    capsules = Capsules((6, 4), (3, 5), routing())
+    capsules = Capsules(6, 4, 3, 5, routing())
     assert finite(capsules(torch.rand(2, 6, 4)))
     grid = CapsuleGrid(torch.rand(2, 16, 2, 4), torch.rand(2, 16, 2))
-    assert finite(ConvCapsules(SHAPE, routing(), MatrixStart())(grid))
+    assert finite(conv_capsules(routing)(grid))
 
 
 def finite(routed: Routed) -> bool:

@@ -1,8 +1,9 @@
 """Convolutional capsules, against loops over places, edges and types."""
 
+from typing import Any
+
 import pytest
 import torch
-from torch import Tensor
 from torch.testing import assert_close
 
 from capsmodel.layers.capsule_grid import (
@@ -11,10 +12,9 @@ from capsmodel.layers.capsule_grid import (
     PrimaryStart,
     drop_capsules,
 )
-from capsmodel.layers.conv_capsules import ConvCapsules, ConvCapsulesShape, MatrixStart, PoseKind
+from capsmodel.layers.conv_capsules import ConvCapsules, MatrixStart, PoseKind
 from capsmodel.layers.convolution import Window
 from capsmodel.layers.coordinates import coordinate_offsets
-from capsmodel.routing import DynamicRouting, Neighbourhood, UniformRouting
 
 WINDOWS_OF_THE_PAPER = (Window(5, 2, 0), Window(3, 2, 0), Window(3, 1, 0))
 
@@ -29,15 +29,16 @@ def children(batch: int, places: int, types: int, pose: int) -> CapsuleGrid:
     return CapsuleGrid(poses, activations)
 
 
-def layer(shape: ConvCapsulesShape, offsets: Tensor | None = None) -> ConvCapsules:
-    built = ConvCapsules(shape, UniformRouting(), MatrixStart(), offsets).double()
+def layer(
+    in_types: int, out_types: int, size: tuple[int, int], kernel: Any, **options: Any
+) -> ConvCapsules:
+    built = ConvCapsules(in_types, out_types, size, kernel, "uniform", **options).double()
     built.initialise(seeded(2))
     return built
 
 
 def test_a_vote_is_the_childs_matrix_times_the_layers() -> None:
-    neighbourhood = Neighbourhood(4, 5, kernel=3, stride=1)
-    own = layer(ConvCapsulesShape(neighbourhood, in_types=2, out_types=3))
+    own = layer(2, 3, (4, 5), 3)
     below = children(2, 20, 2, 16)
     votes = own.votes(below).values  # [sites edges out_caps pose]
     for image in range(2):
@@ -54,8 +55,7 @@ def test_a_vote_is_the_childs_matrix_times_the_layers() -> None:
 
 
 def test_a_vector_is_one_row_and_its_matrix_is_full() -> None:
-    shape = ConvCapsulesShape(Neighbourhood(2, 2, 2), 3, 4, pose_kind="vector", pose=6)
-    own = layer(shape)
+    own = layer(3, 4, (2, 2), 2, pose_kind="vector", pose=6)
     assert own.weight.shape == (12, 6, 6, 4)
     below = children(2, 4, 3, 6)
     expected = torch.einsum("bpte,pteho->bptoh", below.poses, own.weight.view(4, 3, 6, 6, 4))
@@ -64,8 +64,7 @@ def test_a_vector_is_one_row_and_its_matrix_is_full() -> None:
 
 def test_matrices_of_the_classes_are_shared_and_places_told_apart_by_offsets() -> None:
     offsets = torch.arange(4.0).view(4, 1).expand(4, 16).double()
-    shape = ConvCapsulesShape(Neighbourhood(), in_types=3, out_types=5, all_places=4)
-    own = layer(shape, offsets)
+    own = layer(3, 5, (2, 2), "all", offsets=offsets)
     assert own.weight.shape == (3, 4, 4, 5)
     same = CapsuleGrid(
         children(2, 1, 3, 16).poses.expand(2, 4, 3, 16), torch.ones(2, 4, 3).double()
@@ -75,8 +74,29 @@ def test_matrices_of_the_classes_are_shared_and_places_told_apart_by_offsets() -
         assert_close(votes[:, place], votes[:, 0] + place)
 
 
+def test_offsets_come_back_where_storage_is_made_anew_and_are_in_no_file() -> None:
+    own = layer(3, 5, (2, 2), "all", pose=4, offsets=torch.rand(4, 4))
+    assert own.offsets is not None
+    expected = own.offsets.clone()
+    state = own.state_dict()
+    assert "offsets" not in state
+    with torch.no_grad():
+        own.offsets.fill_(torch.nan)
+    own.to_empty(device="cpu").load_state_dict(state)
+    assert torch.equal(own.offsets, expected)
+    with torch.no_grad():
+        own.offsets.fill_(torch.nan)
+    own.reset_parameters()
+    assert torch.equal(own.offsets, expected)
+
+
+def test_offsets_are_one_for_each_place() -> None:
+    with pytest.raises(ValueError, match="one for each place that is seen, 4, got 3"):
+        layer(3, 5, (2, 2), "all", pose=4, offsets=torch.rand(3, 4))
+
+
 def test_activations_go_the_way_of_their_poses() -> None:
-    own = layer(ConvCapsulesShape(Neighbourhood(3, 3, 2), 2, 3, pose=4))
+    own = layer(2, 3, (3, 3), 2, pose=4)
     below = children(2, 9, 2, 4)
     told = CapsuleGrid(below.activations.unsqueeze(-1).repeat(1, 1, 1, 4), below.activations)
     votes = own.votes(told)
@@ -84,14 +104,14 @@ def test_activations_go_the_way_of_their_poses() -> None:
 
 
 def test_votes_multiplied_out_for_some_sites_are_those_of_all() -> None:
-    own = layer(ConvCapsulesShape(Neighbourhood(4, 4, 2, 2), 2, 3))
+    own = layer(2, 3, (4, 4), 2, stride=2)
     votes = own.votes(children(3, 16, 2, 16))
     whole = votes.multiplied(slice(None))
     assert_close(votes.multiplied(slice(3, 7)), whole[:, 3:7])
 
 
 def test_routed_capsules_are_children_of_the_next_layer() -> None:
-    own = layer(ConvCapsulesShape(Neighbourhood(5, 4, kernel=3, stride=1), 2, 3))
+    own = layer(2, 3, (5, 4), 3)
     routed = own(children(2, 20, 2, 16), seeded())
     grid = own.grid(routed)
     assert grid.poses.shape == (2, 6, 3, 16)
@@ -101,8 +121,7 @@ def test_routed_capsules_are_children_of_the_next_layer() -> None:
 
 @pytest.mark.parametrize("at_identity", [True, False])
 def test_matrices_begin_about_the_identity_or_zero(at_identity: bool) -> None:
-    shape = ConvCapsulesShape(Neighbourhood(3, 3, 3), in_types=20, out_types=20)
-    own = ConvCapsules(shape, DynamicRouting(), MatrixStart(0.1, at_identity))
+    own = ConvCapsules(20, 20, (3, 3), 3, "dynamic", start=MatrixStart(0.1, at_identity))
     own.initialise(seeded())
     mean = own.weight.mean(dim=(0, 3))
     assert_close(mean, torch.eye(4) if at_identity else torch.zeros(4, 4), atol=0.01, rtol=0)
@@ -113,7 +132,7 @@ def test_matrices_begin_about_the_identity_or_zero(at_identity: bool) -> None:
 @pytest.mark.parametrize(("size", "kind"), [(12, "matrix"), (15, "matrix")])
 def test_a_matrix_that_is_not_square_is_refused(size: int, kind: PoseKind) -> None:
     with pytest.raises(ValueError, match=f"A matrix pose is square, got {size} numbers"):
-        layer(ConvCapsulesShape(Neighbourhood(), 2, 2, kind, size))
+        layer(2, 2, (1, 1), 1, pose_kind=kind, pose=size)
 
 
 def test_constant_channels_become_the_poses_and_logits_of_their_types() -> None:

@@ -10,7 +10,6 @@ from capsmodel.functional import squash
 from capsmodel.layers import Capsules, Convolution, Decoder, PrimaryCapsules
 from capsmodel.layers.batch_norm import BatchNorm
 from capsmodel.layers.convolution import Window
-from capsmodel.layers.primary_capsules import PrimaryShape
 from capsmodel.routing import (
     DynamicRouting,
     EMRouting,
@@ -26,7 +25,7 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def test_a_primary_capsule_is_made_of_its_types_neighbouring_channels() -> None:
-    primary = PrimaryCapsules(1, PrimaryShape(types=4, pose=8), Window(3, 2, 0))
+    primary = PrimaryCapsules(1, types=4, pose=8, kernel=3, stride=2)
     nn.init.zeros_(primary.convolution.weight)
     assert primary.convolution.bias is not None
     with torch.no_grad():
@@ -37,7 +36,7 @@ def test_a_primary_capsule_is_made_of_its_types_neighbouring_channels() -> None:
 
 
 def test_primary_capsules_are_ordered_by_type_row_and_column() -> None:
-    primary = PrimaryCapsules(1, PrimaryShape(types=2, pose=1), Window(1, 1, 0))
+    primary = PrimaryCapsules(1, types=2, pose=1, kernel=1)
     nn.init.ones_(primary.convolution.weight)
     assert primary.convolution.bias is not None
     nn.init.zeros_(primary.convolution.bias)
@@ -50,8 +49,9 @@ def test_primary_capsules_are_ordered_by_type_row_and_column() -> None:
 def test_primary_capsules_divide_their_convolution_but_not_its_bias(
     coupling: Any, divisor: int
 ) -> None:
-    shape = PrimaryShape(types=4, pose=3, coupling=coupling)
-    primary = PrimaryCapsules(2, shape, Window(3, 2, 0), ExponentialSquash()).double()
+    primary = PrimaryCapsules(
+        2, 4, 3, kernel=3, stride=2, coupling=coupling, squash=ExponentialSquash()
+    ).double()
     primary.initialise(seeded())
     nn.init.normal_(primary.convolution.bias, generator=seeded(1))
     images = torch.randn(2, 2, 7, 9, dtype=torch.float64, generator=seeded(2))
@@ -62,7 +62,7 @@ def test_primary_capsules_divide_their_convolution_but_not_its_bias(
 
 
 def test_votes_are_poses_times_the_pairs_own_matrices() -> None:
-    capsules = Capsules((6, 3), (4, 5), UniformRouting())
+    capsules = Capsules(6, 3, 4, 5, UniformRouting())
     capsules.initialise(seeded())
     poses = torch.randn(2, 6, 3, generator=seeded(1))
     expected = torch.einsum("bip,ipod->biod", poses, capsules.weight.view(6, 3, 4, 5))
@@ -70,17 +70,17 @@ def test_votes_are_poses_times_the_pairs_own_matrices() -> None:
 
 
 def test_votes_lie_in_memory_as_routings_read_them() -> None:
-    capsules = Capsules((6, 3), (4, 5), UniformRouting())
+    capsules = Capsules(6, 3, 4, 5, UniformRouting())
     assert capsules.votes(torch.zeros(2, 6, 3)).transpose(1, 2).is_contiguous()
 
 
 def test_capsules_have_no_bias() -> None:
-    capsules = Capsules((6, 3), (4, 5), DynamicRouting())
+    capsules = Capsules(6, 3, 4, 5, DynamicRouting())
     assert [name for name, _ in capsules.named_parameters()] == ["weight"]
 
 
 def test_matrices_begin_with_the_deviation_that_is_given() -> None:
-    drawn = [Capsules((60, 8), (10, 16), UniformRouting(), deviation=d) for d in (0.1, 0.3)]
+    drawn = [Capsules(60, 8, 10, 16, UniformRouting(), deviation=d) for d in (0.1, 0.3)]
     for capsules in drawn:
         capsules.initialise(seeded())
     assert drawn[0].weight.std().item() == pytest.approx(0.1, rel=0.02)
@@ -170,7 +170,7 @@ def test_without_it_a_convolution_has_nothing_more() -> None:
 
 
 def test_a_routing_of_activations_is_told_the_same_votes() -> None:
-    capsules = Capsules((6, 3), (4, 5), EMRouting())
+    capsules = Capsules(6, 3, 4, 5, EMRouting())
     capsules.initialise(seeded())
     poses = torch.randn(2, 6, 3, generator=seeded(1))
     votes = GivenVotes(poses.norm(dim=-1).t(), Neighbourhood(), capsules.votes(poses))

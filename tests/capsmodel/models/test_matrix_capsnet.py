@@ -78,7 +78,7 @@ def test_the_released_codes_profile_has_its_parameters() -> None:
 def test_the_layers_of_the_paper_are_as_large_as_there() -> None:
     with torch.device("meta"):
         built = MatrixCapsNet().build((1, 32, 32), 5)
-    sizes = [layer.shape.neighbourhood for layer in built.layers.values()]
+    sizes = [layer.neighbourhood for layer in built.layers.values()]
     assert [(size.height, size.out_height) for size in sizes] == [(14, 6), (6, 4)]
     assert built.classes.shape.all_places == 16
 

@@ -77,6 +77,7 @@ def test_with_the_flags_of_cifar_10_it_has_the_parameters_of_that_network() -> N
         "reconstruction": "none",
     }
     model = with_settings(CapsNet.of_profile("official"), changes)
+    assert model == CapsNet.official_cifar10()
     assert num_parameters(model, (3, 24, 24)) == 22_476_448
 
 
