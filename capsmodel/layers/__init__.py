@@ -8,6 +8,7 @@ from capsmodel.layers.classifier import Classifier as Classifier
 from capsmodel.layers.conv_capsules import ConvCapsules as ConvCapsules
 from capsmodel.layers.conv_capsules import MatrixStart as MatrixStart
 from capsmodel.layers.convolution import Convolution as Convolution
+from capsmodel.layers.convolution import Padding as Padding
 from capsmodel.layers.convolution import Window as Window
 from capsmodel.layers.convolution_stack import ConvolutionStack as ConvolutionStack
 from capsmodel.layers.decoder import Decoder as Decoder

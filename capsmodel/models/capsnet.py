@@ -10,8 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.chance import stream
-from capsmodel.layers import Capsules, Convolution, PrimaryCapsules
-from capsmodel.layers.convolution import Padding, Window
+from capsmodel.layers import Capsules, Convolution, Padding, PrimaryCapsules, Window
 from capsmodel.layers.primary_capsules import Coupling, Grouping, drop_capsules
 from capsmodel.layers.truncated_normal import plain_layers, set_biases, set_truncated
 from capsmodel.models.base import ChildGrid, Model, Outputs, couplings_of

@@ -150,6 +150,38 @@ class MatrixCapsNet(Model):
         deviation = 0.01 if of_classes and not at_identity else 0.3
         return MatrixStart(deviation * self.init_scale, at_identity)
 
+    def hidden_capsules(
+        self, in_types: int, out_types: int, places: tuple[int, int], window: Window
+    ) -> ConvCapsules:
+        """Return a layer of convolutional capsules above some places."""
+        return ConvCapsules(
+            in_types,
+            out_types,
+            places,
+            window.kernel,
+            self.routing,
+            stride=window.stride,
+            pose=self.pose_size,
+            pose_kind=self.pose_kind,
+            start=self.matrix_start(of_classes=False),
+        )
+
+    def class_capsules(
+        self, in_types: int, num_classes: int, places: tuple[int, int], size: tuple[int, int]
+    ) -> ConvCapsules:
+        """Return the class capsules above some places of an image of a size in pixels."""
+        return ConvCapsules(
+            in_types,
+            num_classes,
+            places,
+            "all",
+            self.routing,
+            pose=self.pose_size,
+            pose_kind=self.pose_kind,
+            start=self.matrix_start(of_classes=True),
+            offsets=self.offsets(size),
+        )
+
     def offsets(self, size: tuple[int, int]) -> Float[Tensor, "places pose"] | None:
         """Return what the votes for the classes are told of their place, for a size in pixels."""
         pose = pose_shape(self.pose_kind, self.pose_size)
@@ -181,30 +213,13 @@ class MatrixCapsuleNetwork(DrawingNetwork):
         types = (settings.primary_types, settings.first_types, settings.second_types)
         self._names = ("first", "second")[: len(others)]
         for place, (name, window) in enumerate(zip(self._names, others, strict=True)):
-            layer = ConvCapsules(
-                types[place],
-                types[place + 1],
-                (rows, columns),
-                window.kernel,
-                settings.routing,
-                stride=window.stride,
-                pose=settings.pose_size,
-                pose_kind=settings.pose_kind,
-                start=settings.matrix_start(of_classes=False),
-            )
+            size = (rows, columns)
+            layer = settings.hidden_capsules(types[place], types[place + 1], size, window)
             self.add_module(name, layer)
             rows, columns = layer.neighbourhood.out_height, layer.neighbourhood.out_width
         self.last_types, self.last_places = types[len(others)], (rows, columns)
-        self.classes = ConvCapsules(
-            self.last_types,
-            num_classes,
-            self.last_places,
-            "all",
-            settings.routing,
-            pose=settings.pose_size,
-            pose_kind=settings.pose_kind,
-            start=settings.matrix_start(of_classes=True),
-            offsets=settings.offsets((height, width)),
+        self.classes = settings.class_capsules(
+            self.last_types, num_classes, self.last_places, (height, width)
         )
         self.decoder = settings.reconstruction.build(num_classes * settings.pose_size, image_shape)
 

@@ -80,7 +80,7 @@ def test_the_layers_of_the_paper_are_as_large_as_there() -> None:
         built = MatrixCapsNet().build((1, 32, 32), 5)
     sizes = [layer.neighbourhood for layer in built.layers.values()]
     assert [(size.height, size.out_height) for size in sizes] == [(14, 6), (6, 4)]
-    assert built.classes.shape.all_places == 16
+    assert built.classes.all_places == 16
 
 
 def test_beliefs_are_activations_of_the_classes() -> None:

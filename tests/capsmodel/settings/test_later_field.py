@@ -1,7 +1,7 @@
 import pytest
 from pydantic import BaseModel
 
-from sweeps.records.later_field import later
+from capsmodel.settings.later_field import later
 
 
 class Grown(BaseModel):
