@@ -31,9 +31,9 @@ class Classifier(InitialisedModule):
             set_weights(cast(nn.Linear, layer), generator, gain)
 
     def forward(
-        self, features: Float[Tensor, "batch values"], generator: torch.Generator | None
+        self, features: Float[Tensor, "batch values"], generator: torch.Generator | None = None
     ) -> Float[Tensor, "batch classes"]:
-        """Return the logits; the generator is used in training only."""
+        """Return the logits; the generator, by default PyTorch's own, is used in training only."""
         values = features
         for layer in self.layers[:-1]:
             values = F.relu(layer(values))

@@ -10,6 +10,7 @@ from capsmodel.testing.loss_contract import LossContract as LossContract
 from capsmodel.testing.model_contract import ModelContract as ModelContract
 from capsmodel.testing.optimiser_contract import OptimiserContract as OptimiserContract
 from capsmodel.testing.routing_contract import RoutingContract as RoutingContract
+from capsmodel.testing.torch_contract import TorchContract as TorchContract
 from capsmodel.testing.vector_routing_contract import (
     VectorRoutingContract as VectorRoutingContract,
 )

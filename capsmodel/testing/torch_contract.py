@@ -1,0 +1,272 @@
+"""The laws of modules among PyTorch's own: what it makes of functions, it makes of them too."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
+from typing import Any, ClassVar, NamedTuple
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad, stack_module_state, vmap
+from torch.testing import assert_close
+
+from capsmodel.functional import Couplings, plain_autograd, squash
+
+_REPLICAS = 4
+
+
+class Way(NamedTuple):
+    """A way of computing: the type of weights and inputs, and whether PyTorch chooses others."""
+
+    dtype: torch.dtype
+    is_autocast: bool = False
+
+    def context(self) -> AbstractContextManager[object]:
+        """Return what is computed in."""
+        return torch.autocast("cpu", torch.bfloat16) if self.is_autocast else nullcontext()
+
+
+WAYS = {
+    "autocast": Way(torch.float32, is_autocast=True),
+    "bfloat16": Way(torch.bfloat16),
+    "float16": Way(torch.float16),
+}
+
+
+class TorchContract:
+    """What can be done with PyTorch's own modules can be done with a network, layer or routing.
+
+        class TestMyLayer(TorchContract):
+            @pytest.fixture
+            def module(self) -> nn.Module:
+                return MyLayer()
+
+            @pytest.fixture
+            def inputs(self) -> tuple[Tensor, ...]:
+                return (torch.rand(3, 6, 4),)
+
+    The module is judged as it is built, in evaluation. Its inputs are tensors whose first axis is
+    the batch; of what it returns, all tensors but couplings are looked at. What it cannot do it
+    says in its docstring, and its test by the attributes here. Laws of compilation are skipped
+    where shapes are checked when functions are called, as compilers cannot read that.
+
+    Attributes:
+        compiles: Whether `torch.compile` and `torch.export` take it.
+        maps: Whether `torch.func` does.
+        halves: Whether it works in half precision and under autocast.
+    """
+
+    compiles: ClassVar[bool] = True
+    maps: ClassVar[bool] = True
+    halves: ClassVar[bool] = True
+
+    @pytest.fixture
+    def module(self) -> nn.Module:
+        """Return the module under test, as it is built; a subclass must say which."""
+        raise NotImplementedError("Override the fixture `module`.")
+
+    @pytest.fixture
+    def inputs(self) -> tuple[Tensor, ...]:
+        """Return what it takes, in single precision; a subclass must say what."""
+        raise NotImplementedError("Override the fixture `inputs`.")
+
+    def test_built_alone_it_gives_numbers(
+        self, module: nn.Module, inputs: tuple[Tensor, ...]
+    ) -> None:
+        """Nothing else has to be called."""
+        assert all(bool(value.isfinite().all()) for value in _said(module.eval(), *inputs))
+
+    def test_a_copy_says_the_same(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        """And does not share its weights."""
+        copy = deepcopy(module.eval())
+        assert_close(_said(copy, *inputs), _said(module, *inputs), rtol=0, atol=0)
+        own = {value.data_ptr() for value in module.parameters()}
+        assert own.isdisjoint(value.data_ptr() for value in copy.parameters())
+
+    def test_a_replaced_child_is_used(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        """What says otherwise would ignore whoever puts in a layer of their own."""
+        for name, child in list(module.eval().named_children()):
+            if not any(True for _ in child.parameters()):
+                continue
+            other = deepcopy(module)
+            _disturb(other.get_submodule(name))
+            replaced = deepcopy(module)
+            replaced.register_module(name, deepcopy(other.get_submodule(name)))
+            assert_close(_said(replaced, *inputs), _said(other, *inputs), rtol=0, atol=0)
+            assert any(map(_differ, _said(other, *inputs), _said(module, *inputs))), name
+
+    def test_a_replica_of_data_parallel_uses_its_own_weights(
+        self, module: nn.Module, inputs: tuple[Tensor, ...]
+    ) -> None:
+        """Such replicas have tensors where parameters were, and share all else."""
+        other = deepcopy(module.eval())
+        _disturb(other)
+        replica = _replica(module, dict(other.named_parameters()))
+        assert_close(_said(replica, *inputs), _said(other, *inputs), rtol=0, atol=0)
+
+    @pytest.mark.parametrize("way", WAYS)
+    def test_half_precision_is_close_to_single(
+        self, module: nn.Module, inputs: tuple[Tensor, ...], way: str
+    ) -> None:
+        """Under autocast too, and every gradient is finite."""
+        if not self.halves:
+            pytest.skip("it says that it works in single precision only")
+        expected = [value.detach() for value in _said(module.eval(), *inputs)]
+        dtype = WAYS[way].dtype
+        module.to(dtype)
+        with WAYS[way].context():
+            values = _said(module, *(value.to(dtype) for value in inputs))
+        for value, single in zip(values, expected, strict=True):
+            assert WAYS[way].is_autocast or value.dtype == dtype
+            assert_close(value.float(), single, rtol=0.05, atol=0.02)
+        _total([value.float() for value in values]).backward()
+        for name, parameter in module.named_parameters():
+            assert parameter.grad is None or bool(parameter.grad.isfinite().all()), name
+
+    def test_replicas_are_mapped_over_their_stacked_weights(
+        self, module: nn.Module, inputs: tuple[Tensor, ...]
+    ) -> None:
+        """As they are one by one."""
+        self._skip_unless_it_maps()
+        replicas = [deepcopy(module.eval()) for _ in range(_REPLICAS)]
+        for replica in replicas[1:]:
+            _disturb(replica)
+        weights, buffers = stack_module_state(replicas)  # pyright: ignore[reportArgumentType]
+
+        def call(own: dict[str, Tensor], others: dict[str, Tensor]) -> tuple[Tensor, ...]:
+            return _said(lambda *given: functional_call(module, (own, others), given), *inputs)
+
+        together = vmap(call, randomness="same")(weights, buffers)
+        alone = zip(*(_said(replica, *inputs) for replica in replicas), strict=True)
+        assert_close(together, tuple(map(torch.stack, alone)), rtol=1e-5, atol=1e-6)
+
+    def test_each_example_has_a_gradient_of_its_own(
+        self, module: nn.Module, inputs: tuple[Tensor, ...]
+    ) -> None:
+        """That of a batch of it alone."""
+        self._skip_unless_it_maps()
+        weights = {name: value.detach() for name, value in module.eval().named_parameters()}
+        if not weights:
+            pytest.skip("it has no weights")
+
+        def loss(own: dict[str, Tensor], *example: Tensor) -> Tensor:
+            alone = [value.unsqueeze(0) for value in example]
+            return _total(_said(lambda *given: functional_call(module, own, given), *alone))
+
+        mapped = vmap(grad(loss), in_dims=(None, *(0 for _ in inputs)), randomness="same")
+        together = mapped(weights, *inputs)
+        for number in range(len(inputs[0])):
+            alone = grad(loss)(weights, *(value[number] for value in inputs))
+            for name, gradient in alone.items():
+                assert_close(together[name][number], gradient, rtol=1e-4, atol=1e-5)
+
+    def test_second_derivatives_are_those_of_automatic_differentiation(
+        self, module: nn.Module, inputs: tuple[Tensor, ...]
+    ) -> None:
+        """Where gradients are written by hand."""
+        module, inputs = module.eval().double(), tuple(value.double() for value in inputs)
+        by_hand = _curvature(module, inputs)
+        with plain_autograd():
+            plain = _curvature(module, inputs)
+        assert_close(by_hand, plain, rtol=1e-6, atol=1e-9)
+
+    def test_it_is_compiled_as_one_graph(
+        self, module: nn.Module, inputs: tuple[Tensor, ...]
+    ) -> None:
+        """With its gradients, which are those of a plain call."""
+        self._skip_unless_it_compiles()
+        compiled = torch.compile(module.eval(), fullgraph=True, backend="aot_eager")
+        assert_close(_said(compiled, *inputs), _said(module, *inputs), rtol=1e-5, atol=1e-5)
+        weights = list(module.parameters())
+        by_compiled, plain = (
+            torch.autograd.grad(_total(_said(call, *inputs)), weights, allow_unused=True)
+            for call in (compiled, module)
+        )
+        for gradient, expected in zip(by_compiled, plain, strict=True):
+            assert_close(gradient, expected, rtol=1e-4, atol=1e-5)
+
+    def test_it_is_exported_for_batches_of_any_size(
+        self, module: nn.Module, inputs: tuple[Tensor, ...]
+    ) -> None:
+        """Two sizes are tried, neither that of the example."""
+        self._skip_unless_it_compiles()
+        sizes = tuple({0: torch.export.Dim.DYNAMIC} for _ in inputs)
+        whole = _Said(module.eval())
+        exported = torch.export.export(whole, inputs, dynamic_shapes=(sizes,)).module()
+        for times in (2, 3):
+            batch = tuple(value.repeat(times, *(1 for _ in value.shape[1:])) for value in inputs)
+            assert_close(_seeded(exported, *batch), _seeded(whole, *batch), rtol=1e-5, atol=1e-5)
+
+    def _skip_unless_it_maps(self) -> None:
+        if not self.maps:
+            pytest.skip("it says that torch.func does not take it")
+
+    def _skip_unless_it_compiles(self) -> None:
+        if not self.compiles:
+            pytest.skip("it says that it is not compiled")
+        if hasattr(squash, "__wrapped__"):
+            pytest.skip("shapes are checked, which compilers cannot read")
+
+
+class _Said(nn.Module):
+    """A module that returns the tensors of another."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        """Return the tensors."""
+        return _tensors(self.module(*inputs))
+
+
+def _seeded(call: Callable[..., Any], *inputs: Tensor) -> Any:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(2)
+        return call(*inputs)
+
+
+def _said(call: Callable[..., Any], *inputs: Tensor) -> tuple[Tensor, ...]:
+    """Return the tensors of what is said, always with the same chance."""
+    return _tensors(_seeded(call, *inputs))
+
+
+def _tensors(said: Any) -> tuple[Tensor, ...]:
+    if isinstance(said, Tensor):
+        return (said,)
+    parts = said if isinstance(said, tuple) and not isinstance(said, Couplings) else ()
+    return tuple(tensor for part in parts for tensor in _tensors(part))
+
+
+def _total(values: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
+    return torch.stack([value.sin().square().sum() for value in values]).sum()
+
+
+def _differ(value: Tensor, other: Tensor) -> bool:
+    return not torch.equal(value, other)
+
+
+def _disturb(module: nn.Module) -> None:
+    with torch.no_grad():
+        for value in module.parameters():
+            value.add_(0.1 * torch.rand_like(value))
+
+
+def _curvature(module: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Return the gradient by the first input of the squared length of the gradient by it."""
+    first = inputs[0].clone().requires_grad_()
+    loss = _total(_said(module, first, *inputs[1:]))
+    (gradient,) = torch.autograd.grad(loss, first, create_graph=True)
+    return torch.autograd.grad(gradient.square().sum(), first)
+
+
+def _replica(module: nn.Module, weights: dict[str, Tensor], prefix: str = "") -> nn.Module:
+    """Return a copy as `DataParallel` makes it for a device, with these weights."""
+    replica: nn.Module = module._replicate_for_data_parallel()  # pyright: ignore
+    for name in vars(module)["_parameters"]:
+        value = weights.get(prefix + name)
+        setattr(replica, name, None if value is None else value.detach().clone())
+    for name, child in module.named_children():
+        vars(replica)["_modules"][name] = _replica(child, weights, f"{prefix}{name}.")
+    return replica

@@ -1,0 +1,142 @@
+"""Every layer, in every routing, and every model can be used as PyTorch's own modules can."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from capsmodel.layers import (
+    CapsuleGrid,
+    Capsules,
+    Classifier,
+    ConvCapsules,
+    Convolution,
+    ConvolutionStack,
+    Decoder,
+    GridPrimaryCapsules,
+    PrimaryCapsules,
+    Window,
+)
+from capsmodel.models import MODELS
+from capsmodel.routing import (
+    ROUTINGS,
+    DynamicRouting,
+    EMRouting,
+    LeakyRouting,
+    LearnedLogits,
+    Routed,
+    Routing,
+)
+from capsmodel.settings.parts import kind_of
+from capsmodel.testing import TorchContract
+from tests.capsmodel.testing.test_model_contracts import SMALL
+
+BATCH = 3
+
+ROUTED: dict[str, Routing] = {
+    **{kind_of(routing): routing() for routing in ROUTINGS},
+    "leaky with everything": LeakyRouting(
+        bias=True, gradient="last", initial_logits=LearnedLogits(), competition="types"
+    ),
+    "dynamic among children": DynamicRouting(competition="children"),
+    "official em": EMRouting.of_profile("official"),
+}
+LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
+    "primary capsules": (lambda: PrimaryCapsules(2, 2, 4, kernel=3, stride=2), (2, 7, 8)),
+    "primary capsules of pixels": (
+        lambda: PrimaryCapsules(2, 2, 4, kernel=3, grouping="pixels"),
+        (2, 6, 6),
+    ),
+    "grid of primary capsules": (lambda: GridPrimaryCapsules(2, 3, 4), (2, 5, 4)),
+    "convolution": (lambda: Convolution(2, 3, Window(3), batch_norm=True), (2, 5, 6)),
+    "stack of convolutions": (lambda: ConvolutionStack((2, 3, 4), 3, 2), (2, 8, 8)),
+    "classifier": (lambda: Classifier(5, (4,), 3, 0.5), (5,)),
+    "decoder": (lambda: Decoder(5, (4,), (1, 3, 3)), (5,)),
+}
+
+
+class OfGrid(nn.Module):
+    """Convolutional capsules that take poses and activations as two tensors."""
+
+    def __init__(self, routing: Routing) -> None:
+        super().__init__()
+        self.capsules = ConvCapsules(2, 3, (4, 5), 2, routing, stride=1, pose=4)
+
+    def forward(self, poses: Tensor, activations: Tensor) -> Routed:
+        """Return the routed capsules."""
+        return self.capsules(CapsuleGrid(poses, activations))
+
+
+def drawn(*shape: int, seed: int = 1) -> Tensor:
+    return torch.rand(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def built(build: Callable[[], nn.Module]) -> nn.Module:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return build()
+
+
+class TestCapsules(TorchContract):
+    @pytest.fixture(params=ROUTED)
+    def module(self, request: pytest.FixtureRequest) -> nn.Module:
+        return built(lambda: Capsules(6, 4, 3, 5, ROUTED[request.param]))
+
+    @pytest.fixture
+    def inputs(self) -> tuple[Tensor, ...]:
+        return (drawn(BATCH, 6, 4),)
+
+
+class TestConvCapsules(TorchContract):
+    @pytest.fixture(params=ROUTED)
+    def module(self, request: pytest.FixtureRequest) -> nn.Module:
+        return built(lambda: OfGrid(ROUTED[request.param]))
+
+    @pytest.fixture
+    def inputs(self) -> tuple[Tensor, ...]:
+        return drawn(BATCH, 20, 2, 4), drawn(BATCH, 20, 2, seed=2)
+
+
+class TestOtherLayers(TorchContract):
+    @pytest.fixture(params=LAYERS)
+    def name(self, request: pytest.FixtureRequest) -> str:
+        return request.param
+
+    @pytest.fixture
+    def module(self, name: str) -> nn.Module:
+        return built(LAYERS[name][0])
+
+    @pytest.fixture
+    def inputs(self, name: str) -> tuple[Tensor, ...]:
+        return (drawn(BATCH, *LAYERS[name][1]),)
+
+
+class TestModels(TorchContract):
+    @pytest.fixture(params=MODELS, ids=kind_of)
+    def module(self, request: pytest.FixtureRequest) -> nn.Module:
+        settings = request.param(**SMALL[kind_of(request.param)])
+        return built(lambda: settings.build((1, 12, 12), 3))
+
+    @pytest.fixture
+    def inputs(self) -> tuple[Tensor, ...]:
+        return (drawn(BATCH, 1, 12, 12),)
+
+
+@pytest.mark.slow
+def test_every_one_passes_through_compilers_where_shapes_are_not_checked() -> None:
+    laws = "compiled_as_one_graph or exported_for_batches"
+    options = ["--noconftest", "-q", "-p", "no:cacheprovider", "-k", laws, __file__]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert f"{2 * (2 * len(ROUTED) + len(LAYERS) + len(MODELS))} passed" in done.stdout
+    assert "skipped" not in done.stdout
