@@ -1,0 +1,219 @@
+"""What a step of a training takes, beside the same step by a literal form and by an earlier state.
+
+    python benchmarks/library.py [--before CHECKOUT] > benchmarks/<date>_library_<machine>.md
+
+Each contender is a process of its own, with one thread; they step in turn, so that other work on
+the machine slows all of them. Each is timed with the memory allocator as it comes and with one that
+keeps what is freed, which is what sweeps set.
+"""
+
+import argparse
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+STEPS = 7
+TUNED_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(2**33), "MALLOC_TRIM_THRESHOLD_": str(2**35)}
+TITLES = {
+    "capsnet": "CapsNet of the paper, 28 by 28 pixels, batches of 64",
+    "layer": "its class capsules alone, 1,152 to 10, batches of 128",
+    "matrices": "matrix capsules, A = 64, B = 8, C = D = 16, 32 by 32 pixels, batches of 8",
+}
+
+
+class Step(NamedTuple):
+    """What a step took, and the most memory that the process ever held by then."""
+
+    wall: float
+    processor: float
+    mebibytes: float
+
+
+class LiteralCapsules(nn.Module):
+    """Class capsules as the paper's formulas are written down: einsum, softmax, autograd."""
+
+    def __init__(self, in_caps: int, in_dim: int, out_caps: int, out_dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(0.1 * torch.randn(in_caps, out_caps, out_dim, in_dim))
+
+    def initialise(self, generator: torch.Generator | None) -> None:
+        """Leave the weights as they are."""
+
+    def forward(self, poses: Tensor, generator: torch.Generator | None = None) -> object:
+        """Return the capsules after three rounds."""
+        from capsmodel.routing import Routed
+
+        votes = torch.einsum("iodk,bik->biod", self.weight, poses)
+        logits = votes.new_zeros(votes.shape[:3])
+        for iteration in range(3):
+            sums = (logits.softmax(dim=2).unsqueeze(-1) * votes).sum(dim=1)
+            squared = sums.square().sum(dim=-1, keepdim=True)
+            squashed = squared / (1 + squared) * sums / (squared + 1e-9).sqrt()
+            if iteration < 2:
+                logits = logits + (votes * squashed.unsqueeze(1)).sum(dim=-1)
+        return Routed(squashed, squashed.norm(dim=-1))
+
+
+class Process:
+    """A contender in a process of its own, which makes a step when it is asked to."""
+
+    def __init__(self, workload: str, name: str, folder: Path, malloc: dict[str, str]) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--serve", workload, name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **malloc, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder)},
+        )
+
+    def step(self) -> Step:
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write("step\n")
+        self.process.stdin.flush()
+        return Step(*map(float, self.process.stdout.readline().split()))
+
+    def stop(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def step_of(workload: str, name: str) -> Callable[[], None]:
+    """Return what makes one step of a workload."""
+    from capsmodel.losses import MarginLoss, SpreadLoss
+    from capsmodel.models import CapsNet, MatrixCapsNet
+    from capsmodel.optimisers import Adam
+
+    generator = torch.Generator().manual_seed(0)
+    if workload == "layer":
+        network = CapsNet().build((1, 28, 28), 10).capsules
+        network = LiteralCapsules(1152, 8, 10, 16) if name == "literal" else network
+        network.initialise(generator)
+        inputs = (0.3 * torch.randn(128, 1152, 8)).requires_grad_()
+
+        def alone() -> None:
+            network.zero_grad(set_to_none=True)
+            inputs.grad = None
+            network(inputs, generator).poses.square().sum().backward()
+
+        return alone
+    is_matrix = workload == "matrices"
+    small = MatrixCapsNet(conv_channels=64, primary_types=8, first_types=16, second_types=16)
+    side, classes, batch = (32, 5, 8) if is_matrix else (28, 10, 64)
+    network = (small if is_matrix else CapsNet()).build((1, side, side), classes)
+    network.initialise(0)
+    if name == "literal":
+        make_literal(network)
+    optimiser = Adam().build(tuple(network.parameters()))
+    images = torch.rand(batch, 1, side, side, generator=generator)
+    labels = torch.randint(classes, (batch,), generator=generator)
+    loss = SpreadLoss() if is_matrix else MarginLoss()
+
+    def step() -> None:
+        optimiser.zero_grad(set_to_none=True)
+        outputs = network(images, labels, generator)
+        (loss.judge(outputs, labels, 0.0) + network.penalty(outputs, images)).backward()
+        optimiser.step()
+
+    return step
+
+
+def make_literal(network: nn.Module) -> None:
+    """Put literal forms in the place of capsules and routings."""
+    from capsmodel.routing import GivenVotes, Router
+
+    class HeldInFull(Router):
+        def __init__(self, router: Router) -> None:
+            super().__init__()
+            self.router = router
+
+        def initialise(self, generator: torch.Generator | None) -> None:
+            self.router.initialise(generator)
+
+        def forward(self, votes, generator=None):  # type: ignore[no-untyped-def]
+            given = GivenVotes(votes.activations, votes.neighbourhood, votes.values)
+            return self.router(given, generator)
+
+    for child in network.children():
+        if isinstance(router := getattr(child, "router", None), Router):
+            child.router = HeldInFull(router)
+    if hasattr(network, "capsules"):
+        network.capsules = LiteralCapsules(1152, 8, 10, 16)
+
+
+def serve(workload: str, name: str) -> None:
+    """Make a step a line of the input, and say what it took."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    step = step_of(workload, name)
+    start = peak()
+    for _ in sys.stdin:
+        wall, processor = time.perf_counter(), time.process_time()
+        step()
+        wall, processor = time.perf_counter() - wall, time.process_time() - processor
+        print(wall, processor, peak() - start, flush=True)
+
+
+def peak() -> float:
+    """Return the most MiB that the process has held; Linux counts them in KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measured(workload: str, folders: dict[str, Path], malloc: dict[str, str]) -> list[str]:
+    """Return a row for each contender."""
+    processes = {name: Process(workload, name, at, malloc) for name, at in folders.items()}
+    steps: dict[str, list[Step]] = {name: [] for name in processes}
+    for _ in range(STEPS + 2):
+        for name, process in processes.items():
+            steps[name].append(process.step())
+    for process in processes.values():
+        process.stop()
+    counted = {name: own[2:] for name, own in steps.items()}
+    ours = [step.processor for step in counted["this"]]
+    rows: list[str] = []
+    for name, own in counted.items():
+        taken = [step.processor for step in own]
+        ratio = statistics.median(a / b for a, b in zip(taken, ours, strict=True))
+        rows.append(
+            f"| {TITLES[workload]} | {'tuned' if malloc else 'stock'} | {name} "
+            f"| {1000 * statistics.median(taken):.0f} | {1000 * min(taken):.0f} | {ratio:.2f} "
+            f"| {own[-1].mebibytes:.0f} |"
+        )
+    return rows
+
+
+def main(before: Path | None) -> None:
+    """Measure every workload and print the report."""
+    here = Path(__file__).parents[1]
+    folders = {"this": here, "literal": here} | ({"before": before} if before else {})
+    print("# A step of a training, beside a literal form" + (" and before" if before else ""))
+    print(f"\n- machine: {os.cpu_count()} cores, {platform.system()}, no GPU; one thread each")
+    print(f"- PyTorch {torch.__version__}; {STEPS} steps after 2 that do not count, in turn")
+    print("- processor milliseconds; the ratio is the median over pairs, to `this`")
+    print("- memory: the most that the process ever held, above what it held before its first step")
+    print("- literal: einsum, softmax and autograd for vectors; for matrices, votes held in full\n")
+    print("| step | malloc | contender | median ms | least ms | ratio | peak MiB |")
+    print("| :--- | :--- | :--- | ---: | ---: | ---: | ---: |")
+    for workload in TITLES:
+        for malloc in ({}, TUNED_MALLOC):
+            print("\n".join(measured(workload, folders, malloc)), flush=True)
+    print(f"\nLoad of the machine at the end: {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--before", type=Path, help="a checkout of an earlier state")
+    parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    serve(*given.serve) if given.serve else main(given.before)
