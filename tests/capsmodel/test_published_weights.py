@@ -1,0 +1,224 @@
+"""The page on published weights turns layers in others' layouts into ours, by the lines it shows.
+
+The lines are read from docs/implementations.md; no weights of anyone are needed.
+"""
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.testing import assert_close
+
+from capsmodel.layers import Capsules, Convolution, PrimaryCapsules, Window
+from tests.capsmodel.literal_forms import routed, squashed, with_gradient
+from tests.capsmodel.routing.routed import seeded, some_votes
+
+TESTS = Path(__file__).parents[1]
+PAGE = (TESTS.parent / "docs" / "implementations.md").read_text(encoding="utf-8")
+LINES = dict(re.findall(r"^\| `([^`|]+)` \|.*\| `([^`|]*theirs[^`|]*)` \|$", PAGE, re.MULTILINE))
+SIZES = {"1": 1, "in": 6, "out": 3, "in_dim": 4, "out_dim": 2, "edges": 5, "rows": 2, "columns": 2}
+LETTERS = dict(zip(SIZES, "aiodperc", strict=True))
+MATRICES = [
+    "[out, in, out_dim, in_dim]",
+    "[out, in, in_dim, out_dim]",
+    "[1, in, out, out_dim, in_dim]",
+    "[1, in, out, in_dim, out_dim]",
+]
+CONVOLUTIONAL = ["[1, edges, out, rows, columns]", "[edges, out, rows, columns]"]
+
+
+def ours(layout: str, theirs: Any, **sizes: int) -> Any:
+    """Run the page's line for a layout."""
+    return eval(LINES[layout], {"torch": torch}, {"theirs": theirs, **sizes})
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=seeded(seed), dtype=torch.float64)
+
+
+def test_every_line_of_the_page_is_run_here() -> None:
+    others = {
+        "[in, in_dim, out * out_dim]",
+        "[rows * columns * types, in_dim, out * out_dim]",
+        "[types * pose, in, kernel, kernel]",
+        "[kernel, kernel, in, types * pose]",
+        "elements of [types, in, kernel, kernel]",
+        "scrambled list of [some, in, kernel, kernel]",
+        "[edges, out * out_dim, in_dim]",
+    }
+    assert set(LINES) == {*MATRICES, *CONVOLUTIONAL, *others}
+    as_they_are = {layout for layout, line in LINES.items() if line == "theirs"}
+    assert as_they_are == {"[in, in_dim, out * out_dim]", "[types * pose, in, kernel, kernel]"}
+
+
+def test_every_test_that_the_page_names_is_there() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
+    named = set(re.findall(r"`(test_\w+)`", PAGE))
+    assert len(named) > 20
+    assert {name for name in named if f"def {name}(" not in source} == set()
+
+
+@pytest.mark.parametrize("layout", MATRICES)
+def test_matrices_of_class_capsules_give_the_same_capsules(layout: str) -> None:
+    axes = layout.strip("[]").split(", ")
+    theirs, poses = drawn(*(SIZES[axis] for axis in axes)), some_votes(2, 6, 4)
+    letters = "".join(LETTERS[axis] for axis in axes)
+    votes = torch.einsum(f"{letters},bid->biop", theirs, poses)
+    layer = Capsules(6, 4, 3, 2).double()
+    layer.load_state_dict({"weight": ours(layout, theirs)})
+    assert_close(layer.votes(poses), votes)
+    assert_close(layer(poses).poses, routed(votes))
+
+
+def test_matrices_with_all_outputs_in_one_axis_are_ours_class_by_class() -> None:
+    theirs, poses = drawn(6, 4, 3 * 2), some_votes(2, 6, 4)
+    layer = Capsules(6, 4, 3, 2).double()
+    layer.load_state_dict({"weight": ours("[in, in_dim, out * out_dim]", theirs)})
+    votes = (poses.unsqueeze(2) @ theirs).view(2, 6, 3, 2)
+    assert_close(layer.votes(poses), votes)
+
+
+@pytest.mark.parametrize("layout", CONVOLUTIONAL)
+def test_matrices_of_convolutional_capsules_give_the_same_votes(layout: str) -> None:
+    axes = layout.strip("[]").split(", ")
+    theirs, poses = drawn(*(SIZES[axis] for axis in axes)), drawn(7, 5, 2, 2, seed=1)
+    letters = "".join(LETTERS[axis] for axis in axes)
+    votes = torch.einsum(f"{letters},ber->beoc", theirs, poses[:, :, 0])
+    assert_close(torch.einsum("erco,ber->beoc", ours(layout, theirs), poses[:, :, 0]), votes)
+
+
+def test_vector_matrices_of_convolutional_capsules_give_the_same_votes() -> None:
+    theirs, poses = drawn(5, 3 * 4, 4), drawn(7, 5, 4, seed=1)
+    weight = ours("[edges, out * out_dim, in_dim]", theirs, out=3)
+    votes = (theirs @ poses.unsqueeze(-1)).view(7, 5, 3, 4)
+    assert_close(torch.einsum("eipo,bei->beop", weight, poses), votes)
+
+
+def primary(weight: Tensor, bias: Tensor, grouping: Any = "channels") -> PrimaryCapsules:
+    """Primary capsules of 4 types and 3 elements, on 2 channels."""
+    layer = PrimaryCapsules(2, 4, 3, 3, 2, grouping=grouping).double()
+    layer.load_state_dict({"convolution.weight": weight, "convolution.bias": bias})
+    return layer
+
+
+FEATURES = drawn(2, 2, 7, 5, seed=5)  # of which three by two places see 3 by 3 pixels
+
+
+def test_a_convolution_for_each_element_gives_the_same_capsules() -> None:
+    weights = [drawn(4, 2, 3, 3, seed=seed) for seed in range(3)]
+    biases = [drawn(4, seed=seed + 10) for seed in range(3)]
+    elements = [
+        F.conv2d(FEATURES, weight, bias, stride=2).flatten(1)
+        for weight, bias in zip(weights, biases, strict=True)
+    ]
+    layout = "elements of [types, in, kernel, kernel]"
+    bias = torch.stack(biases, dim=1).flatten()
+    expected = squashed(torch.stack(elements, dim=2))
+    assert_close(primary(ours(layout, weights), bias)(FEATURES), expected)
+
+
+@pytest.mark.parametrize("channels", [(4, 4, 4), (3, 3, 3, 3)], ids=["elements", "types"])
+def test_a_list_that_is_scrambled_gives_the_same_pixels_in_a_row(channels: tuple[int, ...]) -> None:
+    weights = [drawn(some, 2, 3, 3, seed=seed) for seed, some in enumerate(channels)]
+    biases = [drawn(some, seed=seed + 10) for seed, some in enumerate(channels)]
+    maps = [
+        F.conv2d(FEATURES, weight, bias, stride=2)
+        for weight, bias in zip(weights, biases, strict=True)
+    ]
+    expected = squashed(torch.stack(maps, dim=1).reshape(2, -1, 3))
+    weight = ours("scrambled list of [some, in, kernel, kernel]", weights)
+    assert_close(primary(weight, torch.cat(biases), "pixels")(FEATURES), expected)
+
+
+def test_channels_that_come_last_give_the_same_classes() -> None:
+    kernel, bias, matrices = drawn(3, 3, 2, 12), drawn(12), drawn(5, 24, 4, 3, seed=1)
+
+    def literal(features: Tensor) -> Tensor:
+        places: list[Tensor] = []
+        for row in range(3):
+            for column in range(2):
+                top, left = 2 * row, 2 * column
+                seen = features[:, top : top + 3, left : left + 3]
+                places.append(torch.einsum("bhwc,hwcq->bq", seen, kernel) + bias)
+        capsules = squashed(torch.stack(places, dim=1).reshape(2, -1, 3))
+        return routed(torch.einsum("oipd,bid->biop", matrices, capsules))
+
+    weight = ours("[kernel, kernel, in, types * pose]", kernel)
+    by_place = ours("[out, in, out_dim, in_dim]", matrices)
+    layout = "[rows * columns * types, in_dim, out * out_dim]"
+    classes = Capsules(24, 3, 5, 4).double()
+    classes.load_state_dict({"weight": ours(layout, by_place, rows=3, columns=2, types=4)})
+    poses = classes(primary(weight, bias)(FEATURES)).poses
+    assert_close(poses, literal(FEATURES.permute(0, 2, 3, 1)))
+    classes.load_state_dict({"weight": by_place})
+    assert (classes(primary(weight, bias)(FEATURES)).poses - poses).abs().max() > 0.01
+
+
+SHAPES = {
+    "conv1.weight": (256, 1, 9, 9),
+    "conv1.bias": (256,),
+    "primarycaps.conv2d.weight": (256, 256, 9, 9),
+    "primarycaps.conv2d.bias": (256,),
+    "digitcaps.weight": (10, 1152, 16, 8),
+    "decoder.0.weight": (512, 160),
+    "decoder.0.bias": (512,),
+    "decoder.2.weight": (1024, 512),
+    "decoder.2.bias": (1024,),
+    "decoder.4.weight": (784, 1024),
+    "decoder.4.bias": (784,),
+}
+
+
+def scaled(*shape: int, seed: int) -> Tensor:
+    return drawn(*shape, seed=seed) / math.sqrt(math.prod(shape[1:]))
+
+
+def test_a_whole_network_gives_the_same_lengths_images_and_gradients() -> None:
+    theirs = {name: scaled(*shape, seed=n) for n, (name, shape) in enumerate(SHAPES.items())}
+    theirs["digitcaps.weight"] = 0.05 * drawn(10, 1152, 16, 8)
+    theirs = {name: value.float().double() for name, value in theirs.items()}
+    images = torch.rand(2, 1, 28, 28, generator=seeded(1), dtype=torch.float64)
+
+    def primary_capsules(images: Tensor) -> Tensor:
+        first = F.conv2d(images, theirs["conv1.weight"], theirs["conv1.bias"]).relu()
+        weight, bias = theirs["primarycaps.conv2d.weight"], theirs["primarycaps.conv2d.bias"]
+        return squashed(F.conv2d(first, weight, bias, stride=2).reshape(2, 1152, 8))
+
+    def lengths(images: Tensor) -> Tensor:
+        matrices = theirs["digitcaps.weight"]
+        votes = torch.einsum("oipd,bid->biop", matrices, primary_capsules(images))
+        poses.append(routed(votes, detached=True))
+        return poses[-1].norm(dim=-1)
+
+    poses: list[Tensor] = []
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    names: dict[str, Any] = {"theirs": theirs}
+    exec(block, names)
+    network = names["network"].double()
+    value, gradient = with_gradient(lengths, images)
+    own_value, own_gradient = with_gradient(lambda images: network(images).lengths, images)
+    assert_close(own_value, value)
+    assert_close(own_gradient, gradient)
+    winner = F.one_hot(value.argmax(dim=1), 10).unsqueeze(-1)
+    hidden = (poses[0].detach() * winner).flatten(1)
+    for layer in (0, 2):
+        weight, bias = theirs[f"decoder.{layer}.weight"], theirs[f"decoder.{layer}.bias"]
+        hidden = F.linear(hidden, weight, bias).relu()
+    expected = F.linear(hidden, theirs["decoder.4.weight"], theirs["decoder.4.bias"]).sigmoid()
+    assert_close(network(images).reconstructions.flatten(1), expected)
+
+
+def test_batch_normalisation_stands_before_the_relu_as_in_plain_torch() -> None:
+    ours = Convolution(2, 6, Window(3), batch_norm=True).double()
+    plain = torch.nn.Sequential(
+        torch.nn.Conv2d(2, 6, 3), torch.nn.BatchNorm2d(6), torch.nn.ReLU()
+    ).double()
+    plain[0].load_state_dict(ours.convolution.state_dict())
+    for _ in range(2):
+        assert_close(ours(FEATURES), plain(FEATURES))
+    assert_close(ours.eval()(FEATURES), plain.eval()(FEATURES))
