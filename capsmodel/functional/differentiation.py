@@ -3,6 +3,7 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import torch
 
@@ -29,3 +30,16 @@ def is_plain() -> bool:
     """Return whether PyTorch is to differentiate, compile or trace what is computed now."""
     is_traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # pyright: ignore[reportPrivateImportUsage]
     return is_traced or _IS_PLAIN.get()
+
+
+def refuse_forward_mode(ctx: Any, *tangents: Any) -> Any:
+    """Refuse forward mode, as the `jvp` of functions whose gradients are written by hand.
+
+    Raises:
+        NotImplementedError: Saying what to do.
+    """
+    del ctx, tangents
+    raise NotImplementedError(
+        "Gradients written by hand know no forward mode: compute the routing within "
+        "`with capsmodel.functional.plain_autograd():`."
+    )

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from jaxtyping import Float, Int
+import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from capsmodel.functional.labels import one_hot, refuse_other_labels
@@ -28,7 +29,7 @@ PAPER_MARGINS = Margins()
 
 def margin_loss(
     lengths: Float[Tensor, "batch classes"],
-    labels: Int[Tensor, " batch"],
+    labels: Int[Tensor, " batch"] | Bool[Tensor, "batch classes"],
     margins: Margins = PAPER_MARGINS,
     *,
     reduction: Literal["sum", "half_mean"] = "sum",
@@ -43,19 +44,22 @@ def margin_loss(
 
     Args:
         lengths: Belief in each class, in [0, 1].
-        labels: The true class of each image.
+        labels: The true class of each image; or, where an image may be of several or of none,
+            whether it is of each, as booleans.
         margins: Both margins, and the weight of the other classes.
         reduction: "sum" adds up the classes, as the paper does; "half_mean" takes half their mean,
             as the authors' code does.
         class_weights: What the loss of an image is multiplied by, one for each true class; none
-            for 1. The mean is the plain one.
+            for 1. The mean is the plain one. Only for one class an image.
 
     Raises:
-        ValueError: If the labels are not one integer an image.
+        ValueError: If the labels are neither one integer an image nor a boolean for each class,
+            or the latter are to be weighted.
     """
     too_short = (margins.positive - lengths).clamp(min=0).square()
     too_long = (lengths - margins.negative).clamp(min=0).square() * margins.down_weight
-    is_true = one_hot(labels, lengths.shape[1])
+    is_several = labels.dtype is torch.bool and labels.shape == lengths.shape
+    is_true = labels if is_several else one_hot(labels, lengths.shape[1])
     shortfalls = too_short.where(is_true, too_long)
     losses = shortfalls.sum(dim=1) if reduction == "sum" else shortfalls.mean(dim=1) / 2
     return weighted_mean(losses, labels, class_weights)
@@ -97,9 +101,10 @@ def spread_loss(
 
 
 def weighted_mean(
-    losses: Float[Tensor, " batch"], labels: Int[Tensor, " batch"], class_weights: Sequence[float]
+    losses: Float[Tensor, " batch"], labels: Tensor, class_weights: Sequence[float]
 ) -> Float[Tensor, ""]:
     """Return the mean of the images' losses, each times the weight of its true class, if any."""
     if not class_weights:
         return losses.mean()
+    refuse_other_labels(labels)
     return (losses * losses.new_tensor(class_weights)[labels]).mean()

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.functional.differentiation import is_plain
+from capsmodel.functional.differentiation import is_plain, refuse_forward_mode
 from capsmodel.functional.neighbourhood import Neighbourhood
 from capsmodel.functional.routed import share_out
 
@@ -126,6 +126,7 @@ class _Sharing(torch.autograd.Function):
     """
 
     generate_vmap_rule = True
+    jvp = staticmethod(refuse_forward_mode)
 
     @staticmethod
     def forward(

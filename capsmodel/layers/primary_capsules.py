@@ -24,8 +24,9 @@ class PrimaryOptions(TypedDict, total=False):
         squash: What makes beliefs of lengths, by default that of the first capsule network.
         coupling: What the convolution, without its bias, is divided by: "none" leaves it as it is,
             "uniform" divides by the number of types, "leaky" by one more.
-        grouping: What makes a pose: neighbouring "channels" at one position; or as many "pixels" in
-            a row of one channel, as reimplementations do that forget to bring the channels last.
+        grouping: What makes a pose: neighbouring "channels" at one position; or as many "pixels" as
+            they lie in memory, mostly of one channel, as reimplementations do that forget to bring
+            the channels last.
     """
 
     padding: Padding

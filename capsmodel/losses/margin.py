@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from capsmodel.functional import margin_loss
+from capsmodel.functional.labels import refuse_other_labels
 from capsmodel.losses.class_weights import ClassWeightedLoss
 from capsmodel.losses.margin_schedule import (
     MARGIN_SCHEDULES,
@@ -71,6 +72,7 @@ class MarginLoss(ClassWeightedLoss):
         progress: float,
     ) -> Float[Tensor, ""]:
         """Return the squared shortfalls of the classes, reduced, mean over the images."""
+        refuse_other_labels(labels)
         final = Margins(self.positive_margin, self.negative_margin, self.down_weight)
         margins = self.schedule.margins(final, progress)
         return margin_loss(

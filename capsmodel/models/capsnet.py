@@ -58,8 +58,8 @@ class CapsNet(Model):
         primary_coupling: What their convolution, without its bias, is divided by: "uniform" by the
             number of types, "leaky" by one more, "none" by nothing.
         primary_squash: What makes beliefs of their lengths.
-        primary_grouping: What makes a pose: neighbouring "channels" at one position; or "pixels" in
-            a row of one channel, which is a widespread mistake.
+        primary_grouping: What makes a pose: neighbouring "channels" at one position; or "pixels" as
+            they lie in memory, which is a widespread mistake and a control.
         dropout: Share of the primary capsules that is dropped whole in training.
         class_dim: Length of a class capsule's pose.
         initialisation: How weights begin: "scaled" draws normally with variance 2 / fan-in before

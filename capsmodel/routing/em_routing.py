@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
-from torch import nn
+from torch import Tensor, nn
 
 from capsmodel.functional import Routed
 from capsmodel.functional.em.competition import Competition
@@ -176,8 +176,8 @@ class EMRouter(Router):
             votes,
             self.cost_bias.shape[0],
             settings.iterations,
-            activation_bias=settings.activation_bias_scale * self.activation_bias,
-            cost_bias=settings.cost_bias_scale * self.cost_bias,
+            activation_bias=settings.activation_bias_scale * _single(self.activation_bias),
+            cost_bias=settings.cost_bias_scale * _single(self.cost_bias),
             inverse_temperature=self._inverse_temperature,
             variance_floor=settings.variance_floor,
             centre_momentum=settings.centre_momentum,
@@ -192,6 +192,11 @@ class EMRouter(Router):
         if self.has_one_place:
             inverse_temperature *= self.settings.class_temperature_factor
         return inverse_temperature
+
+
+def _single(bias: Tensor) -> Tensor:
+    """Return a bias in single precision at least: scaled, half precision may not hold it."""
+    return bias.to(torch.promote_types(bias.dtype, torch.float32))
 
 
 def _mass_scale(fan: Fan) -> float:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.functional.differentiation import is_plain
+from capsmodel.functional.differentiation import is_plain, refuse_forward_mode
 from capsmodel.functional.em.statistics import (
     Question,
     Statistics,
@@ -94,6 +94,8 @@ class _Slopes(NamedTuple):
 
 
 class _Tiled(torch.autograd.Function):
+    jvp = staticmethod(refuse_forward_mode)
+
     @staticmethod
     def forward(asked: tuple[float, float, bool], *inputs: Any) -> Any:
         poses, matrices, offsets, activations, assignment, previous = inputs

@@ -143,6 +143,18 @@ def test_losses_have_the_values_worked_out_by_hand() -> None:
     assert_close(halved, torch.tensor((0.16 + 9 * 0.16) / 20).double())
 
 
+def test_an_image_may_be_of_several_classes_or_of_none() -> None:
+    lengths = torch.tensor([[0.8, 0.9, 0.3], [0.1, 0.2, 0.0], [0.5, 0.1, 0.1]])
+    is_there = torch.tensor([[True, True, False], [False, False, False], [True, False, False]])
+    by_hand = [0.1**2 + 0.5 * 0.2**2, 0.5 * 0.1**2, 0.4**2]
+    assert_close(margin_loss(lengths, is_there), torch.tensor(sum(by_hand) / 3))
+    assert_close(
+        margin_loss(lengths[2:], is_there[2:]), margin_loss(lengths[2:], torch.tensor([0]))
+    )
+    with pytest.raises(ValueError, match="one integer an image"):
+        margin_loss(lengths, is_there, class_weights=(1.0, 2.0, 3.0))
+
+
 def test_a_class_may_weigh_more() -> None:
     lengths, labels = torch.zeros(2, 2), torch.tensor([0, 1])
     assert_close(margin_loss(lengths, labels, class_weights=(1.0, 3.0)), torch.tensor(2 * 0.81))

@@ -138,3 +138,12 @@ def test_forward_mode_works_where_differentiation_is_plain(
         hessian = torch.func.hessian(at)(inputs[0])
         gradient = torch.func.jacrev(torch.func.grad(at))(inputs[0])
     assert_close(hessian, gradient)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # PyTorch's own use of it
+@every_case
+def test_elsewhere_it_is_refused_in_one_sentence(
+    function: Function, inputs: tuple[Tensor, ...]
+) -> None:
+    with pytest.raises(NotImplementedError, match=r"compute the routing within `with capsmodel"):
+        torch.func.jvp(function, inputs, inputs)
