@@ -26,7 +26,7 @@ def uniform(
         RuntimeError: If a generator is given to what is compiled or exported.
     """
     refuse_compiled(generator)
-    return torch.rand(shape, generator=generator, dtype=dtype)
+    return torch.rand(shape, generator=generator, dtype=dtype, device="cpu")
 
 
 def normal(shape: Sequence[int], generator: torch.Generator | None) -> torch.Tensor:
@@ -36,7 +36,7 @@ def normal(shape: Sequence[int], generator: torch.Generator | None) -> torch.Ten
         RuntimeError: If a generator is given to what is compiled or exported.
     """
     refuse_compiled(generator)
-    return torch.randn(shape, generator=generator)
+    return torch.randn(shape, generator=generator, device="cpu")
 
 
 def refuse_compiled(generator: torch.Generator | None) -> None:

@@ -13,7 +13,7 @@ from capsmodel.evaluation import EVALUATIONS
 from capsmodel.overrides import family_of
 from capsmodel.settings.messages import allowed
 from capsmodel.settings.parts import Part, Settings, family_class, kind_of
-from capsmodel.settings.spelling import unknown
+from capsmodel.spelling import unknown
 
 
 class Setting(NamedTuple):

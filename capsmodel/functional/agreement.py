@@ -10,9 +10,16 @@ from torch import Tensor
 
 from capsmodel.functional.neighbourhood import ONE_PLACE, Neighbourhood
 from capsmodel.functional.poses import lengths, squash
-from capsmodel.functional.rounds import refuse_other_rounds
+from capsmodel.functional.refusals import (
+    refuse_other_choice,
+    refuse_other_rounds,
+    refuse_other_shape,
+    refuse_unknown_options,
+)
 from capsmodel.functional.routed import Couplings, Routed, output_first, share_out
 from capsmodel.functional.sharing import ShareCompetition, Shares, agreement_with, shared_out
+
+Rounds = Literal["all", "last"]
 
 
 class AgreementOptions(TypedDict, total=False):
@@ -34,7 +41,7 @@ class AgreementOptions(TypedDict, total=False):
     logits: Float[Tensor, "in_caps out_caps"] | None
     squash: Callable[[Tensor], Tensor]
     inverse_temperature: Callable[[int], float]
-    gradient: Literal["all", "last"]
+    gradient: Rounds
     competition: ShareCompetition
     neighbourhood: Neighbourhood
 
@@ -59,11 +66,13 @@ def dynamic_routing(
         iterations: Rounds of sharing. One round shares every vote by the initial logits.
         options: See `AgreementOptions`.
 
+    Under autocast it is computed in the votes' own type.
+
     Raises:
-        ValueError: If there is no round, or the votes are of another shape.
+        ValueError: If there is no round, a shape does not fit, or an option is none.
+        TypeError: If there is no option of a name.
     """
-    refuse_other_rounds(votes, iterations)
-    return _Rounds(iterations, has_leak=False, **options).routed(votes)
+    return _routed(votes, iterations, options, has_leak=False)
 
 
 def leaky_routing(
@@ -85,16 +94,28 @@ def leaky_routing(
         options: See `AgreementOptions`; children do not compete where they may leak away.
 
     Raises:
-        ValueError: If there is no round, the votes are of another shape, or the competition is
-            "children".
+        ValueError: If there is no round, a shape does not fit, an option is none, or the
+            competition is "children".
+        TypeError: If there is no option of a name.
     """
-    refuse_other_rounds(votes, iterations)
     if options.get("competition") == "children":
         raise ValueError(
             "competition must be 'parents' or 'types' in leaky routing, got 'children': the leak "
             "is one more parent."
         )
-    return _Rounds(iterations, has_leak=True, **options).routed(votes)
+    return _routed(votes, iterations, options, has_leak=True)
+
+
+def _routed(votes: Tensor, iterations: int, options: AgreementOptions, *, has_leak: bool) -> Routed:
+    refuse_other_rounds(votes, iterations)
+    refuse_unknown_options(options, AgreementOptions)
+    rounds = _Rounds(iterations, has_leak, **options)
+    rounds.refuse_what_does_not_fit(votes)
+    device = votes.device.type
+    if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
+        return rounds.routed(votes)
+    with torch.autocast(device, enabled=False):
+        return rounds.routed(votes)
 
 
 def _one(iteration: int) -> float:
@@ -112,14 +133,29 @@ class _Rounds:
     logits: Tensor | None = None
     squash: Callable[[Tensor], Tensor] = squash
     inverse_temperature: Callable[[int], float] = _one
-    gradient: Literal["all", "last"] = "all"
+    gradient: Rounds = "all"
     competition: ShareCompetition = "parents"
-    neighbourhood: Neighbourhood = ONE_PLACE
+    neighbourhood: Neighbourhood | None = None  # of one place; an object compilers cannot make
+
+    @property
+    def around(self) -> Neighbourhood:
+        """Which votes are of one child."""
+        return ONE_PLACE if self.neighbourhood is None else self.neighbourhood
 
     @property
     def shares(self) -> Shares:
         """What makes shares of logits."""
-        return Shares(self.neighbourhood, self.has_leak, self.competition)
+        return Shares(self.around, self.has_leak, self.competition)
+
+    def refuse_what_does_not_fit(self, votes: Tensor) -> None:
+        """Refuse options that are none, or not of the votes' sizes."""
+        _, in_caps, out_caps, pose = votes.shape
+        refuse_other_choice("gradient", self.gradient, Rounds)
+        refuse_other_choice("competition", self.competition, ShareCompetition)
+        if self.bias is not None:
+            refuse_other_shape("bias", self.bias, out_caps=out_caps, pose=pose)
+        if self.logits is not None:
+            refuse_other_shape("logits", self.logits, in_caps=in_caps, out_caps=out_caps)
 
     def routed(self, votes: Tensor) -> Routed:
         """Return the capsules after the last round."""
@@ -130,7 +166,7 @@ class _Rounds:
         else:
             poses, couplings = self._last(grouped, logits)
         told = couplings.detach().expand(grouped.shape[:3]).permute(2, 0, 1)
-        return Routed(poses, lengths(poses), Couplings(told, self.neighbourhood))
+        return Routed(poses, lengths(poses), Couplings(told, self.around))
 
     def _last(
         self, votes: Float[Tensor, "sites out_caps edges pose"], logits: Tensor | None
@@ -143,6 +179,7 @@ class _Rounds:
         with torch.no_grad():
             agreed = self._first(votes, logits, iterations - 1)[2]
             agreement = agreement_with(votes, self._tempered(agreed, iterations - 1))
+        agreement = agreement.detach()  # forward mode looks past no_grad
         if logits is not None:
             agreement = agreement + self._tempered(logits, iterations - 1)
         couplings = self.shares.of(agreement)
@@ -169,7 +206,7 @@ class _Rounds:
         return poses, couplings, agreed
 
     def _poses(self, sums: Tensor) -> Tensor:
-        return self.squash(sums if self.bias is None else sums + self.bias)
+        return self.squash(sums if self.bias is None else sums + self.bias.to(sums))
 
     def _tempered(self, logits: Tensor, iteration: int) -> Tensor:
         inverse_temperature = self.inverse_temperature(iteration)

@@ -7,6 +7,7 @@ from torch import Tensor
 from capsmodel.chance import uniform
 from capsmodel.functional.neighbourhood import ONE_PLACE, Neighbourhood
 from capsmodel.functional.poses import lengths, squash
+from capsmodel.functional.refusals import refuse_other_rounds
 from capsmodel.functional.routed import Couplings, Routed, output_first, share_out
 from capsmodel.functional.sharing import Shares
 
@@ -23,7 +24,11 @@ def uniform_routing(
         votes: The pose of each output that each input predicts.
         bias: Added to each sum of votes.
         neighbourhood: Which votes are of one child; by default each is of another one.
+
+    Raises:
+        ValueError: If the votes are of another shape, or the bounds are none.
     """
+    refuse_other_rounds(votes, iterations=1)
     grouped, shares = output_first(votes), Shares(neighbourhood)
     poses = _squashed(shares.share_equally(grouped), bias)
     told = shares.equal(grouped).expand(grouped.shape[:3]).permute(2, 0, 1)
@@ -50,12 +55,18 @@ def random_routing(
         between: What shares are drawn between before they are made to add up to 1.
         bias: Added to each sum of votes.
         neighbourhood: Which votes are of one child; by default each is of another one.
+
+    Raises:
+        ValueError: If the votes are of another shape, or the bounds are none.
     """
+    refuse_other_rounds(votes, iterations=1)
+    low, high = between
+    if not 0 < low < high:
+        raise ValueError(f"between must be two numbers above 0, the lower first, got {between}.")
     grouped = output_first(votes)
     sites, out_caps, edges, _ = grouped.shape
     places = neighbourhood.num_places
     draw = uniform((edges, places, out_caps), generator, grouped.dtype)
-    low, high = between
     weights = low + (high - low) * draw
     whole = neighbourhood.sum_over_parents(weights.sum(dim=2)).unsqueeze(2)
     shares = (weights / whole).to(grouped.device)

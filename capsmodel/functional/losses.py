@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from capsmodel.functional.labels import one_hot, refuse_other_labels
+from capsmodel.functional.refusals import refuse_other_choice, refuse_other_shape
 
 
 class Margins(NamedTuple):
@@ -56,10 +57,11 @@ def margin_loss(
         ValueError: If the labels are neither one integer an image nor a boolean for each class,
             or the latter are to be weighted.
     """
+    refuse_other_choice("reduction", reduction, Literal["sum", "half_mean"])
+    is_several = labels.dtype is torch.bool and labels.shape == lengths.shape
+    is_true = labels if is_several else _is_true(lengths, labels)
     too_short = (margins.positive - lengths).clamp(min=0).square()
     too_long = (lengths - margins.negative).clamp(min=0).square() * margins.down_weight
-    is_several = labels.dtype is torch.bool and labels.shape == lengths.shape
-    is_true = labels if is_several else one_hot(labels, lengths.shape[1])
     shortfalls = too_short.where(is_true, too_long)
     losses = shortfalls.sum(dim=1) if reduction == "sum" else shortfalls.mean(dim=1) / 2
     return weighted_mean(losses, labels, class_weights)
@@ -92,12 +94,24 @@ def spread_loss(
     Raises:
         ValueError: If the labels are not one integer an image.
     """
-    refuse_other_labels(labels)
+    refuse_other_choice("reduction", reduction, Literal["sum", "mean"])
+    is_true = _is_true(lengths, labels)
     lead = lengths.gather(1, labels.unsqueeze(1)) - lengths
     shortfall = (margin - lead).clamp(min=0).square()
-    shortfall = shortfall.masked_fill(one_hot(labels, lengths.shape[1]), 0.0)
+    shortfall = shortfall.masked_fill(is_true, 0.0)
     losses = shortfall.sum(dim=1) if reduction == "sum" else shortfall.mean(dim=1)
     return weighted_mean(losses, labels, class_weights)
+
+
+def _is_true(lengths: Tensor, labels: Tensor) -> Tensor:
+    """Return true at each image's class.
+
+    Raises:
+        ValueError: If there are not as many labels as images.
+    """
+    is_true = one_hot(labels, lengths.shape[1])
+    refuse_other_shape("labels", labels, batch=lengths.shape[0])
+    return is_true
 
 
 def weighted_mean(

@@ -2,16 +2,26 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.utils import _pytree as pytree
+
+T = TypeVar("T")
 
 _NEVER = -1e30  # a logarithm of nothing whose gradient is zero; that of -inf is not a number
 
 
+def constant(own: type[T]) -> type[T]:
+    """Have transforms take a class's objects for values that they need not look into."""
+    pytree.register_constant(own)
+    return own
+
+
+@constant
 @dataclass(frozen=True)
 class Neighbourhood:
     """A square window that moves over the places of the children, one step a place of a parent.
@@ -37,6 +47,11 @@ class Neighbourhood:
 
     def __post_init__(self) -> None:
         """Refuse a window that is larger than what it looks at."""
+        if min(self.kernel, self.stride) < 1:
+            raise ValueError(
+                f"A window has a kernel and a stride of at least 1, got {self.kernel} and "
+                f"{self.stride}."
+            )
         if self.kernel > min(self.height, self.width):
             raise ValueError(
                 f"A kernel of {self.kernel} by {self.kernel} capsules does not fit a layer of "
@@ -93,7 +108,7 @@ class Neighbourhood:
 
     def num_parent_places(self, edges: int, sites: int) -> Float[Tensor, "edges sites"]:
         """Return at each edge how many places see its child, in float32 on the CPU."""
-        return self.sum_over_parents(torch.ones(edges, sites))
+        return self.sum_over_parents(torch.ones(edges, sites, device="cpu"))
 
     def _over_parents(
         self, values: Tensor, filling: float, reduce: Callable[[Tensor], Tensor]
@@ -110,34 +125,40 @@ class Neighbourhood:
         return read.permute(3, 0, 1, 2).reshape(edges, sites)
 
     def _children(self, device: torch.device) -> Int[Tensor, "places window"]:
+        if torch.compiler.is_compiling():
+            return torch.tensor(_children(self), device=device)
         return _table(_children, self, device)
 
     def _parents(self, device: torch.device) -> Int[Tensor, "child_places most"]:
+        if torch.compiler.is_compiling():
+            return torch.tensor(_parents(self), device=device)
         return _table(_parents, self, device)
 
 
 ONE_PLACE = Neighbourhood()
 
+_KEPT: dict[object, Tensor] = {}
 
+
+@torch.inference_mode(mode=False)  # what is kept must serve trainings too
 def _table(
     rows_of: Callable[[Neighbourhood], list[list[int]]],
     neighbourhood: Neighbourhood,
     device: torch.device,
 ) -> Int[Tensor, "rows columns"]:
-    """Return a table on a device, kept for the next call; a compiler keeps its own."""
-    if torch.compiler.is_compiling():
-        return torch.tensor(rows_of(neighbourhood), device=device)
-    return _kept(rows_of, neighbourhood, device)
+    """Return a table on a device, kept for the next call where it is an ordinary tensor.
 
-
-@cache
-@torch.inference_mode(mode=False)  # what is kept must serve trainings too
-def _kept(
-    rows_of: Callable[[Neighbourhood], list[list[int]]],
-    neighbourhood: Neighbourhood,
-    device: torch.device,
-) -> Int[Tensor, "rows columns"]:
-    return torch.tensor(rows_of(neighbourhood), device=device)
+    One that is made while something is traced or transformed is that call's alone.
+    """
+    key = (rows_of, neighbourhood, device)
+    is_ordinary = not torch._C._len_torch_dispatch_stack()  # pyright: ignore
+    if is_ordinary and key in _KEPT:
+        return _KEPT[key]
+    table = torch.tensor(rows_of(neighbourhood), device=device)
+    is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor(table)  # pyright: ignore
+    if is_ordinary and not is_wrapped:
+        _KEPT[key] = table
+    return table
 
 
 def _children(neighbourhood: Neighbourhood) -> list[list[int]]:

@@ -14,11 +14,14 @@ def squash(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
 
     No small constant is added: the length's gradient at a zero pose is taken as zero, so that
     both value and gradient are finite there. They are up to lengths whose square the number type
-    holds: 1e19 in float32. Beyond, they are not numbers.
+    holds, 1e19 in float32; half precision is computed in single. A second derivative at a zero pose
+    is not a number.
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, equation 1.
     Difference: none.
     """
+    if poses.dtype is torch.float16:
+        return squash(poses.float()).to(poses.dtype)
     length = lengths(poses).unsqueeze(-1)
     return poses * (length / (1 + length.square()))
 
@@ -30,6 +33,8 @@ def squash_with_epsilon(
 
     They divide a pose by sqrt(n^2 + epsilon) in the place of its length n.
     """
+    if poses.dtype is torch.float16:
+        return squash_with_epsilon(poses.float(), epsilon).to(poses.dtype)
     squared = poses.square().sum(dim=-1, keepdim=True)
     return poses * (squared / (1 + squared) * (squared + epsilon).rsqrt())
 
@@ -48,7 +53,10 @@ def exponential_squash(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*ax
 
 
 def lengths(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes"]:
-    """Return the Euclidean length of each pose; its gradient at a zero pose is zero."""
+    """Return the Euclidean length of each pose.
+
+    Its gradient at a zero pose is zero, its second derivative there is not a number.
+    """
     return torch.linalg.vector_norm(poses, dim=-1)
 
 

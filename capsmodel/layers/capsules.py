@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from capsmodel.functional import lengths
+from capsmodel.functional.refusals import refuse_other_shape
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.chosen_routing import chosen_routing
 from capsmodel.routing import (
@@ -80,7 +81,12 @@ class Capsules(InitialisedModule):
         Args:
             poses: Of the input capsules.
             generator: Source of all chance, by default PyTorch's own.
+
+        Raises:
+            ValueError: If the poses are of another shape.
         """
+        in_caps, in_dim, _ = self.weight.shape
+        refuse_other_shape("poses", poses, batch=None, in_caps=in_caps, in_dim=in_dim)
         return self.router(self._told(poses), generator)
 
     def votes(

@@ -2,7 +2,7 @@
 
 from capsmodel.routing import ROUTINGS, Routing
 from capsmodel.settings.parts import kind_of
-from capsmodel.settings.spelling import unknown
+from capsmodel.spelling import unknown
 
 
 def chosen_routing(routing: Routing | str) -> Routing:
@@ -10,9 +10,15 @@ def chosen_routing(routing: Routing | str) -> Routing:
 
     Raises:
         ValueError: If there is none of that name.
+        TypeError: If it is neither.
     """
     if isinstance(routing, Routing):
         return routing
+    if not isinstance(routing, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f"routing must be a name or settings, such as 'dynamic' or DynamicRouting(), got "
+            f"{routing!r}."
+        )
     members = {kind_of(member): member for member in ROUTINGS}
     if routing not in members:
         raise ValueError(unknown("routing", routing, members))

@@ -7,6 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from capsmodel.functional.refusals import (
+    refuse_other_choice,
+    refuse_other_shape,
+    refuse_unknown_options,
+)
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.capsule_grid import CapsuleGrid
 from capsmodel.layers.chosen_routing import chosen_routing
@@ -94,6 +99,9 @@ class ConvCapsules(InitialisedModule):
                 that name, or it cannot take the pose.
         """
         super().__init__()
+        refuse_unknown_options(options, ConvCapsulesOptions)
+        if not isinstance(kernel, int):
+            refuse_other_choice("kernel", kernel, Literal["all"])
         pose = options.get("pose", 16)
         self.in_types = in_types
         self.rows, self.inner = pose_shape(options.get("pose_kind", "matrix"), pose)
@@ -131,6 +139,8 @@ class ConvCapsules(InitialisedModule):
 
     @staticmethod
     def _after_loading(layer: Any, _: Any) -> None:
+        if layer.offsets is not None and layer.offsets.is_meta:  # where weights were assigned
+            layer.offsets = torch.empty_like(layer.offsets, device=layer.weight.device)
         layer._set_offsets()  # which no file of weights holds
 
     def initialise(self, generator: torch.Generator | None) -> None:
@@ -149,8 +159,19 @@ class ConvCapsules(InitialisedModule):
         Args:
             children: Of the layer before.
             generator: Source of all chance, by default PyTorch's own.
+
+        Raises:
+            ValueError: If the children are of another shape.
         """
+        self._refuse_others(children)
         return self.router(self.votes(children), generator)
+
+    def _refuse_others(self, children: CapsuleGrid) -> None:
+        places = self.all_places or self.neighbourhood.num_child_places
+        axes = {"batch": None, "places": places, "types": self.in_types}
+        pose = self.rows * self.inner
+        refuse_other_shape("poses", children.poses, **axes, pose=pose)
+        refuse_other_shape("activations", children.activations, **axes)
 
     def votes(self, children: CapsuleGrid) -> ProductVotes:
         """Return the votes as products that are not multiplied out."""
@@ -177,6 +198,7 @@ def pose_shape(kind: PoseKind, size: int) -> tuple[int, int]:
     Raises:
         ValueError: If a matrix of so many numbers is not square.
     """
+    refuse_other_choice("pose_kind", kind, PoseKind)
     if kind == "vector":
         return 1, size
     side = math.isqrt(size)

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from capsmodel.functional.refusals import refuse_other_choice, refuse_unknown_options
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.classifier import drop
 from capsmodel.layers.convolution import Padding, Window, set_weights
@@ -68,8 +69,15 @@ class PrimaryCapsules(InitialisedModule):
             kernel: Side of the convolution's window in pixels.
             stride: Its step.
             options: See `PrimaryOptions`.
+
+        Raises:
+            ValueError: If an option has no such value.
+            TypeError: If there is no option of a name.
         """
         super().__init__()
+        refuse_unknown_options(options, PrimaryOptions)
+        refuse_other_choice("coupling", options.get("coupling", "none"), Coupling)
+        refuse_other_choice("grouping", options.get("grouping", "channels"), Grouping)
         self.types, self.pose = types, pose
         self.window = Window.of(kernel, stride, options.get("padding", 0))
         self.squash = options.get("squash") or SabourSquash()

@@ -9,7 +9,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from capsmodel.settings.parts import OneOf, Part, kind_of
-from capsmodel.settings.spelling import unknown as unknown
+from capsmodel.spelling import unknown as unknown
 
 _NO_WORDS = "a valid value"
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, mod
 from pydantic_core import to_jsonable_python
 
 from capsmodel.settings.kinds import KIND, Context, fields_of, of_kind
-from capsmodel.settings.spelling import unknown
+from capsmodel.spelling import unknown
 
 Path = tuple[str, ...]
 

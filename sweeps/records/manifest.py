@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from capsmodel.metrics import VALIDATION_ERROR, Metric, Objective, find_metric, metric_names
 from capsmodel.settings.later_field import later
-from capsmodel.settings.spelling import unknown
+from capsmodel.spelling import unknown
 from search_spaces.tables import AblationTable, RecordedTable
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest_evaluation import ManifestEvaluation

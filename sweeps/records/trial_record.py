@@ -22,7 +22,7 @@ from capsmodel.metrics import (
     find_metric,
     metric_names,
 )
-from capsmodel.settings.spelling import unknown
+from capsmodel.spelling import unknown
 from sweeps.records.errors import BadInput
 from sweeps.records.evaluation_names import EvaluationKey
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import ValidationError
 
-from capsmodel.settings.spelling import hint
+from capsmodel.spelling import hint
 from sweeps.records import trial_record as names
 from sweeps.records.errors import BadInput
 from sweeps.records.evaluation_names import EVALUATION_FILE

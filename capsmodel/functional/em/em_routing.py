@@ -1,6 +1,7 @@
 """EM routing: each parent is a Gaussian of the votes that it explains best."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal, TypedDict, Unpack
 
@@ -13,7 +14,12 @@ from capsmodel.functional.em.competition import Competition, equal_assignment, s
 from capsmodel.functional.em.statistics import Question, Statistics, plain_statistics
 from capsmodel.functional.em.tiled import tiled_statistics
 from capsmodel.functional.neighbourhood import ONE_PLACE
-from capsmodel.functional.rounds import refuse_other_rounds
+from capsmodel.functional.refusals import (
+    refuse_other_choice,
+    refuse_other_rounds,
+    refuse_other_shape,
+    refuse_unknown_options,
+)
 from capsmodel.functional.routed import Couplings, Routed
 from capsmodel.functional.votes import GivenVotes, ProductVotes, Votes
 
@@ -84,11 +90,20 @@ def em_routing(
         options: See `EMOptions`.
 
     Raises:
-        ValueError: If there is no round, or the votes are of another shape.
+        ValueError: If there is no round, a shape does not fit, or an option is none.
+        TypeError: If there is no option of a name.
     """
     refuse_other_rounds(votes, iterations)
+    refuse_unknown_options(options, EMOptions)
+    batch, in_caps, out_caps, _ = votes.shape
+    refuse_other_shape("activations", activations, batch=None, in_caps=in_caps)
+    if activations.shape[0] != batch:
+        raise ValueError(f"activations must be of {batch} images, got {activations.shape[0]}.")
+    for name in ("activation_bias", "cost_bias"):
+        if isinstance(bias := options.get(name), Tensor) and bias.ndim:
+            refuse_other_shape(name, bias, out_caps=out_caps)
     given = GivenVotes(activations.t(), ONE_PLACE, votes)
-    return route_by_em(given, votes.shape[2], iterations, **options)
+    return route_by_em(given, out_caps, iterations, **options)
 
 
 def route_by_em(
@@ -102,9 +117,10 @@ def route_by_em(
     rounds = _Rounds(out_caps, iterations, **options)
     dtype, device = votes.activations.dtype, votes.activations.device.type
     is_half = dtype in {torch.bfloat16, torch.float16}
-    if not is_half and not torch.is_autocast_enabled(device):
+    has_autocast = torch.amp.is_autocast_available(device)
+    if not is_half and not (has_autocast and torch.is_autocast_enabled(device)):
         return rounds.routed(votes)
-    with torch.autocast(device, enabled=False):
+    with torch.autocast(device, enabled=False) if has_autocast else nullcontext():
         routed = rounds.routed(votes.to(torch.float32 if is_half else dtype))
     return routed._replace(poses=routed.poses.to(dtype), activations=routed.activations.to(dtype))
 
@@ -125,6 +141,17 @@ class _Rounds:
     competition: Competition = "parents"
     gradient: Literal["all", "last"] = "all"
 
+    def __post_init__(self) -> None:
+        """Refuse options that are none."""
+        refuse_other_choice("gradient", self.gradient, Literal["all", "last"])
+        refuse_other_choice("competition", self.competition, Competition)
+        if not 0 < self.centre_momentum <= 1:
+            raise ValueError(
+                f"centre_momentum must be above 0 and at most 1, got {self.centre_momentum}."
+            )
+        if self.variance_floor < 0:
+            raise ValueError(f"variance_floor must be 0 or more, got {self.variance_floor}.")
+
     def routed(self, votes: Votes) -> Routed:
         """Return centres and activations after the last round."""
         assignment = equal_assignment(votes, self.out_caps, self.competition)
@@ -133,6 +160,8 @@ class _Rounds:
             with torch.set_grad_enabled(torch.is_grad_enabled() and self.gradient == "all"):
                 statistics = self._statistics(votes, assignment, centre, with_distances=True)
                 assignment, centre = self._shared(votes, statistics, iteration), statistics.centre
+            if self.gradient == "last":  # forward mode looks past the mode of gradients
+                assignment, centre = assignment.detach(), centre.detach()
         statistics = self._statistics(votes, assignment, centre, with_distances=False)
         activations = torch.sigmoid(self._logits(statistics, self.iterations - 1))
         shares = assignment.detach().expand(-1, -1, self.out_caps)

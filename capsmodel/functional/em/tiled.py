@@ -278,7 +278,7 @@ def _tiles(poses: Tensor, matrices: Tensor, offsets: Tensor | None) -> Iterator[
     pose = rows * columns
     per_site = edges * pose * out_caps
     most = _TILE_BYTES.get(poses.device.type, _TILE_BYTES["cpu"])
-    step = min(sites, max(1, most // (per_site * poses.element_size())))
+    step = max(1, min(sites, most // (per_site * poses.element_size())))
     memory = poses.new_empty(2, step * per_site)
     flat = matrices.reshape(edges, inner, columns * out_caps)
     for start in range(0, sites, step):

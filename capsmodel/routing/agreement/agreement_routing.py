@@ -97,11 +97,12 @@ class AgreementRouter(BiasedRouter):
     def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         """Return the poses on which the votes agree, their lengths, and the last shares."""
         route = leaky_routing if self.routing.has_leak else dynamic_routing
+        values = votes.values  # once: a convolutional layer multiplies them out
         return route(
-            votes.values,
+            values,
             self.routing.iterations,
             bias=self.bias,
-            logits=self._initial_logits(votes.values, generator),
+            logits=self._initial_logits(values, generator),
             squash=self.routing.squash.squash,
             inverse_temperature=self.routing.inverse_temperature.at,
             gradient=self.routing.gradient,

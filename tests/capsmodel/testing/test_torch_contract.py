@@ -9,6 +9,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from capsmodel.functional import (
+    dynamic_routing,
+    em_routing,
+    leaky_routing,
+    random_routing,
+    uniform_routing,
+)
 from capsmodel.layers import (
     CapsuleGrid,
     Capsules,
@@ -45,6 +52,13 @@ ROUTED: dict[str, Routing] = {
     "dynamic among children": DynamicRouting(competition="children"),
     "official em": EMRouting.of_profile("official"),
 }
+FUNCTIONS: dict[str, Callable[[Tensor], Routed]] = {
+    "dynamic_routing": dynamic_routing,
+    "leaky_routing": leaky_routing,
+    "uniform_routing": uniform_routing,
+    "random_routing": random_routing,
+    "em_routing": lambda votes: em_routing(votes, votes.square().mean(dim=(2, 3)).sigmoid()),
+}
 LAYERS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "primary capsules": (lambda: PrimaryCapsules(2, 2, 4, kernel=3, stride=2), (2, 7, 8)),
     "primary capsules of pixels": (
@@ -71,6 +85,19 @@ class OfGrid(nn.Module):
         return self.capsules(CapsuleGrid(poses, activations))
 
 
+class OfVotes(nn.Module):
+    """A module of a user's own that calls a routing function."""
+
+    def __init__(self, route: Callable[[Tensor], Routed]) -> None:
+        super().__init__()
+        self.route = route
+        self.matrices = nn.Parameter(torch.randn(6, 3, 4, 5))
+
+    def forward(self, poses: Tensor) -> Routed:
+        """Return the routed capsules."""
+        return self.route(torch.einsum("bip,iopq->bioq", poses, self.matrices))
+
+
 def drawn(*shape: int, seed: int = 1) -> Tensor:
     return torch.rand(shape, generator=torch.Generator().manual_seed(seed))
 
@@ -85,6 +112,16 @@ class TestCapsules(TorchContract):
     @pytest.fixture(params=ROUTED)
     def module(self, request: pytest.FixtureRequest) -> nn.Module:
         return built(lambda: Capsules(6, 4, 3, 5, ROUTED[request.param]))
+
+    @pytest.fixture
+    def inputs(self) -> tuple[Tensor, ...]:
+        return (drawn(BATCH, 6, 4),)
+
+
+class TestFunctions(TorchContract):
+    @pytest.fixture(params=FUNCTIONS)
+    def module(self, request: pytest.FixtureRequest) -> nn.Module:
+        return built(lambda: OfVotes(FUNCTIONS[request.param]))
 
     @pytest.fixture
     def inputs(self) -> tuple[Tensor, ...]:
@@ -138,5 +175,6 @@ def test_every_one_passes_through_compilers_where_shapes_are_not_checked() -> No
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:]
-    assert f"{2 * (2 * len(ROUTED) + len(LAYERS) + len(MODELS))} passed" in done.stdout
+    num_modules = 2 * len(ROUTED) + len(FUNCTIONS) + len(LAYERS) + len(MODELS)
+    assert f"{2 * num_modules} passed" in done.stdout
     assert "skipped" not in done.stdout

@@ -1,0 +1,62 @@
+"""What functions refuse, each in one sentence, where it would be taken for something else."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, get_args
+
+from torch import Tensor
+
+from capsmodel.spelling import unknown
+
+
+def refuse_other_choice(option: str, value: object, allowed: object) -> None:
+    """Refuse a word that is none of a Literal's.
+
+    Raises:
+        ValueError: With all of them.
+    """
+    words: tuple[object, ...] = get_args(allowed)
+    if value not in words:
+        choices = ", ".join(repr(word) for word in words)
+        raise ValueError(f"{option} must be one of {choices}, got {value!r}.")
+
+
+def refuse_unknown_options(given: Mapping[str, Any], known: type[Any] | Collection[str]) -> None:
+    """Refuse options that a TypedDict has not, or that are not among some names.
+
+    Raises:
+        TypeError: With the nearest name and all of them.
+    """
+    names = known.__annotations__ if isinstance(known, type) else known
+    for name in given:
+        if name not in names:
+            raise TypeError(unknown("option", name, names))
+
+
+def refuse_other_shape(what: str, tensor: Tensor, **axes: int | None) -> None:
+    """Refuse a tensor of another shape.
+
+    Args:
+        what: The tensor's name.
+        tensor: What was given.
+        axes: Name of each axis -> its size; None for any.
+
+    Raises:
+        ValueError: With the shape that was given, and the one that is wanted.
+    """
+    fits = len(tensor.shape) == len(axes) and all(
+        size is None or size == own for size, own in zip(axes.values(), tensor.shape, strict=True)
+    )
+    if not fits:
+        sizes = ", ".join(name if size is None else f"{name} {size}" for name, size in axes.items())
+        raise ValueError(f"{what} must be of shape [{sizes}], got {list(tensor.shape)}.")
+
+
+def refuse_other_rounds(votes: Tensor, iterations: int) -> None:
+    """Refuse votes of another shape, and fewer rounds than one.
+
+    Raises:
+        ValueError: Saying what was given and what is allowed.
+    """
+    refuse_other_shape("votes", votes, batch=None, in_caps=None, out_caps=None, pose=None)
+    if iterations < 1:
+        raise ValueError(f"iterations must be 1 or more, got {iterations}.")

@@ -1,0 +1,160 @@
+"""What would be taken for something else is refused in one sentence."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from capsmodel.functional import (
+    Neighbourhood,
+    dynamic_routing,
+    em_routing,
+    leaky_routing,
+    margin_loss,
+    random_routing,
+    spread_loss,
+    uniform_routing,
+)
+from capsmodel.layers import CapsuleGrid, Capsules, ConvCapsules, PrimaryCapsules
+
+pytestmark = pytest.mark.usefixtures("unchecked")
+
+VOTES = torch.rand(2, 5, 3, 4)
+SEEN = torch.rand(2, 5)
+LENGTHS, LABELS = torch.rand(4, 3), torch.tensor([0, 1, 2, 0])
+DYNAMIC: Any = dynamic_routing
+EM: Any = em_routing
+MARGIN: Any = margin_loss
+CONV: Any = ConvCapsules
+PRIMARY: Any = PrimaryCapsules
+CAPSULES: Any = Capsules
+
+REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "no rounds": (lambda: DYNAMIC(VOTES, 0), "iterations must be 1 or more, got 0."),
+    "votes of three axes": (
+        lambda: DYNAMIC(VOTES[0]),
+        "votes must be of shape [batch, in_caps, out_caps, pose], got [5, 3, 4].",
+    ),
+    "such votes, shared equally": (
+        lambda: uniform_routing(VOTES[0]),
+        "votes must be of shape [batch, in_caps, out_caps, pose], got [5, 3, 4].",
+    ),
+    "such votes, shared by chance": (
+        lambda: random_routing(VOTES[0]),
+        "votes must be of shape [batch, in_caps, out_caps, pose], got [5, 3, 4].",
+    ),
+    "bounds in the wrong order": (
+        lambda: random_routing(VOTES, between=(2.0, 1.0)),
+        "between must be two numbers above 0, the lower first, got (2.0, 1.0).",
+    ),
+    "a competition that is none": (
+        lambda: DYNAMIC(VOTES, competition="places"),
+        "competition must be one of 'parents', 'types', 'children', got 'places'.",
+    ),
+    "one that is none of EM's": (
+        lambda: EM(VOTES, SEEN, competition="children"),
+        "competition must be one of 'parents', 'places', 'types', got 'children'.",
+    ),
+    "children that compete and leak": (
+        lambda: leaky_routing(VOTES, competition="children"),
+        "competition must be 'parents' or 'types' in leaky routing, got 'children': the leak is "
+        "one more parent.",
+    ),
+    "a gradient that is none": (
+        lambda: DYNAMIC(VOTES, gradient="first"),
+        "gradient must be one of 'all', 'last', got 'first'.",
+    ),
+    "a bias of another size": (
+        lambda: DYNAMIC(VOTES, bias=torch.ones(4)),
+        "bias must be of shape [out_caps 3, pose 4], got [4].",
+    ),
+    "logits of another size": (
+        lambda: DYNAMIC(VOTES, logits=torch.ones(1, 3)),
+        "logits must be of shape [in_caps 5, out_caps 3], got [1, 3].",
+    ),
+    "an option that is none": (
+        lambda: DYNAMIC(VOTES, iteration=2),
+        "Unknown option 'iteration'. Known: bias, logits, squash, inverse_temperature, gradient, "
+        "competition, neighbourhood.",
+    ),
+    "activations of one image": (
+        lambda: EM(VOTES, SEEN[:1]),
+        "activations must be of 2 images, got 1.",
+    ),
+    "a cost for each number of the pose": (
+        lambda: EM(VOTES, SEEN, cost_bias=torch.ones(3, 4)),
+        "cost_bias must be of shape [out_caps 3], got [3, 4].",
+    ),
+    "no momentum": (
+        lambda: EM(VOTES, SEEN, centre_momentum=0.0),
+        "centre_momentum must be above 0 and at most 1, got 0.0.",
+    ),
+    "a floor below zero": (
+        lambda: EM(VOTES, SEEN, variance_floor=-1.0),
+        "variance_floor must be 0 or more, got -1.0.",
+    ),
+    "a reduction that is none": (
+        lambda: MARGIN(LENGTHS, LABELS, reduction="mean"),
+        "reduction must be one of 'sum', 'half_mean', got 'mean'.",
+    ),
+    "fewer labels than images": (
+        lambda: MARGIN(LENGTHS, LABELS[:1]),
+        "labels must be of shape [batch 4], got [1].",
+    ),
+    "such labels in the other loss": (
+        lambda: spread_loss(LENGTHS, LABELS[:1]),
+        "labels must be of shape [batch 4], got [1].",
+    ),
+    "a window of nothing": (
+        lambda: Neighbourhood(kernel=0),
+        "A window has a kernel and a stride of at least 1, got 0 and 1.",
+    ),
+    "a misspelt option of a layer": (
+        lambda: CONV(2, 3, (3, 3), 2, strid=2),
+        "Unknown option 'strid'. Did you mean 'stride'? Known: stride, pose, pose_kind, start, "
+        "offsets.",
+    ),
+    "a kind of pose that is none": (
+        lambda: CONV(2, 3, (3, 3), 2, pose_kind="vectors"),
+        "pose_kind must be one of 'matrix', 'vector', got 'vectors'.",
+    ),
+    "a kernel that is none": (
+        lambda: CONV(2, 3, (3, 3), "al"),
+        "kernel must be one of 'all', got 'al'.",
+    ),
+    "a grouping that is none": (
+        lambda: PRIMARY(2, 2, 4, 3, grouping="pixel"),
+        "grouping must be one of 'channels', 'pixels', got 'pixel'.",
+    ),
+    "a coupling that is none": (
+        lambda: PRIMARY(2, 2, 4, 3, coupling="leak"),
+        "coupling must be one of 'none', 'uniform', 'leaky', got 'leak'.",
+    ),
+    "a routing that is none": (
+        lambda: Capsules(5, 4, 3, 6, "dynamc"),
+        "Unknown routing 'dynamc'. Did you mean 'dynamic'? Known: dynamic, leaky, uniform, random, "
+        "em.",
+    ),
+    "a routing of another type": (
+        lambda: CAPSULES(5, 4, 3, 6, None),
+        "routing must be a name or settings, such as 'dynamic' or DynamicRouting(), got None.",
+    ),
+    "capsules of another number": (
+        lambda: Capsules(5, 4, 3, 6)(torch.rand(2, 6, 4)),
+        "poses must be of shape [batch, in_caps 5, in_dim 4], got [2, 6, 4].",
+    ),
+    "a grid of another size": (
+        lambda: CONV(2, 3, (3, 3), 2, pose=4)(
+            CapsuleGrid(torch.rand(1, 16, 2, 4), torch.rand(1, 16, 2))
+        ),
+        "poses must be of shape [batch, places 9, types 2, pose 4], got [1, 16, 2, 4].",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_one_sentence_says_what_is_wrong(call: Callable[[], object], sentence: str) -> None:
+    with pytest.raises((ValueError, TypeError)) as refused:
+        call()
+    assert str(refused.value) == sentence
