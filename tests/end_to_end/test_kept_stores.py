@@ -77,7 +77,7 @@ def expect_the_same_trials(made: bytes, then: bytes) -> None:
 
 
 def are_alike(cell: str, other: str) -> bool:
-    """Return whether two cells are equal, or numbers that differ as rounding makes two trainings differ."""
+    """Return whether two cells are equal, or numbers that two trainings differ in by rounding."""
     if NUMBER.fullmatch(cell) and NUMBER.fullmatch(other):
         return math.isclose(float(cell), float(other), rel_tol=1e-3)
     return cell == other
