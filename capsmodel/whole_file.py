@@ -11,17 +11,27 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
     """Write a file so that a reader, or a crash, sees the old one or the new one whole.
 
     It is written beside its place under a name of this process, flushed to the disk, then moved.
-    Of a process that is killed meanwhile `NAME.PID.unfinished` is left.
+    Of a process that is killed meanwhile `NAME.PID.unfinished` is left. No link is followed.
 
     Raises:
         OSError: If it cannot be written. What was there is left.
     """
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.{UNFINISHED}")
     try:
-        with unfinished.open("wb") as file:
+        unfinished.unlink(missing_ok=True)  # of a killed process of this number, or planted
+        with unfinished.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def copy_whole(source: Path, path: Path) -> None:
+    """Copy a file so that it is there whole or not at all, as `write_whole` does.
+
+    Raises:
+        OSError: If it cannot be read or written. What was there is left.
+    """
+    write_whole(path, source.read_bytes())

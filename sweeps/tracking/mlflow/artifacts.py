@@ -1,93 +1,159 @@
-"""Files of MLflow runs: found where they lie or downloaded, never larger than allowed."""
+"""Files of MLflow's runs, where they lie by our own word: no address in a record is obeyed.
 
-import tempfile
-from functools import cached_property
+Whoever can edit a row of a store could otherwise have files read, written over or deleted anywhere,
+or have weights sent to a host of theirs; and a copied store would write into the original.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
 
+from capsmodel.whole_file import copy_whole, write_whole
 from sweeps.records.errors import BadInput
+from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.answers import absent_artifact
-from sweeps.tracking.mlflow.connection import answering
-from sweeps.tracking.mlflow.runs import artifacts_of
+from sweeps.tracking.mlflow.served_artifacts import ServedArtifacts
 
 if TYPE_CHECKING:
-    from mlflow.entities import FileInfo, Run
     from mlflow.tracking import MlflowClient
 
 _MEBIBYTE = 2**20
 _LARGEST = {"manifest": 64 * _MEBIBYTE, "config": _MEBIBYTE}  # by what their names begin with
+_RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
-class ArtifactReader:
-    """Reads files of runs. Downloads lie in a scratch folder that goes with this object."""
+class Artifacts(Protocol):
+    """Files of runs: named by the run's id and a path below the run's folder."""
 
-    def __init__(self, client: "MlflowClient", tracking_uri: str) -> None:
-        self._client = client
-        self._tracking_uri = tracking_uri
-
-    def read(self, run: "Run", name: str) -> bytes:
-        """Return an artifact's content.
+    def path(self, run_id: str, name: str) -> Path:
+        """Return the local path of a file, downloaded if need be.
 
         Raises:
-            BadInput: If the run does not hold it, or it is larger than allowed.
+            BadInput: If the run does not hold it.
         """
-        path = self.path(run, name)
-        _check_size(name, path.stat().st_size)
-        return path.read_bytes()
+        ...
 
-    def holds(self, run: "Run", name: str) -> bool:
-        """Return whether a run has a file of that name."""
-        folder = _local_folder(artifacts_of(run))
-        if folder is not None:
-            return (folder / name).is_file()
-        return self._listed(run, name) is not None
+    def size(self, run_id: str, name: str) -> int | None:
+        """Return the bytes of a file, None where the run does not hold it."""
+        ...
 
-    def path(self, run: "Run", name: str) -> Path:
-        """Return the local path of an artifact, downloaded if need be.
+    def location(self, run_id: str, name: str) -> str:
+        """Return where a file lies: a local path where the store is one, else its address."""
+        ...
+
+    def write(self, run_id: str, name: str, text: str) -> None:
+        """Write a file whole, in place of one of that name."""
+        ...
+
+    def upload(self, run_id: str, path: Path, folder: str = "") -> None:
+        """Copy a file into a folder of the run, under its own name."""
+        ...
+
+    def delete(self, run_id: str, name: str) -> None:
+        """Delete a file, if the store lets it go."""
+        ...
+
+
+def artifacts_of(client: "MlflowClient", address: str, folder: Path) -> Artifacts:
+    """Return the files of a store.
+
+    Args:
+        client: Of the store.
+        address: The store's own.
+        folder: Where files lie unless a server keeps them.
+    """
+    if urlsplit(address).scheme in {"http", "https"}:
+        return ServedArtifacts(client, address)
+    database = sqlite_path(address)
+    beside = [database.parent / "artifacts"] if database else []
+    return FolderArtifacts([folder, *beside])
+
+
+def read_artifact(artifacts: Artifacts, run_id: str, name: str) -> bytes:
+    """Return a file's content.
+
+    Raises:
+        BadInput: If the run does not hold it, or it is larger than allowed.
+    """
+    _check_size(name, artifacts.size(run_id, name) or 0)
+    path = artifacts.path(run_id, name)
+    _check_size(name, path.stat().st_size)
+    return path.read_bytes()
+
+
+class FolderArtifacts:
+    """Files in `ROOT/RUN ID/artifacts`, whatever the store's rows say.
+
+    Args:
+        roots: Where new runs' files go, and where else a run's may already lie: beside the
+            database, if that is not in the storage folder.
+    """
+
+    def __init__(self, roots: Iterable[Path]) -> None:
+        self._roots = tuple(dict.fromkeys(roots))
+
+    def path(self, run_id: str, name: str) -> Path:
+        """Return the path of a file.
 
         Raises:
             BadInput: If the run does not hold it, or it leads out of the run's folder.
         """
-        folder = _local_folder(artifacts_of(run))
-        if folder is None:
-            return self._download(run, name)
+        folder = self._folder(run_id)
         path = (folder / name).resolve()
         if not path.is_file() or not path.is_relative_to(folder.resolve()):
-            raise absent_artifact(run.info.run_id, name)
+            raise absent_artifact(run_id, name)
         return path
 
-    def location(self, run: "Run", name: str) -> str:
-        """Return where an artifact lies: a local path where the store is one, else its address."""
-        uri = artifacts_of(run)
-        folder = _local_folder(uri)
-        return str(folder / name) if folder else f"{uri.rstrip('/')}/{name}"
+    def size(self, run_id: str, name: str) -> int | None:
+        """Return the bytes of a file, None where the run does not hold it."""
+        try:
+            return self.path(run_id, name).stat().st_size
+        except (BadInput, OSError):
+            return None
 
-    @cached_property
-    def _scratch(self) -> "tempfile.TemporaryDirectory[str]":
-        return tempfile.TemporaryDirectory(prefix="capsweep-")
+    def location(self, run_id: str, name: str) -> str:
+        """Return the path of a file, whether it is there or not."""
+        return str(self._folder(run_id) / name)
 
-    def _download(self, run: "Run", name: str) -> Path:
-        folder = Path(self._scratch.name) / run.info.run_id
-        folder.mkdir(exist_ok=True)
-        listed = self._listed(run, name)
-        if listed is None:
-            raise absent_artifact(run.info.run_id, name)
-        _check_size(name, listed.file_size or 0)
-        with answering(self._tracking_uri):
-            return Path(self._client.download_artifacts(run.info.run_id, name, str(folder)))
+    def write(self, run_id: str, name: str, text: str) -> None:
+        """Write a file whole, in place of one of that name."""
+        write_whole(self._below(run_id, name), text.encode())
 
-    def _listed(self, run: "Run", name: str) -> "FileInfo | None":
-        with answering(self._tracking_uri):
-            listed = self._client.list_artifacts(run.info.run_id)
-        return next((file for file in listed if file.path == name and not file.is_dir), None)
+    def upload(self, run_id: str, path: Path, folder: str = "") -> None:
+        """Copy a file into a folder of the run, under its own name."""
+        copy_whole(path, self._below(run_id, str(Path(folder) / path.name)))
 
+    def delete(self, run_id: str, name: str) -> None:
+        """Delete a file."""
+        with suppress(BadInput):
+            self.path(run_id, name).unlink(missing_ok=True)
 
-def _local_folder(uri: str) -> Path | None:
-    parts = urlsplit(uri)
-    if parts.scheme == "file" and parts.netloc in {"", "localhost"}:
-        return Path(unquote(parts.path))
-    return None if parts.scheme else Path(uri)
+    def _folder(self, run_id: str) -> Path:
+        """Return a run's folder.
+
+        Raises:
+            BadInput: If that is no run's id, or a link leads out of where files lie.
+        """
+        if not _RUN_ID.fullmatch(run_id):
+            raise BadInput(f"The tracking store has a run without a proper id: '{run_id[:40]!r}'.")
+        own = (root for root in self._roots if os.path.lexists(root / run_id))
+        root = next(own, self._roots[0])
+        folder = root / run_id / "artifacts"
+        if not folder.resolve().is_relative_to(root.resolve()):
+            raise BadInput(f"{folder} is a link that leads elsewhere, and is not followed.")
+        return folder
+
+    def _below(self, run_id: str, name: str) -> Path:
+        folder = self._folder(run_id)
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.resolve().is_relative_to(folder.resolve()):
+            raise BadInput(f"{path.parent} is a link that leads elsewhere, and is not followed.")
+        return path
 
 
 def _check_size(name: str, size: int) -> None:

@@ -16,7 +16,7 @@ from typing import IO
 import typer
 
 from sweeps.records.errors import BadInput
-from sweeps.storage.locations import resolve_tracking_uri
+from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
 from sweeps.tracking.addresses import public
 
 _LOOPBACK = "127.0.0.1"
@@ -35,8 +35,8 @@ def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> No
         typer.echo(f"The tracking store is a server with a UI of its own: {public(uri)}")
         return
     _refuse_missing(uri)
-    port = _free_port(port)
-    with tempfile.TemporaryFile() as log, _server(uri, port, log) as process:
+    port, artifacts = _free_port(port), resolve_storage(storage).artifacts
+    with tempfile.TemporaryFile() as log, _server(uri, artifacts, port, log) as process:
         typer.echo("Starting MLflow's UI ...")
         _await(process, port, log)
         typer.echo(f"MLflow's UI: http://{_LOOPBACK}:{port} (Ctrl-C ends it)")
@@ -44,10 +44,13 @@ def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> No
 
 
 @contextmanager
-def _server(uri: str, port: int, log: IO[bytes]) -> Generator["subprocess.Popen[bytes]"]:
+def _server(
+    uri: str, artifacts: Path, port: int, log: IO[bytes]
+) -> Generator["subprocess.Popen[bytes]"]:
     """Run MLflow's server. Ctrl-C and a termination signal end it, and the block."""
     command = [sys.executable, "-P", "-m", "mlflow", "server"]
     command += ["--host", _LOOPBACK, "--port", str(port), "--workers", "1"]
+    command += ["--artifacts-destination", str(artifacts)]
     environment = {
         **os.environ,
         "MLFLOW_BACKEND_STORE_URI": uri,  # not an argument: those are seen by everybody

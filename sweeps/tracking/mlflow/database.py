@@ -14,14 +14,13 @@ from sweeps.tracking.mlflow.experiment import find_or_create_experiment, writing
 _PATIENCE_SECONDS = 60.0
 
 
-def create_database(tracking_uri: str, artifacts: Path) -> None:
+def create_database(tracking_uri: str) -> None:
     """Create the SQLite file of a tracking store beside its place and move it there.
 
     Does nothing for a file that is there, for a server, or where the file's folder is missing.
 
     Args:
         tracking_uri: Of the store.
-        artifacts: Where the artifacts of its experiment are to lie.
 
     Raises:
         TimeoutError: If another process has been at it for a minute.
@@ -33,15 +32,15 @@ def create_database(tracking_uri: str, artifacts: Path) -> None:
     with FileLock(path.with_name(f"{path.name}.lock")) as lock:
         _wait_for(lock)
         if not path.exists():
-            _create(path, artifacts)
+            _create(path)
 
 
-def _create(path: Path, artifacts: Path) -> None:
+def _create(path: Path) -> None:
     unfinished = path.with_name(f"{path.name}.unfinished")
     for leftover in (unfinished, unfinished.with_name(f"{unfinished.name}-journal")):
         leftover.unlink(missing_ok=True)  # of a process that was killed
     address = f"sqlite:///{unfinished.absolute()}"
-    find_or_create_experiment(writing_client(address), address, artifacts)
+    find_or_create_experiment(writing_client(address), address)
     unfinished.replace(path)
 
 

@@ -6,7 +6,6 @@ lost, and so create a run twice.
 
 import logging
 import os
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from mlflow import MlflowClient
@@ -15,6 +14,7 @@ from mlflow.exceptions import MlflowException
 
 from sweeps.tracking.mlflow.runs import EXPERIMENT
 
+_SERVED_BY_THE_UI = "mlflow-artifacts:/"  # below the folder that the UI is given
 _NO_RETRIES = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
 _DEFAULTS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
@@ -33,13 +33,14 @@ def writing_client(tracking_uri: str) -> MlflowClient:
     return MlflowClient(tracking_uri=tracking_uri)
 
 
-def find_or_create_experiment(client: MlflowClient, tracking_uri: str, artifacts: Path) -> str:
+def find_or_create_experiment(client: MlflowClient, tracking_uri: str) -> str:
     """Return the experiment's id, restored if somebody has deleted it.
+
+    A store without a server says no place for files: a folder that holds both may be moved.
 
     Args:
         client: Of the store.
         tracking_uri: Its address.
-        artifacts: Where the artifacts of a new experiment are to lie, unless a server knows.
 
     Raises:
         MlflowException: If the store does not answer.
@@ -48,7 +49,7 @@ def find_or_create_experiment(client: MlflowClient, tracking_uri: str, artifacts
         return experiment_id
     # a server knows where its artifacts lie; a bare database would put them below the caller
     has_server = urlsplit(tracking_uri).scheme in {"http", "https"}
-    location = None if has_server else artifacts.as_uri()
+    location = None if has_server else _SERVED_BY_THE_UI
     try:
         return client.create_experiment(EXPERIMENT, artifact_location=location)
     except MlflowException:

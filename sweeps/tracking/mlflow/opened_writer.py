@@ -18,7 +18,7 @@ def open_writer(tracking_uri: str, artifacts: Path) -> MlflowWriter:
         StoreUnreachable: If it does not answer.
     """
     try:
-        create_database(tracking_uri, artifacts)
+        create_database(tracking_uri)
         return MlflowWriter(tracking_uri, artifacts)
     except (MlflowException, OSError) as error:
         raise StoreUnreachable(

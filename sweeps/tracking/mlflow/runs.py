@@ -39,11 +39,6 @@ def record_of_run(run: "Run") -> TrialRecord:
     return record_of(run.info.run_id, tags, numbers, settings)
 
 
-def artifacts_of(run: "Run") -> str:
-    """Return where a run says that its artifacts lie: the one place that believes it."""
-    return run.info.artifact_uri or ""
-
-
 def as_recorded(value: float) -> float:
     """Return a metric as it was before MLflow stored it: its stores hold no infinity."""
     return math.copysign(math.inf, value) if abs(value) >= sys.float_info.max else value

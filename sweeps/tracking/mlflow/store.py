@@ -24,7 +24,7 @@ from sweeps.tracking.answers import (
     valid_manifest,
 )
 from sweeps.tracking.manifests import manifest_name
-from sweeps.tracking.mlflow.artifacts import ArtifactReader
+from sweeps.tracking.mlflow.artifacts import Artifacts, artifacts_of, read_artifact
 from sweeps.tracking.mlflow.connection import answering, connect
 from sweeps.tracking.mlflow.histories import read_curve, read_history
 from sweeps.tracking.mlflow.runs import EXPERIMENT, record_of_run
@@ -45,7 +45,7 @@ class MlflowStore:
 
     Args:
         address: `sqlite:///PATH` or the address of an MLflow server.
-        artifacts: Where the artifacts of a new database are to lie; a server knows by itself.
+        artifacts: Where files of records lie, unless a server keeps them.
     """
 
     def __init__(self, address: str, artifacts: Path) -> None:
@@ -88,7 +88,9 @@ class MlflowStore:
             BadInput: If there is no such sweep, or its manifest is missing or not valid.
         """
         run = self._sweep_run(sweep)
-        return valid_manifest(sweep, self._artifacts.read(run, manifest_name(run.data.tags)))
+        return valid_manifest(
+            sweep, read_artifact(self._artifacts, run.info.run_id, manifest_name(run.data.tags))
+        )
 
     def current_manifest(self, sweep: str) -> Manifest | None:
         """Return the sweep's manifest, or None where the sweep was never launched.
@@ -159,7 +161,7 @@ class MlflowStore:
         Raises:
             BadInput: If the record holds none, or it is not valid.
         """
-        content = self._artifacts.read(self._run(record.record_id), names.ARTIFACT_CONFIG)
+        content = read_artifact(self._artifacts, record.record_id, names.ARTIFACT_CONFIG)
         return valid_config(record, content)
 
     def artifact(self, record: TrialRecord, name: str) -> Path:
@@ -171,23 +173,23 @@ class MlflowStore:
             BadInput: If the record does not hold the artifact, or no record can.
         """
         refuse_unknown_artifact(name)
-        return self._artifacts.path(self._run(record.record_id), name)
+        return self._artifacts.path(record.record_id, name)
 
     def holds(self, record: TrialRecord, name: str) -> bool:
         """Return whether the record holds an artifact of that name."""
-        return self._artifacts.holds(self._run(record.record_id), name)
+        return self._artifacts.size(record.record_id, name) is not None
 
     def location(self, record: TrialRecord, name: str) -> str:
         """Return where an artifact lies: a local path where the store is one, else its address."""
-        return self._artifacts.location(self._run(record.record_id), name)
+        return self._artifacts.location(record.record_id, name)
 
     @cached_property
     def _client(self) -> "MlflowClient":
         return connect(self.address)
 
     @cached_property
-    def _artifacts(self) -> ArtifactReader:
-        return ArtifactReader(self._client, self.address)
+    def _artifacts(self) -> Artifacts:
+        return artifacts_of(self._client, self.address, self._folder)
 
     def _runs(self, search: str) -> Iterator["Run"]:
         """Yield the live runs of the experiment that match, the earliest started first."""
@@ -211,10 +213,6 @@ class MlflowStore:
 
     def _found(self, search: str) -> dict[str, TrialRecord]:
         return those_that_count(map(_record, self._runs(search)))
-
-    def _run(self, run_id: str) -> "Run":
-        with answering(self.address):
-            return self._client.get_run(run_id)
 
     def _records_one_by_one(self, keys: Iterable[str]) -> dict[str, TrialRecord]:
         records: dict[str, TrialRecord] = {}

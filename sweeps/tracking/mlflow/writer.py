@@ -1,5 +1,6 @@
 """Writing to MLflow: a sweep's parent run, and trials' runs found by trial key."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -24,6 +25,7 @@ from sweeps.records.trial_record import (
 )
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.manifests import manifest_digest
+from sweeps.tracking.mlflow.artifacts import artifacts_of
 from sweeps.tracking.mlflow.connection import answering
 from sweeps.tracking.mlflow.experiment import find_or_create_experiment, writing_client
 from sweeps.tracking.mlflow.runs import RUN_STATUS, sweep_status
@@ -62,7 +64,8 @@ class MlflowWriter:
     def __init__(self, tracking_uri: str, artifacts: Path) -> None:
         self.address = tracking_uri
         self.client: MlflowClient = writing_client(tracking_uri)
-        self.experiment_id = find_or_create_experiment(self.client, tracking_uri, artifacts)
+        self.experiment_id = find_or_create_experiment(self.client, tracking_uri)
+        self._artifacts = artifacts_of(self.client, tracking_uri, artifacts)
 
     def refuse_absence(self) -> None:
         """Return if the store answers.
@@ -107,9 +110,9 @@ class MlflowWriter:
             synchronous=True,
         )
         document = ConfigDocument(config=head.config).model_dump(mode="json")
-        self.client.log_dict(record_id, document, ARTIFACT_CONFIG)
+        self._artifacts.write(record_id, ARTIFACT_CONFIG, json.dumps(document, indent=2))
         if head.source:
-            self.client.log_text(record_id, facts.source_text(head.source), ARTIFACT_SOURCE)
+            self._artifacts.write(record_id, ARTIFACT_SOURCE, facts.source_text(head.source))
 
     @_in_our_words
     def describe_attempt(self, record_id: str, head: TrialHead) -> None:
@@ -159,7 +162,7 @@ class MlflowWriter:
     def upload(self, record_id: str, path: Path) -> None:
         """Add a file to a run's artifacts, if it is there."""
         if path.exists():
-            self.client.log_artifact(record_id, str(path))
+            self._artifacts.upload(record_id, path)
 
     @_in_our_words
     def noted_evaluations(self, record_id: str) -> frozenset[str]:
@@ -191,7 +194,7 @@ class MlflowWriter:
     @_in_our_words
     def delete_weights(self, record_id: str) -> FreedWeights:
         """Delete the weights of a run, and look whether they are gone."""
-        return delete_weights(self.client, self.address, record_id)
+        return delete_weights(self._artifacts, record_id)
 
     @_in_our_words
     def find_sweep(self, sweep: str) -> FoundSweep | None:
@@ -214,9 +217,9 @@ class MlflowWriter:
         digest = manifest_digest(text)
         run = self.client.get_run(sweep_id)
         if run.data.tags.get(facts.TAG_MANIFEST_HASH) != digest:
-            self.client.log_text(sweep_id, text, manifest_artifact(digest))
+            self._artifacts.write(sweep_id, manifest_artifact(digest), text)
             self.client.set_tag(sweep_id, facts.TAG_MANIFEST_HASH, digest)
-            self.client.log_text(sweep_id, text, ARTIFACT_MANIFEST)  # for people
+            self._artifacts.write(sweep_id, ARTIFACT_MANIFEST, text)  # for people
 
     @_in_our_words
     def settle_sweep(self, sweep_id: str, exit_code: int | None) -> None:
@@ -230,7 +233,7 @@ class MlflowWriter:
     def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
         """Upload a report's files to the sweep's parent run, under `report/`."""
         for path in paths:
-            self.client.log_artifact(sweep_id, str(path), _REPORT_FOLDER)
+            self._artifacts.upload(sweep_id, path, _REPORT_FOLDER)
 
     def _set_tags(self, run_id: str, tags: Mapping[str, str]) -> None:
         self.client.log_batch(run_id, tags=_tags(tags), synchronous=True)

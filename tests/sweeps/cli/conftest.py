@@ -30,8 +30,5 @@ def launched_store(tmp_path_factory: pytest.TempPathFactory, empty_database: Pat
 
 @pytest.fixture
 def storage(launched_store: Path, tmp_path: Path) -> Path:
-    """A copy of that folder; its artifacts are shared."""
-    folder = tmp_path / "capsweep-store"
-    folder.mkdir()
-    shutil.copy(launched_store / "mlflow.db", folder)
-    return folder
+    """A copy of that folder."""
+    return shutil.copytree(launched_store, tmp_path / "capsweep-store")

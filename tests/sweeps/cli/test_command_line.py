@@ -1,8 +1,5 @@
 """Bad input gets one sentence and exit code 2, never a traceback, and nothing is written."""
 
-import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +8,7 @@ from mlflow.tracking import MlflowClient
 from search_spaces.catalogue import named_sweep
 from sweeps.aggregation.query import TrialView
 from sweeps.cli.console import print_trial
-from sweeps.records.trial_record import Outcome, TrialRecord
+from sweeps.records.trial_record import Outcome, TrialRecord, manifest_artifact
 from sweeps.tracking.record_facts import TAG_MANIFEST_HASH
 from tests.sweeps.cli.shell import Shell
 
@@ -136,13 +133,9 @@ def test_a_manifest_that_is_not_valid_is_refused(shell: Shell, storage: Path, co
     experiment = client.get_experiment_by_name("capsweep")
     assert experiment is not None
     (parent,) = client.search_runs([experiment.experiment_id])
-    corrupt = storage / "corrupt"
-    (corrupt / "manifests").mkdir(parents=True)
-    (corrupt / "manifest.json").write_text(json.dumps({"sweep": "quickstart", "arms": "<b>"}))
+    folder = storage / "artifacts" / parent.info.run_id / "artifacts"
     digest = parent.data.tags[TAG_MANIFEST_HASH]
-    (corrupt / "manifests" / f"{digest}.json").write_text('{"sweep": "quickstart"}')
-    with closing(sqlite3.connect(storage / "mlflow.db")) as database, database:
-        database.execute("update runs set artifact_uri = ?", (corrupt.as_uri(),))
+    (folder / manifest_artifact(digest)).write_text('{"sweep": "quickstart"}')
     assert "manifest" in shell.refused(command, "quickstart")
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 
+from sweeps.tracking.mlflow.artifacts import FolderArtifacts
 from sweeps.tracking.mlflow.store import MlflowStore
 from sweeps.tracking.store import FreedWeights
 from tests.sweeps.execution.examples import head
@@ -38,7 +38,7 @@ def test_artifacts_that_cannot_be_deleted_stay_and_that_is_said(
             raise error
 
     record_id = recorded_weights(mlflow_store, tmp_path)
-    monkeypatch.setattr(LocalArtifactRepository, "delete_artifacts", refuse)
+    monkeypatch.setattr(FolderArtifacts, "delete", refuse)
     freed, complaint = mlflow_store.writer().delete_weights(record_id)
     assert freed == 0
     assert complaint.startswith("The tracking store does not delete weights, so its copies stay: ")
