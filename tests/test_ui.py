@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from mlflow import MlflowClient
 
 from sweeps.tracking.mlflow.dashboard import serve
+from sweeps.tracking.opening import open_store
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
 CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))
@@ -32,11 +32,14 @@ with socket.create_server(("127.0.0.1", port)) as listener:
 def test_the_ui_is_served_on_loopback_alone_and_ends_with_ctrl_c_also_in_the_background(
     tmp_path: Path,
 ) -> None:
-    MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}").create_experiment("capsweep")
+    writer = open_store(f"sqlite:///{tmp_path / 'mlflow.db'}", tmp_path).writer()
+    run_id = writer.open_sweep("example", "what for")
+    (tmp_path / "table.md").write_text("a table")
+    writer.publish_files(run_id, [tmp_path / "table.md"])
     command = [*IGNORING_CTRL_C, CAPSWEEP, "ui", "--port", "0", "--storage", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            server = see_the_ui(process)
+            server = see_the_ui(process, run_id)
             process.send_signal(signal.SIGINT)
             assert process.wait(PATIENCE_SECONDS) == 0
             assert not psutil.pid_exists(server)
@@ -44,14 +47,17 @@ def test_the_ui_is_served_on_loopback_alone_and_ends_with_ctrl_c_also_in_the_bac
             process.terminate()
 
 
-def see_the_ui(process: "subprocess.Popen[str]") -> int:
-    """Look at the UI that a process serves; return the id of MLflow's own process."""
+def see_the_ui(process: "subprocess.Popen[str]", run_id: str) -> int:
+    """Look at the UI that a process serves, and at a file; return the id of MLflow's process."""
     assert process.stdout is not None
     printed = process.stdout.readline() + process.stdout.readline()
     address = re.search(r"http://127\.0\.0\.1:(\d+)", printed)
     assert address, printed
     with urllib.request.urlopen(address[0], timeout=PATIENCE_SECONDS) as answer:
         assert answer.status == 200
+    file = f"{address[0]}/get-artifact?path=report/table.md&run_uuid={run_id}"
+    with urllib.request.urlopen(file, timeout=PATIENCE_SECONDS) as answer:
+        assert answer.read() == b"a table"
     server = psutil.Process(process.pid).children()[0]
     listening = {
         connection.laddr.ip

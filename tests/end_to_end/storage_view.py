@@ -158,7 +158,7 @@ def _runs(database: Path, artifacts: Path | None = None) -> list[RunFacts]:
                     connection.execute("select key, value from tags where run_uuid = ?", (run,))
                 ),
                 steps=_steps(connection, run),
-                artifacts=_folder(uri, artifacts),
+                artifacts=_folder(uri, artifacts or database.parent / "artifacts"),
             )
             for run, status, uri in rows
         ]
@@ -172,6 +172,7 @@ def _steps(connection: sqlite3.Connection, run: str) -> dict[str, list[int]]:
     return {key: sorted(found) for key, found in steps.items()}
 
 
-def _folder(uri: str, artifacts: Path | None) -> Path:
-    path = urlsplit(uri).path
-    return artifacts / path.lstrip("/") if artifacts else Path(path)
+def _folder(uri: str, artifacts: Path) -> Path:
+    parts = urlsplit(uri)
+    is_served = parts.scheme == "mlflow-artifacts"
+    return artifacts / parts.path.lstrip("/") if is_served else Path(parts.path)

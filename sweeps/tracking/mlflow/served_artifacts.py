@@ -103,7 +103,7 @@ class ServedArtifacts:
     def _listed(self, run_id: str, name: str) -> "FileInfo | None":
         self._root(run_id)
         with answering(self._address):
-            listed = self._client.list_artifacts(run_id, str(Path(name).parent))
+            listed = self._client.list_artifacts(run_id, _folder_of(name))
         return next((file for file in listed if file.path == name and not file.is_dir), None)
 
     def _root(self, run_id: str) -> str:
@@ -146,3 +146,8 @@ def _host(parts: SplitResult) -> tuple[str | None, int | None]:
 def _server(address: str) -> tuple[str | None, int | None]:
     parts = urlsplit(address)
     return parts.hostname, parts.port or _PORTS.get(parts.scheme)
+
+
+def _folder_of(name: str) -> str | None:
+    """Return the folder of a file below a run's own, None where it lies in that itself."""
+    return name.rpartition("/")[0] or None
