@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+_ADDRESS = re.compile(r"(://)(\S*)")
 _SQLITE = re.compile(r"sqlite(?:\+\w+)?:///([^?]+)")
 
 
@@ -13,5 +14,15 @@ def sqlite_path(address: str) -> Path | None:
 
 
 def public(text: str) -> str:
-    """Return a text whose addresses have no user name and password, fit for a message."""
-    return re.sub(r"://[^/\s]*@", "://", text)
+    """Return a text whose addresses have no user name and password, fit for a message.
+
+    A password may hold a slash or an at sign, so all up to the last at sign of an address goes
+    where a colon or no slash stands before it.
+    """
+    return _ADDRESS.sub(_without_user, text)
+
+
+def _without_user(address: "re.Match[str]") -> str:
+    user, at, rest = address[2].rpartition("@")
+    has_user = at and (":" in user or "/" not in user)
+    return address[1] + (rest if has_user else address[2])

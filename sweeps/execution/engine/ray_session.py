@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sweeps.execution.engine.ray_token import refuse_readable_token
 from sweeps.execution.engine.scratch import scratch_folder
 from sweeps.records.errors import BadInput
 
@@ -32,12 +33,14 @@ def ray_session(address: str | None) -> Generator[Path]:
     """Start Ray here, or join the cluster at an address. Yields a scratch folder that goes with it.
 
     Raises:
-        BadInput: If Ray runs in this process already, or the cluster does not answer or refuses
-            the token.
+        BadInput: If Ray runs in this process already, or the cluster does not answer, refuses the
+            token, or others may read it.
     """
     ray = load_ray()
     if ray.is_initialized():
         raise BadInput("Ray is already running in this process: call ray.shutdown() first.")
+    if address:
+        refuse_readable_token()
     token = {} if address else {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
     with scratch_folder() as scratch, _environment(_QUIET | token):
         _connect(ray, address, scratch)

@@ -14,6 +14,9 @@ from sweeps.tracking.addresses import public
         ("no address, me@mail", "no address, me@mail"),
         ("sqlite:////a@b.db", "sqlite:////a@b.db"),
         ("https://me:s@cret@host/x", "https://host/x"),
+        ("https://me:se/cr@et@host/x", "https://host/x"),
+        ("postgresql://me:se/cret@host:5/db failed", "postgresql://host:5/db failed"),
+        ("https://host/x@y", "https://host/x@y"),
     ],
 )
 def test_credentials_are_taken_out_of_messages(text: str, shown: str) -> None:
