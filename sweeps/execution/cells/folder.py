@@ -14,6 +14,7 @@ knows its layout, so that object storage can stand in for a shared disk later.
     evaluations/                what was looked at later, beside the trial
 """
 
+import errno
 import json
 import os
 import time
@@ -75,12 +76,20 @@ class CellFolder:
         return is_locked(self._lock)
 
     def append(self, line: OutboxLine) -> None:
-        """Add a line to the outbox by one write; a line torn by a crash is closed off first."""
+        """Add a line to the outbox by one write; a line torn by a crash is closed off first.
+
+        Raises:
+            OSError: If not all of it could be written, as where the disk is full. The outbox is
+                then as it was.
+        """
         data = line.model_dump_json(exclude_defaults=True).encode() + b"\n"
         with self._outbox.open("a+b", buffering=0) as file:
-            if file.seek(0, os.SEEK_END) and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
+            size = file.seek(0, os.SEEK_END)
+            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
                 data = b"\n" + data
-            file.write(data)
+            if file.write(data) != len(data):
+                file.truncate(size)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._outbox))
 
     def read_outbox(
         self, offset: int = 0, fence: int | None = None

@@ -1,6 +1,7 @@
 """A cell's folder holds what its trial has told, whatever was torn on the way."""
 
 import math
+import resource
 from pathlib import Path
 
 import pytest
@@ -252,3 +253,22 @@ def test_a_final_record_that_cannot_be_read_says_which_and_what_to_do(
     with pytest.raises(BadInput, match=r"final\.json cannot be read.*Move the folder") as error:
         cell.read_final()
     assert "\n" not in str(error.value)
+
+
+def test_a_line_that_does_not_fit_on_the_disk_raises_and_leaves_the_outbox_as_it_was(
+    cell: CellFolder,
+) -> None:
+    cell.append(start())
+    cell.append(told(1))
+    before = cell.outbox_size()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (before + 10, hard))  # a write ends short there
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            cell.append(told(2))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert cell.outbox_size() == before
+    cell.append(told(2))
+    lines, _ = cell.read_outbox()
+    assert lines == [start(), told(1), told(2)]
