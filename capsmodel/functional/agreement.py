@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack, get_args
 
 import torch
 from jaxtyping import Float
@@ -20,6 +20,9 @@ from capsmodel.functional.routed import Couplings, Routed, output_first, share_o
 from capsmodel.functional.sharing import ShareCompetition, Shares, agreement_with, shared_out
 
 Rounds = Literal["all", "last"]
+
+_GRADIENTS: tuple[str, ...] = get_args(Rounds)
+_COMPETITIONS: tuple[str, ...] = get_args(ShareCompetition)
 
 
 class AgreementOptions(TypedDict, total=False):
@@ -150,8 +153,8 @@ class _Rounds:
     def refuse_what_does_not_fit(self, votes: Tensor) -> None:
         """Refuse options that are none, or not of the votes' sizes."""
         _, in_caps, out_caps, pose = votes.shape
-        refuse_other_choice("gradient", self.gradient, Rounds)
-        refuse_other_choice("competition", self.competition, ShareCompetition)
+        refuse_other_choice("gradient", self.gradient, _GRADIENTS)
+        refuse_other_choice("competition", self.competition, _COMPETITIONS)
         if self.bias is not None:
             refuse_other_shape("bias", self.bias, out_caps=out_caps, pose=pose)
         if self.logits is not None:

@@ -57,7 +57,7 @@ def margin_loss(
         ValueError: If the labels are neither one integer an image nor a boolean for each class,
             or the latter are to be weighted.
     """
-    refuse_other_choice("reduction", reduction, Literal["sum", "half_mean"])
+    refuse_other_choice("reduction", reduction, ("sum", "half_mean"))
     is_several = labels.dtype is torch.bool and labels.shape == lengths.shape
     is_true = labels if is_several else _is_true(lengths, labels)
     too_short = (margins.positive - lengths).clamp(min=0).square()
@@ -94,7 +94,7 @@ def spread_loss(
     Raises:
         ValueError: If the labels are not one integer an image.
     """
-    refuse_other_choice("reduction", reduction, Literal["sum", "mean"])
+    refuse_other_choice("reduction", reduction, ("sum", "mean"))
     is_true = _is_true(lengths, labels)
     lead = lengths.gather(1, labels.unsqueeze(1)) - lengths
     shortfall = (margin - lead).clamp(min=0).square()

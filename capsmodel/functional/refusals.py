@@ -1,20 +1,19 @@
 """What functions refuse, each in one sentence, where it would be taken for something else."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, get_args
+from typing import Any
 
 from torch import Tensor
 
 from capsmodel.spelling import unknown
 
 
-def refuse_other_choice(option: str, value: object, allowed: object) -> None:
-    """Refuse a word that is none of a Literal's.
+def refuse_other_choice(option: str, value: object, words: tuple[str, ...]) -> None:
+    """Refuse what is none of some words.
 
     Raises:
         ValueError: With all of them.
     """
-    words: tuple[object, ...] = get_args(allowed)
     if value not in words:
         choices = ", ".join(repr(word) for word in words)
         raise ValueError(f"{option} must be one of {choices}, got {value!r}.")

@@ -1,7 +1,7 @@
 """Convolutional capsules: every capsule in a window votes for the capsules at its place."""
 
 import math
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
 import torch
 from jaxtyping import Float
@@ -101,7 +101,7 @@ class ConvCapsules(InitialisedModule):
         super().__init__()
         refuse_unknown_options(options, ConvCapsulesOptions)
         if not isinstance(kernel, int):
-            refuse_other_choice("kernel", kernel, Literal["all"])
+            refuse_other_choice("kernel", kernel, ("all",))
         pose = options.get("pose", 16)
         self.in_types = in_types
         self.rows, self.inner = pose_shape(options.get("pose_kind", "matrix"), pose)
@@ -198,7 +198,7 @@ def pose_shape(kind: PoseKind, size: int) -> tuple[int, int]:
     Raises:
         ValueError: If a matrix of so many numbers is not square.
     """
-    refuse_other_choice("pose_kind", kind, PoseKind)
+    refuse_other_choice("pose_kind", kind, get_args(PoseKind))
     if kind == "vector":
         return 1, size
     side = math.isqrt(size)

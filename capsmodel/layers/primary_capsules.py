@@ -1,6 +1,6 @@
 """The first capsules: a convolution whose channels are read as poses."""
 
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack, get_args
 
 import torch
 import torch.nn.functional as F
@@ -76,8 +76,8 @@ class PrimaryCapsules(InitialisedModule):
         """
         super().__init__()
         refuse_unknown_options(options, PrimaryOptions)
-        refuse_other_choice("coupling", options.get("coupling", "none"), Coupling)
-        refuse_other_choice("grouping", options.get("grouping", "channels"), Grouping)
+        refuse_other_choice("coupling", options.get("coupling", "none"), get_args(Coupling))
+        refuse_other_choice("grouping", options.get("grouping", "channels"), get_args(Grouping))
         self.types, self.pose = types, pose
         self.window = Window.of(kernel, stride, options.get("padding", 0))
         self.squash = options.get("squash") or SabourSquash()

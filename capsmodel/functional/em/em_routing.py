@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Literal, TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack, get_args
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +23,7 @@ from capsmodel.functional.refusals import (
 from capsmodel.functional.routed import Couplings, Routed
 from capsmodel.functional.votes import GivenVotes, ProductVotes, Votes
 
+_COMPETITIONS: tuple[str, ...] = get_args(Competition)
 _FINAL, _DECAY = 0.01, 0.95
 
 
@@ -143,8 +144,8 @@ class _Rounds:
 
     def __post_init__(self) -> None:
         """Refuse options that are none."""
-        refuse_other_choice("gradient", self.gradient, Literal["all", "last"])
-        refuse_other_choice("competition", self.competition, Competition)
+        refuse_other_choice("gradient", self.gradient, ("all", "last"))
+        refuse_other_choice("competition", self.competition, _COMPETITIONS)
         if not 0 < self.centre_momentum <= 1:
             raise ValueError(
                 f"centre_momentum must be above 0 and at most 1, got {self.centre_momentum}."
