@@ -16,7 +16,9 @@ def plain_autograd() -> Generator[None]:
 
     By default routings bring gradients that are written by hand, which take less memory and time:
     for first derivatives, and for second ones by `create_graph` or `torch.func`. They know no
-    forward mode: `torch.func.jvp`, `jacfwd` and `hessian` want this block. Values are the same up
+    forward mode: `torch.func.jvp`, `jacfwd` and `hessian` want this block. Those of EM know no rows
+    of a Jacobian at once (`is_grads_batched`), and no second derivative inside saved-tensor hooks:
+    there too. Values are the same up
     to rounding. What is compiled or exported is always differentiated automatically.
     """
     token = _IS_PLAIN.set(True)
