@@ -15,13 +15,13 @@ T = TypeVar("T")
 _NEVER = -1e30  # a logarithm of nothing whose gradient is zero; that of -inf is not a number
 
 
-def constant(own: type[T]) -> type[T]:
+def _constant(own: type[T]) -> type[T]:
     """Have transforms take a class's objects for values that they need not look into."""
     pytree.register_constant(own)
     return own
 
 
-@constant
+@_constant
 @dataclass(frozen=True)
 class Neighbourhood:
     """A square window that moves over the places of the children, one step a place of a parent.
@@ -125,13 +125,9 @@ class Neighbourhood:
         return read.permute(3, 0, 1, 2).reshape(edges, sites)
 
     def _children(self, device: torch.device) -> Int[Tensor, "places window"]:
-        if torch.compiler.is_compiling():
-            return torch.tensor(_children(self), device=device)
         return _table(_children, self, device)
 
     def _parents(self, device: torch.device) -> Int[Tensor, "child_places most"]:
-        if torch.compiler.is_compiling():
-            return torch.tensor(_parents(self), device=device)
         return _table(_parents, self, device)
 
 
@@ -140,7 +136,6 @@ ONE_PLACE = Neighbourhood()
 _KEPT: dict[object, Tensor] = {}
 
 
-@torch.inference_mode(mode=False)  # what is kept must serve trainings too
 def _table(
     rows_of: Callable[[Neighbourhood], list[list[int]]],
     neighbourhood: Neighbourhood,
@@ -150,11 +145,14 @@ def _table(
 
     One that is made while something is traced or transformed is that call's alone.
     """
+    if torch.compiler.is_compiling():
+        return torch.tensor(rows_of(neighbourhood), device=device)
     key = (rows_of, neighbourhood, device)
     is_ordinary = not torch._C._len_torch_dispatch_stack()  # pyright: ignore
     if is_ordinary and key in _KEPT:
         return _KEPT[key]
-    table = torch.tensor(rows_of(neighbourhood), device=device)
+    with torch.inference_mode(mode=False):  # what is kept must serve trainings too
+        table = torch.tensor(rows_of(neighbourhood), device=device)
     is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor(table)  # pyright: ignore
     if is_ordinary and not is_wrapped:
         _KEPT[key] = table

@@ -1,6 +1,6 @@
 """What functions refuse, each in one sentence, where it would be taken for something else."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
@@ -19,13 +19,13 @@ def refuse_other_choice(option: str, value: object, words: tuple[str, ...]) -> N
         raise ValueError(f"{option} must be one of {choices}, got {value!r}.")
 
 
-def refuse_unknown_options(given: Mapping[str, Any], known: type[Any] | Collection[str]) -> None:
-    """Refuse options that a TypedDict has not, or that are not among some names.
+def refuse_unknown_options(given: Mapping[str, Any], known: type[Any]) -> None:
+    """Refuse options that a TypedDict has not.
 
     Raises:
         TypeError: With the nearest name and all of them.
     """
-    names = known.__annotations__ if isinstance(known, type) else known
+    names = known.__annotations__
     for name in given:
         if name not in names:
             raise TypeError(unknown("option", name, names))

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from capsmodel.functional import rising_inverse_temperature
 from capsmodel.search_range import Floats
 from capsmodel.settings.parts import Part
 
@@ -52,7 +53,7 @@ class RisingInverseTemperature(InverseTemperature):
 
     def at(self, iteration: int) -> float:
         """Return final * (1 - decay^(iteration + 1))."""
-        return self.final * (1 - self.decay ** (iteration + 1))
+        return rising_inverse_temperature(iteration, self.final, self.decay)
 
 
 INVERSE_TEMPERATURES = (ConstantInverseTemperature, RisingInverseTemperature)

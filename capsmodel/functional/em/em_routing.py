@@ -24,17 +24,16 @@ from capsmodel.functional.routed import Couplings, Routed
 from capsmodel.functional.votes import GivenVotes, ProductVotes, Votes
 
 _COMPETITIONS: tuple[str, ...] = get_args(Competition)
-_FINAL, _DECAY = 0.01, 0.95
 
 
-def rising_inverse_temperature(iteration: int) -> float:
-    """Return 0.01 * (1 - 0.95^(iteration + 1)), iterations counted from 0.
+def rising_inverse_temperature(iteration: int, final: float = 0.01, decay: float = 0.95) -> float:
+    """Return final * (1 - decay^(iteration + 1)), iterations counted from 0.
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", the authors' answers
     in the open review.
     Difference: none.
     """
-    return _FINAL * (1 - _DECAY ** (iteration + 1))
+    return final * (1 - decay ** (iteration + 1))
 
 
 class EMOptions(TypedDict, total=False):

@@ -139,7 +139,7 @@ class FolderArtifacts:
             BadInput: If that is no run's id, or a link leads out of where files lie.
         """
         if not _RUN_ID.fullmatch(run_id):
-            raise BadInput(f"The tracking store has a run without a proper id: '{run_id[:40]!r}'.")
+            raise BadInput(f"The tracking store has a run without a proper id: {run_id[:40]!r}.")
         own = (root for root in self._roots if os.path.lexists(root / run_id))
         root = next(own, self._roots[0])
         folder = root / run_id / "artifacts"

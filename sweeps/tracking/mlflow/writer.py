@@ -12,7 +12,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
 
 from sweeps.records.cell_contents import TrialHead
-from sweeps.records.errors import StoreRefused, StoreUnreachable
+from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
 from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.trial_record import (
     ARTIFACT_CONFIG,
@@ -48,8 +48,11 @@ def _in_our_words(
 
     @wraps(method)
     def in_our_words(writer: "MlflowWriter", *arguments: P.args, **named: P.kwargs) -> R:
-        with answering(writer.address):
-            return method(writer, *arguments, **named)
+        try:
+            with answering(writer.address):
+                return method(writer, *arguments, **named)
+        except BadInput as error:  # where files lie is not followed
+            raise StoreRefused(str(error), str(error)) from error
 
     return in_our_words
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.records.errors import BadInput
+from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.tracking.mlflow.artifacts import FolderArtifacts
 from sweeps.tracking.mlflow.served_artifacts import followed
 from sweeps.tracking.mlflow.store import MlflowStore
@@ -131,6 +131,16 @@ def test_a_file_that_is_a_link_is_replaced_and_not_written_through(
     artifacts.write(RUN, "config.json", "ours")
     assert artifacts.path(RUN, "config.json").read_text() == "ours"
     assert (elsewhere / "config.json").read_text() == "theirs"
+
+
+def test_a_writer_says_so_as_it_says_that_a_store_refuses(
+    mlflow_store: MlflowStore, record_id: str, tmp_path: Path, elsewhere: Path
+) -> None:
+    folder = tmp_path / "artifacts" / record_id / "artifacts"
+    shutil.rmtree(folder)
+    folder.symlink_to(elsewhere, target_is_directory=True)
+    with pytest.raises(StoreRefused, match="leads elsewhere, and is not followed"):
+        mlflow_store.writer().upload(record_id, tmp_path / "weights.safetensors")
 
 
 @pytest.mark.parametrize(
