@@ -26,12 +26,3 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
-
-
-def copy_whole(source: Path, path: Path) -> None:
-    """Copy a file so that it is there whole or not at all, as `write_whole` does.
-
-    Raises:
-        OSError: If it cannot be read or written. What was there is left.
-    """
-    write_whole(path, source.read_bytes())

@@ -6,18 +6,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from sweeps.storage.regular_files import open_regular
+
 # The kernel counts these locks by process: it would grant a second one of a file to the process
 # that holds the first, and drop both when either is closed. So the process has to remember.
 _HELD: set[Path] = set()
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether the lock on a file is held. Never takes it, not for a moment."""
+    """Return whether the lock on a file is held. Never takes it, not for a moment.
+
+    Another user's lock is looked at like one's own, as long as it may be read.
+
+    Raises:
+        BadInput: If it is no regular file, or may not be read.
+    """
     if path in _HELD:
         return True
-    if not path.exists():
+    try:
+        descriptor = open_regular(path)
+    except FileNotFoundError:
         return False
-    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         os.lockf(descriptor, os.F_TEST, 0)
     except OSError:
@@ -45,10 +54,14 @@ class FileLock:
         return self._descriptor
 
     def acquire(self) -> bool:
-        """Take the lock if it is free. Never waits."""
+        """Take the lock if it is free. Never waits.
+
+        Raises:
+            BadInput: If the file is no regular one, or may not be written.
+        """
         if self.path in _HELD:
             return False
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = open_regular(self.path, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

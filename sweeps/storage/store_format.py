@@ -10,6 +10,7 @@ only ever added to, and every format reads theirs.
 """
 
 import json
+import os
 import shutil
 import time
 from pathlib import Path
@@ -18,11 +19,13 @@ from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.locations import Storage
+from sweeps.storage.regular_files import read_regular, refuse_irregular
 
 FORMAT = 2
 _FIRST = 1
 _FILE = "format.json"
 _PATIENCE_SECONDS = 60.0
+_MOST_BYTES = 1000
 
 
 def store_format(storage: Storage) -> int:
@@ -32,11 +35,11 @@ def store_format(storage: Storage) -> int:
         BadInput: If its number cannot be read.
     """
     path = storage.root / _FILE
-    if not path.exists():
+    if not os.path.lexists(path):
         is_old = any(storage.cells.glob("*/")) or any(storage.journals.glob("*.db"))
         return _FIRST if is_old else FORMAT
     try:
-        number = json.loads(path.read_bytes())["format"]
+        number = json.loads(read_regular(path, _MOST_BYTES))["format"]
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         number = None
     if not isinstance(number, int) or isinstance(number, bool) or number < _FIRST:
@@ -48,11 +51,12 @@ def store_format(storage: Storage) -> int:
 
 
 def refuse_newer_format(storage: Storage) -> None:
-    """Refuse a storage folder that a later release has written.
+    """Refuse a storage folder that a later release has written, or that leads elsewhere.
 
     Raises:
-        BadInput: Naming both formats.
+        BadInput: Naming both formats, or the link in it.
     """
+    _refuse_links(storage)
     number = store_format(storage)
     if number > FORMAT:
         raise BadInput(
@@ -80,6 +84,22 @@ def use_own_format(storage: Storage) -> Path | None:
         copies = _backed_up(storage, number) if number < FORMAT else None
         write_whole(storage.root / _FILE, json.dumps({"format": FORMAT}).encode() + b"\n")
         return copies
+
+
+def _refuse_links(storage: Storage) -> None:
+    """Refuse links in place of what a storage folder itself holds: what is written would leave it.
+
+    Whoever wants its parts on several disks mounts them there.
+    """
+    for database in storage.root.glob("mlflow.db*"):
+        refuse_irregular(database)
+    folders = (storage.cells, storage.journals, storage.artifacts, storage.replaced, storage.logs)
+    for folder in (*folders, storage.root / "backups"):
+        if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+            raise BadInput(
+                f"{folder} is a link or no folder, and is not followed: mount the disk there, or "
+                f"choose another --storage."
+            )
 
 
 def _backed_up(storage: Storage, number: int) -> Path:

@@ -16,6 +16,7 @@ from sweeps.aggregation.results.found_evaluations import found_evaluations
 from sweeps.aggregation.trained_models import load_trained
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
+from sweeps.storage.regular_files import read_regular
 from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore
 
@@ -106,7 +107,7 @@ def _of_other_evaluations(record: TrialRecord, store: RecordStore) -> Iterator[t
         if evaluation.told is None:
             continue
         for name in evaluation.told.pictures:
-            content = store.artifact(record, f"{evaluation.key}.{name}.png").read_bytes()
+            content = read_regular(store.artifact(record, f"{evaluation.key}.{name}.png"))
             yield f"{evaluation.told.kind}.{evaluation.key[:8]}.{name}.png", content
 
 

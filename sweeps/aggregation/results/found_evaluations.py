@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from sweeps.records.errors import BadInput
 from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.records.trial_record import TrialRecord
+from sweeps.storage.regular_files import read_regular
 from sweeps.tracking.store import RecordStore
 
 
@@ -39,7 +40,7 @@ def found_evaluations(record: TrialRecord, store: RecordStore) -> tuple[FoundEva
 
 def _told(record: TrialRecord, key: str, store: RecordStore) -> EvaluationRecord | None:
     try:
-        content = store.artifact(record, f"{key}.json").read_bytes()
+        content = read_regular(store.artifact(record, f"{key}.json"))
         return EvaluationRecord.model_validate_json(content)
     except (BadInput, ValidationError):
         return None

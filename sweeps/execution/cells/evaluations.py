@@ -14,6 +14,12 @@ from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
 from sweeps.records.evaluation_names import EVALUATION_KEY
 from sweeps.records.evaluation_record import EvaluationRecord
+from sweeps.storage.regular_files import (
+    open_regular,
+    opened_folder,
+    read_descriptor,
+    refuse_foreign,
+)
 
 
 class CellEvaluations:
@@ -24,7 +30,13 @@ class CellEvaluations:
         self._folder = folder / "evaluations"
 
     def keys(self) -> set[str]:
-        """Return the keys of the evaluations that are there."""
+        """Return the keys of the evaluations that are there.
+
+        Raises:
+            BadInput: If the folder leads elsewhere or is a stranger's.
+        """
+        refuse_foreign(self._folder.parent)
+        refuse_foreign(self._folder)
         return {
             path.stem for path in self._folder.glob("*.json") if EVALUATION_KEY.fullmatch(path.stem)
         }
@@ -36,10 +48,13 @@ class CellEvaluations:
             BadInput: If it is damaged, or of a later version.
         """
         path = self._path(key, "json")
-        if not path.exists():
-            return None
+        refuse_foreign(self._folder.parent)
         try:
-            return EvaluationRecord.model_validate_json(path.read_bytes())
+            with opened_folder(path.parent) as folder:
+                content = read_descriptor(open_regular(path, folder=folder), path)
+            return EvaluationRecord.model_validate_json(content)
+        except FileNotFoundError:
+            return None
         except ValidationError as error:
             raise BadInput(
                 f"The evaluation {path} cannot be read: it is damaged, or of a later version. "
@@ -61,7 +76,9 @@ class CellEvaluations:
         """
         if standing := self.read(record.evaluation_key):
             return standing
+        refuse_foreign(self._folder.parent)
         self._folder.mkdir(parents=True, exist_ok=True)
+        refuse_foreign(self._folder)
         if numbers:
             write_whole(self._path(record.evaluation_key, "safetensors"), numbers)
         for name, content in pictures.items():

@@ -12,15 +12,18 @@ knows its layout, so that object storage can stand in for a shared disk later.
     weights.safetensors
     final.json                  written last: the cell is filled
     evaluations/                what was looked at later, beside the trial
+
+Others may have put there what they liked: no link is followed, nothing but a regular file is
+opened, and a stranger's is refused, as `regular_files` says.
 """
 
 import errno
-import json
 import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, TextIO
 
 from pydantic import ValidationError
 
@@ -28,6 +31,15 @@ from capsmodel.whole_file import write_whole
 from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialHead
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock, is_locked
+from sweeps.storage.regular_files import (
+    open_regular,
+    opened_folder,
+    read_descriptor,
+    refuse_foreign,
+    refuse_irregular,
+)
+
+_MOST_LINES = 200_000  # of an outbox: an epoch is one
 
 
 class CellFolder:
@@ -50,8 +62,13 @@ class CellFolder:
 
         Raises:
             TimeoutError: If another process holds it for longer than `wait_seconds`.
+            BadInput: If the folder, or a file that goes with it, is a link or a stranger's.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
+        if not os.path.lexists(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        refuse_foreign(self.path)
+        for path in (self.checkpoint, self.predictions, self.weights):
+            refuse_irregular(path)
         deadline = time.monotonic() + wait_seconds
         with FileLock(self._lock) as lock:
             while not lock.acquire():
@@ -73,7 +90,13 @@ class CellFolder:
 
     def is_busy(self) -> bool:
         """Return whether another process is training it now."""
+        refuse_foreign(self.path)
         return is_locked(self._lock)
+
+    def open_log(self) -> TextIO:
+        """Open the log to add to it."""
+        descriptor = self._open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace", buffering=1)
 
     def append(self, line: OutboxLine) -> None:
         """Add a line to the outbox by one write; a line torn by a crash is closed off first.
@@ -83,7 +106,7 @@ class CellFolder:
                 then as it was.
         """
         data = line.model_dump_json(exclude_defaults=True).encode() + b"\n"
-        with self._outbox.open("a+b", buffering=0) as file:
+        with self._open_outbox(os.O_RDWR | os.O_CREAT | os.O_APPEND) as file:
             size = file.seek(0, os.SEEK_END)
             if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
                 data = b"\n" + data
@@ -103,14 +126,22 @@ class CellFolder:
             offset: One that an earlier call has returned, or a size of the outbox.
             fence: Of the last line that an earlier call returned before the offset. With it only
                 what follows is read, without it the whole outbox, to know it.
+
+        Raises:
+            BadInput: If it cannot be one: no file of its own, too large, or of too many lines.
         """
         if self.outbox_size() <= offset:
             return [], offset
         begin = 0 if fence is None else offset
-        with self._outbox.open("rb") as file:
-            file.seek(begin)
-            data = file.read()
+        descriptor = self._open(self._outbox)
+        os.lseek(descriptor, begin, os.SEEK_SET)
+        data = read_descriptor(descriptor, self._outbox)
         end = data.rfind(b"\n") + 1
+        if (num_lines := data.count(b"\n")) > _MOST_LINES:
+            raise BadInput(
+                f"The outbox {self._outbox} has {num_lines:,} lines, where {_MOST_LINES:,} are "
+                f"allowed: move the folder {self.path} away to train its cell anew."
+            )
         fence, lines = fence or 0, list[OutboxLine]()
         for start, raw in _pieces(data[:end]):
             line = _outbox_line(raw)
@@ -122,7 +153,11 @@ class CellFolder:
 
     def outbox_size(self) -> int:
         """Return the length of the outbox in bytes, 0 where there is none."""
-        return self._outbox.stat().st_size if self._outbox.exists() else 0
+        try:
+            with self._open_outbox(os.O_RDONLY) as file:
+                return os.fstat(file.fileno()).st_size
+        except FileNotFoundError:
+            return 0
 
     def read_final(self) -> FinalRecord | None:
         """Return the final record, None while the cell is empty.
@@ -130,10 +165,11 @@ class CellFolder:
         Raises:
             BadInput: If it is damaged, or of a later version.
         """
-        if not self._final.exists():
-            return None
         try:
-            return FinalRecord.model_validate_json(self._final.read_bytes())
+            content = read_descriptor(self._open(self._final), self._final)
+            return FinalRecord.model_validate_json(content)
+        except FileNotFoundError:
+            return None
         except ValidationError as error:
             raise BadInput(
                 f"The final record {self._final} cannot be read: it is damaged, or of a later "
@@ -146,16 +182,25 @@ class CellFolder:
 
     def write_final(self, record: FinalRecord) -> None:
         """Fill the cell: the final record, then without the checkpoint."""
+        refuse_foreign(self.path)
         write_whole(self._final, record.model_dump_json().encode())
         self.remove_scratch()
 
     def remove_scratch(self) -> None:
         """Remove what a filled cell needs no more: the checkpoint, and files of killed writes."""
+        refuse_foreign(self.path)
         leftovers = [
             path for end in ("tmp", "unfinished", "damaged") for path in self.path.glob(f"*.{end}")
         ]
         for path in (self.checkpoint, *leftovers):
             path.unlink(missing_ok=True)
+
+    def delete_weights(self) -> int:
+        """Delete the trained weights, and return how many bytes there were."""
+        refuse_foreign(self.path)
+        size = self.weights.lstat().st_size if os.path.lexists(self.weights) else 0
+        self.weights.unlink(missing_ok=True)
+        return size
 
     def set_checkpoint_aside(self) -> None:
         """Put a damaged checkpoint where no attempt goes on from it."""
@@ -202,6 +247,13 @@ class CellFolder:
         lines, _ = self.read_outbox()
         return max((line.epoch.epoch for line in lines if line.epoch), default=0)
 
+    def _open(self, path: Path, flags: int = os.O_RDONLY) -> int:
+        with opened_folder(self.path) as folder:
+            return open_regular(path, flags, folder)
+
+    def _open_outbox(self, flags: int) -> BinaryIO:
+        return os.fdopen(self._open(self._outbox, flags), "r+b" if flags else "rb", buffering=0)
+
 
 def _pieces(data: bytes) -> Generator[tuple[int, bytes]]:
     """Yield lines and where each starts."""
@@ -213,8 +265,8 @@ def _pieces(data: bytes) -> Generator[tuple[int, bytes]]:
 
 def _outbox_line(raw: bytes) -> OutboxLine | None:
     try:
-        return OutboxLine.model_validate(json.loads(raw))
-    except (ValueError, ValidationError):
+        return OutboxLine.model_validate_json(raw)
+    except ValidationError:
         return None
 
 

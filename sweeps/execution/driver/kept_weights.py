@@ -7,7 +7,6 @@ result and no trial key; only a model can no longer be loaded.
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from sweeps.aggregation.results.ranking import ranking
 from sweeps.execution.cells.folder import CellFolder
@@ -134,7 +133,7 @@ def keep_weights(
         if folder.is_busy():
             continue
         recorded, why = records.delete_weights(trial_records[key].record_id)
-        bytes_here = recorded + _delete_file(folder.weights)
+        bytes_here = recorded + folder.delete_weights()
         num_trials += bytes_here > 0
         freed += bytes_here
         complaint = complaint or why
@@ -160,10 +159,3 @@ def _held_by_others(sweep: str, store: RecordStore) -> set[str]:
     """Return the trial keys in the current manifests of all other sweeps."""
     others = (store.manifest(name) for name in store.sweeps() if name != sweep)
     return {cell.trial_key for manifest in others for cell in manifest.cells}
-
-
-def _delete_file(path: Path) -> int:
-    """Delete a file if it is there and return its size."""
-    size = path.stat().st_size if path.exists() else 0
-    path.unlink(missing_ok=True)
-    return size

@@ -20,6 +20,7 @@ from rich.text import Text
 
 from capsmodel.metrics import VALIDATION_ERROR
 from sweeps.execution.driver.board import Board
+from sweeps.storage.regular_files import open_regular
 
 LINE_SECONDS = 10.0
 _GONE = (OSError, ValueError, SystemExit)  # what rich raises for a closed pipe is the last
@@ -32,7 +33,7 @@ def own_terminal(log: Path) -> Generator[TextIO]:
     sys.stdout.flush()
     sys.stderr.flush()
     saved = [os.dup(1), os.dup(2)]
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    descriptor = open_regular(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600)
     try:
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)

@@ -218,7 +218,7 @@ def _is_finite(metrics: "EpochMetrics") -> bool:
 @contextmanager
 def _log_of(cell: CellFolder) -> Generator[None]:
     """Send what the trial prints and logs to its own file."""
-    with cell.log.open("a", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
+    with cell.open_log() as file:
         if not file.tell():
             file.write("# log of a capsweep trial, schema_version 1\n")
         handler = logging.StreamHandler(file)

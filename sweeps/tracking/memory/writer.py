@@ -16,6 +16,7 @@ from sweeps.records.trial_record import (
     Outcome,
     manifest_artifact,
 )
+from sweeps.storage.regular_files import read_regular
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.manifests import manifest_digest
 from sweeps.tracking.memory.shelf import HeldRecord, Shelf
@@ -107,7 +108,7 @@ class MemoryWriter:
         with self._shelf.locked():
             held = self._shelf.open(record_id)
             if path.exists():
-                held.files[path.name] = path.read_bytes()
+                held.files[path.name] = read_regular(path)
 
     def noted_evaluations(self, record_id: str) -> frozenset[str]:
         """Return the keys of the evaluations that were noted of a record."""

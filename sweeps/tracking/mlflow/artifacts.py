@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
-from capsmodel.whole_file import copy_whole, write_whole
+from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
+from sweeps.storage.regular_files import MOST_BYTES, read_regular
 from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.answers import absent_artifact
 from sweeps.tracking.mlflow.served_artifacts import ServedArtifacts
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _MEBIBYTE = 2**20
 _LARGEST = {"manifest": 64 * _MEBIBYTE, "config": _MEBIBYTE}  # by what their names begin with
+_LARGEST_UPLOAD = 2**40
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -80,9 +82,7 @@ def read_artifact(artifacts: Artifacts, run_id: str, name: str) -> bytes:
         BadInput: If the run does not hold it, or it is larger than allowed.
     """
     _check_size(name, artifacts.size(run_id, name) or 0)
-    path = artifacts.path(run_id, name)
-    _check_size(name, path.stat().st_size)
-    return path.read_bytes()
+    return read_regular(artifacts.path(run_id, name), _largest(name))
 
 
 class FolderArtifacts:
@@ -125,7 +125,8 @@ class FolderArtifacts:
 
     def upload(self, run_id: str, path: Path, folder: str = "") -> None:
         """Copy a file into a folder of the run, under its own name."""
-        copy_whole(path, self._below(run_id, str(Path(folder) / path.name)))
+        target = self._below(run_id, str(Path(folder) / path.name))
+        write_whole(target, read_regular(path, _LARGEST_UPLOAD))
 
     def delete(self, run_id: str, name: str) -> None:
         """Delete a file."""
@@ -157,8 +158,11 @@ class FolderArtifacts:
 
 
 def _check_size(name: str, size: int) -> None:
-    largest = next((most for start, most in _LARGEST.items() if name.startswith(start)), size)
-    if size > largest:
+    if size > _largest(name):
         raise BadInput(
-            f"{name} is too large to be read: {size} bytes, where {largest} are allowed."
+            f"{name} is too large to be read: {size} bytes, where {_largest(name)} are allowed."
         )
+
+
+def _largest(name: str) -> int:
+    return next((most for start, most in _LARGEST.items() if name.startswith(start)), MOST_BYTES)

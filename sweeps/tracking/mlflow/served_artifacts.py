@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from sweeps.records.errors import BadInput
+from sweeps.storage.regular_files import refuse_irregular
 from sweeps.tracking.addresses import public
 from sweeps.tracking.answers import absent_artifact
 from sweeps.tracking.mlflow.connection import answering
@@ -80,6 +81,7 @@ class ServedArtifacts:
             BadInput: If the run's address is not followed.
         """
         self._root(run_id)
+        refuse_irregular(path)
         self._client.log_artifact(run_id, str(path), folder or None)
 
     def delete(self, run_id: str, name: str) -> None:

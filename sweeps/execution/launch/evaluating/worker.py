@@ -10,6 +10,7 @@ from typing import Self
 from sweeps.execution.worker.evaluation import EvaluationOrder
 from sweeps.execution.worker.evaluation_process import DONE
 from sweeps.records.plain_text import one_line
+from sweeps.storage.regular_files import open_regular
 
 _STOP_SECONDS = 2.0
 
@@ -31,7 +32,8 @@ class EvaluationWorker:
     def make(self, order: EvaluationOrder) -> str:
         """Have a trial's evaluations made, and wait. Returns why one was not, "" if all were."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("ab") as log:
+        descriptor = open_regular(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        with os.fdopen(descriptor, "ab") as log:
             start = log.tell()
             process = self._process = self._process or self._start(log.fileno())
         assert process.stdin is not None

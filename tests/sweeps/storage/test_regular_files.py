@@ -1,0 +1,135 @@
+"""Nobody who can write into a folder leads a process elsewhere, holds it up or fills its memory."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sweeps.records.errors import BadInput
+from sweeps.storage.file_lock import FileLock, is_locked
+from sweeps.storage.locations import Storage
+from sweeps.storage.regular_files import open_regular, opened_folder, read_regular, refuse_foreign
+from sweeps.storage.sqlite_file import open_sqlite
+from sweeps.storage.store_format import refuse_newer_format, store_format
+
+STRANGER = 54321
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+
+
+def _link(path: Path) -> None:
+    path.symlink_to(path.parent.parent / "victim")
+
+
+def _dangling(path: Path) -> None:
+    path.symlink_to(path.parent.parent / "made")
+
+
+def _num_open() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+IRREGULAR: dict[str, Callable[[Path], None]] = {
+    "link": _link,
+    "dangling link": _dangling,
+    "pipe": os.mkfifo,
+    "folder": Path.mkdir,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+}
+OPENINGS: dict[str, Callable[[Path], object]] = {
+    "read": read_regular,
+    "append": lambda path: open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND),
+    "lock": lambda path: FileLock(path).acquire(),
+    "look at a lock": is_locked,
+    "database": open_sqlite,
+    "format": lambda path: store_format(Storage(path.parent)),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "victim").write_text("untouched")
+    (tmp_path / "folder").mkdir()
+    return tmp_path / "folder"
+
+
+@pytest.mark.parametrize("what", IRREGULAR)
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_what_is_no_regular_file_is_refused_and_left_alone(
+    folder: Path, what: str, opening: str
+) -> None:
+    path = folder / "format.json"
+    IRREGULAR[what](path)
+    with pytest.raises(BadInput, match=r"format\.json"):
+        OPENINGS[opening](path)
+    assert (folder.parent / "victim").read_text() == "untouched"
+    assert not (folder.parent / "made").exists()
+
+
+def test_a_file_is_read_up_to_its_limit(folder: Path) -> None:
+    path = folder / "file"
+    path.write_bytes(b"12345")
+    assert read_regular(path, 5) == b"12345"
+    with pytest.raises(BadInput, match="too large to be read: it has 5 bytes, where 4 are"):
+        read_regular(path, 4)
+
+
+def test_refusing_leaves_no_file_open(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    open_files = _num_open()
+    for _ in range(3):
+        with pytest.raises(BadInput):
+            open_regular(folder / "pipe")
+    assert _num_open() == open_files
+
+
+def test_a_folder_that_is_a_link_is_refused(folder: Path) -> None:
+    (folder / "elsewhere").symlink_to(folder.parent)
+    with pytest.raises(BadInput, match="is a link or no folder"):
+        refuse_foreign(folder / "elsewhere")
+    refuse_foreign(folder / "not there")
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("mode", "group", "is_used"),
+    [(0o755, 0, False), (0o2775, 0, True), (0o2775, STRANGER, False), (0o777, 0, False)],
+)
+def test_a_strangers_folder_is_used_only_where_a_group_shares_what_is_around_it(
+    folder: Path, mode: int, group: int, is_used: bool
+) -> None:
+    cell = folder / "cell"
+    cell.mkdir()
+    folder.chmod(mode)
+    os.chown(cell, STRANGER, group)
+    if is_used:
+        refuse_foreign(cell)
+    else:
+        with pytest.raises(BadInput, match=f"belongs to user {STRANGER}"):
+            refuse_foreign(cell)
+
+
+@as_root
+def test_what_the_owner_of_the_folder_put_there_is_used_and_a_strangers_file_is_not(
+    folder: Path,
+) -> None:
+    (folder / "file").write_text("mine")
+    os.chown(folder / "file", STRANGER, STRANGER)
+    with opened_folder(folder) as opened:
+        with pytest.raises(BadInput, match=f"belongs to user {STRANGER}"):
+            open_regular(folder / "file", folder=opened)
+        os.chown(folder, STRANGER, STRANGER)
+        os.close(open_regular(folder / "file", folder=opened))
+
+
+@pytest.mark.parametrize("name", ["cells", "journals", "artifacts", "replaced", "logs", "backups"])
+def test_no_folder_of_a_storage_leads_out_of_it(folder: Path, name: str) -> None:
+    (folder / name).symlink_to(folder.parent)
+    with pytest.raises(BadInput, match=f"{name} is a link or no folder"):
+        refuse_newer_format(Storage(folder))
+
+
+def test_no_database_of_a_storage_leads_out_of_it(folder: Path) -> None:
+    (folder / "mlflow.db").symlink_to(folder.parent / "victim")
+    with pytest.raises(BadInput, match=r"mlflow\.db is no regular file"):
+        refuse_newer_format(Storage(folder))
