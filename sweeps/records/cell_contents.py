@@ -6,7 +6,8 @@ from pydantic import BaseModel, ConfigDict
 
 from capsmodel.metrics import HEALTH, TRAIN_LOSS, VALIDATION_ERROR, VALIDATION_LOSS
 from capsmodel.settings.later_field import later
-from sweeps.records.trial_record import SCHEMA_VERSION, Json, Outcome, Slug, Target
+from sweeps.records.bounds import Count, Json, Seconds, Whole
+from sweeps.records.trial_record import SCHEMA_VERSION, Outcome, Slug, Target
 
 
 class _Frozen(BaseModel):
@@ -28,14 +29,14 @@ class TrialHead(_Frozen):
     trial_key: str
     sweep: str
     arm: str
-    seed: int
+    seed: Whole
     config: Json
     source: str | None = None
     data_fingerprint: str = ""
-    num_parameters: int = 0
+    num_parameters: Count = 0
     device: str = "cpu"
     hardware: str = ""
-    threads: int = 1
+    threads: Count = 1
     git_revision: str = ""
     versions: dict[str, str] = {}
     gradient_checkpointing: bool = False
@@ -50,11 +51,11 @@ class EpochLine(_Frozen):
         metrics: Name -> value of what the training's parts have measured themselves.
     """
 
-    epoch: int
+    epoch: Count
     train_loss: float
     validation_loss: float
     validation_error: float
-    duration_seconds: float = 0.0
+    duration_seconds: Seconds = 0.0
     reaches_target: bool = False
     health: dict[str, float] = {}
     metrics: dict[str, float] = later({})
@@ -78,11 +79,11 @@ class OutboxLine(_Frozen):
     """
 
     type: Literal["start", "epoch", "failed", "pruned"]
-    time: int
-    fence: int
+    time: Whole
+    fence: Count
     head: TrialHead | None = None
     epoch: EpochLine | None = None
-    peak_memory_bytes: int | None = None
+    peak_memory_bytes: Count | None = None
     reason: str = ""
 
 
@@ -106,7 +107,7 @@ class FinalRecord(_Frozen):
     extra_test_errors: dict[Slug, float] = {}
     target: Target | None = None
     warnings: tuple[str, ...] = ()
-    duration_seconds: float
-    peak_memory_bytes: int | None = None
-    time: int
-    fence: int
+    duration_seconds: Seconds
+    peak_memory_bytes: Count | None = None
+    time: Whole
+    fence: Count

@@ -6,8 +6,9 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, fiel
 
 from capsmodel.metrics import Metric
 from capsmodel.settings.later_field import later
+from sweeps.records.bounds import Count, Json, Seconds, Whole
 from sweeps.records.evaluation_names import EvaluationKey
-from sweeps.records.trial_record import SCHEMA_VERSION, Json, Slug, TrialKey
+from sweeps.records.trial_record import SCHEMA_VERSION, Slug, TrialKey
 
 _KIND = TypeAdapter[str](
     Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
@@ -47,9 +48,9 @@ class EvaluationRecord(BaseModel):
     left_out: tuple[str, ...] = ()
     hardware: str = ""
     versions: dict[str, str] = {}
-    duration_seconds: float = 0.0
-    time: int
-    fence: int
+    duration_seconds: Seconds = 0.0
+    time: Whole
+    fence: Count
 
     @field_validator("evaluation")
     @classmethod

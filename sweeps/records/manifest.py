@@ -5,19 +5,37 @@ grows with its proposals and its scheduler's verdicts. Like everything read from
 it is untrusted, and validated here before use.
 """
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 
 from capsmodel.metrics import VALIDATION_ERROR, Metric, Objective, find_metric, metric_names
 from capsmodel.settings.later_field import later
 from capsmodel.spelling import unknown
 from search_spaces.tables import AblationTable, RecordedTable
+from sweeps.records.bounds import (
+    MOST_ARMS,
+    MOST_CELLS,
+    Bounded,
+    Count,
+    Finite,
+    Json,
+    Whole,
+)
+from sweeps.records.bounds import Plain as Plain
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest_evaluation import ManifestEvaluation
-from sweeps.records.trial_record import SCHEMA_VERSION, Json, Slug, Text, TrialKey
+from sweeps.records.trial_record import SCHEMA_VERSION, Slug, Text, TrialKey
 
-Plain = str | int | float | bool
+Line = Annotated[str, StringConstraints(max_length=2000)]
+Seeds = Annotated[tuple[Whole, ...], Field(min_length=1, max_length=100_000)]
 
 
 class _Frozen(BaseModel):
@@ -35,7 +53,7 @@ class ManifestArm(_Frozen):
     name: Text
     config: Json
     changes: Json = {}
-    num_parameters: Annotated[int, Field(ge=0)]
+    num_parameters: Count
 
 
 class Stopped(_Frozen):
@@ -46,7 +64,7 @@ class Stopped(_Frozen):
         value: The objective there.
     """
 
-    epoch: Annotated[int, Field(ge=1)]
+    epoch: Annotated[Count, Field(ge=1)]
     value: float
 
 
@@ -58,7 +76,7 @@ class ManifestCell(_Frozen):
     """
 
     arm: Text
-    seed: int
+    seed: Whole
     trial_key: TrialKey
     stopped: Stopped | None = None
 
@@ -77,12 +95,12 @@ class ManifestDimension(_Frozen):
     name: Text
     path: Text
     kind: Literal["ints", "floats", "choices"]
-    low: float | None = None
-    high: float | None = None
-    step: int | None = None
+    low: Finite | None = None
+    high: Finite | None = None
+    step: Annotated[Count, Field(ge=1)] | None = None
     log: bool = False
-    choices: tuple[Plain, ...] = ()
-    conditions: dict[str, str] = {}
+    choices: Annotated[tuple[Plain, ...], Field(max_length=1000)] = ()
+    conditions: Annotated[dict[Line, Line], Field(max_length=100)] = {}
 
 
 class Proposal(_Frozen):
@@ -93,9 +111,9 @@ class Proposal(_Frozen):
         params: Dimension name -> value, of those dimensions that are there.
     """
 
-    number: Annotated[int, Field(ge=0)]
+    number: Count
     arm: Text
-    params: dict[str, Plain]
+    params: Annotated[dict[Line, Plain], Field(max_length=1000)]
 
 
 class Confirmation(_Frozen):
@@ -109,9 +127,9 @@ class Confirmation(_Frozen):
             what a middling choice at random gives. None where there is no such.
     """
 
-    best: Annotated[int, Field(ge=1)]
-    seeds: Annotated[tuple[int, ...], Field(min_length=1)]
-    arms: tuple[Text, ...] | None = None
+    best: Annotated[int, Field(ge=1, le=MOST_ARMS)]
+    seeds: Seeds
+    arms: Annotated[tuple[Text, ...], Field(max_length=MOST_ARMS)] | None = None
     reference: Text | None = None
 
 
@@ -128,14 +146,21 @@ class ManifestSearch(_Frozen):
     """
 
     objective: Text
-    definition: str
-    sampler: str
+    definition: Line
+    sampler: Line
     scheduler: Json
-    num_trials: Annotated[int, Field(ge=1)]
-    num_startup: Annotated[int, Field(ge=0)] = 10
-    dimensions: Annotated[tuple[ManifestDimension, ...], Field(min_length=1)]
-    proposals: tuple[Proposal, ...] = ()
+    num_trials: Annotated[int, Field(ge=1, le=MOST_ARMS)]
+    num_startup: Annotated[int, Field(ge=0, le=MOST_ARMS)] = 10
+    dimensions: Annotated[tuple[ManifestDimension, ...], Field(min_length=1, max_length=1000)]
+    proposals: Annotated[tuple[Proposal, ...], Field(max_length=MOST_ARMS)] = ()
     confirmation: Confirmation | None = None
+
+    @field_validator("scheduler")
+    @classmethod
+    def _it_has_a_name(cls, scheduler: Json) -> Json:
+        if not isinstance(scheduler.get("kind"), str):
+            raise ValueError("the scheduler has no kind")
+        return scheduler
 
 
 class ManifestPlan(_Frozen):
@@ -151,11 +176,11 @@ class ManifestPlan(_Frozen):
     """
 
     kind: Text
-    definition: str
+    definition: Line
     is_over: bool = False
-    chosen: tuple[Text, ...] | None = None
-    factors: dict[str, tuple[Any, ...]] = {}
-    objectives: tuple[Text, ...] = ()
+    chosen: Annotated[tuple[Text, ...], Field(max_length=MOST_ARMS)] | None = None
+    factors: Annotated[dict[Line, tuple[Bounded, ...]], Field(max_length=1000)] = {}
+    objectives: Annotated[tuple[Text, ...], Field(max_length=1000)] = ()
 
 
 class Manifest(_Frozen):
@@ -174,15 +199,17 @@ class Manifest(_Frozen):
     schema_version: Literal[1] = SCHEMA_VERSION
     sweep: Slug
     description: Annotated[str, StringConstraints(max_length=2000)] = ""
-    baseline: str = ""
-    arms: tuple[ManifestArm, ...]
-    seeds: Annotated[tuple[int, ...], Field(min_length=1)]
-    cells: tuple[ManifestCell, ...]
-    tables: Annotated[tuple[RecordedTable, ...], Field(min_length=1)] = (AblationTable(),)
-    departures: dict[str, tuple[Any, Any]] = {}
+    baseline: Line = ""
+    arms: Annotated[tuple[ManifestArm, ...], Field(max_length=MOST_ARMS)]
+    seeds: Seeds
+    cells: Annotated[tuple[ManifestCell, ...], Field(max_length=MOST_CELLS)]
+    tables: Annotated[tuple[RecordedTable, ...], Field(min_length=1, max_length=100)] = (
+        AblationTable(),
+    )
+    departures: Annotated[dict[Line, tuple[Bounded, Bounded]], Field(max_length=1000)] = {}
     search: ManifestSearch | None = None
-    metrics: tuple[Metric, ...] = later(())
-    evaluations: tuple[ManifestEvaluation, ...] = later(())
+    metrics: Annotated[tuple[Metric, ...], Field(max_length=1000)] = later(())
+    evaluations: Annotated[tuple[ManifestEvaluation, ...], Field(max_length=100)] = later(())
     plan: ManifestPlan | None = later(None)
 
     @model_validator(mode="after")

@@ -5,8 +5,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from capsmodel.metrics import Metric
+from sweeps.records.bounds import Json
 from sweeps.records.evaluation_names import EvaluationKey
-from sweeps.records.trial_record import Json, Slug
+from sweeps.records.trial_record import Slug
 
 
 class ManifestEvaluation(BaseModel):

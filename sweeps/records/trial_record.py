@@ -8,7 +8,7 @@ validated by these models before use.
 import math
 import re
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
@@ -23,6 +23,8 @@ from capsmodel.metrics import (
     metric_names,
 )
 from capsmodel.spelling import unknown
+from sweeps.records.bounds import Count, Seconds, Whole
+from sweeps.records.bounds import Json as Json
 from sweeps.records.errors import BadInput
 from sweeps.records.evaluation_names import EvaluationKey
 
@@ -52,7 +54,6 @@ TRIAL_KEY = re.compile(r"[0-9a-f]{20}")
 Slug = Annotated[str, StringConstraints(pattern=rf"^{SLUG.pattern}$")]
 TrialKey = Annotated[str, StringConstraints(pattern=rf"^{TRIAL_KEY.pattern}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Json = dict[str, Any]
 Target = Literal["reached", "missed"]
 
 
@@ -100,17 +101,17 @@ class TrialRecord(_Frozen):
     outcome: Outcome
     sweep: str = ""
     arm: str = ""
-    seed: int
+    seed: Whole
     reason: str = ""
-    epochs: int = 0
+    epochs: Count = 0
     metrics: dict[str, float] = {}
     target: Target | None = None
     warnings: tuple[str, ...] = ()
-    num_parameters: int | None = None
-    duration_seconds: float | None = None
-    peak_memory_bytes: int | None = None
+    num_parameters: Count | None = None
+    duration_seconds: Seconds | None = None
+    peak_memory_bytes: Count | None = None
     device: str = ""
-    threads: int | None = None
+    threads: Count | None = None
     gradient_checkpointing: bool = False
     data_fingerprint: str = ""
     git_revision: str = ""
