@@ -8,6 +8,7 @@ import hashlib
 import importlib.util
 import linecache
 import sys
+import warnings
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,7 @@ from pydantic import ValidationError
 
 from capsmodel.settings.messages import explain
 from capsmodel.settings.parts import Part
+from capsmodel.spelling import words_of
 from search_spaces.source_version import part_version
 from search_spaces.sweep import Sweep
 
@@ -92,23 +94,29 @@ def _one_line(error: BaseException) -> str:
         return explain(error)
     if type(error) is ValueError:  # one of ours, a sentence already
         return str(error).replace("\n", " ")
-    return f"{type(error).__name__}: {error}".replace("\n", " ")
+    return f"{type(error).__name__}: {words_of(error)}".replace("\n", " ")
 
 
 def _refuse_neighbours(text: str, path: Path) -> None:
-    try:
-        tree = ast.parse(text)
-    except SyntaxError as error:
-        raise ValueError(
-            f"{path} is not valid Python: line {error.lineno}: {error.msg}."
-        ) from error
-    for name in _imported(tree):
+    for name in _imported(_parsed(text, path)):
         beside = (path.parent / f"{name}.py", path.parent / name)
         if name == "" or (any(file.exists() for file in beside) and not _installed(name, path)):
             raise ValueError(
                 f"{path} imports a neighbouring file ('{name or '.'}'), which the workers do not "
                 f"have: put it into the sweep's own file, or install it as a package."
             )
+
+
+def _parsed(text: str, path: Path) -> ast.Module:
+    try:
+        with warnings.catch_warnings(action="ignore"):  # it is warned of when the file is run
+            return ast.parse(text)
+    except SyntaxError as error:
+        raise ValueError(
+            f"{path} is not valid Python: line {error.lineno}: {error.msg}."
+        ) from error
+    except (RecursionError, MemoryError, ValueError) as error:
+        raise ValueError(f"{path} is nothing that Python can read: {error}.") from error
 
 
 def _imported(tree: ast.Module) -> set[str]:

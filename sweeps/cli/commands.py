@@ -3,14 +3,18 @@
 Nothing heavy is imported before a command needs it: `--help` loads no torch, ray or tracking store.
 """
 
+import sqlite3
+import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import typer
+from typer.exceptions import TyperException
 
 from sweeps.cli.catalogue_commands import list_sweeps, parts
 from sweeps.cli.launch_commands import plan, run
 from sweeps.cli.record_commands import best, report, show, status, ui
+from sweeps.cli.terminal import complain, plainly_spoken
 from sweeps.records.errors import SweepError
 
 COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
@@ -30,11 +34,32 @@ COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
 
 def main() -> None:
     """Run the command line. Bad input is one sentence and exit code 2."""
+    with plainly_spoken():
+        raise SystemExit(_exit_code())
+
+
+def _exit_code() -> object:
+    """Run a command; say in one sentence why it could not be, and return its exit code."""
+    program = typer.main.get_command(command_line())
     try:
-        command_line()()
+        return program.main(standalone_mode=False) or 0
+    except typer.Abort:
+        complain("interrupted.")
+        return 130
+    except TyperException as error:  # a word that the command line does not take
+        sentence = error.format_message()
+        if "\n" in sentence:  # the help, as no command was given
+            typer.echo(sentence, err=True)
+        else:
+            complain(f"{sentence} Say capsweep --help, or capsweep COMMAND --help.")
+        return error.exit_code
     except SweepError as error:
-        typer.echo(f"capsweep: {error}", err=True)
-        raise SystemExit(error.exit_code) from None
+        complain(str(error))
+        return error.exit_code
+    except (OSError, sqlite3.Error) as error:  # of a file or a disk that no command looked at
+        place = f" at {error.filename}" if isinstance(error, OSError) and error.filename else ""
+        complain(f"The disk or a file{place} cannot be used: {error}. Free it, or choose another.")
+        return 3 if sys.argv[1:2] == ["run"] else 2
 
 
 def command_line() -> typer.Typer:

@@ -13,7 +13,7 @@ from rich.table import Table
 from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR, Metric
 from sweeps.aggregation.tables.targets import target_words
 from sweeps.cli.console_evaluations import print_found, print_standing
-from sweeps.records.plain_text import one_line
+from sweeps.cli.terminal import PlainConsole, plain
 
 if TYPE_CHECKING:
     from sweeps.aggregation.pictures.trial_pictures import Pictures
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def console() -> Console:
     """Return the console for results: as wide as the terminal, wide where there is none."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 140
-    return Console(width=width, highlight=False, emoji=False)
+    return PlainConsole(width=width, highlight=False, emoji=False)
 
 
 def print_names(entries: Sequence[tuple[str, str]]) -> None:
@@ -208,11 +208,6 @@ def _interval(interval: "Interval", metric: Metric) -> str:
     if interval.low is None or interval.high is None:
         return "-"
     return f"{_figure(interval.low, metric)} to {_figure(interval.high, metric)}"
-
-
-def plain(text: str) -> str:
-    """Return a text on one line, without control characters, that rich takes as it is."""
-    return escape(one_line(text))
 
 
 def table_of(*headings: str, numbers: int = 0) -> Table:

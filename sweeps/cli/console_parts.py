@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sweeps.cli.console import console, plain, table_of
+from sweeps.cli.console import console, table_of
+from sweeps.cli.terminal import plain
 
 if TYPE_CHECKING:
     from capsmodel.part_descriptions import Description

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from sweeps.aggregation.tables.targets import target_words
-from sweeps.cli.console import console, plain, table_of
+from sweeps.cli.console import console, table_of
+from sweeps.cli.terminal import plain
 
 if TYPE_CHECKING:
     from sweeps.execution.driver.survey import Survey

@@ -8,6 +8,7 @@ import typer
 
 from sweeps.cli.command_words import again, program, where
 from sweeps.cli.launch_words import RUN_ALONE, launching
+from sweeps.cli.terminal import complain
 
 if TYPE_CHECKING:
     from sweeps.execution.driver.options import LaunchArguments
@@ -40,7 +41,7 @@ def _launched(sweep: str, options: "LaunchArguments") -> "SweepResult":
     try:
         return run_launch(sweep, **options)
     except KeyboardInterrupt:
-        typer.echo("capsweep: interrupted before anything was started.", err=True)
+        complain("interrupted before anything was started.")
         raise typer.Exit(130) from None
 
 

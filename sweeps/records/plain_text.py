@@ -15,6 +15,14 @@ def one_line(text: str) -> str:
     return " ".join("".join(_shown(character) for character in text).split())
 
 
+def showable(text: str) -> str:
+    """Return the text with its lines and spaces, without characters that act instead of showing."""
+    return "".join(
+        letter if letter in "\n\t" or unicodedata.category(letter) not in _UNSHOWABLE else "\ufffd"
+        for letter in text
+    )
+
+
 def shortened(text: str, largest: int) -> str:
     """Return the text on one line, cut with an ellipsis if it is longer than `largest`."""
     line = one_line(text)

@@ -11,7 +11,7 @@ from sweeps.aggregation.rendering.contents import Report
 from sweeps.aggregation.rendering.renderers import RENDERERS, Renderer, render
 from sweeps.aggregation.rendering.result_files import make_folder, write_result
 from sweeps.aggregation.report.making import make_report
-from sweeps.records.errors import BadInput
+from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.records.manifest import Manifest
 from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore, RecordWriter
@@ -27,6 +27,8 @@ def report(
     renderers: Mapping[str, Renderer] | None = None,
 ) -> Report:
     """Rebuild a sweep's report from its manifest and records, as files and with its parent run.
+
+    Where the store cannot be written to, the files are there and the report says so.
 
     Args:
         sweep: The name of a launched sweep.
@@ -45,7 +47,11 @@ def report(
     store = open_store(tracking_uri, storage)
     chosen = {**RENDERERS, **(renderers or {})}
     written = write_report(store, sweep, Path(reports), chosen, tables)
-    publish_report(store.writer(), store.sweep_id(sweep), written)
+    try:
+        publish_report(store.writer(), store.sweep_id(sweep), written)
+    except (StoreUnreachable, OSError) as error:  # of somebody else's store, which may be read-only
+        sentence = f"The report is written, but not kept with the sweep's own record: {error}"
+        return replace(written, left_out=(*written.left_out, sentence))
     return written
 
 

@@ -27,6 +27,7 @@ from typing import BinaryIO, TextIO
 
 from pydantic import ValidationError
 
+from capsmodel.spelling import words_of
 from capsmodel.whole_file import write_whole
 from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialHead
 from sweeps.records.errors import BadInput
@@ -272,7 +273,7 @@ def _outbox_line(raw: bytes) -> OutboxLine | None:
 
 def reason_of(error: BaseException) -> str:
     """Return an exception as one line of a record."""
-    text = f"{type(error).__name__}: {error}".replace("\n", " ")[:500]
+    text = f"{type(error).__name__}: {words_of(error)}".replace("\n", " ")[:500]
     return text.encode(errors="backslashreplace").decode()  # file names may hold lone surrogates
 
 

@@ -17,12 +17,23 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
+from sweeps.storage.regular_files import refuse_irregular
 from sweeps.tracking.addresses import public, sqlite_path
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 PATIENCE_SECONDS = 4.0
+_TABLES = {
+    "alembic_version",
+    "experiments",
+    "experiment_tags",
+    "latest_metrics",
+    "metrics",
+    "params",
+    "runs",
+    "tags",
+}  # MLflow would build those that are missing anew, and fail half-way
 _PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
 _SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -90,14 +101,20 @@ def _check_database(path: Path) -> None:
             f"There is no tracking store at {path}: nothing has been recorded there yet. "
             "Run a sweep first, or name another place with --storage or --tracking-uri."
         )
-    query = "SELECT COUNT(*) FROM sqlite_master WHERE name IN ('experiments', 'runs', 'tags')"
+    refuse_irregular(path)
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as database:
-            (count,) = database.execute(query).fetchone()
+            rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            missing = _TABLES - {name for (name,) in rows}
+            is_versioned = missing or database.execute("SELECT * FROM alembic_version").fetchone()
     except sqlite3.Error as error:
         raise BadInput(f"{path} cannot be read as an MLflow store: {error}.") from error
-    if count != 3:
-        raise BadInput(f"{path} is a database, but not an MLflow store: it has no runs table.")
+    if missing or not is_versioned:
+        what = f"no table '{min(missing)}'" if missing else "no version"
+        raise BadInput(
+            f"{path} is a database, but not an MLflow store, or a damaged one: it has {what}. "
+            f"Restore it, or name another place with --storage or --tracking-uri."
+        )
 
 
 def _check_server(tracking_uri: str) -> None:

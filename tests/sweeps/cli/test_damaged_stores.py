@@ -1,0 +1,73 @@
+"""A store that is damaged, or another's, is told of in a sentence; what can be read is read."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.sweeps.cli.shell import Shell
+
+COMMANDS = ["status", "report", "best", "plan"]
+TABLES = ["alembic_version", "experiments", "latest_metrics", "metrics", "params", "runs", "tags"]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_store_without_one_of_its_tables_is_refused_and_left_as_it_is(
+    shell: Shell, storage: Path, table: str
+) -> None:
+    with closing(sqlite3.connect(storage / "mlflow.db")) as database:
+        database.execute(f"drop table {table}")
+    for command in COMMANDS:
+        assert f"it has no table '{table}'" in shell.refused(command, "quickstart")
+
+
+def test_a_store_without_a_version_is_refused(shell: Shell, storage: Path) -> None:
+    with closing(sqlite3.connect(storage / "mlflow.db")) as database, database:
+        database.execute("delete from alembic_version")
+    assert "it has no version" in shell.refused("status", "quickstart")
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage" * 1000], ids=["nothing", "garbage"])
+def test_a_database_that_is_none_is_refused(shell: Shell, storage: Path, content: bytes) -> None:
+    (storage / "mlflow.db").write_bytes(content)
+    for command in COMMANDS:
+        assert "mlflow.db" in shell.refused(command, "quickstart")
+
+
+def test_a_report_on_a_store_that_cannot_be_written_to_is_written_and_says_so(
+    shell: Shell, storage: Path
+) -> None:
+    for folder in storage.glob("artifacts/*/artifacts"):
+        (folder / "report").write_text("no folder")
+    answer = shell("report", "quickstart")
+    assert answer.code == 0, answer.err
+    assert "not kept with the sweep's own record" in " ".join(answer.out.split())
+    assert (shell.folder / "reports/quickstart/trials.csv").is_file()
+
+
+@pytest.mark.parametrize("name", ["cells", "journals", "artifacts", "logs"])
+def test_a_storage_folder_that_leads_elsewhere_is_refused(
+    shell: Shell, storage: Path, name: str
+) -> None:
+    (shell.folder / "elsewhere").mkdir()
+    if (storage / name).exists():
+        (storage / name).rename(storage / "was")
+    (storage / name).symlink_to(shell.folder / "elsewhere")
+    for command in COMMANDS:
+        assert f"{name} is a link" in shell.refused(command, "quickstart")
+
+
+def test_a_pipe_in_place_of_a_file_holds_nobody_up(shell: Shell, storage: Path) -> None:
+    cells = storage / "cells"
+    cells.mkdir(exist_ok=True)
+    plan = shell("status", "quickstart")
+    assert plan.code == 0
+    from sweeps.tracking.opening import open_store
+
+    for cell in open_store(None, storage).manifest("quickstart").cells:
+        (cells / cell.trial_key).mkdir()
+        os.mkfifo(cells / cell.trial_key / "final.json")
+    for command in ("status", "plan"):
+        assert "final.json is no regular file" in shell.refused(command, "quickstart")

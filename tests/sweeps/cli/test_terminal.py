@@ -1,0 +1,149 @@
+"""No text of a record, a sweep file or an argument commands the terminal, whatever is printed."""
+
+import json
+import logging
+import sqlite3
+import sys
+import unicodedata
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sweeps.cli import commands as cli
+from tests.sweeps.cli.shell import Answer, Shell
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\rfine\x9b31m\u202efaked\u2066"
+WARNING = f"""
+import warnings
+from search_spaces.quickstart import SWEEP as _SWEEP
+warnings.warn({HOSTILE!r})
+SWEEP = _SWEEP.changed(name="loud")
+"""
+
+
+def clean(answer: Answer) -> None:
+    """Hold an answer against what a terminal may be given."""
+    for letter in answer.out + answer.err:
+        assert letter == "\n" or unicodedata.category(letter) not in {"Cc", "Cf"}, repr(
+            answer.out + answer.err
+        )
+
+
+@pytest.mark.parametrize("words", [["status"], ["report"], ["best"], ["show"], ["plan"], ["parts"]])
+def test_a_hostile_name_is_refused_cleanly(shell: Shell, storage: Path, words: list[str]) -> None:
+    assert storage.exists()
+    answer = shell(*words, HOSTILE)
+    assert answer.code == 2
+    assert answer.err.count("\n") == 1
+    clean(answer)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "quickstart", "--epochs", HOSTILE],
+        ["plan", "quickstart", "--set", HOSTILE],
+        ["plan", "quickstart", "--set", f"{HOSTILE}=1"],
+        ["plan", "quickstart", "--seeds", HOSTILE],
+        ["plan", "quickstart", "--name", HOSTILE],
+        ["plan", "quickstart", "--storage", HOSTILE + "\0"],
+        ["plan", "quickstart", "--tracking-uri", HOSTILE],
+        ["plan", "quickstart", f"--{HOSTILE}"],
+        [HOSTILE],
+    ],
+    ids=["number", "setting", "path", "seeds", "name", "folder", "store", "option", "command"],
+)
+def test_a_hostile_word_is_refused_cleanly_in_one_sentence(shell: Shell, words: list[str]) -> None:
+    answer = shell(*words)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert answer.err.count("\n") == 1
+    clean(answer)
+
+
+FAULTS = {
+    "an exception": f"raise RuntimeError({HOSTILE!r})",
+    "an exception without words": """
+class Silent(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+raise Silent
+""",
+    "an exit": f"raise SystemExit({HOSTILE!r})",
+    "a syntax error": f"# {HOSTILE!r}\n)",
+    "a long expression": "x = " + "+".join(["1"] * 20_000),
+    "a deep expression": "x = " + "(" * 5_000 + ")" * 5_000,
+    "a warning and no sweep": f"import warnings\nwarnings.warn({HOSTILE!r})",
+    "an odd escape": "x = '\\d'",
+}
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_what_a_sweep_file_raises_is_told_in_one_clean_sentence(shell: Shell, what: str) -> None:
+    (shell.folder / "own.py").write_text(FAULTS[what])
+    answer = shell("plan", "./own.py")
+    assert answer.code == 2
+    assert answer.out == ""
+    assert answer.err.count("\n") == 1, answer.err
+    assert answer.err.startswith("capsweep: own.py ")
+    clean(answer)
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_sweep_file_that_warns_is_planned_and_its_warning_is_one_clean_line(shell: Shell) -> None:
+    (shell.folder / "own.py").write_text(WARNING)
+    answer = shell("plan", "./own.py")
+    assert answer.code == 0
+    assert "UserWarning" in answer.err
+    assert answer.err.count("\n") == 1
+    clean(answer)
+
+
+def test_a_fault_of_ours_is_told_cleanly(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        logging.getLogger("any").handle(logging.makeLogRecord({"levelno": 30, "msg": HOSTILE}))
+        raise RuntimeError(HOSTILE)
+
+    monkeypatch.setattr(cli, "COMMANDS", {"list": fail, "parts": fail})
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # as where pytest listens to none
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(sys, "argv", ["capsweep", "list"])
+    assert shell.folder
+    with pytest.raises(RuntimeError) as raised:
+        cli.main()
+    sys.excepthook(raised.type, raised.value, raised.tb)
+    told = capsys.readouterr()
+    assert told.err.startswith("capsweep: ")
+    assert "Traceback" in told.err
+    clean(Answer(1, told.out, told.err))
+
+
+def test_hostile_records_are_shown_cleanly(shell: Shell, storage: Path) -> None:
+    """Every text of every row of the store, and of the manifest."""
+    _poison(storage)
+    for command in ("status", "report", "best", "plan"):
+        clean(shell(command, "quickstart"))
+
+
+def _poison(storage: Path) -> None:
+    with closing(sqlite3.connect(storage / "mlflow.db")) as database, database:
+        database.execute("update runs set name = ?, artifact_uri = ?", (HOSTILE, HOSTILE))
+        database.execute(
+            "update tags set value = ? where key in ('mlflow.note.content', 'mlflow.runName')",
+            (HOSTILE,),
+        )
+        database.execute("delete from tags where key = 'capsweep.manifest_sha256'")
+    for path in storage.glob("artifacts/*/artifacts/manifest.json"):
+        told = json.loads(path.read_text())
+        told["description"] = HOSTILE
+        for arm in told["arms"]:
+            arm["name"] += HOSTILE
+            arm["changes"] = {HOSTILE: HOSTILE}
+        for cell in told["cells"]:
+            cell["arm"] += HOSTILE
+        told["baseline"] += HOSTILE
+        told["departures"] = {HOSTILE: [HOSTILE, HOSTILE]}
+        path.write_text(json.dumps(told))
