@@ -36,6 +36,11 @@ def is_locked(path: Path) -> bool:
     return False
 
 
+def _is_at(path: Path, descriptor: int) -> bool:
+    """Return whether an open file is the one at a path."""
+    return path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor))
+
+
 class FileLock:
     """An exclusive lock on a file that the kernel frees when its process dies, however it dies.
 
@@ -65,6 +70,9 @@ class FileLock:
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
+            os.close(descriptor)
+            return False
+        if not _is_at(self.path, descriptor):  # whoever held it before has deleted it
             os.close(descriptor)
             return False
         self._descriptor = descriptor

@@ -2,6 +2,9 @@
 
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
+
+from sweeps.records.errors import BadInput
 
 _ADDRESS = re.compile(r"(://)(\S*)")
 _SQLITE = re.compile(r"sqlite(?:\+\w+)?:///([^?]+)")
@@ -11,6 +14,34 @@ def sqlite_path(address: str) -> Path | None:
     """Return the file behind a SQLite address, or None for any other address."""
     match = _SQLITE.match(address)
     return Path(match[1]) if match else None
+
+
+def refuse_unusable(address: str) -> None:
+    """Return if an address can be that of a store, whether it is there or not.
+
+    Raises:
+        BadInput: If it cannot: a file that is none, no file at all, or an address without a host.
+    """
+    file = address.partition(":///")[2] if address.startswith("sqlite") else None
+    try:
+        is_server = bool(file is None and urlsplit(address).hostname)
+    except ValueError:  # of a broken IPv6 address
+        is_server = False
+    if (file is None and not is_server) or file in {"", ":memory:"} or "\0" in address:
+        raise BadInput(
+            f"'{public(address)}' is no tracking store: give sqlite:///PATH or the http(s) address "
+            f"of an MLflow server."
+        )
+    if file and "?" in file:
+        raise BadInput(
+            f"The tracking store '{address}' has options, which are not taken: leave out "
+            f"'?{file.partition('?')[2]}'."
+        )
+    path = Path(file) if file else None
+    if path and path.exists() and not path.is_file():
+        raise BadInput(
+            f"The tracking store {path} is a folder or a device: give the path of a file."
+        )
 
 
 def public(text: str) -> str:

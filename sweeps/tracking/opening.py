@@ -4,6 +4,7 @@ from pathlib import Path
 
 from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
 from sweeps.storage.store_format import refuse_newer_format
+from sweeps.tracking.addresses import refuse_unusable
 from sweeps.tracking.mlflow.store import MlflowStore
 from sweeps.tracking.store import RecordStore
 
@@ -20,10 +21,13 @@ def open_store(
         storage: The folder of the embedded store, and of the artifacts of a store without any.
 
     Raises:
-        BadInput: If the folder cannot hold a store, or a later release has written it.
+        BadInput: If the folder cannot hold a store, a later release has written it, or the address
+            is one of no store.
     """
     if store is None or isinstance(store, str):
         place = resolve_storage(storage)
         refuse_newer_format(place)
-        return MlflowStore(resolve_tracking_uri(store, storage), place.artifacts)
+        address = resolve_tracking_uri(store, storage)
+        refuse_unusable(address)
+        return MlflowStore(address, place.artifacts)
     return store

@@ -11,6 +11,7 @@ from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
 from sweeps.storage.store_format import refuse_newer_format
+from sweeps.tracking.addresses import refuse_unusable, sqlite_path
 
 _WATCH_SECONDS = 5.0
 
@@ -37,12 +38,23 @@ def usable_places(
     """Return where a launch stores and records what it trains.
 
     Raises:
-        BadInput: If the storage folder cannot be written to, or a later release has written it.
+        BadInput: If the storage folder cannot be written to, a later release has written it, or the
+            tracking store can be none.
     """
     storage = resolve_storage(storage_folder)
     refuse_unwritable(storage.root, "storage")
     refuse_newer_format(storage)
-    return storage, resolve_tracking_uri(tracking_uri, storage.root)
+    address = resolve_tracking_uri(tracking_uri, storage.root)
+    refuse_unusable(address)
+    database = sqlite_path(address)
+    if database and database.parent != storage.root:
+        if not database.parent.is_dir():
+            raise BadInput(
+                f"The tracking store {database} cannot be made, as the folder {database.parent} is "
+                f"not there: make it, or name another place, --tracking-uri."
+            )
+        refuse_unwritable(database.parent, "tracking store's")
+    return storage, address
 
 
 def refuse_unwritable(folder: Path, what: str) -> None:

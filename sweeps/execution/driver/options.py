@@ -99,6 +99,15 @@ class LaunchOptions(Changes):
             raise ValueError("above 1 it is a whole number")
         return gpus
 
+    @field_validator("address")
+    @classmethod
+    def _address_leads_somewhere(cls, address: str | None) -> str | None:
+        if address is not None and not address.strip():
+            raise ValueError(
+                "it is to be HOST:PORT, ray://HOST:PORT or auto; left out, Ray starts here"
+            )
+        return address
+
     @property
     def resources(self) -> "Resources":
         """What each trial is given."""

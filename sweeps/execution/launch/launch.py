@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from sweeps.execution.driver.interruption import interruptible
-from sweeps.execution.driver.launch_guards import only_driver
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
@@ -12,6 +11,7 @@ from sweeps.execution.launch.evaluating.stage import evaluate
 from sweeps.execution.launch.filling import fill, fill_none
 from sweeps.execution.launch.preparation import prepare, survey_launch
 from sweeps.execution.launch.progress import Progress
+from sweeps.execution.launch.refusal import sole_launch
 from sweeps.execution.plan.definition import Launchable
 from sweeps.storage.store_format import use_own_format
 
@@ -30,7 +30,7 @@ def launch(
         SweepError: Before anything is written, if it cannot be launched.
     """
     survey = prepare(which, options, policies)
-    with only_driver(survey.name, survey.storage), interruptible():
+    with sole_launch(survey.name, survey.storage), interruptible():
         progress = Progress(survey_launch(which, options))  # again, now that nobody changes it
         try:
             _pass_stages(progress, options, policies)

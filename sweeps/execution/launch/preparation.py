@@ -5,10 +5,11 @@ from pathlib import Path
 from sweeps.execution.driver.data_preparation import prepare_data
 from sweeps.execution.driver.interruption import in_main_thread
 from sweeps.execution.driver.kept_weights import weights_to_keep
-from sweeps.execution.driver.launch_guards import make_folders, refuse_unwritable
+from sweeps.execution.driver.launch_guards import refuse_unwritable
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.survey import Survey
 from sweeps.execution.engine.policies import Policies
+from sweeps.execution.launch.refusal import refuse_absent_cluster
 from sweeps.execution.launch.surveying import survey_of
 from sweeps.execution.plan.definition import Launchable
 from sweeps.execution.plan.planner import refuse_to_drop
@@ -16,7 +17,7 @@ from sweeps.records.errors import BadInput
 
 
 def prepare(which: Launchable, options: LaunchOptions, policies: Policies) -> Survey:
-    """Survey a sweep, refuse what cannot be launched, fetch its data and make the folders.
+    """Survey a sweep, refuse what cannot be launched, and fetch its data.
 
     Raises:
         SweepError: If it cannot be launched.
@@ -28,9 +29,10 @@ def prepare(which: Launchable, options: LaunchOptions, policies: Policies) -> Su
     weights_to_keep(options.keep_weights)  # refuses words that say nothing
     if survey.has_work and options.address is None:
         policies.room(options.resources).capacity()  # refuses trials that do not fit this machine
+    if survey.has_work and options.address is not None:
+        refuse_absent_cluster(options.address)
     if (survey.has_work and options.address is None) or survey.has_evaluations_to_make:
         prepare_data(survey.definition)
-    make_folders(survey.storage)
     return survey
 
 

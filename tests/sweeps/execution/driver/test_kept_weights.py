@@ -190,7 +190,7 @@ def test_killed_midway_the_next_call_does_the_rest(
         raise Killed
 
     with monkeypatch.context() as killed:
-        killed.setattr("sweeps.execution.driver.kept_weights._delete_file", die)
+        killed.setattr("sweeps.execution.cells.folder.CellFolder.delete_weights", die)
         with pytest.raises(Killed):
             place.keep("none")
     assert len(place.recorded()) == 3

@@ -1,0 +1,96 @@
+"""Exit code 2 means that nothing was written: no folder, no lock, no journal."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from sweeps.execution.launch import filling
+from sweeps.records.errors import BadInput, StoreUnreachable
+from tests.sweeps.cli.shell import Shell
+
+CLUSTERS = [
+    "",
+    " ",
+    "ray://127.0.0.1:1",
+    "127.0.0.1:1",
+    "ray://",
+    "x",
+    "http://127.0.0.1:1",
+    "[::1",
+]
+STORES = [
+    "sqlite:////dev/null",
+    "sqlite:///",
+    "sqlite://",
+    "sqlite:///:memory:",
+    "sqlite:///.",
+    "sqlite:///missing/mlflow.db",
+    "sqlite:///mlflow.db?mode=ro",
+    "http://[::1",
+    "http://",
+    "http://127.0.0.1:1",
+    "postgresql://u:p/w@127.0.0.1:1/db",
+    "file:///tmp",
+    "mlflow.db",
+    "databricks",
+]
+
+
+def paths(folder: Path) -> set[Path]:
+    return set(folder.rglob("*"))
+
+
+@pytest.mark.parametrize("address", CLUSTERS)
+def test_a_cluster_that_is_none_or_away_is_refused(shell: Shell, address: str) -> None:
+    assert shell.refused("run", "quickstart", "--address", address)
+    assert paths(shell.folder) == set()
+
+
+@pytest.mark.parametrize("address", STORES)
+def test_a_store_that_cannot_be_is_refused(shell: Shell, address: str) -> None:
+    for command in ("run", "plan"):
+        refusal = shell.refused(command, "quickstart", "--tracking-uri", address)
+        assert "p/w" not in refusal
+    assert paths(shell.folder) == set()
+
+
+def test_a_cluster_that_listens_is_left_to_ray() -> None:
+    from sweeps.execution.launch.refusal import refuse_absent_cluster
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        host, port = listening.getsockname()
+        refuse_absent_cluster(f"{host}:{port}")
+        refuse_absent_cluster(f"ray://{host}:{port}")
+    refuse_absent_cluster("auto")
+
+
+@pytest.mark.parametrize("refusal", [BadInput("no token"), StoreUnreachable("away")], ids=str)
+def test_what_only_the_engine_can_refuse_leaves_no_trace(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, refusal: Exception
+) -> None:
+    def refuse(*_: object) -> None:
+        raise refusal
+
+    monkeypatch.setattr(filling, "start_engine", refuse)
+    before = paths(shell.folder)
+    for _ in range(2):
+        assert shell.refused("run", "quickstart", "--storage", "a/b/store") == str(refusal)
+        assert paths(shell.folder) == before
+
+
+def test_a_refusal_takes_nothing_that_was_there(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, storage: Path
+) -> None:
+    def refuse(*_: object) -> None:
+        raise BadInput("no token")
+
+    for name in ("journals", "logs"):
+        (storage / name).mkdir(exist_ok=True)
+        (storage / name / "other.db").write_text("kept")
+    monkeypatch.setattr(filling, "start_engine", refuse)
+    before = {path for path in paths(shell.folder) if path.is_file()}
+    answer = shell("run", "quickstart")
+    assert answer.code == 2
+    assert before <= paths(shell.folder)
+    assert not (storage / "journals/quickstart.db").exists()
