@@ -201,8 +201,8 @@ class RecordWriter(Protocol):
         """Write what another attempt at the same trial may change, such as the device."""
         ...
 
-    def last_epoch(self, record_id: str) -> int:
-        """Return the last epoch whose metrics a record has, 0 for none."""
+    def epochs(self, record_id: str) -> frozenset[int]:
+        """Return the epochs of which a record has all losses and errors."""
         ...
 
     def log_epochs(self, record_id: str, epochs: Sequence[EpochTold]) -> None:
@@ -273,7 +273,8 @@ class RecordWriter(Protocol):
     def set_manifest(self, sweep_id: str, text: str) -> None:
         """Make a manifest the current one of a sweep, unless it is. Earlier ones stay.
 
-        A reader sees the old one or the new one whole, also where this is killed midway.
+        One that was lost or damaged since is written again. A reader sees the old one or the new
+        one whole, also where this is killed midway.
         """
         ...
 

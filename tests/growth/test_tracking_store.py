@@ -144,9 +144,9 @@ class LinesStore:
     def describe_attempt(self, record_id: str, head: TrialHead) -> None:
         self._add(record_id, facts=record_facts.facts_of_attempt(head))
 
-    def last_epoch(self, record_id: str) -> int:
+    def epochs(self, record_id: str) -> frozenset[int]:
         folded = self._folded(record_id)
-        return min(max(folded.history(name), default=0) for name in EPOCH_METRICS)
+        return frozenset.intersection(*(frozenset(folded.history(name)) for name in EPOCH_METRICS))
 
     def log_epochs(self, record_id: str, epochs: Sequence[record_facts.EpochTold]) -> None:
         for line, time in epochs:

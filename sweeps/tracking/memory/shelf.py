@@ -96,6 +96,11 @@ class Shelf:
         )
         return next(named, None)
 
+    def clear(self) -> None:
+        """Lose all records, as a server does that comes back with an empty database."""
+        with self._lock:
+            self._held.clear()
+
     def get(self, record_id: str) -> HeldRecord | None:
         """Return a record, also one that was set aside or deleted."""
         return self._held.get(record_id)

@@ -71,11 +71,13 @@ class MemoryWriter:
         with self._shelf.locked():
             self._shelf.open(record_id).facts |= facts.facts_of_attempt(head)
 
-    def last_epoch(self, record_id: str) -> int:
-        """Return the last epoch whose metrics a record has, 0 for none."""
+    def epochs(self, record_id: str) -> frozenset[int]:
+        """Return the epochs of which a record has all losses and errors."""
         with self._shelf.locked():
             held = self._shelf.open(record_id)
-            return min(max(held.history(name), default=0) for name in EPOCH_METRICS)
+            return frozenset.intersection(
+                *(frozenset(held.history(name)) for name in EPOCH_METRICS)
+            )
 
     def log_epochs(self, record_id: str, epochs: Sequence[EpochTold]) -> None:
         """Write epochs with the times they were told at: a copy sent again is dropped."""

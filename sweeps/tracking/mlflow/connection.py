@@ -35,13 +35,20 @@ _TABLES = {
     "tags",
 }  # MLflow would build those that are missing anew, and fail half-way
 _PORTS = {"postgresql": 5432, "mysql": 3306, "mssql": 1433}
+# a database that was deleted is seen to be gone: a pool would go on with the deleted file
+UNPOOLED = {"MLFLOW_SQLALCHEMYSTORE_POOLCLASS": "NullPool"}
 _SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
-    # MLflow repeats writes as well, which doubles runs, and its own patience is minutes
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
+    **UNPOOLED,
+}
+# MLflow's own: what a server could not answer is asked again, at once, then after 2 and 4 seconds
+PATIENCE = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_JITTER": "0.25",
 }
 
 
@@ -85,7 +92,13 @@ def answering(tracking_uri: str) -> Generator[None]:
         raise StoreRefused(sentence, reason) from error
 
 
+def is_missing(path: Path) -> bool:
+    """Return whether there is no database; SQLite leaves an empty file of one that was deleted."""
+    return not path.exists() or (path.is_file() and path.stat().st_size == 0)
+
+
 def _client(tracking_uri: str) -> "MlflowClient":
+    os.environ.update(PATIENCE)
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     with answering(tracking_uri):
@@ -96,7 +109,7 @@ def _client(tracking_uri: str) -> "MlflowClient":
 
 def _check_database(path: Path) -> None:
     """Look before MLflow does: it would create a missing file and fill an empty one."""
-    if not path.is_file():
+    if is_missing(path) or not path.is_file():
         raise BadInput(
             f"There is no tracking store at {path}: nothing has been recorded there yet. "
             "Run a sweep first, or name another place with --storage or --tracking-uri."

@@ -5,10 +5,12 @@ storage would disturb each other's, and one killed half-way would leave a file t
 """
 
 import time
+from glob import escape
 from pathlib import Path
 
 from sweeps.storage.file_lock import FileLock
 from sweeps.tracking.addresses import sqlite_path
+from sweeps.tracking.mlflow.connection import is_missing
 from sweeps.tracking.mlflow.experiment import find_or_create_experiment, writing_client
 
 _PATIENCE_SECONDS = 60.0
@@ -27,18 +29,19 @@ def create_database(tracking_uri: str) -> None:
         mlflow.exceptions.MlflowException: If MLflow cannot make it.
     """
     path = sqlite_path(tracking_uri)
-    if path is None or path.exists() or not path.parent.is_dir():
+    if path is None or not is_missing(path) or not path.parent.is_dir():
         return
     with FileLock(path.with_name(f"{path.name}.lock")) as lock:
         _wait_for(lock)
-        if not path.exists():
+        if is_missing(path):
             _create(path)
 
 
 def _create(path: Path) -> None:
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    for leftover in (unfinished, unfinished.with_name(f"{unfinished.name}-journal")):
+    for leftover in path.parent.glob(f"{escape(path.name)}*.unfinished*"):
         leftover.unlink(missing_ok=True)  # of a process that was killed
+    # another name each time, as MLflow takes a file of the same name for made already
+    unfinished = path.with_name(f"{path.name}.{time.time_ns()}.unfinished")
     address = f"sqlite:///{unfinished.absolute()}"
     find_or_create_experiment(writing_client(address), address)
     unfinished.replace(path)

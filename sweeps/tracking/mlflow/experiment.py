@@ -1,22 +1,31 @@
 """A client of MLflow for writing, and the one experiment that all is written to.
 
-Only `MlflowClient` is used, with no retries of its own: MLflow would repeat a POST whose answer was
-lost, and so create a run twice.
+Only `MlflowClient` is used. It asks again by itself where a server could not answer. It would
+repeat a POST whose answer was lost too, and so create a run twice: what creates is sent once, and
+what came of it is looked for before it is sent again.
 """
 
 import logging
 import os
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from mlflow import MlflowClient
 from mlflow.entities import LifecycleStage
-from mlflow.exceptions import MlflowException
+from mlflow.exceptions import MlflowException, RestException
 
+from sweeps.tracking.mlflow.connection import PATIENCE, UNPOOLED
 from sweeps.tracking.mlflow.runs import EXPERIMENT
 
 _SERVED_BY_THE_UI = "mlflow-artifacts:/"  # below the folder that the UI is given
-_NO_RETRIES = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
+_RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
+_PAUSES = (0.1, 0.5, 2.0)  # seconds before what creates is sent again
+Made = TypeVar("Made")
 _DEFAULTS = {
+    **UNPOOLED,
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -25,8 +34,8 @@ _DEFAULTS = {
 
 
 def writing_client(tracking_uri: str) -> MlflowClient:
-    """Return a client of which every write is sent once, whatever the user's environment says."""
-    os.environ.update(_NO_RETRIES)
+    """Return a client of our patience, whatever the user's environment says."""
+    os.environ.update(PATIENCE)
     for name, value in _DEFAULTS.items():
         os.environ.setdefault(name, value)
     logging.getLogger("mlflow.store.db.utils").setLevel(logging.WARNING)  # tells of new files
@@ -51,11 +60,51 @@ def find_or_create_experiment(client: MlflowClient, tracking_uri: str) -> str:
     has_server = urlsplit(tracking_uri).scheme in {"http", "https"}
     location = None if has_server else _SERVED_BY_THE_UI
     try:
-        return client.create_experiment(EXPERIMENT, artifact_location=location)
+        return create_once(
+            lambda: client.create_experiment(EXPERIMENT, artifact_location=location),
+            lambda: _found(client),
+        )
     except MlflowException:
         if experiment_id := _found(client):  # another was faster
             return experiment_id
         raise
+
+
+def create_once(create: Callable[[], Made], find: Callable[[], Made | None]) -> Made:
+    """Create something and return it, tried again where the server could not answer.
+
+    Args:
+        create: Creates it by one request.
+        find: Looks for what an earlier request has created after all.
+
+    Raises:
+        MlflowException: If the server refuses, or goes on not to answer.
+    """
+    for pause in _PAUSES:
+        try:
+            with _sent_once():
+                return create()
+        except RestException:  # the server has answered, and refuses
+            raise
+        except MlflowException:
+            time.sleep(pause)
+            if found := find():
+                return found
+    with _sent_once():
+        return create()
+
+
+@contextmanager
+def _sent_once() -> Generator[None]:
+    before = os.environ.get(_RETRIES)
+    os.environ[_RETRIES] = "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_RETRIES]
+        else:
+            os.environ[_RETRIES] = before
 
 
 def _found(client: MlflowClient) -> str | None:

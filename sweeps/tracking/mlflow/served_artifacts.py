@@ -1,7 +1,9 @@
 """Files of MLflow's runs that a server keeps: only its own addresses are followed."""
 
 import os
+import shutil
 import tempfile
+import weakref
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,7 +43,7 @@ class ServedArtifacts:
         Raises:
             BadInput: If the run does not hold it, or its address is not followed.
         """
-        folder = Path(self._scratch.name) / run_id
+        folder = self._scratch / run_id
         folder.mkdir(exist_ok=True)
         if self._listed(run_id, name) is None:
             raise absent_artifact(run_id, name)
@@ -99,8 +101,10 @@ class ServedArtifacts:
         repository.delete_artifacts(name)
 
     @cached_property
-    def _scratch(self) -> "tempfile.TemporaryDirectory[str]":
-        return tempfile.TemporaryDirectory(prefix="capsweep-")
+    def _scratch(self) -> Path:
+        folder = tempfile.mkdtemp(prefix="capsweep-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return Path(folder)
 
     def _listed(self, run_id: str, name: str) -> "FileInfo | None":
         self._root(run_id)

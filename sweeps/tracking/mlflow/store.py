@@ -25,7 +25,7 @@ from sweeps.tracking.answers import (
 )
 from sweeps.tracking.manifests import manifest_name
 from sweeps.tracking.mlflow.artifacts import Artifacts, artifacts_of, read_artifact
-from sweeps.tracking.mlflow.connection import answering, connect
+from sweeps.tracking.mlflow.connection import answering, connect, is_missing
 from sweeps.tracking.mlflow.histories import read_curve, read_history
 from sweeps.tracking.mlflow.runs import EXPERIMENT, record_of_run
 from sweeps.tracking.store import CurvePoint, RecordWriter
@@ -55,7 +55,7 @@ class MlflowStore:
     def is_there(self) -> bool:
         """Return False for a SQLite file that does not exist yet; servers count as there."""
         path = sqlite_path(self.address)
-        return path is None or path.is_file()
+        return path is None or (path.is_file() and not is_missing(path))
 
     def writer(self) -> RecordWriter:
         """Open the store for writing: its database and experiment are made if need be.

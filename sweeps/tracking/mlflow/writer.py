@@ -1,5 +1,6 @@
 """Writing to MLflow: a sweep's parent run, and trials' runs found by trial key."""
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
@@ -25,10 +26,14 @@ from sweeps.records.trial_record import (
 )
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.manifests import manifest_digest
-from sweeps.tracking.mlflow.artifacts import artifacts_of
+from sweeps.tracking.mlflow.artifacts import artifacts_of, read_artifact
 from sweeps.tracking.mlflow.connection import answering
-from sweeps.tracking.mlflow.experiment import find_or_create_experiment, writing_client
-from sweeps.tracking.mlflow.runs import RUN_STATUS, sweep_status
+from sweeps.tracking.mlflow.experiment import (
+    create_once,
+    find_or_create_experiment,
+    writing_client,
+)
+from sweeps.tracking.mlflow.runs import EXPERIMENT, RUN_STATUS, sweep_status
 from sweeps.tracking.mlflow.weights import delete_weights
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
 from sweeps.tracking.store import FoundSweep, FoundTrial, FreedWeights
@@ -78,7 +83,7 @@ class MlflowWriter:
         """
         try:
             with answering(self.address):
-                self.client.get_experiment(self.experiment_id)
+                self.client.get_experiment_by_name(EXPERIMENT)
         except StoreRefused as error:
             raise StoreUnreachable(str(error)) from error
 
@@ -94,13 +99,16 @@ class MlflowWriter:
     @_in_our_words
     def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
         """Create the run of a trial and return its id."""
-        run = self.client.create_run(
-            self.experiment_id,
-            start_time=time,
-            tags={MLFLOW_PARENT_RUN_ID: sweep_id, **facts.facts_at_creation(head)},
-            run_name=f"{head.arm}, seed {head.seed}",
-        )
-        return run.info.run_id
+
+        def create() -> Run:
+            return self.client.create_run(
+                self.experiment_id,
+                start_time=time,
+                tags={MLFLOW_PARENT_RUN_ID: sweep_id, **facts.facts_at_creation(head)},
+                run_name=f"{head.arm}, seed {head.seed}",
+            )
+
+        return create_once(create, lambda: self._trial_run(head.trial_key)).info.run_id
 
     @_in_our_words
     def describe_trial(self, record_id: str, head: TrialHead) -> None:
@@ -123,10 +131,12 @@ class MlflowWriter:
         self._set_tags(record_id, facts.facts_of_attempt(head))
 
     @_in_our_words
-    def last_epoch(self, record_id: str) -> int:
-        """Return the last epoch whose metrics a run has, 0 for none."""
+    def epochs(self, record_id: str) -> frozenset[int]:
+        """Return the epochs of which a run has all losses and errors."""
         histories = (self.client.get_metric_history(record_id, name) for name in EPOCH_METRICS)
-        return min(max((point.step for point in history), default=0) for history in histories)
+        return frozenset.intersection(
+            *(frozenset(point.step for point in history) for history in histories)
+        )
 
     @_in_our_words
     def log_epochs(self, record_id: str, epochs: Sequence[EpochTold]) -> None:
@@ -212,14 +222,19 @@ class MlflowWriter:
             return run.info.run_id
         tags = facts.facts_of_sweep(sweep)
         tags |= {MLFLOW_RUN_NAME: sweep, "mlflow.note.content": description}
-        return self.client.create_run(self.experiment_id, tags=tags).info.run_id
+        run = create_once(
+            lambda: self.client.create_run(self.experiment_id, tags=tags),
+            lambda: self._sweep_run(sweep),
+        )
+        return run.info.run_id
 
     @_in_our_words
     def set_manifest(self, sweep_id: str, text: str) -> None:
         """Upload a manifest under its hash first and name it as current by a tag second."""
         digest = manifest_digest(text)
         run = self.client.get_run(sweep_id)
-        if run.data.tags.get(facts.TAG_MANIFEST_HASH) != digest:
+        is_named = run.data.tags.get(facts.TAG_MANIFEST_HASH) == digest
+        if not is_named or not self._holds(sweep_id, manifest_artifact(digest), digest):
             self._artifacts.write(sweep_id, manifest_artifact(digest), text)
             self.client.set_tag(sweep_id, facts.TAG_MANIFEST_HASH, digest)
             self._artifacts.write(sweep_id, ARTIFACT_MANIFEST, text)  # for people
@@ -237,6 +252,14 @@ class MlflowWriter:
         """Upload a report's files to the sweep's parent run, under `report/`."""
         for path in paths:
             self._artifacts.upload(sweep_id, path, _REPORT_FOLDER)
+
+    def _holds(self, run_id: str, name: str, digest: str) -> bool:
+        """Return whether a run holds a text as it was written, neither lost nor damaged."""
+        try:
+            content = read_artifact(self._artifacts, run_id, name)
+        except (BadInput, OSError):
+            return False
+        return hashlib.sha256(content).hexdigest() == digest
 
     def _set_tags(self, run_id: str, tags: Mapping[str, str]) -> None:
         self.client.log_batch(run_id, tags=_tags(tags), synchronous=True)

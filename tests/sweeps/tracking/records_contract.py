@@ -202,16 +202,16 @@ class ContentsContract:
         }
         assert store.histories(records.values(), "nonsense") == {KEY: {}, OTHER: {}}
 
-    def test_the_last_epoch_is_that_of_which_all_is_there(self, store: RecordStore) -> None:
+    def test_epochs_are_those_of_which_all_is_there(self, store: RecordStore) -> None:
         record_id, writer = put(store), store.writer()
-        assert writer.last_epoch(record_id) == 0
+        assert writer.epochs(record_id) == frozenset()
         writer.log_metrics(record_id, {"train_loss": 0.5}, 1, 1)
-        assert writer.last_epoch(record_id) == 0
-        writer.log_epochs(record_id, told(1, 2))
-        writer.log_metrics(record_id, {"train_loss": 0.5, "test_error": 0.5}, 1, 3)
-        assert writer.last_epoch(record_id) == 2
+        assert writer.epochs(record_id) == frozenset()
+        writer.log_epochs(record_id, told(1, 3))
+        writer.log_metrics(record_id, {"train_loss": 0.5, "test_error": 0.5}, 1, 4)
+        assert writer.epochs(record_id) == {1, 3}
         writer.log_metrics(record_id, {}, 1, 9)
-        assert writer.last_epoch(record_id) == 2
+        assert writer.epochs(record_id) == {1, 3}
 
     def test_the_numbers_of_health_are_kept_by_epoch(self, store: RecordStore) -> None:
         line = epoch(1).model_copy(update={"health": {"dead_capsules": 0.25}})
