@@ -109,7 +109,7 @@ def launch_of(sampler: str, num_proposals: int, folder: Path) -> Any:
 
     world = simulated.World(folder)
     world.journals.mkdir(parents=True)
-    hand_over(world.journals, definition.manifest, grows=True)
+    hand_over(world.journals, definition.manifest)
     return Launch(world, definition, score)
 
 

@@ -35,6 +35,7 @@ class GrowingLaunch:
         keys = [cell.trial_key for cell in line.cells]
         if keys:
             queue = RecorderQueue(storage.journals, self._survey.tracking_uri)
+            queue.forget(keys)  # carried once, perhaps, into a store that was lost since
             queue.add_more(keys, self._survey.name, self._sweep_id)
             queue.close()
             epochs = {cell.arm: self.growing.epochs[cell.arm] for cell in line.cells}

@@ -11,12 +11,9 @@ from sweeps.execution.engine.policies import Policies
 from sweeps.execution.launch.cells_to_train import cells_to_train
 from sweeps.execution.launch.opened_records import open_records
 from sweeps.execution.launch.progress import Progress
+from sweeps.execution.launch.recording import record_rest, start_recorder
 from sweeps.execution.launch.started_engine import start_engine
-from sweeps.execution.launch.started_recorder import start_recorder
 from sweeps.execution.launch.training import train
-
-FINISH_SECONDS = 30.0
-INTERRUPTED_FINISH_SECONDS = 3.0
 
 
 def fill_none(progress: Progress, options: LaunchOptions) -> None:
@@ -56,7 +53,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
         recorder = start_recorder(survey, sweep_id)
         session.callback(recorder.stop)
         journal.open_launch(len(empty_cells(survey.cells)))
-        wait = INTERRUPTED_FINISH_SECONDS
+        is_interrupted = True
         try:
             cells = cells_to_train(survey, options, journal, growth, room)
             if engine:
@@ -64,11 +61,9 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
                     cells, board, failure_policy=policies.failure, share_of=room.share
                 )
                 train(queue, engine, board, recorder, options.time_limit_seconds)
-            wait = FINISH_SECONDS
+            is_interrupted = False
         finally:
             running.close()
             progress.num_trained = board.num_trained
             progress.note_failures(board.failures)
-            progress.is_recorded = False  # should this be interrupted too
-            progress.is_recorded = recorder.finish(wait)
-            progress.complaint = recorder.complaint
+            record_rest(progress, recorder, is_interrupted=is_interrupted)

@@ -10,6 +10,7 @@ from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.restore import restored
 from sweeps.execution.recorder.manifest_file import hand_over
 from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.store import RecordWriter
 
@@ -35,8 +36,7 @@ def open_records(survey: Survey, options: LaunchOptions, journal: Journal | None
     """
     try:
         writer = survey.store.writer()
-        grows = survey.definition.decided_by is not None
-        hand_over(survey.storage.journals, survey.definition.manifest, grows=grows)
+        hand_over(survey.storage.journals, survey.definition.manifest)
         sweep_id = publish_manifest(writer, survey.definition.manifest)
         if options.fresh:
             _put_aside(survey, writer, journal)
@@ -46,6 +46,17 @@ def open_records(survey: Survey, options: LaunchOptions, journal: Journal | None
             f"serve them, or make their folder writable."
         ) from error
     return OpenedRecords(writer, sweep_id)
+
+
+def reopen_records(survey: Survey, manifest: Manifest) -> OpenedRecords:
+    """Open the tracking store again, which may have lost all, and make a manifest current in it.
+
+    Raises:
+        StoreUnreachable: If it does not answer.
+    """
+    hand_over(survey.storage.journals, manifest)
+    writer = survey.store.writer()
+    return OpenedRecords(writer, publish_manifest(writer, manifest))
 
 
 def _put_aside(survey: Survey, writer: RecordWriter, journal: Journal | None) -> None:

@@ -1,7 +1,7 @@
 """What a launch has to do, as a pure function of the manifest, the folders and the records."""
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from sweeps.records.errors import BadInput
@@ -39,12 +39,17 @@ class FolderState:
 
 @dataclass(frozen=True)
 class SurveyedCell:
-    """A cell and where it stands."""
+    """A cell and where it stands.
+
+    Attributes:
+        has_record: Whether the tracking store has any record of it.
+    """
 
     cell: ManifestCell
     state: Standing
     epochs: int = 0
     reason: str = ""
+    has_record: bool = False
 
     @property
     def is_filled(self) -> bool:
@@ -70,7 +75,11 @@ def surveyed(
         records: By trial key, likewise.
     """
     return tuple(
-        _surveyed(cell, folders.get(cell.trial_key), records.get(cell.trial_key)) for cell in cells
+        replace(
+            _surveyed(cell, folders.get(cell.trial_key), records.get(cell.trial_key)),
+            has_record=cell.trial_key in records,
+        )
+        for cell in cells
     )
 
 

@@ -1,9 +1,12 @@
 """The driver's side of the recorder: start it, keep it alive, and let it finish."""
 
+import math
 import os
+import select
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,14 +16,18 @@ from sweeps.storage.locations import Storage
 _MAX_STARTS = 5
 _SECONDS_BETWEEN_STARTS = 5.0
 _STOP_SECONDS = 2.0
+_START_SECONDS = 60.0  # for its imports, on a busy machine
+
+
+def untold(num_done: int, num_left: int) -> None:
+    """Where nobody wants to know how far the recorder is."""
 
 
 class RecorderClient:
     """A recorder process that serves one driver. A driver's death ends it by itself.
 
     Attributes:
-        complaint: After `finish`, what the store has refused, in one line; "" where nothing, or
-            where it did not answer.
+        complaint: After `finish`, why records are left, in one line; "" where none are.
     """
 
     def __init__(self, storage: Storage, tracking_uri: str, sweep: str) -> None:
@@ -45,22 +52,37 @@ class RecorderClient:
         """
         has_rested = time.monotonic() > self._started_at + _SECONDS_BETWEEN_STARTS
         if has_rested and self._starts < _MAX_STARTS and self._process.poll() is not None:
-            self._close()
-            self._process = self._start()
+            self._start_again()
 
-    def finish(self, wait_seconds: float) -> bool:
-        """Let it carry the rest and end. Returns whether everything was carried."""
-        if self._process.poll() is not None:
-            self._close()
-            self._process = self._start()
-        word = f"{wait_seconds}\n".encode()
+    def finish(
+        self,
+        silence_seconds: float,
+        tell: Callable[[int, int], None] = untold,
+        most_seconds: float = math.inf,
+    ) -> bool:
+        """Let it carry the rest and end. Returns whether everything was carried.
+
+        It may take as long as it moves. One that is killed meanwhile is started again.
+
+        Args:
+            silence_seconds: That may pass without anything carried.
+            tell: Told how many trials are carried, and of how many.
+            most_seconds: That it may take in all.
+        """
+        deadline = time.monotonic() + most_seconds
+        self._starts = 0
         try:
-            told, _ = self._process.communicate(word, 1.25 * wait_seconds + _STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            return False
-        else:
-            self.complaint = told.decode(errors="replace").strip()
-            return self._process.returncode == 0
+            while True:
+                if self._process.poll() is not None:
+                    self._start_again()
+                self.complaint = self._last_word(silence_seconds, tell, deadline)
+                exit_code = self._process.poll()
+                if exit_code == 0:
+                    self.complaint = ""
+                if exit_code in {0, 3} or self._starts >= _MAX_STARTS:
+                    return exit_code == 0
+                if exit_code is None:  # silent
+                    return False
         finally:
             self.stop()
 
@@ -68,7 +90,8 @@ class RecorderClient:
         """End it soon; a later one goes on where it was."""
         assert self._process.stdin is not None
         if not self._process.stdin.closed:
-            self._process.stdin.close()
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_STOP_SECONDS)
         if self._process.poll() is None:
@@ -76,10 +99,52 @@ class RecorderClient:
             self._process.wait()
         self._close()
 
+    def _last_word(
+        self, silence_seconds: float, tell: Callable[[int, int], None], deadline: float
+    ) -> str:
+        """Say how long it may be silent, hear how far it is, and return why records are left."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it has just died
+            self._process.stdin.write(f"{silence_seconds}\n".encode())
+            self._process.stdin.flush()
+        done, complaint = "none", ""
+        patience = 1.25 * silence_seconds + _STOP_SECONDS
+        for line in self._lines(patience, deadline):
+            words = line.split()
+            if len(words) == 2 and all(word.isdecimal() for word in words):
+                done = f"{words[0]} of {words[1]}"
+                tell(int(words[0]), int(words[1]))
+            else:
+                complaint = line
+        return complaint or f"the recorder ended, or the store was silent, with {done} recorded"
+
+    def _lines(self, patience: float, deadline: float) -> Generator[str]:
+        """Yield what it prints, until it ends, is silent for too long, or time is up."""
+        assert self._process.stdout is not None
+        descriptor, rest = self._process.stdout.fileno(), b""
+        heard = max(time.monotonic(), self._started_at + _START_SECONDS)
+        while (wait := min(heard + patience, deadline) - time.monotonic()) > 0:
+            if not select.select([descriptor], [], [], wait)[0]:
+                continue
+            data = os.read(descriptor, 65536)
+            heard = time.monotonic()
+            *lines, rest = (rest + data).split(b"\n")
+            yield from (line.decode(errors="replace") for line in lines)
+            if not data:
+                yield from [rest.decode(errors="replace")] * bool(rest)
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(patience)
+                return
+
     def _close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe:
-                pipe.close()
+                with suppress(BrokenPipeError):
+                    pipe.close()
+
+    def _start_again(self) -> None:
+        self._close()
+        self._process = self._start()
 
     def _start(self) -> "subprocess.Popen[bytes]":
         self._starts += 1

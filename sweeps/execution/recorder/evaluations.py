@@ -1,5 +1,6 @@
 """Carrying evaluations to the records of trials, whenever they were made."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from sweeps.execution.cells.evaluations import CellEvaluations
@@ -16,6 +17,12 @@ class EvaluationCarrier:
     It may be killed at any point: the tag that says that an evaluation is there is written last,
     and what was sent without it is sent again with the same time.
 
+    Args:
+        records: Of the tracking store.
+        queue: Of the same.
+        cells: Folder of the cells' folders.
+        moved: Told, with False, whenever a trial is through.
+
     Attributes:
         complaint: What the store has refused, or which evaluation cannot be read, of the first
             trial of the last round; "" where all went well.
@@ -23,10 +30,17 @@ class EvaluationCarrier:
 
     complaint = ""
 
-    def __init__(self, records: RecordWriter, queue: RecorderQueue, cells: Path) -> None:
+    def __init__(
+        self,
+        records: RecordWriter,
+        queue: RecorderQueue,
+        cells: Path,
+        moved: Callable[[bool], None] = lambda is_through: None,
+    ) -> None:
         self._records = records
         self._queue = queue
         self._cells = cells
+        self._moved = moved
 
     def drain(self) -> int:
         """Carry what the queue holds. A trial that is refused does not keep the others back.
@@ -42,6 +56,7 @@ class EvaluationCarrier:
         for trial in self._queue.evaluated():
             try:
                 num_carried += self._carry(trial)
+                self._moved(False)
             except (StoreRefused, BadInput) as error:
                 self._records.refuse_absence()
                 why = error.reason if isinstance(error, StoreRefused) else str(error)

@@ -1,9 +1,10 @@
-"""The manifest of a running sweep that grows, handed from the driver to the recorder as files.
+"""The manifest of a sweep, handed from the driver to the recorder as files, and kept.
 
 The driver writes it whole once, when a launch begins, and then a line for each step of its growth
 into a log beside it. The recorder puts both together and makes that the current manifest in the
 tracking store now and then, and at the end. So the store lags behind by seconds, no trial waits for
-it, and a step costs the same however long the sweep is.
+it, and a step costs the same however long the sweep is. The files stay: a tracking store that has
+lost the manifest gets it back from them.
 
     SWEEP.manifest.json     as the launch began
     SWEEP.manifest.jsonl    a first line with the hash of that file, then a line for each step
@@ -31,14 +32,22 @@ def log_file(journals: Path, sweep: str) -> Path:
     return journals / f"{sweep}.manifest.jsonl"
 
 
-def hand_over(journals: Path, manifest: Manifest, *, grows: bool) -> None:
-    """Hand the manifest with which a launch begins to the recorder, unless it does not grow."""
-    path, log = manifest_file(journals, manifest.sweep), log_file(journals, manifest.sweep)
-    log.unlink(missing_ok=True)  # all that it holds is in the manifest
-    if grows:
-        write_whole(path, manifest_text(manifest).encode())
-    else:
-        path.unlink(missing_ok=True)
+def hand_over(journals: Path, manifest: Manifest) -> None:
+    """Hand the manifest with which a launch begins to the recorder."""
+    write_whole(manifest_file(journals, manifest.sweep), manifest_text(manifest).encode())
+    log_file(journals, manifest.sweep).unlink(missing_ok=True)  # the manifest holds all of it
+
+
+def kept_manifest(journals: Path, sweep: str) -> Manifest | None:
+    """Return the manifest that the last launch of a sweep has kept, None where there is none.
+
+    A damaged one counts as none.
+    """
+    try:
+        text = ManifestReader(journals, sweep).text()
+        return Manifest.model_validate_json(text) if text else None
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def hand_on(journals: Path, sweep: str, line: ManifestLine) -> None:

@@ -1,8 +1,9 @@
 """The process around the recorder: the lock, the driver's word, and patience with the store.
 
 Started by a driver as `python -m sweeps.execution.recorder.process`. It ends when the driver says
-so, or is gone; the last thing it prints is what the store has refused, if it has. Of several over
-one storage the one that holds the lock serves all; when it ends another takes over.
+so, or is gone. Of several over one storage the one that holds the lock serves all; when it ends
+another takes over. The last word of the driver is how long the store may be silent; from then on
+each line printed says how far the rest is, and a last one why some of it is left.
 """
 
 import argparse
@@ -13,28 +14,26 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from itertools import takewhile
 from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.evaluations import EvaluationCarrier
-from sweeps.execution.recorder.manifest_file import ManifestReader
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.records.errors import StoreUnreachable
+from sweeps.execution.recorder.rest import Rest
+from sweeps.execution.recorder.sweep_record import SweepRecord
 from sweeps.records.plain_text import one_line
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
 from sweeps.tracking.addresses import public
 from sweeps.tracking.opening import open_store
-from sweeps.tracking.store import RecordStore, RecordWriter
+from sweeps.tracking.store import RecordStore
 
 POLL_SECONDS = 0.25
 RETRY_SECONDS = 1.0
-MANIFEST_SECONDS = 5.0  # at least, between two manifests of a search that grows
-ORPHAN_SECONDS = 10.0  # that a recorder takes for the rest when its driver is gone
-INTERRUPTED_EXIT_CODE = 130
+ORPHAN_SECONDS = 10.0  # of silence, that a recorder takes for the rest when its driver is gone
 TRACKING_URI_VARIABLE = "CAPSWEEP_RECORDER_TRACKING_URI"
 _LOG = logging.getLogger(__name__)
 
@@ -47,33 +46,39 @@ class RecorderProcess:
     """The loop around a recorder.
 
     Attributes:
-        complaint: Why records are left, in one line; "" where none are or the store is away.
+        complaint: Why records are left, in one line; "" where none are.
     """
 
-    def __init__(self, storage: Storage, store: RecordStore, sweep: str) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        store: RecordStore,
+        sweep: str,
+        tell: Callable[[int, int], None] = lambda num_done, num_left: None,
+    ) -> None:
         self.complaint = ""
         self._storage = storage
-        self._store = store
         self._sweep = sweep
+        self._tell = tell
         self._queue = RecorderQueue(storage.journals, store.address)
         self._lock = FileLock(self._queue.lock_path)
         self._is_serving = False
-        self._writer: RecordWriter | None = None
-        self._manifest = ManifestReader(storage.journals, sweep)
-        self._published = ""
-        self._started_at = self._published_at = time.monotonic()
+        self._own = SweepRecord(store, storage.journals, sweep)
+        self._rest: Rest | None = None
 
     def run(self) -> int:
         """Serve until the driver says to finish or is gone. Returns 0, or 3 with records left."""
         while not _driver_speaks(POLL_SECONDS):
             self._try(self._serve)
         word = sys.stdin.readline().strip()
-        deadline = time.monotonic() + float(word or ORPHAN_SECONDS)
+        silence_seconds = float(word or ORPHAN_SECONDS)
+        deadline = time.monotonic() + silence_seconds
         # workers outlive a killed driver for a moment, and tell to the end
         while self._try(self._is_busy) and time.monotonic() < deadline:
             self._try(self._serve)
             time.sleep(POLL_SECONDS)
-        while not (is_carried := self._try(self._finish)) and time.monotonic() < deadline:
+        self._rest = Rest(silence_seconds, self._num_filled(), self._tell)
+        while not (is_carried := self._try(self._finish)) and not self._rest.is_silent:
             time.sleep(POLL_SECONDS)
         if not word:
             self._try(self._settle_sweep)
@@ -81,8 +86,8 @@ class RecorderProcess:
 
     def _serve(self) -> bool:
         """Carry what is new: the driver's own sweep, then others' until the driver has a word."""
-        if time.monotonic() > self._published_at + self._manifest_pause():
-            self._publish_manifest()
+        if self._own.is_due:
+            self._own.publish()
         if self._is_first():
             recorder = self._recorder()
             recorder.drain(self._queue.open_cells(self._sweep))
@@ -100,40 +105,25 @@ class RecorderProcess:
         complaint = recorder.complaint
         recorder.settle_interrupted(self._is_over)  # of other sweeps too, so no word on this one
         _refuse(complaint)
-        self._publish_manifest()
+        self._own.publish()
         if self._is_first():
             self._carry_evaluations()
         is_behind = any(map(recorder.is_behind, self._queue.open_cells(self._sweep)))
         is_behind |= any(trial.sweep == self._sweep for trial in self._queue.evaluated())
+        if is_behind:
+            self.complaint = "another recorder of this storage has not carried all of them yet"
         return not is_behind
 
     def _carry_evaluations(self) -> None:
-        carrier = EvaluationCarrier(self._connected(), self._queue, self._storage.cells)
+        cells, writer = self._storage.cells, self._own.writer
+        carrier = EvaluationCarrier(writer, self._queue, cells, self._moved)
         carrier.drain()
         _refuse(carrier.complaint)
 
-    def _manifest_pause(self) -> float:
-        """Return how long to wait between two manifests: longer in a longer search.
-
-        Each is an artifact that stays, so their number grows as the logarithm of the time.
-        """
-        return max(MANIFEST_SECONDS, (time.monotonic() - self._started_at) / 20)
-
-    def _publish_manifest(self) -> None:
-        """Make the manifest that the driver has handed over, with its growth, the current one."""
-        text = self._manifest.text()
-        if text not in {"", self._published} and (
-            record := self._connected().find_sweep(self._sweep)
-        ):
-            self._connected().set_manifest(record.record_id, text)
-            self._published = text
-        self._published_at = time.monotonic()
-
     def _settle_sweep(self) -> bool:
         """Mark the sweep as interrupted, unless a driver lives to settle it."""
-        record = self._connected().find_sweep(self._sweep)
-        if record and record.is_running and not self._is_launched(self._sweep):
-            self._connected().settle_sweep(record.record_id, INTERRUPTED_EXIT_CODE)
+        if not self._is_launched(self._sweep):
+            self._own.settle()
         return True
 
     def _is_first(self) -> bool:
@@ -145,6 +135,10 @@ class RecorderProcess:
         own = self._queue.open_cells(self._sweep)
         return any(CellFolder(self._storage.cells, queued.trial_key).is_busy() for queued in own)
 
+    def _num_filled(self) -> int:
+        own = self._queue.open_cells(self._sweep)
+        return sum(CellFolder(self._storage.cells, cell.trial_key).is_filled() for cell in own)
+
     def _is_over(self, sweep: str) -> bool:
         return sweep == self._sweep or (self._is_serving and not self._is_launched(sweep))
 
@@ -152,12 +146,11 @@ class RecorderProcess:
         return is_locked(self._storage.journals / f"{sweep}.lock")
 
     def _recorder(self) -> Recorder:
-        return Recorder(self._connected(), self._queue, self._storage.cells)
+        return Recorder(self._own.writer, self._queue, self._storage.cells, self._moved)
 
-    def _connected(self) -> RecordWriter:
-        if self._writer is None:
-            self._writer = self._store.writer()
-        return self._writer
+    def _moved(self, is_through: bool) -> None:
+        if self._rest:
+            self._rest.moved(is_through)
 
     def _try(self, step: Callable[[], bool]) -> bool:
         """Do a step; a store that does not answer, or refuses, only costs time."""
@@ -165,11 +158,18 @@ class RecorderProcess:
         try:
             return step()
         except (_Refused, OSError, sqlite3.Error) as error:  # an unreachable store is an OSError
-            text = one_line(public(str(error)))[:300]
-            self.complaint = "" if isinstance(error, StoreUnreachable) else text
-            _LOG.warning("will try again: %s", text)
+            self.complaint = one_line(public(str(error)))[:300] or type(error).__name__
+            _LOG.warning("will try again: %s", self.complaint)
+            with suppress(OSError):
+                self._make_anew_what_is_lost()
             _driver_speaks(RETRY_SECONDS)  # rest until then
             return False
+
+    def _make_anew_what_is_lost(self) -> None:
+        """Begin to fill a store that came back empty, as where its database was deleted."""
+        if self._own.is_lost():
+            _LOG.warning("the tracking store has lost the sweep, which is recorded anew")
+            self._queue.begin_anew(self._sweep, self._own.make_anew())
 
 
 def _refuse(complaint: str) -> None:
@@ -178,7 +178,7 @@ def _refuse(complaint: str) -> None:
 
 
 def _driver_speaks(wait_seconds: float) -> bool:
-    """Return whether the driver says how long the rest may take, or is gone."""
+    """Return whether the driver says how long the store may be silent, or is gone."""
     readable, _, _ = select.select([sys.stdin], [], [], wait_seconds)
     return bool(readable)
 
@@ -192,10 +192,17 @@ def main() -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     tracking_uri = os.environ[TRACKING_URI_VARIABLE]  # not an argument: those are seen by everybody
     store = open_store(tracking_uri, arguments.storage)
-    process = RecorderProcess(Storage(arguments.storage), store, arguments.sweep)
-    with redirect_stdout(sys.stderr):  # the driver reads nothing else from there than this:
+    driver = sys.stdout
+
+    def tell(num_done: int, num_left: int) -> None:
+        with suppress(OSError):  # the driver is gone
+            driver.write(f"{num_done} {num_left}\n")
+            driver.flush()
+
+    process = RecorderProcess(Storage(arguments.storage), store, arguments.sweep, tell)
+    with redirect_stdout(sys.stderr):  # the driver reads nothing else from there
         exit_code = process.run()
-    sys.stdout.write(process.complaint)
+    driver.write(process.complaint)
     return exit_code
 
 

@@ -4,7 +4,7 @@ Trials never wait for it. It may be killed at any point and started again: a rec
 trial key before one is created, an epoch that the store has is not sent again, and what was sent
 but not noted is sent with the same time, so that the store drops the copy.
 
-The process around it is in `recorder_process`.
+The process around it is in `process`.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,6 +22,12 @@ from sweeps.tracking.store import RecordWriter
 class Recorder:
     """Serves the queue of one tracking store from the cells of one storage.
 
+    Args:
+        records: Of the tracking store.
+        queue: Of the same.
+        cells: Folder of the cells' folders.
+        moved: Told whenever the store has taken something, with whether a cell is through.
+
     Attributes:
         complaint: What the store has refused, or which final record cannot be read, in the words
             of the first cell of the last round; "" where all went well.
@@ -29,10 +35,17 @@ class Recorder:
 
     complaint = ""
 
-    def __init__(self, records: RecordWriter, queue: RecorderQueue, cells: Path) -> None:
+    def __init__(
+        self,
+        records: RecordWriter,
+        queue: RecorderQueue,
+        cells: Path,
+        moved: Callable[[bool], None] = lambda is_through: None,
+    ) -> None:
         self._records = records
         self._queue = queue
         self._cells = cells
+        self._moved = moved
         self._fences: dict[str, int] = {}  # of the last line carried, by trial key
 
     def drain(self, cells: Iterable[QueuedCell] | None = None) -> int:
@@ -137,6 +150,7 @@ class Recorder:
             self._fences.pop(queued.trial_key, None)
         elif lines:
             self._fences[queued.trial_key] = lines[-1].fence
+        self._moved(True)
         return True
 
     def _read_on(self, queued: QueuedCell, folder: CellFolder) -> tuple[list[OutboxLine], int]:
@@ -154,15 +168,21 @@ class Recorder:
         last_epoch, outcome = 0, Outcome.RUNNING
         if record := self._records.find_trial(queued.trial_key):
             record_id = record.record_id
-            last_epoch = self._records.last_epoch(record_id)
+            last_epoch = max(self._records.epochs(record_id), default=0)
             outcome = record.outcome or outcome
         else:
-            record_id = self._records.create_trial(head, queued.sweep_id, started)
+            record_id = self._records.create_trial(head, self._sweep_id(queued), started)
         self._records.describe_trial(record_id, head)
+        self._moved(False)
         self._queue.update(
             queued.trial_key, record_id=record_id, last_epoch=last_epoch, outcome=outcome.value
         )
         return record_id
+
+    def _sweep_id(self, queued: QueuedCell) -> str:
+        """Return the record of a cell's sweep, which may be another than when it was asked for."""
+        found = self._records.find_sweep(queued.sweep)
+        return found.record_id if found else queued.sweep_id
 
     def _carry_epochs(
         self, queued: QueuedCell, record_id: str, lines: list[OutboxLine], final: FinalRecord | None
@@ -173,10 +193,15 @@ class Recorder:
         epochs |= {
             line.epoch.epoch: EpochTold(line.epoch, line.time) for line in lines if line.epoch
         }
-        new = [epochs[epoch] for epoch in sorted(epochs) if epoch > queued.last_epoch]
+        known = frozenset(range(1, queued.last_epoch + 1))
+        if final and known:  # lines may have been lost between those that were carried
+            known = self._records.epochs(record_id)
+        new = [epochs[epoch] for epoch in sorted(epochs.keys() - known)]
         if new:
             self._records.log_epochs(record_id, new)
-            self._queue.update(queued.trial_key, last_epoch=new[-1].line.epoch)
+            last_epoch = max(queued.last_epoch, new[-1].line.epoch)
+            self._queue.update(queued.trial_key, last_epoch=last_epoch)
+            self._moved(False)
 
     def _carry_states(
         self,
@@ -202,6 +227,7 @@ class Recorder:
         self._records.log_metrics(record_id, _test_errors(final), final.time, len(final.curve))
         for path in (folder.predictions, folder.weights, folder.log):
             self._records.upload(record_id, path)
+            self._moved(False)
         told = OutcomeFacts(
             reason=final.reason,
             epochs=len(final.curve),

@@ -83,7 +83,7 @@ class RecorderQueue:
         """Ask for a sweep's cells to be served, and for no others of it.
 
         One that is there already keeps its first sweep, but belongs to that sweep's record of now:
-        the earlier one may be gone.
+        the earlier one may be gone. What the store is not known to hold is to be forgotten before.
         """
         with whole(self._database):
             self._database.execute("delete from wanted where sweep = ?", (sweep,))
@@ -103,6 +103,15 @@ class RecorderQueue:
         )
         self._database.executemany(
             "insert or ignore into wanted values (?, ?)", [(key, sweep) for key in trial_keys]
+        )
+
+    def begin_anew(self, sweep: str, sweep_id: str) -> None:
+        """Have all that a sweep has asked for carried from the beginning, into a record of now."""
+        self._database.execute(
+            "update cells set parent_id = ?, run_id = null, carried_bytes = 0, last_epoch = 0,"
+            " outcome = null, is_closed = 0 where trial_key in"
+            " (select trial_key from wanted where wanted.sweep = ?)",
+            (sweep_id, sweep),
         )
 
     def forget(self, trial_keys: Iterable[str]) -> None:

@@ -13,11 +13,9 @@ from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.launch.evaluating.orders import evaluation_order
 from sweeps.execution.launch.evaluating.worker import EvaluationWorker
 from sweeps.execution.launch.progress import Progress
-from sweeps.execution.launch.started_recorder import start_recorder_of_evaluations
+from sweeps.execution.launch.recording import record_evaluations
 from sweeps.execution.plan.evaluations import EvaluationState, SurveyedEvaluation, count
 from sweeps.records.manifest import ManifestCell
-
-FINISH_SECONDS = 30.0
 
 
 class Making:
@@ -54,7 +52,7 @@ class Making:
         if to_carry := {
             surveyed.trial_key for surveyed in planned if surveyed.state is not is_recorded
         }:
-            self._record(sorted(to_carry))
+            record_evaluations(self._progress, sorted(to_carry))
         num_gone = count(planned, EvaluationState.NOT_AVAILABLE)
         return EvaluationsMade(
             num_made=num_made,
@@ -101,9 +99,3 @@ class Making:
                 kind = missing.pop(0).evaluation.kind
                 failures.append(FailedEvaluation(cell.arm, cell.seed, kind, reason))
         return failures
-
-    def _record(self, trial_keys: Sequence[str]) -> None:
-        recorder = start_recorder_of_evaluations(self._survey, trial_keys)
-        self._progress.is_recorded = False  # should this be interrupted
-        self._progress.is_recorded = recorder.finish(FINISH_SECONDS)
-        self._progress.complaint = recorder.complaint

@@ -14,8 +14,8 @@ from sweeps.execution.engine.capacity import ONE_AT_A_TIME
 from sweeps.execution.recorder.manifest_file import (
     ManifestReader,
     hand_over,
+    kept_manifest,
     log_file,
-    manifest_file,
 )
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.manifest import Manifest, Stopped
@@ -48,7 +48,7 @@ class Scene:
             storage=self.storage,
             tracking_uri=URI,
         )
-        hand_over(self.storage.journals, self.definition.manifest, grows=True)
+        hand_over(self.storage.journals, self.definition.manifest)
         self.launch = GrowingLaunch(plan, self.board, "parent")
 
     def grow(self, count: int = 1) -> ManifestLine:
@@ -129,7 +129,7 @@ def test_the_log_of_another_manifest_is_not_taken(scene: Scene) -> None:
     scene.grow(2)
     old = log_file(scene.storage.journals, "example").read_bytes()
     longer = searched(seeds=(0, 1), trials=9).manifest
-    hand_over(scene.storage.journals, longer, grows=True)
+    hand_over(scene.storage.journals, longer)
     assert scene.handed_over() == longer
     log_file(scene.storage.journals, "example").write_bytes(old)
     assert scene.handed_over() == longer
@@ -146,9 +146,10 @@ def test_a_line_costs_the_same_however_many_there_are(scene: Scene) -> None:
     assert max(sizes) < 1.1 * min(sizes)
 
 
-def test_a_design_leaves_no_manifest_of_an_earlier_search(scene: Scene) -> None:
-    assert scene.handed_over() == scene.definition.manifest
+def test_a_design_takes_the_place_of_an_earlier_search(scene: Scene) -> None:
+    scene.grow()
     for _ in range(2):
-        hand_over(scene.storage.journals, manifest(), grows=False)
-        assert not manifest_file(scene.storage.journals, "example").exists()
+        hand_over(scene.storage.journals, manifest())
+        assert scene.handed_over() == manifest()
+        assert kept_manifest(scene.storage.journals, "example") == manifest()
         assert not log_file(scene.storage.journals, "example").exists()

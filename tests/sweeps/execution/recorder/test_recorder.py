@@ -156,6 +156,19 @@ def test_a_torn_outbox_is_made_good_by_the_final_record(scene: Scene) -> None:
     scene.check_finished()
 
 
+def test_an_epoch_whose_line_was_lost_between_others_is_made_good_by_the_final_record(
+    scene: Scene,
+) -> None:
+    scene.tell(START, told(1), told(3))
+    scene.recorder().drain()
+    scene.tell(told(4))
+    scene.recorder().drain()
+    assert scene.points()["train_loss"] == [1, 3, 4]
+    scene.finish(4)
+    scene.recorder().drain()
+    scene.check_finished(4)
+
+
 def test_a_cell_filled_elsewhere_is_recorded_from_its_final_record_alone(scene: Scene) -> None:
     scene.finish()
     scene.recorder().drain()

@@ -1,0 +1,42 @@
+"""What is left to carry once the driver has no more to do: how far it is, and how long it may take.
+
+It may take as long as it moves: what ends it is silence of the store.
+"""
+
+import time
+from collections.abc import Callable
+
+_SECONDS_BETWEEN_WORDS = 1.0
+
+
+class Rest:
+    """How far the rest is.
+
+    Args:
+        silence_seconds: That may pass without anything carried.
+        num_left: Trials to be carried.
+        tell: Told how many are carried, and of how many.
+    """
+
+    def __init__(
+        self, silence_seconds: float, num_left: int, tell: Callable[[int, int], None]
+    ) -> None:
+        self._silence_seconds = silence_seconds
+        self._num_left = num_left
+        self._tell = tell
+        self._num_done = 0
+        self._moved_at = self._told_at = time.monotonic()
+        tell(0, num_left)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing has moved for too long."""
+        return time.monotonic() > self._moved_at + self._silence_seconds
+
+    def moved(self, is_through: bool) -> None:
+        """The store has taken something; with that a trial may be through."""
+        self._moved_at = time.monotonic()
+        self._num_done = min(self._num_left, self._num_done + is_through)
+        if is_through or self._moved_at > self._told_at + _SECONDS_BETWEEN_WORDS:
+            self._tell(self._num_done, self._num_left)
+            self._told_at = self._moved_at

@@ -1,0 +1,163 @@
+"""Whole launches in this process: trained by arithmetic, recorded into a store in memory.
+
+All but the engine, the recorder's process and the store is as it is for users.
+"""
+
+import math
+import os
+import shutil
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from search_spaces import ListedArms, Sweep
+from sweeps.execution.driver import survey as driver_survey
+from sweeps.execution.driver.options import LaunchOptions
+from sweeps.execution.driver.result import SweepResult
+from sweeps.execution.launch import filling, recording, surveying
+from sweeps.execution.launch.launch import launch
+from sweeps.execution.recorder import process as recorder_process
+from sweeps.execution.recorder.client import untold
+from sweeps.execution.recorder.process import RecorderProcess
+from sweeps.records.cell_contents import TrialHead
+from sweeps.storage.locations import Storage
+from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.store import RecordStore
+from tests.capsmodel.small_config import small_config
+from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine
+from tests.sweeps.execution.search.examples import RATE, confirm, search
+from tests.sweeps.execution.search.simulated import Score, Trainer, World, unkilled
+
+ADDRESS = "memory:"
+SILENCE_SECONDS = 0.3
+
+
+def design(num_arms: int = 3, seeds: tuple[int, ...] = (0, 1)) -> Sweep:
+    """Return a design of some learning rates."""
+    arms: dict[str, dict[str, Any]] = {
+        f"rate {number}": {RATE: number / 1000} for number in range(1, num_arms + 1)
+    }
+    plan = ListedArms(baseline="rate 1", arms=arms)
+    return Sweep(name="example", base=small_config(), plan=plan, seeds=seeds)
+
+
+def searching() -> Sweep:
+    """Return a search that stops some of what it proposes, and confirms the best."""
+    plan = search(sampler="random", trials=6, confirm=confirm(best=2, seeds=(101, 102)))
+    return Sweep(name="example", base=small_config(), plan=plan, seeds=())
+
+
+def falling_with_the_rate(head: TrialHead, epoch: int) -> float:
+    """Return the error of a trial after an epoch, another for each arm and seed."""
+    return 0.5 / (epoch + 1) + head.config["optimiser"]["learning_rate"] + head.seed / 1000
+
+
+@contextmanager
+def _driver(word: str) -> Generator[None]:
+    """Be the driver at the other end of the recorder's standard input."""
+    read, write = os.pipe()
+    os.write(write, word.encode())
+    with os.fdopen(read) as stdin, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", stdin)
+        yield
+    os.close(write)
+
+
+class RecorderHere:
+    """The recorder of a launch in this process: it serves when it is told to, and at the end."""
+
+    def __init__(self, store: RecordStore, storage: Storage) -> None:
+        self.complaint = ""
+        self._store = store
+        self._storage = storage
+        self._process = self._started()
+
+    def keep_alive(self) -> None:
+        """It cannot die."""
+
+    def stop(self) -> None:
+        """It does nothing by itself."""
+
+    def serve(self) -> None:
+        """Take a turn, as the process does again and again."""
+        with _driver(""):
+            self._process._try(self._process._serve)  # pyright: ignore[reportPrivateUsage]
+
+    def finish(
+        self,
+        silence_seconds: float,
+        tell: Callable[[int, int], None] = untold,
+        most_seconds: float = math.inf,
+    ) -> bool:
+        """Carry the rest."""
+        del silence_seconds, most_seconds
+        with _driver(f"{SILENCE_SECONDS}\n"):
+            self._process._tell = tell  # pyright: ignore[reportPrivateUsage]
+            code = self._process.run()
+        self.complaint = self._process.complaint
+        self._process._lock.release()  # pyright: ignore[reportPrivateUsage]
+        self._process = self._started()
+        return code == 0
+
+    def _started(self) -> RecorderProcess:
+        return RecorderProcess(self._storage, self._store, "example")
+
+
+class Launches:
+    """Launches of one sweep over one storage folder.
+
+    Attributes:
+        store: Where all is recorded; another one in its place has lost everything.
+        score: What a training comes to.
+        recorder: Of the launch that runs.
+    """
+
+    def __init__(self, folder: Path, sweep: Sweep, patch: pytest.MonkeyPatch) -> None:
+        self.store = MemoryStore(ADDRESS)
+        self.storage = Storage(folder / "storage")
+        self.score: Score = falling_with_the_rate
+        self.recorder: RecorderHere | None = None
+        self.reports = folder / "reports"
+        self._sweep = sweep
+        self._world = World(self.storage.root)
+        for module in (driver_survey, surveying):
+            patch.setattr(module, "open_store", lambda *_: self.store)
+        patch.setattr(filling, "start_engine", lambda *_: self._engine())
+        patch.setattr(recording, "RecorderClient", lambda *_: self._recorder())
+        patch.setattr(recorder_process, "POLL_SECONDS", 0.01)
+        patch.setattr(recorder_process, "RETRY_SECONDS", 0.01)
+
+    def run(self, **options: Any) -> SweepResult:
+        """Launch it."""
+        places = {"storage": self.storage.root, "tracking_uri": ADDRESS, "reports": self.reports}
+        return launch(self._sweep, LaunchOptions(**(places | options)))
+
+    def tables(self) -> dict[str, str]:
+        """Return the files of the report that are text, by name."""
+        names = ("table", "trials", "sensitivity", "confirmation", "ablation")
+        files = [path for path in (self.reports / "example").iterdir() if path.suffix == ".csv"]
+        assert any(path.stem.startswith(names) for path in files)
+        return {path.name: path.read_text() for path in files}
+
+    def num_epochs_trained(self) -> int:
+        """Return how many epochs were trained in all."""
+        return sum(self._world.epochs_trained().values())
+
+    def lose_store(self) -> None:
+        """Have the store lose all that was recorded."""
+        self.store.shelf.clear()
+
+    def lose_journals(self) -> None:
+        """Have the folder of journals, queues and kept manifests deleted."""
+        shutil.rmtree(self.storage.journals)
+
+    def _recorder(self) -> RecorderHere:
+        self.recorder = RecorderHere(self.store, self.storage)
+        return self.recorder
+
+    def _engine(self) -> SimulatedEngine:
+        return SimulatedEngine(Trainer(self._world, self.score, unkilled))
