@@ -8,6 +8,7 @@ from typing import Any
 
 from sweeps.records.trial_record import Outcome
 from sweeps.storage.sqlite_file import open_sqlite, whole
+from sweeps.tracking.addresses import sqlite_path
 
 _COLUMNS = (
     # two names are those of earlier versions, whose files are still read
@@ -61,7 +62,7 @@ class RecorderQueue:
     """The durable queue between the drivers, who add cells, and the recorder that serves them."""
 
     def __init__(self, journals: Path, tracking_uri: str) -> None:
-        self.stem = "recorder-" + hashlib.sha256(tracking_uri.encode()).hexdigest()[:12]
+        self.stem = "recorder-" + _name_of(tracking_uri, journals.parent)
         self.lock_path = journals / f"{self.stem}.lock"
         self._database = open_sqlite(journals / f"{self.stem}.db")
         self._database.execute(
@@ -170,6 +171,17 @@ class RecorderQueue:
     def close(self) -> None:
         """Close the file."""
         self._database.close()
+
+
+def _name_of(tracking_uri: str, storage: Path) -> str:
+    """Return what tells a tracking store from others of one storage folder.
+
+    A database inside it is named by its place there, so that the folder can be moved and copied.
+    """
+    path = sqlite_path(tracking_uri)
+    if path and path.is_relative_to(storage):
+        return "embedded-" + str(path.relative_to(storage)).replace("/", "-")
+    return hashlib.sha256(tracking_uri.encode()).hexdigest()[:12]
 
 
 def _cell(row: tuple[Any, ...]) -> QueuedCell:

@@ -4,13 +4,14 @@ The one place where MLflow's exceptions become ours: for readers and launches a 
 recorder with MLflow's own reason besides.
 """
 
+import logging
 import os
 import socket
 import sqlite3
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,15 +93,21 @@ def answering(tracking_uri: str) -> Generator[None]:
         raise StoreRefused(sentence, reason) from error
 
 
+def settle_patience(settings: Mapping[str, str]) -> None:
+    """Set MLflow's patience, whatever the user's environment says, and settings that it has not."""
+    os.environ.update(PATIENCE)
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.WARNING)  # tells of files and pools
+
+
 def is_missing(path: Path) -> bool:
     """Return whether there is no database; SQLite leaves an empty file of one that was deleted."""
     return not path.exists() or (path.is_file() and path.stat().st_size == 0)
 
 
 def _client(tracking_uri: str) -> "MlflowClient":
-    os.environ.update(PATIENCE)
-    for name, value in _SETTINGS.items():
-        os.environ.setdefault(name, value)
+    settle_patience(_SETTINGS)
     with answering(tracking_uri):
         from mlflow.tracking import MlflowClient
 

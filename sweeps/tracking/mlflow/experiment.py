@@ -5,7 +5,6 @@ repeat a POST whose answer was lost too, and so create a run twice: what creates
 what came of it is looked for before it is sent again.
 """
 
-import logging
 import os
 import time
 from collections.abc import Callable, Generator
@@ -17,7 +16,7 @@ from mlflow import MlflowClient
 from mlflow.entities import LifecycleStage
 from mlflow.exceptions import MlflowException, RestException
 
-from sweeps.tracking.mlflow.connection import PATIENCE, UNPOOLED
+from sweeps.tracking.mlflow.connection import UNPOOLED, settle_patience
 from sweeps.tracking.mlflow.runs import EXPERIMENT
 
 _SERVED_BY_THE_UI = "mlflow-artifacts:/"  # below the folder that the UI is given
@@ -35,10 +34,7 @@ _DEFAULTS = {
 
 def writing_client(tracking_uri: str) -> MlflowClient:
     """Return a client of our patience, whatever the user's environment says."""
-    os.environ.update(PATIENCE)
-    for name, value in _DEFAULTS.items():
-        os.environ.setdefault(name, value)
-    logging.getLogger("mlflow.store.db.utils").setLevel(logging.WARNING)  # tells of new files
+    settle_patience(_DEFAULTS)
     return MlflowClient(tracking_uri=tracking_uri)
 
 

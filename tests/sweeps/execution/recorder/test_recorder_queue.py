@@ -61,3 +61,18 @@ def test_its_files_need_no_shared_memory(tmp_path: Path) -> None:
                 assert database.execute("pragma journal_mode").fetchone() != ("wal",)
         assert len(list(tmp_path.glob("*.db"))) == 2
         journal.close()
+
+
+def test_the_queue_of_the_folders_own_store_goes_with_the_folder(tmp_path: Path) -> None:
+    first, moved = tmp_path / "first", tmp_path / "moved"
+    (first / "journals").mkdir(parents=True)
+    with closing(RecorderQueue(first / "journals", f"sqlite:///{first}/mlflow.db")) as queue:
+        queue.add(["a" * 20], "example", "own")
+    first.rename(moved)
+    with closing(RecorderQueue(moved / "journals", f"sqlite:///{moved}/mlflow.db")) as queue:
+        assert [cell.trial_key for cell in queue.open_cells()] == ["a" * 20]
+        stem = queue.stem
+    for other in (f"sqlite:///{moved}/other.db", f"sqlite:///{tmp_path}/mlflow.db", "http://host"):
+        with closing(RecorderQueue(moved / "journals", other)) as queue:
+            assert queue.stem != stem
+            assert queue.open_cells() == []
