@@ -4,7 +4,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeps.storage.sqlite_file import open_sqlite
+from sweeps.records.errors import BadInput
+from sweeps.storage.sqlite_file import DamagedFile, open_sqlite
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,19 @@ class Journal:
     """
 
     def __init__(self, journals: Path, sweep: str) -> None:
+        """Open the journal, or begin it.
+
+        Raises:
+            BadInput: If it is damaged.
+        """
         journals.mkdir(parents=True, exist_ok=True)
-        self.database = open_sqlite(journals / f"{sweep}.db")
+        try:
+            self.database = open_sqlite(journals / f"{sweep}.db")
+        except DamagedFile as error:
+            raise BadInput(
+                f"The journal {error} `capsweep repair {sweep}` puts it aside; what it held of the "
+                f"sweep is taken from the manifest and the cells' folders."
+            ) from error
         self.database.execute(
             "create table if not exists launches (number integer primary key, started real not"
             " null, ended real, exit_code integer, num_cells integer not null)"

@@ -20,6 +20,8 @@ class Survey:
         current: The manifest that is there, None for a new sweep.
         known: The definition with all that earlier launches of a search proposed; what a launch
             starts from, unless it trains all anew.
+        adopted: Whose proposals stand: the manifest that is there, or the one that the last
+            launch has kept where the tracking store has lost it.
         lost: Trial keys of its filled cells that the launch would drop.
         cells: Every cell and where it stands.
         capacity: What each trial would get, and how many run at once.
@@ -37,6 +39,7 @@ class Survey:
     storage: Storage
     tracking_uri: str
     evaluations: tuple[SurveyedEvaluation, ...] = ()
+    adopted: Manifest | None = None
 
     @property
     def name(self) -> str:

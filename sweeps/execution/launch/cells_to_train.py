@@ -31,8 +31,8 @@ def cells_to_train(
     if definition.decided_by is None:
         return Listed(orders.of(definition, empty.cell) for empty in empty_cells(survey.cells))
     log = DecisionLog(journal, definition.decided_by, definition.manifest.seeds)
-    if survey.current and not options.fresh:
-        log.adopt(survey.current, definition.sweep.plan.cells_at_start(definition.sweep))
+    if survey.adopted and not options.fresh:
+        log.adopt(survey.adopted, definition.sweep.plan.cells_at_start(definition.sweep))
     facts = TrialFacts(storage.cells, survey.store.record)
     decider = decider_of(definition.sweep)
     return Conductor(growth.growing, decider, log, orders.of, facts, growth)

@@ -6,6 +6,7 @@ from sweeps.execution.driver.launch_guards import usable_places
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.survey import Survey
 from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
+from sweeps.execution.launch.earlier_manifest import earlier_manifest
 from sweeps.execution.plan.definition import Launchable, define, sweep_of
 from sweeps.execution.plan.planner import (
     dropped_cells,
@@ -31,9 +32,11 @@ def survey_of(
     store = open_store(tracking_uri, storage.root)
     is_there = store.is_there()
     name = sweep.name if options.name is None else options.name
-    current = store.current_manifest(name) if is_there else None
+    current, adopted = earlier_manifest(
+        store, storage.journals, name, may_be_replaced=options.replace
+    )
     definition = define(which, options, current.seeds if current else ())
-    known = restored(definition, storage.journals, current)
+    known = restored(definition, storage.journals, adopted)
     definition = definition if options.fresh else known
     keys = [cell.trial_key for cell in definition.manifest.cells]
     folders = {} if options.fresh else folder_states(storage, keys)
@@ -59,4 +62,5 @@ def survey_of(
         storage=storage,
         tracking_uri=tracking_uri,
         evaluations=survey_evaluations(definition.manifest, storage, folders, records, store),
+        adopted=adopted,
     )

@@ -153,11 +153,14 @@ class RecorderProcess:
             self._rest.moved(is_through)
 
     def _try(self, step: Callable[[], bool]) -> bool:
-        """Do a step; a store that does not answer, or refuses, only costs time."""
+        """Do a step; a store that does not answer, which is an OSError, only costs time.
+
+        A damaged queue ends the process: the one that is started next makes it anew.
+        """
         self.complaint = ""
         try:
             return step()
-        except (_Refused, OSError, sqlite3.Error) as error:  # an unreachable store is an OSError
+        except (_Refused, OSError, sqlite3.OperationalError) as error:
             self.complaint = one_line(public(str(error)))[:300] or type(error).__name__
             _LOG.warning("will try again: %s", self.complaint)
             with suppress(OSError):

@@ -1,13 +1,15 @@
 """What the recorder has to carry and how far it is: one SQLite file a tracking store."""
 
 import hashlib
+import logging
+import sqlite3
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sweeps.records.trial_record import Outcome
-from sweeps.storage.sqlite_file import open_sqlite, whole
+from sweeps.storage.sqlite_file import DamagedFile, open_sqlite, put_aside, whole
 from sweeps.tracking.addresses import sqlite_path
 
 _COLUMNS = (
@@ -15,6 +17,7 @@ _COLUMNS = (
     "trial_key, sweep, parent_id, run_id, carried_bytes, last_epoch, outcome, is_closed,"
     " exists (select 1 from wanted where wanted.trial_key = cells.trial_key)"
 )
+_LOG = logging.getLogger(__name__)
 _COLUMN_OF = {"sweep_id": "parent_id", "record_id": "run_id"}
 
 
@@ -59,12 +62,15 @@ class EvaluatedTrial:
 
 
 class RecorderQueue:
-    """The durable queue between the drivers, who add cells, and the recorder that serves them."""
+    """The durable queue between the drivers, who add cells, and the recorder that serves them.
+
+    It holds nothing that launches do not ask for anew: a damaged one is put aside.
+    """
 
     def __init__(self, journals: Path, tracking_uri: str) -> None:
         self.stem = "recorder-" + _name_of(tracking_uri, journals.parent)
         self.lock_path = journals / f"{self.stem}.lock"
-        self._database = open_sqlite(journals / f"{self.stem}.db")
+        self._database = _opened(journals / f"{self.stem}.db")
         self._database.execute(
             "create table if not exists cells (trial_key text primary key, sweep text not null,"
             " parent_id text not null, run_id text, carried_bytes integer not null default 0,"
@@ -171,6 +177,15 @@ class RecorderQueue:
     def close(self) -> None:
         """Close the file."""
         self._database.close()
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    try:
+        return open_sqlite(path)
+    except DamagedFile as error:
+        aside = put_aside(path)
+        _LOG.warning("%s It was put aside as %s, and is made anew.", error, aside.name)
+        return open_sqlite(path)
 
 
 def _name_of(tracking_uri: str, storage: Path) -> str:

@@ -18,6 +18,7 @@ from search_spaces import ListedArms, Sweep
 from sweeps.execution.driver import survey as driver_survey
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.result import SweepResult
+from sweeps.execution.engine.placement import Machine
 from sweeps.execution.launch import filling, recording, surveying
 from sweeps.execution.launch.launch import launch
 from sweeps.execution.recorder import process as recorder_process
@@ -45,9 +46,9 @@ def design(num_arms: int = 3, seeds: tuple[int, ...] = (0, 1)) -> Sweep:
     return Sweep(name="example", base=small_config(), plan=plan, seeds=seeds)
 
 
-def searching() -> Sweep:
+def searching(sampler: str = "random") -> Sweep:
     """Return a search that stops some of what it proposes, and confirms the best."""
-    plan = search(sampler="random", trials=6, confirm=confirm(best=2, seeds=(101, 102)))
+    plan = search(sampler=sampler, trials=6, confirm=confirm(best=2, seeds=(101, 102)))
     return Sweep(name="example", base=small_config(), plan=plan, seeds=())
 
 
@@ -113,11 +114,13 @@ class Launches:
     Attributes:
         store: Where all is recorded; another one in its place has lost everything.
         score: What a training comes to.
+        num_concurrent: Trials at once.
         recorder: Of the launch that runs.
     """
 
     def __init__(self, folder: Path, sweep: Sweep, patch: pytest.MonkeyPatch) -> None:
         self.store = MemoryStore(ADDRESS)
+        self.num_concurrent = 1
         self.storage = Storage(folder / "storage")
         self.score: Score = falling_with_the_rate
         self.recorder: RecorderHere | None = None
@@ -160,4 +163,6 @@ class Launches:
         return self.recorder
 
     def _engine(self) -> SimulatedEngine:
-        return SimulatedEngine(Trainer(self._world, self.score, unkilled))
+        trainer = Trainer(self._world, self.score, unkilled)
+        machines = (Machine(cpus=self.num_concurrent),)
+        return SimulatedEngine(trainer, machines, self.num_concurrent)

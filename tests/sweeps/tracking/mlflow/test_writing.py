@@ -13,14 +13,15 @@ from mlflow.exceptions import MlflowException
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.records.errors import StoreRefused, StoreUnreachable
+from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
 from sweeps.records.trial_record import EPOCH_METRICS, Outcome
+from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.mlflow.experiment import find_or_create_experiment
 from sweeps.tracking.mlflow.runs import EXPERIMENT
 from sweeps.tracking.mlflow.store import MlflowStore
 from sweeps.tracking.mlflow.writer import MlflowWriter
 from sweeps.tracking.record_facts import TAG_REASON, OutcomeFacts
-from tests.sweeps.execution.examples import epoch, failed, final, head, start, told
+from tests.sweeps.execution.examples import epoch, failed, final, head, manifest, start, told
 from tests.sweeps.tracking.breaking import Breaking, Killed
 
 RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
@@ -114,6 +115,19 @@ def test_mlflow_has_a_status_for_each_end_of_a_launch(
     assert run.info.status == status
     assert run.data.tags["mlflow.runName"] == "example"
     assert run.data.tags["mlflow.note.content"] == "what for"
+
+
+@pytest.mark.parametrize("content", [None, "{", ""])
+def test_a_manifest_whose_file_was_lost_or_damaged_is_written_again(
+    writer: MlflowWriter, mlflow_store: MlflowStore, tmp_path: Path, content: str | None
+) -> None:
+    publish_manifest(writer, manifest())
+    (path,) = (tmp_path / "artifacts").glob("*/artifacts/manifest-*.json")
+    path.unlink() if content is None else path.write_text(content)
+    with pytest.raises(BadInput):
+        mlflow_store.manifest("example")
+    publish_manifest(writer, manifest())
+    assert mlflow_store.manifest("example") == manifest()
 
 
 def test_a_trials_run_hangs_under_that_of_its_sweep_by_its_arm_and_seed(

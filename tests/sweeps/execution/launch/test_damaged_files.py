@@ -1,0 +1,109 @@
+"""Damaged and deleted files of a storage folder: rebuilt by the next launch, or named."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sweeps.execution.recorder.manifest_file import manifest_file
+from sweeps.records.errors import BadInput
+from sweeps.records.trial_record import ARTIFACT_MANIFEST
+from tests.sweeps.execution.launch.launches import Launches, design, searching
+from tests.sweeps.execution.launch.test_lost_store import expect_whole
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "garbage": lambda content: b"garbage " * 512,
+    "cut": lambda content: content[: len(content) // 2],
+    "overwritten": lambda content: content[:4096] + b"\xff" * (len(content) - 4096),
+}
+
+
+@pytest.fixture
+def launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launches:
+    return Launches(tmp_path, design(), monkeypatch)
+
+
+def damage(path: Path, how: str) -> bytes:
+    """Damage a file; return what is left of it."""
+    damaged = DAMAGES[how](path.read_bytes())
+    path.write_bytes(damaged)
+    return damaged
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_queue_is_put_aside_and_filled_again(
+    launches: Launches, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert launches.run(seeds=(0,)).exit_code == 0
+    (queue,) = launches.storage.journals.glob("recorder-*.db")
+    damaged = damage(queue, how)
+    result = launches.run(seeds=(0, 1))
+    assert (result.exit_code, result.complaint) == (0, "")
+    expect_whole(launches)
+    assert queue.with_name(f"{queue.name}.damaged-1").read_bytes() == damaged
+    sentences = [told.getMessage() for told in caplog.records if "damaged" in told.getMessage()]
+    assert len(sentences) == 1
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_journal_is_refused_in_one_sentence_with_advice(
+    launches: Launches, how: str
+) -> None:
+    assert launches.run().exit_code == 0
+    damaged = damage(launches.storage.journals / "example.db", how)
+    with pytest.raises(
+        BadInput, match=r"example\.db is damaged .*`capsweep repair example`"
+    ) as why:
+        launches.run(seeds=(0, 1, 2))
+    assert "\n" not in str(why.value)
+    assert (launches.storage.journals / "example.db").read_bytes() == damaged
+
+
+def lose_manifest(launches: Launches, content: bytes | None) -> None:
+    (own,) = launches.store.shelf.live("sweep")
+    for name in [name for name in own.files if name.startswith(ARTIFACT_MANIFEST[:8])]:
+        if content is None:
+            del own.files[name]
+        else:
+            own.files[name] = content
+
+
+@pytest.mark.parametrize("content", [None, b"{", b""])
+def test_a_manifest_that_the_store_has_lost_comes_back_from_beside_the_journals(
+    launches: Launches, content: bytes | None
+) -> None:
+    assert launches.run().exit_code == 0
+    manifest, tables = launches.store.manifest("example"), launches.tables()
+    lose_manifest(launches, content)
+    with pytest.raises(BadInput):
+        launches.store.manifest("example")
+    assert launches.run().exit_code == 0
+    assert launches.store.manifest("example") == manifest
+    assert launches.tables() == tables
+
+
+def test_a_manifest_that_nobody_has_is_asked_for_by_replace(launches: Launches) -> None:
+    assert launches.run().exit_code == 0
+    manifest = launches.store.manifest("example")
+    lose_manifest(launches, None)
+    manifest_file(launches.storage.journals, "example").unlink()
+    with pytest.raises(BadInput, match="--replace"):
+        launches.run()
+    assert launches.run(replace=True).exit_code == 0
+    assert launches.store.manifest("example") == manifest
+
+
+def test_a_search_of_many_at_once_keeps_its_proposals_when_store_and_journal_are_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches = Launches(tmp_path, searching("tpe"), monkeypatch)
+    launches.num_concurrent = 3
+    assert launches.run().exit_code == 0
+    tables, num_trained = launches.tables(), launches.num_epochs_trained()
+    launches.lose_store()
+    (launches.storage.journals / "example.db").unlink()
+    launches.num_concurrent = 1
+    result = launches.run()
+    assert (result.exit_code, result.complaint) == (0, "")
+    assert launches.tables() == tables
+    assert launches.num_epochs_trained() == num_trained
