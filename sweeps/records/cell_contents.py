@@ -87,6 +87,13 @@ class OutboxLine(_Frozen):
     reason: str = ""
 
 
+class SealedFile(_Frozen):
+    """A file of a cell's folder, as it was when the final record was written."""
+
+    size: Count
+    sha256: str
+
+
 class FinalRecord(_Frozen):
     """What fills a cell.
 
@@ -97,6 +104,7 @@ class FinalRecord(_Frozen):
         warnings: What was found unsound in it, a sentence each.
         duration_seconds: Of the last attempt, and of the epochs it took over.
         peak_memory_bytes: The largest of all attempts; None where the machine cannot tell.
+        files: Name -> what belongs to it; empty in those of earlier releases.
     """
 
     head: TrialHead
@@ -111,3 +119,4 @@ class FinalRecord(_Frozen):
     peak_memory_bytes: Count | None = None
     time: Whole
     fence: Count
+    files: dict[str, SealedFile] = later({})

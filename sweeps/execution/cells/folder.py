@@ -10,6 +10,7 @@ knows its layout, so that object storage can stand in for a shared disk later.
     log.txt                     what the trial printed, and the traceback if it raised
     predictions.safetensors     of a finished trial, as are the weights
     weights.safetensors
+    weights.deleted             empty: the weights were not to be kept
     final.json                  written last: the cell is filled
     evaluations/                what was looked at later, beside the trial
 

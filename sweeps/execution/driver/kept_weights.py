@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sweeps.aggregation.results.ranking import ranking
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.cells.sealed_files import delete_weights
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
@@ -133,7 +134,7 @@ def keep_weights(
         if folder.is_busy():
             continue
         recorded, why = records.delete_weights(trial_records[key].record_id)
-        bytes_here = recorded + folder.delete_weights()
+        bytes_here = recorded + delete_weights(folder)
         num_trials += bytes_here > 0
         freed += bytes_here
         complaint = complaint or why

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds
+from sweeps.execution.cells.sealed_files import refuse_damaged
 from sweeps.execution.recorder.recorder_queue import QueuedCell, RecorderQueue
 from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialHead
 from sweeps.records.errors import BadInput, StoreRefused
@@ -224,6 +225,7 @@ class Recorder:
             self._note(queued, record_id, Outcome.RUNNING, states[-1].time, OutcomeFacts(reason=""))
 
     def _carry_final(self, record_id: str, folder: CellFolder, final: FinalRecord) -> None:
+        refuse_damaged(folder, final)
         self._records.log_metrics(record_id, _test_errors(final), final.time, len(final.curve))
         for path in (folder.predictions, folder.weights, folder.log):
             self._records.upload(record_id, path)

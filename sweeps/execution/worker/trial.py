@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
+from capsmodel.whole_file import write_whole
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds, reason_of
+from sweeps.execution.cells.sealed_files import sealed
 from sweeps.execution.worker.process import PeakMemory, warm_up
 from sweeps.execution.worker.provenance import hardware, package_versions
 from sweeps.execution.worker.training_config import training_config
@@ -181,16 +183,14 @@ class _Attempt:
 
     def _found(self, training: "Training") -> dict[str, Any]:
         """Test a training that is done; return what its record says of it."""
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
         result = training.test()
-        save_file(
-            {"predictions": result.predictions.cpu(), "labels": result.labels.cpu()},
-            str(self.cell.predictions),
-            metadata={"schema_version": "1"},
-        )
+        tensors = {"predictions": result.predictions.cpu(), "labels": result.labels.cpu()}
+        write_whole(self.cell.predictions, save(tensors, metadata={"schema_version": "1"}))
         training.trained().save(self.cell.weights)
         return {
+            "files": sealed(self.cell.predictions, self.cell.weights),
             "test_error": result.error,
             "extra_test_errors": dict(result.extra_errors),
             "target": training.target,

@@ -186,11 +186,11 @@ def test_killed_midway_the_next_call_does_the_rest(
     class Killed(BaseException):
         """Stands in for SIGKILL."""
 
-    def die(_: Path) -> int:
+    def die(_: CellFolder) -> int:
         raise Killed
 
     with monkeypatch.context() as killed:
-        killed.setattr("sweeps.execution.cells.folder.CellFolder.delete_weights", die)
+        killed.setattr("sweeps.execution.driver.kept_weights.delete_weights", die)
         with pytest.raises(Killed):
             place.keep("none")
     assert len(place.recorded()) == 3

@@ -10,6 +10,7 @@ from safetensors.numpy import load_file
 
 from capsmodel.training.training import TestResult, Training
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.cells.sealed_files import refuse_damaged, sealed
 from sweeps.execution.worker.trial import TrialOrder, run_trial
 from sweeps.records.trial_record import Outcome
 from tests.capsmodel.small_config import small_config, small_model
@@ -47,6 +48,17 @@ def test_its_figures_are_those_of_the_training_alone(unbroken: CellFolder) -> No
         assert metrics.validation_error == line.validation_error
     assert record.test_error == training.test().error
     assert record.outcome is Outcome.FINISHED
+
+
+def test_its_files_may_be_read_by_all_who_may_read_the_others_and_are_sealed(
+    unbroken: CellFolder,
+) -> None:
+    files = (unbroken.predictions, unbroken.weights)
+    assert {path.stat().st_mode for path in files} == {unbroken.log.stat().st_mode}
+    final = unbroken.read_final()
+    assert final is not None
+    assert final.files == sealed(*files)
+    refuse_damaged(unbroken, final)
 
 
 def test_predictions_take_one_byte_an_image_and_agree_with_the_error(unbroken: CellFolder) -> None:

@@ -1,0 +1,58 @@
+"""Files that belong to a final record: it names each with its size and hash.
+
+So a file that was cut by a full disk, or lost, is not taken for what the trial has found. Weights
+that a sweep did not want to keep are deleted with a note, which tells them from lost ones.
+"""
+
+import hashlib
+from pathlib import Path
+
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.records.cell_contents import FinalRecord, SealedFile
+from sweeps.records.errors import BadInput
+from sweeps.storage.regular_files import refuse_foreign
+
+_NOTE = "weights.deleted"
+
+
+def sealed(*paths: Path) -> dict[str, SealedFile]:
+    """Return what a final record says of files, which are on the disk already."""
+    return {path.name: SealedFile(size=path.stat().st_size, sha256=_hash(path)) for path in paths}
+
+
+def delete_weights(folder: CellFolder) -> int:
+    """Delete a cell's weights, note that this was meant, and return their size."""
+    refuse_foreign(folder.path)
+    if folder.weights.exists():
+        (folder.path / _NOTE).touch()  # first: killed in between, they are there all the same
+    return folder.delete_weights()
+
+
+def refuse_damaged(folder: CellFolder, final: FinalRecord) -> None:
+    """Refuse files that are not what the final record says. One of an earlier release says nothing.
+
+    Raises:
+        BadInput: Naming the first.
+    """
+    for name, seal in final.files.items():
+        path = folder.path / Path(name).name
+        if path == folder.weights and not path.exists() and (folder.path / _NOTE).exists():
+            continue
+        if why := _damage(path, seal):
+            raise BadInput(
+                f"{path} is {why}, and is not recorded: put it back from a copy, or move the "
+                f"folder {folder.path} away to train its cell anew."
+            )
+
+
+def _damage(path: Path, seal: SealedFile) -> str:
+    if not path.is_file():
+        return "missing"
+    if (size := path.stat().st_size) != seal.size:
+        return f"damaged ({size} bytes instead of {seal.size})"
+    return "" if _hash(path) == seal.sha256 else "damaged (its content was changed)"
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
