@@ -76,6 +76,7 @@ class OutboxLine(_Frozen):
         time: Milliseconds since 1970; a re-sent metric keeps it, so that a store drops the copy.
         fence: Number of the lease it was written under.
         peak_memory_bytes: Of an epoch's attempt so far.
+        is_out_of_memory: Of a failure, whether the trial was refused memory.
     """
 
     type: Literal["start", "epoch", "failed", "pruned"]
@@ -85,6 +86,7 @@ class OutboxLine(_Frozen):
     epoch: EpochLine | None = None
     peak_memory_bytes: Count | None = None
     reason: str = ""
+    is_out_of_memory: bool = False
 
 
 class SealedFile(_Frozen):

@@ -25,7 +25,7 @@ class TroubledLoss(Loss):
     """The margin loss, and in the second half of the training what its trouble asks for."""
 
     kind: Literal["troubled"] = "troubled"
-    trouble: Literal["none", "raise", "nan", "kill once", "kill always"] = "none"
+    trouble: Literal["none", "raise", "nan", "kill once", "kill always", "eat"] = "none"
     marker: str = ""
     seconds: float = 0.0
     gate: str = ""
@@ -50,6 +50,10 @@ class TroubledLoss(Loss):
         if self.trouble == "kill once" and not is_marked:
             Path(self.marker).touch()
             os.kill(os.getpid(), signal.SIGKILL)
+        if self.trouble == "eat" and not is_marked:
+            eaten = []
+            while True:
+                eaten.append(bytearray(os.urandom(1)) * 2**26)
         if self.trouble == "kill always" and not is_marked:
             os.kill(os.getpid(), signal.SIGKILL)
         return value

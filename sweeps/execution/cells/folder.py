@@ -7,6 +7,7 @@ knows its layout, so that object storage can stand in for a shared disk later.
     checkpoint.safetensors      the last one: weights, optimiser, generators, the whole curve so far
     checkpoint.damaged          one that could not be read, set aside
     outbox.jsonl                what was told, append-only: start, epoch, failed, pruned
+    memory.txt                  the most bytes that the process of the attempt has held so far
     log.txt                     what the trial printed, and the traceback if it raised
     predictions.safetensors     of a finished trial, as are the weights
     weights.safetensors
@@ -37,6 +38,7 @@ from sweeps.storage.regular_files import (
     open_regular,
     opened_folder,
     read_descriptor,
+    read_regular,
     refuse_foreign,
     refuse_irregular,
 )
@@ -54,6 +56,7 @@ class CellFolder:
         self.predictions = self.path / "predictions.safetensors"
         self.weights = self.path / "weights.safetensors"
         self.log = self.path / "log.txt"
+        self.memory = self.path / "memory.txt"
         self._outbox = self.path / "outbox.jsonl"
         self._final = self.path / "final.json"
         self._lock = self.path / "lock"
@@ -194,7 +197,7 @@ class CellFolder:
         leftovers = [
             path for end in ("tmp", "unfinished", "damaged") for path in self.path.glob(f"*.{end}")
         ]
-        for path in (self.checkpoint, *leftovers):
+        for path in (self.checkpoint, self.memory, *leftovers):
             path.unlink(missing_ok=True)
 
     def delete_weights(self) -> int:
@@ -204,15 +207,24 @@ class CellFolder:
         self.weights.unlink(missing_ok=True)
         return size
 
+    def peak_memory_bytes(self) -> int | None:
+        """Return the most that the last attempt's process held, None where nothing tells."""
+        try:
+            return int(read_regular(self.memory, most_bytes=40))
+        except (OSError, ValueError):  # one that cannot be used is a ValueError too
+            return None
+
     def set_checkpoint_aside(self) -> None:
         """Put a damaged checkpoint where no attempt goes on from it."""
         self.checkpoint.replace(self.checkpoint.with_suffix(".damaged"))
 
-    def tell_failure(self, head: TrialHead, fence: int, reason: str) -> None:
+    def tell_failure(
+        self, head: TrialHead, fence: int, reason: str, *, is_out_of_memory: bool = False
+    ) -> None:
         """Tell that an attempt failed, and whose it was: it may have ended before its start."""
-        time = now_milliseconds()
-        line = OutboxLine(type="failed", time=time, fence=fence, head=head, reason=reason)
-        self.append(line)
+        told = {"head": head, "reason": reason, "is_out_of_memory": is_out_of_memory}
+        moment = {"time": now_milliseconds(), "fence": fence}
+        self.append(OutboxLine.model_validate({"type": "failed", **moment, **told}))
 
     def tell_pruned(self, head: TrialHead, reason: str, since: int = 0) -> None:
         """Tell that a search's scheduler stopped the trial; another sweep may go on with it.
@@ -239,10 +251,15 @@ class CellFolder:
         lines, _ = self.read_outbox()
         return bool(lines) and lines[-1].type == "pruned"
 
+    def failed_since(self, offset: int = 0) -> OutboxLine | None:
+        """Return how the last attempt told of after an offset failed, None if none did."""
+        lines, _ = self.read_outbox(offset)
+        return lines[-1] if lines and lines[-1].type == "failed" else None
+
     def failure_since(self, offset: int = 0) -> str | None:
         """Return why the last attempt told of after an offset failed, None if none did."""
-        lines, _ = self.read_outbox(offset)
-        return lines[-1].reason if lines and lines[-1].type == "failed" else None
+        failed = self.failed_since(offset)
+        return failed.reason if failed else None
 
     def epochs_done(self) -> int:
         """Return how many epochs the outbox tells of."""

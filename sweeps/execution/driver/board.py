@@ -35,6 +35,8 @@ class Board:
         num_pruned: Trials that the scheduler stopped.
         failures: (arm, seed, reason) of cells that stayed empty.
         best: (validation error, arm, seed) of the best trial that finished in this launch.
+        doing: What is done now instead of training, "" where trials run.
+        said: What was to be told, a sentence each.
     """
 
     cells: list[SurveyedCell]
@@ -51,6 +53,8 @@ class Board:
     running: dict[str, RunningTrial] = field(default_factory=dict[str, RunningTrial])
     failures: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
     best: tuple[float, str, int] | None = None
+    doing: str = ""
+    said: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
         self._lock = threading.RLock()
@@ -125,6 +129,15 @@ class Board:
                 candidate = (trial.validation_error, cell.arm, cell.seed)
                 self.best = min(self.best or candidate, candidate)
         self.journal.note(trial_key, outcome.value, reason)
+
+    def say_now(self, doing: str) -> None:
+        """Show what is done now instead of training; "" ends that."""
+        self.doing = doing
+
+    def say(self, sentence: str) -> None:
+        """Tell of something that has happened to the launch as a whole."""
+        with self._lock:
+            self.said.append(sentence)
 
     def snapshot(self) -> list[RunningTrial]:
         """Return the running trials, oldest first."""

@@ -109,6 +109,7 @@ def render(board: Board, title: str) -> Group:
             else VALIDATION_ERROR.written(trial.validation_error),
         )
     lines = [Text(summary(board, title), style="bold")]
+    lines += [Text(_one_line(sentence)) for sentence in board.said[-3:]]
     lines += [
         Text(_one_line(f"failed: {arm}, seed {seed}: {why}"))
         for arm, seed, why in board.failures[-3:]
@@ -119,7 +120,8 @@ def render(board: Board, title: str) -> Group:
 def summary(board: Board, title: str) -> str:
     """Return how it goes, in one line."""
     parts = [f"{title}: {board.num_filled + board.num_done} of {board.num_cells} cells done"]
-    parts.append("stopping" if board.is_stopping else f"{len(board.running)} running")
+    running = board.doing or f"{len(board.running)} running"
+    parts.append("stopping" if board.is_stopping else running)
     if board.failures:
         parts.append(f"{len(board.failures)} failed")
     if board.num_diverged:
@@ -164,8 +166,11 @@ def _prints_to_descriptor() -> bool:
 
 
 def _tell(board: Board, title: str, terminal: TextIO, over: threading.Event) -> None:
-    last = ""
+    last, num_said = "", 0
     while not over.wait(LINE_SECONDS):
+        for sentence in board.said[num_said:]:
+            _write(terminal, _one_line(f"{title}: {sentence}"))
+        num_said = len(board.said)
         line = summary(board, title)
         if line != last:
             _write(terminal, line)

@@ -28,6 +28,7 @@ class SweepResult:
         failures: Trials that raised.
         is_recorded: Whether the tracking store has everything.
         complaint: Why it has not.
+        broken_off: Why training ended before all was trained, "" where it did not.
         weights: Which were not kept; None where the sweep has not ended.
         evaluations: What became of those that the sweep declares, None where it declares none.
         report: Tables and files; None where the launch was interrupted or the store is away.
@@ -42,6 +43,7 @@ class SweepResult:
     exit_code: int
     is_recorded: bool = True
     complaint: str = ""
+    broken_off: str = ""
     failures: tuple[FailedTrial, ...] = ()
     report: Report | None = None
     weights: WeightsDeleted | None = None
@@ -49,6 +51,7 @@ class SweepResult:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What to tell of evaluations and of weights, nothing where there is nothing to tell."""
-        told = self.evaluations.sentences if self.evaluations else ()
+        """What to tell of training, evaluations and weights; nothing where nothing is to tell."""
+        told = (self.broken_off,) if self.broken_off else ()
+        told += self.evaluations.sentences if self.evaluations else ()
         return told + (self.weights.sentences if self.weights else ())

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from sweeps.execution.engine.placement import (
     Limits,
@@ -14,7 +15,7 @@ from sweeps.execution.engine.placement import (
     Share,
     place_evenly,
 )
-from sweeps.execution.engine.ray_session import load_ray, ray_session
+from sweeps.execution.engine.process.ray_engine import RayEngine
 from sweeps.records.trial_record import Json
 
 
@@ -68,15 +69,20 @@ class Room:
     ) -> None:
         self._resources = resources
         self._placement = placement
-        self._ask = machines or machines_there
+        self._ask = machines or this_machine
 
-    def share(self, config: Json) -> Share:
-        """Return what a trial gets.
+    def share(self, config: Json, *, is_alone: bool = False) -> Share:
+        """Return what a trial gets; all of the largest machine for one that is to be alone.
 
         Raises:
             BadInput: If it fits nowhere.
         """
-        return self._placed([(config,)]).shares[0]
+        share = self._placed([(config,)]).shares[0]
+        if not is_alone:
+            return share
+        fits = [has for has in self._machines if has.cpus >= share.cpus and has.gpus >= share.gpus]
+        largest = max(fits, key=lambda machine: (machine.cpus, machine.gpus))
+        return Share(cpus=int(largest.cpus), gpus=largest.gpus if share.gpus else 0.0)
 
     def capacity(self, configs: Iterable[Json] = ()) -> Capacity:
         """Return what trials get and how many run at once.
@@ -112,17 +118,13 @@ def capacity_of(resources: Resources, placement: Placement = place_evenly) -> Ca
     """
     if resources.address is None:
         return Room(resources, placement).capacity()
-    with ray_session(resources.address):
-        return Room(resources, placement).capacity()
+    with RayEngine(resources.address, Path(os.devnull)) as engine:
+        return Room(resources, placement, lambda: engine.machines).capacity()
 
 
-def machines_there() -> list[Machine]:
-    """Return the machines that Ray has, or this one where it will be started here."""
-    ray = load_ray()
-    if not ray.is_initialized():
-        return [Machine(cpus=os.cpu_count() or 1, gpus=_local_gpus())]
-    alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    return [Machine(cpus=has.get("CPU", 0.0), gpus=has.get("GPU", 0.0)) for has in alive]
+def this_machine() -> list[Machine]:
+    """Return this machine, where Ray will be started."""
+    return [Machine(cpus=os.cpu_count() or 1, gpus=_local_gpus())]
 
 
 def _local_gpus() -> int:

@@ -17,12 +17,14 @@ from sweeps.execution.engine.failure_policy import (
     Failure,
     FailurePolicy,
     GiveUp,
-    Retry,
-    restart_killed,
+    restart_blameless,
 )
 from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop, TrialEnded
+from sweeps.execution.engine.oom_kills import num_oom_kills
 from sweeps.execution.engine.placement import Share
+from sweeps.execution.engine.same_fault import SameFault
 from sweeps.execution.worker.trial import TrialOrder
+from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Json, Outcome
 
@@ -93,15 +95,24 @@ class Listed:
 class _Waiting(NamedTuple):
     order: TrialOrder
     not_before: float = 0.0
+    is_alone: bool = False
 
 
 class _Running(NamedTuple):
-    order: TrialOrder
+    waited: _Waiting
     outbox_size: int  # as it was handed out: what comes after is of this attempt
 
 
-def _one_core(config: Json) -> Share:
-    del config
+class Shares(Protocol):
+    """Who says what a trial gets of a machine."""
+
+    def __call__(self, config: Json, *, is_alone: bool = False) -> Share:
+        """Return it; all of a machine for one that is alone."""
+        ...
+
+
+def _one_core(config: Json, *, is_alone: bool = False) -> Share:
+    del config, is_alone
     return Share()
 
 
@@ -116,6 +127,7 @@ class CellQueue:
         failure_policy: Says what follows an attempt that left its cell empty.
         share_of: Says what a trial of a config gets of a machine.
         clock: In seconds, for trials that are to be tried later.
+        oom_kills: Counts the processes that the kernel has killed for memory.
     """
 
     def __init__(
@@ -123,30 +135,39 @@ class CellQueue:
         source: CellSource,
         onlooker: Onlooker,
         *,
-        failure_policy: FailurePolicy = restart_killed,
-        share_of: Callable[[Json], Share] = _one_core,
+        failure_policy: FailurePolicy = restart_blameless,
+        share_of: Shares = _one_core,
         clock: Callable[[], float] = time.monotonic,
+        oom_kills: Callable[[], int] = num_oom_kills,
     ) -> None:
         self._source = source
         self._onlooker = onlooker
         self._failure_policy = failure_policy
         self._share_of = share_of
         self._clock = clock
+        self._oom_kills = oom_kills
+        self._num_oom_kills = oom_kills()
+        self._same_fault = SameFault()
         self._waiting = deque[_Waiting]()
         self._running: dict[str, _Running] = {}
         self._attempts = defaultdict[str, list[FailedAttempt]](list)
 
     def next(self) -> Order | Next:
         """Hand out a cell that nobody trains. One that another sweep trains is waited for."""
-        while not (order := self._waiting_order()):
+        while not (waited := self._waiting_order()):
             more = self._source.more()
             if not more:
                 return Next.WAIT if self._waiting or self._running else Next.DONE
             self._waiting.extend(_Waiting(order) for order in more)
-        return Order(trials=(order,), share=self._share_of(order.head.config))
+        share = self._share_of(waited.order.head.config, is_alone=waited.is_alone)
+        return Order(trials=(waited.order,), share=share)
 
     def tell(self, event: Event) -> Stop | None:
-        """Hear of an epoch, and answer whether its trial is stopped there; or of an end."""
+        """Hear of an epoch, and answer whether its trial is stopped there; or of an end.
+
+        Raises:
+            CannotGoOn: If one arm after the other fails alike.
+        """
         if isinstance(event, TrialEnded):
             self._take_back(event)
             return None
@@ -158,71 +179,81 @@ class CellQueue:
         self._onlooker.progressed(key, told.epoch, metrics["validation_error"])
         return Stop(trial_key=key) if is_stopped else None
 
-    def _waiting_order(self) -> TrialOrder | None:
+    def _waiting_order(self) -> _Waiting | None:
         for _ in range(len(self._waiting)):
             waiting = self._waiting.popleft()
             folder = _folder(waiting.order)
             if folder.is_filled():
-                self._tell_filled(folder)
+                self._tell_filled(folder, waiting.order.head)
             elif waiting.not_before > self._clock() or folder.is_busy():
                 self._waiting.append(waiting)
             else:
                 key = waiting.order.head.trial_key
-                self._running[key] = _Running(waiting.order, folder.outbox_size())
+                self._running[key] = _Running(waiting, folder.outbox_size())
                 self._onlooker.started(key)
-                return waiting.order
+                return waiting
         return None
 
     def _take_back(self, event: TrialEnded) -> None:
         """Take a cell back whose trial ended in any way, and see what became of it."""
         key = event.trial_key
-        order, outbox_size = self._running.pop(key)
-        folder = _folder(order)
+        waited, outbox_size = self._running.pop(key)
+        folder = _folder(waited.order)
         if folder.is_filled():
-            self._tell_filled(folder)
+            self._tell_filled(folder, waited.order.head)
             return
-        if event.reason and folder.failure_since(outbox_size) is None:
-            _write_failure(order, event.reason)  # raised before the trial held its cell
-        failure = folder.failure_since(outbox_size)
-        next_try = self._after(key, Failure.RAISED, failure) if failure else None
-        if isinstance(next_try, GiveUp):
-            self._end(key, Outcome.FAILED, next_try.reason)
-        elif reason := self._source.why_stopped(key):
-            folder.tell_pruned(order.head, reason, outbox_size)
-            self._end(key, Outcome.PRUNED, reason)
-        elif folder.is_busy():
-            self._waiting.append(_Waiting(order))
+        attempt = self._attempt(folder, event, outbox_size)
+        if reason := self._source.why_stopped(key):
+            folder.tell_pruned(waited.order.head, reason, outbox_size)
+            self._end(waited.order.head, Outcome.PRUNED, reason)
+        elif folder.failed_since(outbox_size) is None and folder.is_busy():
+            self._waiting.append(waited)  # another sweep trains it, or its process has yet to die
         else:
-            self._try_again(order, next_try or self._after(key, Failure.KILLED))
+            self._attempts[key].append(attempt)
+            self._try_again(waited.order, outbox_size)
 
-    def _after(self, trial_key: str, failure: Failure, reason: str = "") -> Retry | GiveUp:
-        """Ask what follows an attempt, and all before it in this launch."""
-        attempts = self._attempts[trial_key]
-        attempts.append(FailedAttempt(failure=failure, reason=reason))
-        return self._failure_policy(tuple(attempts))
+    def _attempt(self, folder: CellFolder, event: TrialEnded, outbox_size: int) -> FailedAttempt:
+        """Return how an attempt failed: as its folder tells, else as the engine or kernel does."""
+        if told := folder.failed_since(outbox_size):
+            failure = Failure.OUT_OF_MEMORY if told.is_out_of_memory else Failure.RAISED
+            return FailedAttempt(failure=failure, reason=told.reason)
+        failure = event.failure or Failure.KILLED
+        if failure is Failure.KILLED and self._oom_kills() > self._num_oom_kills:
+            self._num_oom_kills += 1  # each explains one trial
+            failure = Failure.OUT_OF_MEMORY
+        reason = event.reason
+        if failure is Failure.OUT_OF_MEMORY:
+            reason = _memory_reason(folder.peak_memory_bytes())
+        return FailedAttempt(failure=failure, reason=reason)
 
-    def _try_again(self, order: TrialOrder, next_try: Retry | GiveUp) -> None:
-        key = order.head.trial_key
+    def _try_again(self, order: TrialOrder, outbox_size: int) -> None:
+        key, folder = order.head.trial_key, _folder(order)
+        next_try = self._failure_policy(tuple(self._attempts[key]))
         if isinstance(next_try, GiveUp):
-            _write_failure(order, next_try.reason)
-            self._end(key, Outcome.FAILED, next_try.reason)
+            if folder.failure_since(outbox_size) != next_try.reason:
+                _write_failure(order, next_try.reason)
+            self._end(order.head, Outcome.FAILED, next_try.reason)
             return
         self._onlooker.restarted(key, _why_restarted(self._attempts[key]))
         not_before = self._clock() + next_try.after_seconds if next_try.after_seconds else 0.0
-        self._waiting.appendleft(_Waiting(order, not_before))
+        self._waiting.appendleft(_Waiting(order, not_before, next_try.is_alone))
 
-    def _tell_filled(self, folder: CellFolder) -> None:
+    def _tell_filled(self, folder: CellFolder, head: TrialHead) -> None:
         try:
             final = folder.read_final()
         except BadInput as error:
-            self._end(folder.trial_key, Outcome.FAILED, str(error))
+            self._end(head, Outcome.FAILED, str(error))
             return
         assert final is not None
-        self._end(folder.trial_key, final.outcome, final.reason)
+        self._end(head, final.outcome, final.reason)
 
-    def _end(self, trial_key: str, outcome: Outcome, reason: str) -> None:
-        self._source.ended(trial_key, outcome)
-        self._onlooker.ended(trial_key, outcome, reason)
+    def _end(self, head: TrialHead, outcome: Outcome, reason: str) -> None:
+        self._source.ended(head.trial_key, outcome)
+        self._onlooker.ended(head.trial_key, outcome, reason)
+        if outcome is Outcome.FAILED:
+            self._same_fault.note_failed(head.arm, reason)
+        else:
+            self._same_fault.note_finished()
 
 
 def _folder(order: TrialOrder) -> CellFolder:
@@ -239,7 +270,14 @@ def _write_failure(order: TrialOrder, reason: str) -> None:
 
 def _why_restarted(attempts: list[FailedAttempt]) -> str:
     last = attempts[-1]
+    if last.failure is Failure.KILLED:
+        num_kills = sum(attempt.failure is Failure.KILLED for attempt in attempts)
+        return f"its process was killed, {num_kills} times so far"
     if last.failure is Failure.RAISED:
         return f"it raised {last.reason}"
-    num_kills = sum(attempt.failure is Failure.KILLED for attempt in attempts)
-    return f"its process was killed, {num_kills} times so far"
+    return last.reason
+
+
+def _memory_reason(peak_bytes: int | None) -> str:
+    held = "" if peak_bytes is None else f": its process held {peak_bytes / 2**30:.2f} GiB at most"
+    return f"out of memory{held}"

@@ -5,6 +5,10 @@ from typing import Protocol
 from sweeps.execution.engine.messages import Event, Next, Order, Stop
 
 
+class CannotGoOn(Exception):  # noqa: N818 - reads as what it is
+    """Training ends before its time: one sentence says why. What was trained is kept."""
+
+
 class Orders(Protocol):
     """Where an engine takes its orders from."""
 
@@ -29,5 +33,8 @@ class Engine(Protocol):
 
         Each trial that was handed out is told of once as ended. An engine asks for orders again
         until it hears that it is done: what has ended may be ordered anew.
+
+        Raises:
+            CannotGoOn: If it is broken for good.
         """
         ...

@@ -4,6 +4,7 @@ A policy is a pure function of how all attempts of a launch ended, so that anoth
 function handed in by argument.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 
@@ -17,10 +18,16 @@ class _Value(BaseModel):
 
 
 class Failure(StrEnum):
-    """How an attempt ended without an outcome: its process was killed, or the training raised."""
+    """How an attempt ended without an outcome."""
 
     KILLED = "killed"
+    """Its process was killed, nobody knows why."""
     RAISED = "raised"
+    """The training raised."""
+    OUT_OF_MEMORY = "out of memory"
+    """It was refused memory, or killed as there was none left."""
+    LOST = "lost"
+    """Its machine, or the engine, went away, which is no fault of its own."""
 
 
 class FailedAttempt(_Value):
@@ -40,9 +47,11 @@ class Retry(_Value):
 
     Attributes:
         after_seconds: Not before so long.
+        is_alone: Whether it gets all of a machine, as it found no room beside others.
     """
 
     after_seconds: float = 0.0
+    is_alone: bool = False
 
 
 class GiveUp(_Value):
@@ -58,16 +67,25 @@ class GiveUp(_Value):
 FailurePolicy = Callable[[Sequence[FailedAttempt]], Retry | GiveUp]
 
 
-def restart_killed(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
-    """Restart a trial whose process was killed, three times; one that raised would raise again.
+def restart_blameless(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
+    """Try again what may go well: not the same fault twice, but any number of lost machines.
+
+    A trial that was killed is restarted three times, one that raised once, and once more for each
+    other fault, three times at most. One that ran out of memory is tried once more on a machine of
+    its own.
 
     Args:
         attempts: At least one, the last one last.
     """
     last = attempts[-1]
-    if last.failure is Failure.RAISED:
+    count = Counter(attempt.failure for attempt in attempts)
+    is_alone = count[Failure.OUT_OF_MEMORY] > 0
+    repeats = sum(attempt == last for attempt in attempts)
+    num_same = count[last.failure]
+    if last.failure is Failure.KILLED and num_same > MAX_RESTARTS:
+        return GiveUp(reason=last.reason or f"its process was killed {num_same} times")
+    if last.failure is Failure.OUT_OF_MEMORY and num_same > 1:
         return GiveUp(reason=last.reason)
-    num_kills = sum(attempt.failure is Failure.KILLED for attempt in attempts)
-    if num_kills <= MAX_RESTARTS:
-        return Retry()
-    return GiveUp(reason=last.reason or f"its process was killed {num_kills} times")
+    if last.failure is Failure.RAISED and (repeats > 1 or num_same > MAX_RESTARTS):
+        return GiveUp(reason=last.reason)
+    return Retry(is_alone=is_alone)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Share
 from sweeps.execution.worker.trial import TrialOrder
 
@@ -61,12 +62,13 @@ class TrialEnded(_Message):
     """A trial has no process any more, however that ended: what became of it its folder tells.
 
     Attributes:
-        reason: What its process raised, where the engine alone may know: "" if it raised nothing
-            or was killed.
+        failure: What the engine alone may know of its process; None where it knows of nothing.
+        reason: What its process raised, or why it is lost; "" where it was just killed.
     """
 
     type: Literal["ended"] = "ended"
     trial_key: str
+    failure: Failure | None = None
     reason: str = ""
 
 

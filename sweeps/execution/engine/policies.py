@@ -1,10 +1,11 @@
 """What a launch may be handed instead of how it goes by default."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sweeps.execution.engine.capacity import Resources, Room
-from sweeps.execution.engine.failure_policy import FailurePolicy, restart_killed
-from sweeps.execution.engine.placement import Placement, place_evenly
+from sweeps.execution.engine.failure_policy import FailurePolicy, restart_blameless
+from sweeps.execution.engine.placement import Machine, Placement, place_evenly
 
 
 @dataclass(frozen=True)
@@ -12,11 +13,18 @@ class Policies:
     """How orders are placed, and what follows a failure: pure functions both."""
 
     placement: Placement = place_evenly
-    failure: FailurePolicy = restart_killed
+    failure: FailurePolicy = restart_blameless
 
-    def room(self, resources: Resources) -> Room:
-        """Return the machines that are there, as the placement shares them out."""
-        return Room(resources, self.placement)
+    def room(
+        self, resources: Resources, machines: Callable[[], Sequence[Machine]] | None = None
+    ) -> Room:
+        """Return the machines that are there, as the placement shares them out.
+
+        Args:
+            resources: What each trial is given.
+            machines: Asked once, when it is first needed; by default this machine.
+        """
+        return Room(resources, self.placement, machines)
 
 
 BY_DEFAULT = Policies()

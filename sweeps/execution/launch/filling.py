@@ -45,8 +45,9 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
     )
     with ExitStack() as session:
         running = session.enter_context(ExitStack())
-        room = policies.room(options.resources)
-        engine = start_engine(running, survey, options, room, board) if survey.has_work else None
+        engine, room = None, policies.room(options.resources)
+        if survey.has_work:
+            engine, room = start_engine(running, survey, options, policies, board)
         progress.records = open_records(survey, options, journal)
         sweep_id = progress.records.sweep_id
         growth = progress.growth = GrowingLaunch(survey, board, sweep_id)
@@ -60,7 +61,9 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
                 queue = CellQueue(
                     cells, board, failure_policy=policies.failure, share_of=room.share
                 )
-                train(queue, engine, board, recorder, options.time_limit_seconds)
+                progress.broken_off = train(
+                    queue, engine, board, recorder, options.time_limit_seconds
+                )
             is_interrupted = False
         finally:
             running.close()

@@ -25,6 +25,7 @@ class Progress:
         exit_code: 1 until it is known how it ends.
         is_recorded: Whether the tracking store has everything.
         complaint: Why it has not.
+        broken_off: Why training ended before all was trained, "" where it did not.
         num_trained: Cells that this launch filled.
         failures: Trials that raised.
         journal: Where cells are filled.
@@ -40,6 +41,7 @@ class Progress:
     exit_code: int = 1
     is_recorded: bool = True
     complaint: str = ""
+    broken_off: str = ""
     num_trained: int = 0
     failures: tuple[FailedTrial, ...] = ()
     journal: Journal | None = None
@@ -89,6 +91,7 @@ class Progress:
             exit_code=self.exit_code,
             is_recorded=self.is_recorded,
             complaint=self.complaint,
+            broken_off=self.broken_off,
             failures=self.failures,
             report=self.report,
             weights=self.weights,

@@ -1,37 +1,48 @@
-"""The engine started, with the live view before it and the handlers of signals after it."""
+"""The engine started, with the live view before it."""
 
 from contextlib import ExitStack
+from typing import NamedTuple
 
 from sweeps.execution.driver.board import Board, empty_cells
-from sweeps.execution.driver.interruption import listen
 from sweeps.execution.driver.live_view import own_terminal, showing
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.survey import Survey
 from sweeps.execution.engine.capacity import Room
 from sweeps.execution.engine.engine import Engine
-from sweeps.execution.engine.ray_session import ray_session
-from sweeps.execution.engine.tune_engine import TuneEngine
+from sweeps.execution.engine.policies import Policies
+from sweeps.execution.engine.process.ray_engine import RayEngine
+
+
+class StartedEngine(NamedTuple):
+    """An engine, and the room that its machines have."""
+
+    engine: Engine
+    room: Room
 
 
 def start_engine(
-    running: ExitStack, survey: Survey, options: LaunchOptions, room: Room, board: Board
-) -> Engine:
+    running: ExitStack, survey: Survey, options: LaunchOptions, policies: Policies, board: Board
+) -> StartedEngine:
     """Start Ray before anything is written, so that a cluster that is away costs nothing.
 
     Args:
         running: Ends what is started here when it is closed.
         survey: What the launch has to do.
         options: Of the launch.
-        room: Says how many trials run at once.
+        policies: Say how many trials run at once.
         board: Shown from now on.
 
     Raises:
         BadInput: If it cannot be started or joined, or no trial fits.
     """
-    terminal = running.enter_context(own_terminal(survey.storage.logs / f"{survey.name}.log"))
+    log = survey.storage.logs / f"{survey.name}.log"
+    terminal = running.enter_context(own_terminal(log))
     running.enter_context(showing(board, survey.name, terminal))
-    scratch = running.enter_context(ray_session(options.address))
-    listen()
+    board.say_now("starting Ray")
+    engine = running.enter_context(RayEngine(options.address, log, board.say))
+    board.say_now("")
+    room = policies.room(options.resources, lambda: engine.machines)
     arms = {empty.cell.arm for empty in empty_cells(survey.cells)}
     configs = [arm.config for arm in survey.definition.manifest.arms if arm.name in arms]
-    return TuneEngine(room.capacity(configs).num_concurrent, scratch)
+    engine.num_concurrent = room.capacity(configs).num_concurrent
+    return StartedEngine(engine, room)

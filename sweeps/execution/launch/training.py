@@ -4,7 +4,7 @@ from sweeps.execution.driver.board import Board
 from sweeps.execution.driver.interruption import end_after, end_never
 from sweeps.execution.driver.launch_guards import kept_alive
 from sweeps.execution.engine.cell_queue import CellQueue
-from sweeps.execution.engine.engine import Engine
+from sweeps.execution.engine.engine import CannotGoOn, Engine
 from sweeps.execution.recorder.client import RecorderClient
 
 
@@ -14,7 +14,7 @@ def train(
     board: Board,
     recorder: RecorderClient,
     time_limit_seconds: float | None,
-) -> None:
+) -> str:
     """Train every cell that there is to train.
 
     Args:
@@ -24,6 +24,9 @@ def train(
         recorder: Kept alive meanwhile.
         time_limit_seconds: Interrupts it after so long.
 
+    Returns:
+        Why training ended before all was trained, "" where it did not.
+
     Raises:
         KeyboardInterrupt: If it is interrupted, or its time is up.
     """
@@ -32,7 +35,11 @@ def train(
     try:
         with kept_alive(recorder):
             engine.run(orders=queue, events=queue)
+    except CannotGoOn as error:
+        return str(error)
     except KeyboardInterrupt:
         board.is_stopping = True
         raise
-    end_never()
+    finally:
+        end_never()
+    return ""

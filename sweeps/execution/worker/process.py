@@ -12,6 +12,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from sweeps.execution.worker.memory import status_bytes
 from sweeps.execution.worker.training_config import training_config
 from sweeps.records.cell_contents import TrialHead
 
@@ -102,7 +103,7 @@ class PeakMemory:
             import torch
 
             return int(torch.cuda.max_memory_allocated(self._device))
-        peak = _status_bytes("VmHWM")
+        peak = status_bytes("VmHWM")
         if self._level_at_start is None or peak is None:
             return None
         return max(0, peak - self._level_at_start)
@@ -113,16 +114,7 @@ def _reset_high_water_mark() -> int | None:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
         return None
-    return _status_bytes("VmRSS")
-
-
-def _status_bytes(name: str) -> int | None:
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return None
-    sizes = [line.split()[1] for line in lines if line.startswith(name + ":")]
-    return int(sizes[0]) * 1024 if sizes else None
+    return status_bytes("VmRSS")
 
 
 def _has_glibc() -> bool:

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict
 from capsmodel.whole_file import write_whole
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds, reason_of
 from sweeps.execution.cells.sealed_files import sealed
+from sweeps.execution.worker.memory import is_out_of_memory, telling_memory
 from sweeps.execution.worker.process import PeakMemory, warm_up
 from sweeps.execution.worker.provenance import hardware, package_versions
 from sweeps.execution.worker.training_config import training_config
@@ -58,7 +59,7 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
         TimeoutError: If another process holds the cell.
     """
     cell = CellFolder(Path(order.cells), order.head.trial_key)
-    with cell.lease() as fence, _log_of(cell):
+    with cell.lease() as fence, _log_of(cell), telling_memory(cell.memory):
         try:
             if final := cell.read_final():
                 cell.remove_scratch()
@@ -67,7 +68,8 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
             return _Attempt(cell, _as_found_here(order.head), fence).run(report)
         except Exception as error:
             traceback.print_exc()
-            cell.tell_failure(order.head, fence, reason_of(error))
+            is_memory = is_out_of_memory(error)
+            cell.tell_failure(order.head, fence, reason_of(error), is_out_of_memory=is_memory)
             raise
 
 

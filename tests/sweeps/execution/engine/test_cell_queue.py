@@ -6,9 +6,17 @@ import pytest
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import CellQueue, Listed
-from sweeps.execution.engine.failure_policy import MAX_RESTARTS
-from sweeps.execution.engine.messages import Next, TrialEnded
+from sweeps.execution.engine.engine import CannotGoOn
+from sweeps.execution.engine.failure_policy import (
+    MAX_RESTARTS,
+    Failure,
+    FailurePolicy,
+    restart_blameless,
+)
+from sweeps.execution.engine.messages import Next, Order, TrialEnded
+from sweeps.execution.engine.placement import Share
 from sweeps.execution.worker.trial import TrialOrder
+from sweeps.records.cell_contents import TrialHead
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import failed, final, head, start, told
 from tests.sweeps.storage.test_file_lock import end, holding
@@ -37,14 +45,28 @@ class Heard:
         self.events.append(("ended", trial_key[0], outcome.value, reason))
 
 
+def head_of(letter: str) -> TrialHead:
+    """Return the head of a cell, each of an arm of its own."""
+    return head(letter * 20).model_copy(update={"arm": f"arm {letter}"})
+
+
 class Scene:
     """A queue over two cells, a and b."""
 
-    def __init__(self, cells: Path, letters: str = "ab") -> None:
+    def __init__(
+        self, cells: Path, letters: str = "ab", failure_policy: FailurePolicy = restart_blameless
+    ) -> None:
         self.cells = cells
         self.heard = Heard()
-        orders = [TrialOrder(cells=str(cells), head=head(letter * 20)) for letter in letters]
-        self.queue = CellQueue(Listed(orders), self.heard)
+        self.num_oom_kills = 7
+        orders = [TrialOrder(cells=str(cells), head=head_of(letter)) for letter in letters]
+        self.queue = CellQueue(
+            Listed(orders),
+            self.heard,
+            failure_policy=failure_policy,
+            share_of=lambda _, is_alone=False: Share(cpus=16 if is_alone else 1),
+            oom_kills=lambda: self.num_oom_kills,
+        )
 
     def folder(self, letter: str) -> CellFolder:
         folder = CellFolder(self.cells, letter * 20)
@@ -55,8 +77,8 @@ class Scene:
         found = self.queue.next()
         return found if isinstance(found, Next) else found.trials[0].head.trial_key[0]
 
-    def ended(self, letter: str) -> None:
-        self.queue.tell(TrialEnded(trial_key=letter * 20))
+    def ended(self, letter: str, failure: Failure | None = None, reason: str = "") -> None:
+        self.queue.tell(TrialEnded(trial_key=letter * 20, failure=failure, reason=reason))
 
 
 @pytest.fixture
@@ -122,13 +144,18 @@ def test_a_cell_that_another_process_took_first_is_waited_for_not_restarted(scen
     assert [event[0] for event in scene.heard.events] == ["started", "started"]
 
 
-def test_a_failed_cell_is_told_and_not_tried_again(scene: Scene) -> None:
-    assert scene.next() == "a"
-    for line in (start(), told(1), failed("ValueError: no")):
-        scene.folder("a").append(line)
-    scene.ended("a")
-    assert scene.heard.events[-1] == ("ended", "a", "failed", "ValueError: no")
-    assert [scene.next(), scene.next()] == ["b", Next.WAIT]
+def test_a_failed_cell_is_tried_once_more_and_no_third_time(scene: Scene) -> None:
+    for _ in range(2):
+        assert scene.next() == "a"
+        for line in (start(), told(1), failed("ValueError: no")):
+            scene.folder("a").append(line)
+        scene.ended("a")
+    assert scene.heard.events[1:] == [
+        ("restarted", "a", "it raised ValueError: no"),
+        ("started", "a"),
+        ("ended", "a", "failed", "ValueError: no"),
+    ]
+    assert scene.next() == "b"
 
 
 def test_a_failure_of_an_earlier_launch_is_none_of_this_one(scene: Scene) -> None:
@@ -160,7 +187,7 @@ def test_a_cell_killed_before_it_could_start_leaves_a_record_that_names_it(scene
         scene.ended("a")
     lines, _ = scene.folder("a").read_outbox()
     assert [line.type for line in lines] == ["failed"]
-    assert lines[0].head == head("a" * 20)
+    assert lines[0].head == head_of("a")
     assert lines[0].fence == 1
 
 
@@ -201,3 +228,82 @@ def test_a_cell_whose_final_record_is_damaged_fails_alone(scene: Scene) -> None:
     assert scene.next() == "b"
     assert scene.heard.events[0][:3] == ("ended", "a", "failed")
     assert "Move the folder" in str(scene.heard.events[0][3])
+
+
+def test_a_lost_machine_is_never_held_against_a_trial(scene: Scene) -> None:
+    for _ in range(10 * MAX_RESTARTS):
+        assert scene.next() == "a"
+        scene.ended("a", Failure.LOST, "its machine went away")
+    assert scene.heard.events[-1] == ("restarted", "a", "its machine went away")
+
+
+def test_one_killed_for_memory_gets_a_machine_of_its_own_and_then_fails_with_its_peak(
+    scene: Scene,
+) -> None:
+    order = scene.queue.next()
+    assert isinstance(order, Order)
+    assert order.share.cpus == 1
+    scene.folder("a").memory.write_text(f"{3 * 2**30}\n")
+    scene.num_oom_kills += 1
+    scene.ended("a")
+    order = scene.queue.next()
+    assert isinstance(order, Order)
+    assert (order.trial_keys[0][0], order.share.cpus) == ("a", 16)
+    scene.num_oom_kills += 1
+    scene.ended("a")
+    reason = "out of memory: its process held 3.00 GiB at most"
+    assert scene.heard.events[-1] == ("ended", "a", "failed", reason)
+    assert scene.folder("a").failure_since() == reason
+
+
+def test_a_kill_that_the_kernel_did_not_count_is_a_kill_and_each_count_explains_one(
+    scene: Scene,
+) -> None:
+    assert [scene.next(), scene.next()] == ["a", "b"]
+    scene.num_oom_kills += 1
+    scene.ended("a")
+    scene.ended("b")
+    events = [event for event in scene.heard.events if event[0] == "restarted"]
+    assert events == [("restarted", "a", "out of memory"), ("restarted", "b", killed(1))]
+
+
+def test_memory_that_the_trial_was_refused_is_known_from_its_own_word(scene: Scene) -> None:
+    assert scene.next() == "a"
+    line = failed("OutOfMemoryError: CUDA out of memory")
+    scene.folder("a").append(line.model_copy(update={"is_out_of_memory": True}))
+    scene.ended("a")
+    order = scene.queue.next()
+    assert isinstance(order, Order)
+    assert order.share.cpus == 16
+
+
+def fail_twice(scene: Scene, letter: str, reason: str) -> None:
+    for _ in range(2):
+        assert scene.next() == letter
+        scene.ended(letter, Failure.RAISED, reason)
+
+
+def test_three_arms_that_fail_alike_before_any_has_finished_end_the_launch(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "abcd")
+    fail_twice(scene, "a", "RuntimeError: got 4 sizes")
+    fail_twice(scene, "b", "RuntimeError: got 8 sizes")
+    with pytest.raises(CannotGoOn, match=r"3 arms failed alike .*: RuntimeError: got 16 sizes"):
+        fail_twice(scene, "c", "RuntimeError: got 16 sizes")
+    assert scene.heard.events[-1] == ("ended", "c", "failed", "RuntimeError: got 16 sizes")
+
+
+def test_they_do_not_once_one_has_finished_or_where_they_fail_each_in_its_own_way(
+    tmp_path: Path,
+) -> None:
+    scene = Scene(tmp_path, "abcde")
+    assert scene.next() == "a"
+    scene.folder("a").write_final(final(key="a" * 20))
+    scene.ended("a")
+    for letter in "bcd":
+        fail_twice(scene, letter, "OSError: no")
+    assert scene.next() == "e"
+
+    other = Scene(tmp_path / "other", "abcd")
+    for letter in "abc":
+        fail_twice(other, letter, f"OSError: no {letter}")
+    assert other.next() == "d"

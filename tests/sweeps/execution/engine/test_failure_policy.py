@@ -1,4 +1,4 @@
-"""By default a killed trial is restarted three times, and one that raised is not."""
+"""What may go well is tried again, and the same fault twice is not tried a third time."""
 
 import pytest
 
@@ -7,28 +7,47 @@ from sweeps.execution.engine.failure_policy import (
     Failure,
     GiveUp,
     Retry,
-    restart_killed,
+    restart_blameless,
 )
 
 KILLED = FailedAttempt(failure=Failure.KILLED)
 RAISED = FailedAttempt(failure=Failure.RAISED, reason="ValueError: no")
-OUT_OF_MEMORY = FailedAttempt(failure=Failure.KILLED, reason="out of memory")
+OUT_OF_MEMORY = FailedAttempt(failure=Failure.OUT_OF_MEMORY, reason="out of memory: 3 GiB")
+LOST = FailedAttempt(failure=Failure.LOST, reason="its machine went away")
+
+
+def raised(reason: str) -> FailedAttempt:
+    return FailedAttempt(failure=Failure.RAISED, reason=reason)
 
 
 @pytest.mark.parametrize("num_kills", [1, 2, 3])
 def test_a_killed_trial_goes_on_at_once(num_kills: int) -> None:
-    assert restart_killed([KILLED] * num_kills) == Retry(after_seconds=0.0)
+    assert restart_blameless([KILLED] * num_kills) == Retry(after_seconds=0.0)
 
 
 def test_one_that_is_killed_again_and_again_is_given_up() -> None:
-    assert restart_killed([KILLED] * 4) == GiveUp(reason="its process was killed 4 times")
+    assert restart_blameless([KILLED] * 4) == GiveUp(reason="its process was killed 4 times")
 
 
-def test_one_that_raised_is_given_up_with_what_it_raised() -> None:
-    assert restart_killed([RAISED]) == GiveUp(reason="ValueError: no")
-    assert restart_killed([KILLED, KILLED, RAISED]) == GiveUp(reason="ValueError: no")
+def test_a_fault_that_comes_twice_is_not_tried_a_third_time() -> None:
+    assert restart_blameless([RAISED]) == Retry()
+    assert restart_blameless([RAISED, RAISED]) == GiveUp(reason="ValueError: no")
+    assert restart_blameless([RAISED, KILLED, LOST, RAISED]) == GiveUp(reason="ValueError: no")
 
 
-def test_the_reason_of_the_last_kill_is_told_where_it_is_known() -> None:
-    assert restart_killed([OUT_OF_MEMORY]) == Retry()
-    assert restart_killed([OUT_OF_MEMORY] * 4) == GiveUp(reason="out of memory")
+def test_ever_new_faults_come_to_an_end_too() -> None:
+    attempts = [raised(f"OSError: {number}") for number in range(4)]
+    assert restart_blameless(attempts[:3]) == Retry()
+    assert restart_blameless(attempts) == GiveUp(reason="OSError: 3")
+
+
+def test_what_ran_out_of_memory_is_tried_once_more_with_a_machine_of_its_own() -> None:
+    assert restart_blameless([OUT_OF_MEMORY]) == Retry(is_alone=True)
+    assert restart_blameless([OUT_OF_MEMORY, LOST]) == Retry(is_alone=True), "still"
+    other = FailedAttempt(failure=Failure.OUT_OF_MEMORY, reason="out of memory: 7 GiB")
+    assert restart_blameless([OUT_OF_MEMORY, KILLED, other]) == GiveUp(reason=other.reason)
+
+
+def test_a_lost_machine_never_counts() -> None:
+    assert restart_blameless([LOST] * 100) == Retry()
+    assert restart_blameless([*[KILLED] * 3, *[LOST] * 100]) == Retry()

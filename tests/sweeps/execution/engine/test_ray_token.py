@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.execution.engine.ray_session import ray_session
-from sweeps.execution.engine.ray_token import refuse_readable_token
+from sweeps.execution.engine.process.ray_engine import RayEngine
+from sweeps.execution.engine.process.ray_token import refuse_readable_token
 from sweeps.records.errors import BadInput
 
 
@@ -30,8 +30,10 @@ def test_a_token_that_others_may_read_is_refused(token: Path, mode: int) -> None
 
 def test_that_is_so_before_a_cluster_is_joined(token: Path) -> None:
     token.chmod(0o644)
-    with pytest.raises(BadInput, match="Others may read"), ray_session("127.0.0.1:1"):
+    log = token.with_name("log")
+    with pytest.raises(BadInput, match="Others may read"), RayEngine("127.0.0.1:1", log):
         pass
+    assert not log.exists()
 
 
 def test_a_token_of_ones_own_and_none_are_left_to_ray(

@@ -1,16 +1,24 @@
 """What Tune alone knows of a trial's end reaches the cell's folder, and so the queue."""
 
 import pickle
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ray.exceptions import RayActorError, RayTaskError
+from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
 
-from sweeps.execution.engine.tune_hooks import ErrorCallback, OrderSearcher
+from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
+from sweeps.execution.engine.tune.actors import ActorLostError
+from sweeps.execution.engine.tune.tune_hooks import ErrorCallback, OrderSearcher
 from tests.sweeps.execution.engine.test_cell_queue import Scene, killed
 from tests.sweeps.execution.examples import failed, final, start
 from tests.sweeps.storage.test_file_lock import end, holding
+
+
+def give_up_what_raised(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
+    is_raised = attempts[-1].failure is Failure.RAISED
+    return GiveUp(reason=attempts[-1].reason) if is_raised else Retry()
 
 
 class TuneTrial:
@@ -28,7 +36,7 @@ class Tune:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.scene = Scene(folder / "cells", "ab")
+        self.scene = Scene(folder / "cells", "ab", give_up_what_raised)
         self.searcher = OrderSearcher(self.scene.queue, self.scene.queue)
         self.callback = ErrorCallback(self.searcher)
 
@@ -76,6 +84,33 @@ def test_a_killed_process_is_restarted_and_no_failure(tune: Tune, error: Excepti
     tune.fail(error)
     assert tune.last_event() == ("restarted", "a", killed(1))
     assert tune.scene.folder("a").read_outbox()[0] == []
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (ActorLostError(OutOfMemoryError("Task was killed")), "out of memory"),
+        (RayActorError(preempted=True), "its machine went away"),
+        (
+            RayActorError(error_msg="The actor died because its node has died. Node Id: 1"),
+            "its machine went away",
+        ),
+    ],
+    ids=["memory monitor", "preempted", "node lost"],
+)
+def test_a_process_that_went_with_its_machine_or_its_memory_is_told_apart(
+    tune: Tune, error: Exception, why: str
+) -> None:
+    tune.hand_out()
+    tune.fail(error)
+    assert tune.last_event() == ("restarted", "a", why)
+
+
+def test_an_order_that_ended_last_is_told_of_when_all_is_over(tune: Tune) -> None:
+    tune.hand_out()
+    tune.fail(raised(ValueError("no")))
+    tune.searcher.tell_rest()
+    assert tune.scene.heard.events[-1] == ("ended", "a", "failed", "ValueError: no")
 
 
 def test_what_the_trial_told_itself_is_not_told_again(tune: Tune) -> None:

@@ -109,8 +109,8 @@ ENDINGS = {
         ("diverged", "", 2),
     ),
     "failed": Ending(
-        raises(ValueError("no"), 2),
-        ["started", "failed"],
+        raises(ValueError("no"), 2, times=2),
+        ["started", "restarted", "started", "failed"],
         [],
         (TrialState.FAIL, *NO_VALUE),
         ("failed", "ValueError: no", 1),

@@ -22,7 +22,7 @@ class TuneEngine:
         scratch: Folder for what Tune writes.
     """
 
-    def __init__(self, num_concurrent: int, scratch: Path) -> None:
+    def __init__(self, num_concurrent: int, scratch: str) -> None:
         self._num_concurrent = num_concurrent
         self._scratch = scratch
 
@@ -30,7 +30,12 @@ class TuneEngine:
         """Train what is ordered."""
         from ray import tune
 
-        from sweeps.execution.engine.tune_hooks import ErrorCallback, OrderSearcher, StopScheduler
+        from sweeps.execution.engine.tune.actors import tolerant_actors
+        from sweeps.execution.engine.tune.tune_hooks import (
+            ErrorCallback,
+            OrderSearcher,
+            StopScheduler,
+        )
 
         searcher = OrderSearcher(orders, events)
         tuner = tune.Tuner(
@@ -46,13 +51,15 @@ class TuneEngine:
             ),
             run_config=tune.RunConfig(
                 name="launch",
-                storage_path=str(self._scratch / "tune"),
+                storage_path=str(Path(self._scratch) / "tune"),
                 verbose=0,
                 callbacks=[ErrorCallback(searcher)],
                 failure_config=tune.FailureConfig(max_failures=0),
             ),
         )
-        tuner.fit()
+        with tolerant_actors():
+            tuner.fit()
+        searcher.tell_rest()
 
 
 def train_order(config: dict[str, Any]) -> None:

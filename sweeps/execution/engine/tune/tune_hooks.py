@@ -5,16 +5,30 @@ of it out of their state.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ray import cloudpickle, tune
-from ray.exceptions import RayActorError, RayTaskError
+from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
 from sweeps.execution.cells.folder import reason_of
 from sweeps.execution.engine.engine import Events, Orders
+from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.messages import EpochTold, Next, TrialEnded
+from sweeps.execution.engine.tune.actors import ActorLostError
+
+_NODE_DIED = "node has died"  # Ray says it in words only
+
+
+class Fault(NamedTuple):
+    """How a process ended, as far as Tune knows it."""
+
+    failure: Failure | None
+    reason: str
+
+
+_NO_FAULT = Fault(None, "")
 
 
 class OrderSearcher(Searcher):
@@ -26,12 +40,11 @@ class OrderSearcher(Searcher):
         self._events = events
         self._running: dict[str, tuple[str, ...]] = {}
         self._ended: list[str] = []
-        self._reasons: dict[str, str] = {}
+        self._faults: dict[str, Fault] = {}
 
     def suggest(self, trial_id: str) -> Any:
         """Return an order, None to be asked again, or Tune's word for the end."""
-        while self._ended:
-            self._tell_ended(self._ended.pop(0))
+        self.tell_rest()
         order = self._orders.next()
         if order is Next.DONE:
             return Searcher.FINISHED
@@ -51,14 +64,17 @@ class OrderSearcher(Searcher):
         if trial_id in self._running:
             self._ended.append(trial_id)
 
-    def note_reason(self, trial_id: str, reason: str) -> None:
-        """Note what an order's process raised."""
-        self._reasons[trial_id] = reason
+    def note_fault(self, trial_id: str, fault: Fault) -> None:
+        """Note how an order's process ended."""
+        self._faults[trial_id] = fault
 
-    def _tell_ended(self, trial_id: str) -> None:
-        reason = self._reasons.pop(trial_id, "")
-        for key in self._running.pop(trial_id):
-            self._events.tell(TrialEnded(trial_key=key, reason=reason))
+    def tell_rest(self) -> None:
+        """Tell of those that have ended."""
+        while self._ended:
+            trial_id = self._ended.pop(0)
+            failure, reason = self._faults.pop(trial_id, _NO_FAULT)
+            for key in self._running.pop(trial_id):
+                self._events.tell(TrialEnded(trial_key=key, failure=failure, reason=reason))
 
     def save(self, checkpoint_path: str) -> None:
         """Save nothing, though Tune wants a file: folders and journal are the truth."""
@@ -103,20 +119,30 @@ class ErrorCallback(tune.Callback):
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """Note why an order's process ended; of a killed one nothing is known."""
-        if reason := _reason(trial):
-            self._searcher.note_reason(trial.trial_id, reason)
+        self._searcher.note_fault(trial.trial_id, _fault(trial))
 
     def __getstate__(self) -> dict[str, Any]:
         return {}
 
 
-def _reason(trial: Any) -> str:
-    """Return what a trial raised, "" if it was killed or another process held its cell."""
+def _fault(trial: Any) -> Fault:
+    """Return how a trial's process ended; nothing if it was killed, or another held its cell."""
     if trial.pickled_error_file is None:
-        return ""
+        return _NO_FAULT
     error = cloudpickle.loads(Path(trial.pickled_error_file).read_bytes())
     if isinstance(error, RayTaskError) and not isinstance(error.cause, TimeoutError):
-        return reason_of(error.cause)
-    if isinstance(error, RayActorError) and error._actor_init_failed:  # pyright: ignore[reportPrivateUsage] - said nowhere else
-        return str(error).strip().splitlines()[-1]
-    return ""
+        return Fault(Failure.RAISED, reason_of(error.cause))
+    if isinstance(error, ActorLostError) and isinstance(error.cause, OutOfMemoryError):
+        return Fault(Failure.OUT_OF_MEMORY, "its machine had no memory left")
+    if isinstance(error, RayActorError):
+        return _fault_of_actor(error)
+    return _NO_FAULT
+
+
+def _fault_of_actor(error: RayActorError) -> Fault:
+    lines = str(error).strip().splitlines()
+    if error._actor_init_failed:  # pyright: ignore[reportPrivateUsage] - said nowhere else
+        return Fault(Failure.RAISED, lines[-1])
+    if error.preempted or _NODE_DIED in str(error):
+        return Fault(Failure.LOST, "its machine went away")
+    return _NO_FAULT

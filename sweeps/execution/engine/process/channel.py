@@ -1,0 +1,65 @@
+"""Messages between two processes, each a line of JSON, through a pipe there and a pipe back."""
+
+import os
+import select
+import threading
+from collections import deque
+
+from pydantic import BaseModel
+
+_CHUNK = 1 << 16
+
+
+class Channel:
+    """One end.
+
+    Args:
+        reading: Descriptor that the other end's lines come from.
+        writing: Descriptor that takes lines for it.
+        patience_seconds: How long the other end may take to make room for a line; None is for ever.
+    """
+
+    def __init__(self, reading: int, writing: int, patience_seconds: float | None = None) -> None:
+        self._reading = reading
+        self._writing = writing
+        self._patience = patience_seconds
+        self._lock = threading.Lock()
+        self._lines = deque[bytes]()
+        self._rest = b""
+        os.set_blocking(writing, False)
+
+    def send(self, message: BaseModel) -> None:
+        """Send a message; several threads may.
+
+        Raises:
+            BrokenPipeError: If the other end is gone.
+            TimeoutError: If it takes nothing any more.
+        """
+        data = memoryview(message.model_dump_json().encode() + b"\n")
+        with self._lock:
+            while data:
+                if not _is_ready(self._writing, select.POLLOUT, self._patience):
+                    raise TimeoutError("the other end takes no message")
+                data = data[os.write(self._writing, data[:_CHUNK]) :]
+
+    def receive(self, wait_seconds: float | None = None) -> bytes | None:
+        """Return the next line, None if none came in time; None waits for ever.
+
+        Raises:
+            EOFError: If the other end is gone.
+        """
+        while not self._lines:
+            if not _is_ready(self._reading, select.POLLIN, wait_seconds):
+                return None
+            data = os.read(self._reading, _CHUNK)
+            if not data:
+                raise EOFError
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            self._lines.extend(lines)
+        return self._lines.popleft()
+
+
+def _is_ready(descriptor: int, event: int, wait_seconds: float | None) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, event)
+    return bool(poll.poll(None if wait_seconds is None else 1000 * wait_seconds))

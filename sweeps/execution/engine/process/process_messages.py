@@ -1,0 +1,103 @@
+"""What the driver and its engine's process say to each other besides orders and events.
+
+driver                        engine's process
+Begin                  ->
+                       <-     Ready, or Refused
+Train                  ->
+                       <-     Ask, EpochTold, TrialEnded
+Order, Word, Stop, GoOn ->
+                       <-     Over
+                       <-     Pulse, at any time
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from sweeps.execution.engine.messages import EpochTold, Next, Order, Stop, TrialEnded
+from sweeps.execution.engine.placement import Machine
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Begin(_Message):
+    """Start Ray in a scratch folder, or join the cluster at an address."""
+
+    type: Literal["begin"] = "begin"
+    address: str | None
+    scratch: str
+
+
+class Ready(_Message):
+    """Ray is there.
+
+    Attributes:
+        machines: What each has.
+        processes: Ids of those that Ray cannot do without, where they were started here.
+    """
+
+    type: Literal["ready"] = "ready"
+    machines: tuple[Machine, ...]
+    processes: tuple[int, ...] = ()
+
+
+class Refused(_Message):
+    """Ray is not there, and why, in one sentence."""
+
+    type: Literal["refused"] = "refused"
+    sentence: str
+
+
+class Train(_Message):
+    """Ask for orders, and run so many at once at most."""
+
+    type: Literal["train"] = "train"
+    num_concurrent: int
+
+
+class Ask(_Message):
+    """Is there an order?"""
+
+    type: Literal["ask"] = "ask"
+
+
+class Word(_Message):
+    """There is none, now or at all."""
+
+    type: Literal["word"] = "word"
+    next: Next
+
+
+class GoOn(_Message):
+    """The answer to an epoch after which the trial goes on."""
+
+    type: Literal["go on"] = "go on"
+
+
+class Pulse(_Message):
+    """The process lives.
+
+    Attributes:
+        num_misses: How often in a row the cluster has left a question without an answer.
+    """
+
+    type: Literal["pulse"] = "pulse"
+    num_misses: int = 0
+
+
+class Over(_Message):
+    """All that was handed out has ended, and no more is asked for."""
+
+    type: Literal["over"] = "over"
+
+
+FromEngine = Ready | Refused | Ask | EpochTold | TrialEnded | Pulse | Over
+FROM_ENGINE: TypeAdapter[FromEngine] = TypeAdapter(
+    Annotated[FromEngine, Field(discriminator="type")]
+)
+FromDriver = Begin | Train | Order | Word | Stop | GoOn
+FROM_DRIVER: TypeAdapter[FromDriver] = TypeAdapter(
+    Annotated[FromDriver, Field(discriminator="type")]
+)

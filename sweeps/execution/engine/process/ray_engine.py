@@ -1,0 +1,179 @@
+"""Ray Tune as an engine that outlives its own death.
+
+Ray and Tune run in a process of their own, which is watched. Where it falls silent, or Ray behind
+it ends, all of it is ended, the trials that it ran count as lost and not as failed, and where Ray
+was started here it is started anew. After some hundreds of orders a fresh process takes over, as
+Tune keeps what it has ever run.
+"""
+
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sweeps.execution.engine.engine import CannotGoOn, Events, Orders
+from sweeps.execution.engine.failure_policy import Failure
+from sweeps.execution.engine.messages import EpochTold, Next, Order, TrialEnded
+from sweeps.execution.engine.placement import Machine
+from sweeps.execution.engine.process.engine_session import EngineLostError, EngineSession
+from sweeps.execution.engine.process.process_messages import Ask, GoOn, Over, Train, Word
+from sweeps.execution.engine.process.ray_token import refuse_readable_token
+from sweeps.execution.engine.process.scratch import scratch_folder
+from sweeps.records.errors import BadInput
+
+ORDERS_A_PROCESS = 250
+MOST_STARTS_IN_A_ROW = 4  # the first, and three anew
+_QUIET = {
+    "RAY_AIR_NEW_OUTPUT": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",  # a trial whose cell is filled reports nothing
+    "TUNE_GLOBAL_CHECKPOINT_S": "1000000000",  # Tune's snapshots are of no use to us
+    "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
+    "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
+}
+
+
+class RayEngine:
+    """Runs orders by Ray Tune; an `Engine`. Start it by a `with`.
+
+    Args:
+        address: Of a running Ray cluster; None starts Ray here.
+        log: Takes what Ray prints.
+        tell: Told in a sentence what becomes of the process.
+        open_session: Starts a process, from its environment and log.
+    """
+
+    def __init__(
+        self,
+        address: str | None,
+        log: Path,
+        tell: Callable[[str], None] = lambda _: None,
+        open_session: Callable[[dict[str, str], Path], EngineSession] = EngineSession,
+    ) -> None:
+        self.num_concurrent = 1
+        self._address = address
+        self._log = log
+        self._tell = tell
+        self._open_session = open_session
+        self._session: EngineSession | None = None
+        self._resources = ExitStack()
+        self._running: dict[str, None] = {}
+        self._num_starts = 0
+
+    @property
+    def machines(self) -> Sequence[Machine]:
+        """What each machine has that Ray sees."""
+        return self._live.machines
+
+    def run(self, orders: Orders, events: Events) -> None:
+        """Train what is ordered.
+
+        Raises:
+            CannotGoOn: If Ray is lost for good.
+        """
+        while (first := orders.next()) is not Next.DONE:
+            self._note(first)
+            try:
+                if self._session is None:
+                    self._start_anew()
+                self._serve(first, orders, events)
+                self._live.close()
+            except EngineLostError as lost:
+                self._end()
+                self._tell_lost(events, lost)
+            self._end()
+
+    def __enter__(self) -> Self:
+        """Start Ray, or join the cluster.
+
+        Raises:
+            BadInput: If it cannot be started, the cluster does not answer or refuses the token, or
+                others may read the token.
+        """
+        if self._address:
+            refuse_readable_token()
+        with ExitStack() as undo:
+            undo.callback(self._end)
+            try:
+                self._start()
+            except EngineLostError as lost:
+                raise BadInput(f"Ray could not be started: {lost}; see {self._log}.") from lost
+            undo.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    @property
+    def _live(self) -> EngineSession:
+        assert self._session is not None
+        return self._session
+
+    def _start(self) -> None:
+        self._num_starts += 1
+        scratch = self._resources.enter_context(scratch_folder())
+        token = {} if self._address else {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        environment = {**os.environ, **_QUIET, "RAY_AUTH_MODE": "token", **token}
+        self._session = self._open_session(environment, self._log)
+        self._live.begin(self._address, scratch)
+
+    def _start_anew(self) -> None:
+        try:
+            self._start()
+        except BadInput as error:  # it was there before, so it is no question of input
+            raise EngineLostError(str(error)) from error
+
+    def _end(self) -> None:
+        """End the process and all that it has started, whatever it is doing."""
+        session, self._session = self._session, None
+        if session:
+            session.end()
+        self._resources.close()
+
+    def _serve(self, first: Order | Next, orders: Orders, events: Events) -> None:
+        """Answer the process until it has ended all that it was handed."""
+        session, num_handed_out = self._live, 0
+        answers = chain([first], iter(orders.next, None))
+        session.send(Train(num_concurrent=self.num_concurrent))
+        while not isinstance(message := session.receive(), Over):
+            if isinstance(message, Ask):
+                is_spent = num_handed_out == ORDERS_A_PROCESS
+                answer = Next.DONE if is_spent else next(answers)
+                self._note(answer)
+                num_handed_out += isinstance(answer, Order)
+                session.send(Word(next=answer) if isinstance(answer, Next) else answer)
+            elif isinstance(message, EpochTold):
+                session.send(events.tell(message) or GoOn())
+            elif isinstance(message, TrialEnded):
+                self._running.pop(message.trial_key)
+                self._num_starts = 1
+                events.tell(message)
+
+    def _note(self, answer: Order | Next) -> None:
+        if isinstance(answer, Order):
+            self._running |= dict.fromkeys(answer.trial_keys)
+
+    def _tell_lost(self, events: Events, lost: EngineLostError) -> None:
+        """Tell of the trials that went with the process, and whether another one may follow.
+
+        Raises:
+            CannotGoOn: If not.
+        """
+        running, self._running = self._running, {}
+        for key in running:
+            events.tell(TrialEnded(trial_key=key, failure=Failure.LOST, reason=str(lost)))
+        if self._address:
+            raise CannotGoOn(f"The Ray cluster at {self._address} was lost: {lost}.")
+        if self._num_starts == MOST_STARTS_IN_A_ROW:
+            raise CannotGoOn(f"Ray was lost {self._num_starts} times in a row, at last as {lost}.")
+        self._tell(f"Ray was lost, as {lost}: it is started anew, and trials go on.")

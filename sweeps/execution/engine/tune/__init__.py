@@ -1,0 +1,1 @@
+"""The engine's process: Ray and Ray Tune, which nothing outside this package imports."""

@@ -1,0 +1,104 @@
+"""The engine's process: Ray started or joined, orders trained by Ray Tune, a pulse all the while.
+
+Started by a driver as `python -m sweeps.execution.engine.tune.process`. It obeys its standard
+input, ends with it, and prints nothing there that is no message.
+"""
+
+import os
+
+from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop
+from sweeps.execution.engine.process.channel import Channel
+from sweeps.execution.engine.process.process_messages import (
+    FROM_DRIVER,
+    Ask,
+    Begin,
+    FromDriver,
+    Over,
+    Ready,
+    Refused,
+    Train,
+    Word,
+)
+from sweeps.execution.engine.tune.pulse import Pulsing
+from sweeps.execution.engine.tune.ray_session import machines_there, needed_processes, ray_session
+from sweeps.execution.engine.tune.tune_engine import TuneEngine
+from sweeps.execution.worker.process import die_with_parent
+from sweeps.records.errors import BadInput
+
+
+class Driver:
+    """The driver as the engine sees it: `Orders` and `Events` through a channel."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+
+    def hear(self) -> FromDriver:
+        """Return what the driver says next.
+
+        Raises:
+            EOFError: If it is gone.
+        """
+        line = self._channel.receive()
+        assert line is not None
+        return FROM_DRIVER.validate_json(line)
+
+    def next(self) -> Order | Next:
+        """Ask for an order."""
+        self._channel.send(Ask())
+        answer = self.hear()
+        return answer if isinstance(answer, Order) else _word(answer)
+
+    def tell(self, event: Event) -> Stop | None:
+        """Tell of an epoch, and hear whether its trial is stopped there; or of an end."""
+        self._channel.send(event)
+        if not isinstance(event, EpochTold):
+            return None
+        answer = self.hear()
+        return answer if isinstance(answer, Stop) else None
+
+
+def main() -> int:
+    """Serve one driver until it is done, or gone."""
+    die_with_parent()
+    channel = _own_channel()
+    driver = Driver(channel)
+    begin = driver.hear()
+    assert isinstance(begin, Begin)
+    with Pulsing(channel) as pulse:
+        try:
+            with ray_session(begin.address, begin.scratch):
+                processes = () if begin.address else needed_processes()
+                channel.send(Ready(machines=machines_there(), processes=processes))
+                pulse.feel_the_cluster()
+                _serve(driver, channel, begin.scratch)
+        except BadInput as error:
+            channel.send(Refused(sentence=str(error)))
+        except (EOFError, BrokenPipeError):  # the driver is gone, or done
+            return 0
+    return 0
+
+
+def _serve(driver: Driver, channel: Channel, scratch: str) -> None:
+    """Train whenever the driver says so. Whatever breaks Tune ends the process: the driver sees."""
+    while isinstance(train := driver.hear(), Train):
+        TuneEngine(train.num_concurrent, scratch).run(orders=driver, events=driver)
+        channel.send(Over())
+
+
+def _own_channel() -> Channel:
+    """Keep descriptors 0 and 1 for the driver, and let all others print to the log."""
+    reading, writing = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return Channel(reading, writing)
+
+
+def _word(answer: FromDriver) -> Next:
+    assert isinstance(answer, Word)
+    return answer.next
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

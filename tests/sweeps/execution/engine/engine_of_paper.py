@@ -1,0 +1,81 @@
+"""A process that speaks as the engine's does, without Ray: each trial is one epoch long.
+
+Its one argument is the trouble that it has, most of them while its second trial runs.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from sweeps.execution.engine.failure_policy import Failure
+from sweeps.execution.engine.messages import EpochTold, Next, Order, Stop, TrialEnded
+from sweeps.execution.engine.placement import Machine
+from sweeps.execution.engine.process.channel import Channel
+from sweeps.execution.engine.process.process_messages import Over, Pulse, Ready, Refused, Train
+from sweeps.execution.engine.tune.process import Driver
+from sweeps.execution.worker.process import die_with_parent
+
+TROUBLE = sys.argv[1]
+
+
+def main() -> None:
+    die_with_parent()
+    channel = Channel(0, 1)
+    driver = Driver(channel)
+    driver.hear()
+    if TROUBLE == "refuses":
+        channel.send(Refused(sentence="No Ray cluster could be started here: no room"))
+        return
+    if TROUBLE == "breaks at the start":
+        raise SystemExit(1)
+    ray = subprocess.Popen(["sleep", "600"])
+    channel.send(Ready(machines=(Machine(cpus=3),), processes=(ray.pid,)))
+    try:
+        while isinstance(driver.hear(), Train):
+            serve(driver, channel, ray)
+            channel.send(Over())
+    except EOFError:
+        ray.kill()
+        ray.wait()
+
+
+def serve(driver: Driver, channel: Channel, ray: "subprocess.Popen[bytes]") -> None:
+    number = 0
+    while (order := driver.next()) is not Next.DONE:
+        assert isinstance(order, Order)
+        number += 1
+        if number == 2 or TROUBLE == "is killed at once":
+            channel.send(Pulse())
+            have_trouble(channel, ray)
+        key = order.trial_keys[0]
+        metrics = {"validation_error": 0.5}
+        answer = driver.tell(EpochTold(trial_key=key, epoch=1, metrics=metrics))
+        is_stopped = isinstance(answer, Stop)
+        failure, reason = (Failure.KILLED, "stopped") if is_stopped else (None, "")
+        driver.tell(TrialEnded(trial_key=key, failure=failure, reason=reason))
+
+
+def have_trouble(channel: Channel, ray: "subprocess.Popen[bytes]") -> None:
+    if TROUBLE.startswith("is killed"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif TROUBLE == "breaks":
+        raise SystemExit(1)
+    elif TROUBLE == "loses ray":
+        ray.kill()
+        beat(channel)
+    elif TROUBLE == "loses the cluster":
+        beat(channel, misses=1)
+    elif TROUBLE == "falls silent":
+        time.sleep(600)
+
+
+def beat(channel: Channel, misses: int = 0) -> None:
+    for turn in range(6000):
+        channel.send(Pulse(num_misses=misses * turn))
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    main()

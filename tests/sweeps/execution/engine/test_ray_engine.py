@@ -1,0 +1,218 @@
+"""The engine's process may die, fall silent or lose Ray: orders are handed out again, and once."""
+
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Generator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sweeps.execution.engine.engine import CannotGoOn
+from sweeps.execution.engine.failure_policy import Failure
+from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop, TrialEnded
+from sweeps.execution.engine.placement import Machine
+from sweeps.execution.engine.process import engine_session, ray_engine
+from sweeps.execution.engine.process.ended_group import is_alive
+from sweeps.execution.engine.process.engine_session import EngineSession
+from sweeps.execution.engine.process.ray_engine import RayEngine
+from sweeps.execution.worker.trial import TrialOrder
+from sweeps.records.errors import BadInput
+from tests.sweeps.execution.examples import head
+from tests.waiting import wait_until
+
+PROCESS = Path(__file__).with_name("engine_of_paper.py")
+MACHINE = Machine(cpus=3)
+
+
+class Driver:
+    """Hands out cells, again when they are lost, and writes down what it hears."""
+
+    def __init__(self, letters: str, stopped: str = "") -> None:
+        self.waiting = deque(letters)
+        self.running = set[str]()
+        self.stopped = stopped
+        self.heard: list[tuple[str, ...]] = []
+
+    def next(self) -> Order | Next:
+        if not self.waiting:
+            return Next.WAIT if self.running else Next.DONE
+        letter = self.waiting.popleft()
+        self.running.add(letter)
+        return Order(trials=(TrialOrder(cells="/cells", head=head(letter * 20)),))
+
+    def tell(self, event: Event) -> Stop | None:
+        letter = event.trial_key[0]
+        if isinstance(event, EpochTold):
+            return Stop(trial_key=event.trial_key) if letter in self.stopped else None
+        self.running.remove(letter)
+        self.heard.append((letter, event.failure or "", event.reason))
+        if event.failure is Failure.LOST:
+            self.waiting.append(letter)
+        return None
+
+    @property
+    def ended(self) -> str:
+        """The letters of cells that ended in order, one after the other."""
+        return "".join(letter for letter, failure, _ in self.heard if not failure)
+
+
+class Paper:
+    """Opens processes that speak as the engine's does, and have troubles, one after the other."""
+
+    def __init__(self, folder: Path, *troubles: str) -> None:
+        self.log = folder / "log"
+        self.said: list[str] = []
+        self.sessions: list[EngineSession] = []
+        self._troubles = deque(troubles)
+
+    def open(self, environment: dict[str, str], log: Path) -> EngineSession:
+        trouble = self._troubles.popleft() if self._troubles else "none"
+        command = (sys.executable, str(PROCESS), trouble)
+        own = environment | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        self.sessions.append(EngineSession(own, log, command))
+        return self.sessions[-1]
+
+    def engine(self, address: str | None = None) -> RayEngine:
+        return RayEngine(address, self.log, self.said.append, self.open)
+
+    def run(self, driver: Driver) -> None:
+        with self.engine() as engine:
+            assert list(engine.machines) == [MACHINE]
+            engine.run(driver, driver)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Generator[None]:
+    yield
+    wait_until(lambda: not children(), pause_seconds=0.1)
+
+
+def children() -> list[psutil.Process]:
+    return [
+        child
+        for child in psutil.Process().children(recursive=True)
+        if "engine_of_paper" in " ".join(child.cmdline()) or child.name() == "sleep"
+    ]
+
+
+@pytest.fixture
+def little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_session, "LONGEST_SILENCE", 2)
+
+
+def test_every_order_ends_once(tmp_path: Path) -> None:
+    driver = Driver("abc")
+    Paper(tmp_path).run(driver)
+    assert driver.heard == [("a", "", ""), ("b", "", ""), ("c", "", "")]
+
+
+def test_a_trial_is_stopped_where_the_answer_says_so(tmp_path: Path) -> None:
+    driver = Driver("ab", stopped="b")
+    Paper(tmp_path).run(driver)
+    assert driver.heard == [("a", "", ""), ("b", Failure.KILLED, "stopped")]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "why"),
+    [
+        ("is killed", "its process was killed by signal 9"),
+        ("breaks", "its process ended with code 1"),
+        ("loses ray", "one of Ray's own processes ended"),
+        ("loses the cluster", "Ray has not answered 3 times in a row"),
+    ],
+)
+def test_what_was_running_is_lost_and_goes_on_in_a_new_process(
+    tmp_path: Path, trouble: str, why: str
+) -> None:
+    driver, paper = Driver("abc"), Paper(tmp_path, trouble)
+    paper.run(driver)
+    assert sorted(driver.ended) == ["a", "b", "c"]
+    assert ("b", Failure.LOST, why) in driver.heard
+    assert paper.said == [f"Ray was lost, as {why}: it is started anew, and trials go on."]
+    assert len(paper.sessions) == 2
+
+
+@pytest.mark.usefixtures("little_patience")
+def test_a_process_that_says_nothing_is_lost_and_ended(tmp_path: Path) -> None:
+    driver, paper = Driver("abc"), Paper(tmp_path, "falls silent")
+    paper.run(driver)
+    assert sorted(driver.ended) == ["a", "b", "c"]
+    assert ("b", Failure.LOST, "its process has said nothing for 2 seconds") in driver.heard
+
+
+def test_it_is_started_three_times_anew_and_no_more(tmp_path: Path) -> None:
+    driver, paper = Driver("a"), Paper(tmp_path, *["is killed at once"] * 4)
+    with pytest.raises(CannotGoOn, match="lost 4 times in a row, at last as its process was kill"):
+        paper.run(driver)
+    assert driver.heard == [("a", Failure.LOST, "its process was killed by signal 9")] * 4
+
+
+def test_a_trial_that_ends_between_shows_that_it_works(tmp_path: Path) -> None:
+    driver, paper = Driver("abcdefgh"), Paper(tmp_path, *["is killed"] * 6)
+    paper.run(driver)
+    assert sorted(driver.ended) == list("abcdefgh")
+
+
+def test_a_joined_cluster_is_not_started_anew(tmp_path: Path) -> None:
+    driver, paper = Driver("abc"), Paper(tmp_path, "loses the cluster")
+    with (
+        paper.engine("10.0.0.1:6379") as engine,
+        pytest.raises(CannotGoOn, match=r"cluster at 10\.0\.0\.1:6379 was lost: Ray has not"),
+    ):
+        engine.run(driver, driver)
+    assert ("b", Failure.LOST, "Ray has not answered 3 times in a row") in driver.heard
+
+
+def test_a_fresh_process_takes_over_after_some_orders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_engine, "ORDERS_A_PROCESS", 2)
+    driver, paper = Driver("abcde"), Paper(tmp_path)
+    paper.run(driver)
+    assert (driver.ended, len(paper.sessions), paper.said) == ("abcde", 3, [])
+
+
+def test_ray_that_cannot_be_started_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="No Ray cluster could be started here: no room"):
+        Paper(tmp_path, "refuses").run(Driver("a"))
+    with pytest.raises(BadInput, match=r"ended with code 1; see .*log"):
+        Paper(tmp_path, "breaks at the start").run(Driver("a"))
+
+
+def test_an_interrupted_driver_ends_all_that_was_started(tmp_path: Path) -> None:
+    class Interrupted(Driver):
+        def tell(self, event: Event) -> Stop | None:
+            if isinstance(event, TrialEnded):
+                raise KeyboardInterrupt
+            return None
+
+    driver = Interrupted("abc")
+    with pytest.raises(KeyboardInterrupt):
+        Paper(tmp_path).run(driver)
+    assert not children(), "at once"
+
+
+def test_a_driver_that_is_killed_takes_the_process_with_it(tmp_path: Path) -> None:
+    code = (
+        "import sys, time; from pathlib import Path;"
+        "from tests.sweeps.execution.engine.test_ray_engine import Paper;"
+        "engine = Paper(Path(sys.argv[1])).engine().__enter__();"
+        "print('there', flush=True); time.sleep(600)"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, env=environment
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"there\n"
+    family = psutil.Process(process.pid).children(recursive=True)
+    (own,) = (child for child in family if child.ppid() == process.pid)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    wait_until(lambda: not is_alive(own))
+    for child in family:  # the rest is Ray's own affair
+        child.kill()
