@@ -53,12 +53,15 @@ def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
     module.__file__ = filename
     sys.modules[name] = module
     try:
-        exec(compile(text, filename, "exec"), module.__dict__)  # the user's own file, on their word
+        with warnings.catch_warnings(record=True) as warned:  # told of if it can be run at all
+            exec(compile(text, filename, "exec"), module.__dict__)  # the user's, on their word
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, KeyboardInterrupt):
             raise
         raise ValueError(f"{filename} cannot be run: {_one_line(error)}") from error
+    for told in warned:
+        warnings.showwarning(told.message, told.category, told.filename, told.lineno)
     for part in own_parts(module):
         if part.__module__ == module.__name__:
             part.protocol_version = part_version(text, part.__name__)
@@ -82,6 +85,8 @@ def own_parts(module: ModuleType) -> tuple[type[Part], ...]:
 
 def _read(path: Path) -> str:
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise ValueError(f"The sweep file '{path}' is no file: give the path of one.")
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is no text in UTF-8, so no Python file.") from error

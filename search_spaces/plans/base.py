@@ -1,5 +1,6 @@
 """A plan: who says which cells a sweep has next."""
 
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
@@ -262,6 +263,8 @@ def refuse_arm_names(names: Collection[str]) -> None:
         ValueError: Naming the first.
     """
     for name in names:
+        if any(unicodedata.category(letter) in {"Cc", "Cs"} for letter in name):
+            raise ValueError(f"An arm's name is one line of plain text, got {name!r}.")
         if not 0 < len(name) <= _LONGEST_NAME:
             raise ValueError(
                 f"An arm's name has 1 to {_LONGEST_NAME} characters, got {len(name)}: '{name}'."

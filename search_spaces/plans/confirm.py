@@ -6,7 +6,7 @@ from pydantic import Field, field_validator
 
 from capsmodel.settings.parts import Settings
 
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Seed = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
 
 
 class Confirm(Settings):

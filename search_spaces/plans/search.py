@@ -56,7 +56,7 @@ class Search(Plan):
     sampler: Sampler = "tpe"
     sampler_seed: Seed = 0
     scheduler: Annotated[Scheduler, OneOf(SCHEDULERS)] = NoScheduler()
-    trials: Annotated[int, Field(ge=1)]
+    trials: Annotated[int, Field(ge=1, le=100_000)]
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] = (0,)
     confirm: Confirm | None = Confirm()
 

@@ -20,8 +20,9 @@ def read_seeds(option: str, text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
     seeds: list[int] = []
-    for word in filter(None, (part.strip() for part in text.split(","))):
-        match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", word)
+    words = [part.strip() for part in text.strip().removesuffix(",").split(",")]
+    for word in words if any(words) else ():
+        match = re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", word)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if last < first:
             raise BadInput(

@@ -24,8 +24,9 @@ def refuse_unusable(address: str) -> None:
     """
     file = address.partition(":///")[2] if address.startswith("sqlite") else None
     try:
-        is_server = bool(file is None and urlsplit(address).hostname)
-    except ValueError:  # of a broken IPv6 address
+        parts = urlsplit(address)
+        is_server = bool(file is None and parts.hostname and parts.port != 0)
+    except ValueError:  # of a broken IPv6 address, or a port that is none
         is_server = False
     if (file is None and not is_server) or file in {"", ":memory:"} or "\0" in address:
         raise BadInput(

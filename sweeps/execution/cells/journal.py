@@ -1,9 +1,12 @@
 """The driver's durable account of a sweep's launches: what was started, restarted and ended."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
+from sweeps.records.bounds import Count, Seconds, Whole
 from sweeps.records.errors import BadInput
 from sweeps.storage.sqlite_file import DamagedFile, open_sqlite
 
@@ -19,11 +22,14 @@ class Launch:
         num_cells: Cells it set out to train.
     """
 
-    number: int
-    started: float
-    ended: float | None
-    exit_code: int | None
-    num_cells: int
+    number: Count
+    started: Seconds
+    ended: Seconds | None
+    exit_code: Whole | None
+    num_cells: Count
+
+
+_LAUNCHES = TypeAdapter(list[Launch])
 
 
 class Journal:
@@ -40,8 +46,9 @@ class Journal:
             BadInput: If it is damaged.
         """
         journals.mkdir(parents=True, exist_ok=True)
+        self._path = journals / f"{sweep}.db"
         try:
-            self.database = open_sqlite(journals / f"{sweep}.db")
+            self.database = open_sqlite(self._path)
         except DamagedFile as error:
             raise BadInput(
                 f"The journal {error} `capsweep repair {sweep}` puts it aside; what it held of the "
@@ -79,11 +86,22 @@ class Journal:
         )
 
     def launches(self) -> list[Launch]:
-        """Return the launches, oldest first."""
+        """Return the launches, oldest first.
+
+        Raises:
+            BadInput: If a row holds what none can.
+        """
         rows = self.database.execute(
             "select number, started, ended, exit_code, num_cells from launches order by number"
         )
-        return [Launch(*row) for row in rows]
+        names = [field.name for field in fields(Launch)]
+        try:
+            return _LAUNCHES.validate_python([dict(zip(names, row, strict=True)) for row in rows])
+        except ValidationError as error:
+            raise BadInput(
+                f"The journal {self._path} is damaged: a launch in it has values that none can "
+                f"have. Move it away."
+            ) from error
 
     def events(self, trial_key: str) -> list[tuple[str, str]]:
         """Return what happened to a trial over all launches, oldest first: event, detail."""

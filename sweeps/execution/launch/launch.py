@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from sweeps.execution.driver.interruption import interruptible
+from sweeps.execution.driver.launch_guards import sole_launch
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
@@ -11,7 +12,6 @@ from sweeps.execution.launch.evaluating.stage import evaluate
 from sweeps.execution.launch.filling import fill, fill_none
 from sweeps.execution.launch.preparation import prepare, survey_launch
 from sweeps.execution.launch.progress import Progress
-from sweeps.execution.launch.refusal import sole_launch
 from sweeps.execution.plan.definition import Launchable
 from sweeps.storage.store_format import use_own_format
 

@@ -5,11 +5,10 @@ from pathlib import Path
 from sweeps.execution.driver.data_preparation import prepare_data
 from sweeps.execution.driver.interruption import in_main_thread
 from sweeps.execution.driver.kept_weights import weights_to_keep
-from sweeps.execution.driver.launch_guards import refuse_unwritable
+from sweeps.execution.driver.launch_guards import refuse_absent_cluster, refuse_unwritable
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.survey import Survey
 from sweeps.execution.engine.policies import Policies
-from sweeps.execution.launch.refusal import refuse_absent_cluster
 from sweeps.execution.launch.surveying import survey_of
 from sweeps.execution.plan.definition import Launchable
 from sweeps.execution.plan.planner import refuse_to_drop

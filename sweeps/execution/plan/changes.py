@@ -17,11 +17,11 @@ class Changes(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str | None = Field(default=None, description="Record it under this name.")
-    seeds: tuple[int, ...] | None = Field(
+    seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
         default=None,
         description="Seeds instead of the sweep's: a list and ranges, 0,1,2 or 0-4.",
     )
-    add_seeds: tuple[int, ...] | None = Field(
+    add_seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
         default=None, description="Seeds besides those that the launched sweep has."
     )
     epochs: int | None = Field(
@@ -32,7 +32,7 @@ class Changes(BaseModel):
     settings: dict[str, Any] | None = Field(
         default=None, description="Change a setting of every arm."
     )
-    trials: Annotated[int, Field(ge=1)] | None = Field(
+    trials: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
         default=None, description="Proposals of a search."
     )
     sampler: str | None = Field(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sweeps.execution.recorder.process import TRACKING_URI_VARIABLE
 from sweeps.storage.locations import Storage
+from sweeps.storage.regular_files import open_regular
 
 _MAX_STARTS = 5
 _SECONDS_BETWEEN_STARTS = 5.0
@@ -150,7 +151,8 @@ class RecorderClient:
         self._starts += 1
         self._started_at = time.monotonic()
         self._log.parent.mkdir(parents=True, exist_ok=True)
-        with self._log.open("ab") as log:
+        descriptor = open_regular(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        with os.fdopen(descriptor, "ab") as log:
             return subprocess.Popen(
                 self._command,
                 stdin=subprocess.PIPE,

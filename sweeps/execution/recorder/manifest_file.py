@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from capsmodel.whole_file import write_whole
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_growth import GrowingManifest, ManifestLine
+from sweeps.storage.regular_files import open_regular, read_regular
 from sweeps.tracking.manifests import manifest_text
 
 
@@ -54,8 +55,9 @@ def hand_on(journals: Path, sweep: str, line: ManifestLine) -> None:
     """Hand one step of a manifest's growth to the recorder; on disk when this returns."""
     data, log = line.text().encode() + b"\n", log_file(journals, sweep)
     if not log.exists():
-        data = _first_line(manifest_file(journals, sweep).read_bytes()) + data
-    with log.open("ab", buffering=0) as file:
+        data = _first_line(read_regular(manifest_file(journals, sweep))) + data
+    descriptor = open_regular(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    with os.fdopen(descriptor, "ab", buffering=0) as file:
         file.write(data)
         os.fsync(file.fileno())
 
@@ -74,7 +76,7 @@ class ManifestReader:
         """Return the manifest as it is now, "" where none was handed over."""
         if not self._path.exists():
             return ""
-        start = self._path.read_bytes()
+        start = read_regular(self._path)
         if start != self._start:
             self._begin(start)
         is_new = self._take_lines()
@@ -90,7 +92,7 @@ class ManifestReader:
         first = _first_line(self._start)
         if not self._log.exists():
             return False
-        with self._log.open("rb") as file:
+        with os.fdopen(open_regular(self._log), "rb") as file:
             if file.read(len(first)) != first:  # of another manifest
                 return False
             self._offset = max(self._offset, len(first))

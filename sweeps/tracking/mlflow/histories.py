@@ -1,6 +1,6 @@
 """Epoch after epoch of trials, as MLflow holds it."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sweeps.records import trial_record as names
 from sweeps.tracking.mlflow.runs import as_recorded
@@ -11,11 +11,17 @@ if TYPE_CHECKING:
 
 
 def read_history(client: "MlflowClient", run_id: str, metric: str) -> dict[int, float]:
-    """Return a metric of a run, epoch -> value, in order. Of two values the later counts."""
-    points = client.get_metric_history(run_id, metric)
+    """Return a metric of a run, epoch -> value, in order. Of two values the later counts.
+
+    A row of a database may hold anything in place of a number, and is then left out.
+    """
+    told: list[tuple[Any, Any, Any]] = [
+        (point.timestamp, point.step, point.value)
+        for point in client.get_metric_history(run_id, metric)
+    ]
+    points = [point for point in told if all(isinstance(number, int | float) for number in point)]
     history = {
-        point.step: as_recorded(point.value)
-        for point in sorted(points, key=lambda point: point.timestamp)
+        step: as_recorded(value) for _, step, value in sorted(points, key=lambda point: point[0])
     }
     return dict(sorted(history.items()))
 

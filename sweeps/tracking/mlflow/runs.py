@@ -39,6 +39,11 @@ def record_of_run(run: "Run") -> TrialRecord:
     return record_of(run.info.run_id, tags, numbers, settings)
 
 
-def as_recorded(value: float) -> float:
-    """Return a metric as it was before MLflow stored it: its stores hold no infinity."""
+def as_recorded(value: Any) -> Any:
+    """Return a metric as it was before MLflow stored it: its stores hold no infinity.
+
+    A database may hold anything in place of a number, which is left to validation.
+    """
+    if not isinstance(value, int | float):
+        return value
     return math.copysign(math.inf, value) if abs(value) >= sys.float_info.max else value

@@ -32,7 +32,7 @@ def test_a_store_without_a_version_is_refused(shell: Shell, storage: Path) -> No
 @pytest.mark.parametrize("content", [b"", b"garbage" * 1000], ids=["nothing", "garbage"])
 def test_a_database_that_is_none_is_refused(shell: Shell, storage: Path, content: bytes) -> None:
     (storage / "mlflow.db").write_bytes(content)
-    for command in COMMANDS:
+    for command in COMMANDS if content else COMMANDS[:3]:  # a launch fills an empty one
         assert "mlflow.db" in shell.refused(command, "quickstart")
 
 
@@ -71,3 +71,27 @@ def test_a_pipe_in_place_of_a_file_holds_nobody_up(shell: Shell, storage: Path) 
         os.mkfifo(cells / cell.trial_key / "final.json")
     for command in ("status", "plan"):
         assert "final.json is no regular file" in shell.refused(command, "quickstart")
+
+
+def test_a_number_that_is_a_text_leaves_its_record_out(shell: Shell, storage: Path) -> None:
+    with closing(sqlite3.connect(storage / "mlflow.db")) as database, database:
+        (run,) = database.execute("select run_uuid from runs").fetchone()
+        database.execute("update tags set value = 'trial' where key = 'capsweep.type'")
+        database.execute(
+            "insert into tags select 'capsweep.trial_key', ?, run_uuid from runs", ("a" * 20,)
+        )
+        row = {"run_uuid": run, "key": "test_error", "value": "\x1b", "timestamp": 1, "step": 1}
+        columns = [name for _, name, *_ in database.execute("pragma table_info(latest_metrics)")]
+        values = [row.get(name, 0) for name in columns]
+        marks = ", ".join("?" * len(values))
+        database.execute(f"insert into latest_metrics values ({marks})", values)
+    assert "There is no trial 'aaaa'" in shell("show", "aaaa").err
+
+
+def test_a_journal_with_values_that_none_can_have_is_told_of(shell: Shell, storage: Path) -> None:
+    (storage / "journals").mkdir(exist_ok=True)
+    with closing(sqlite3.connect(storage / "journals/quickstart.db")) as database, database:
+        database.execute("create table launches (number, started, ended, exit_code, num_cells)")
+        database.execute("create table events (launch, time, trial_key, event, detail)")
+        database.execute("insert into launches values (1, 1e999, 'x', 0, 1)")
+    assert "a launch in it has values that none can have" in shell.refused("status", "quickstart")

@@ -56,7 +56,7 @@ def test_a_store_that_cannot_be_is_refused(shell: Shell, address: str) -> None:
 
 
 def test_a_cluster_that_listens_is_left_to_ray() -> None:
-    from sweeps.execution.launch.refusal import refuse_absent_cluster
+    from sweeps.execution.driver.launch_guards import refuse_absent_cluster
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         host, port = listening.getsockname()
