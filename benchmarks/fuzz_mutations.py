@@ -60,10 +60,12 @@ class Mutation:
 
     Attributes:
         words: What it does to what, for people.
+        of: The kind of row or file.
         apply: Does it, by chance of its own, or nothing where there is no such row or file.
     """
 
     words: str
+    of: str
     apply: Callable[[random.Random], None]
 
 
@@ -71,18 +73,22 @@ def mutations(storage: Path, traps: Traps) -> list[Mutation]:
     """Return every operator for every kind of file, folder and column of a store."""
     kinds = _kinds_of_files(storage)
     found = [
-        Mutation(f"{operator} of {kind}", _on_file(paths, act))
+        Mutation(f"{operator} of {kind}", kind, _on_file(paths, act))
         for kind, paths in kinds.items()
         for operator, act in _file_operators(traps).items()
     ]
     found += [
-        Mutation(f"{name} as a value in {kind}", _on_file(paths, _leaf_changer(value)))
+        Mutation(
+            f"{name} as a value in {kind}",
+            f"values of {kind}",
+            _on_file(paths, _leaf_changer(value)),
+        )
         for kind, paths in kinds.items()
         if kind.endswith((".json", ".jsonl"))
         for name, value in traps.values().items()
     ]
     found += [
-        Mutation(f"{operator} of the folder {kind}", _on_file(paths, act))
+        Mutation(f"{operator} of the folder {kind}", f"folder {kind}", _on_file(paths, act))
         for kind, paths in _kinds_of_folders(storage).items()
         for operator, act in _folder_operators(traps).items()
     ]
@@ -222,7 +228,11 @@ def _of_database(database: Path, traps: Traps) -> list[Mutation]:
         "with a row twice": 'insert or ignore into "{0}" select * from "{0}" where rowid = :row',
     }
     found = [
-        Mutation(f"table {table} of {name} {what}", _statement(database, table, statement))
+        Mutation(
+            f"table {table} of {name} {what}",
+            f"{name}: {table}",
+            _statement(database, table, statement),
+        )
         for table in columns
         for what, statement in statements.items()
     ]
@@ -231,6 +241,7 @@ def _of_database(database: Path, traps: Traps) -> list[Mutation]:
     return found + [
         Mutation(
             f"{kind} in {column} of {table} of {name}",
+            f"{name}: {table}",
             _statement(
                 database,
                 table,

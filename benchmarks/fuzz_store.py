@@ -9,15 +9,18 @@ seconds, something written outside the storage and report folders, a request to 
 a control character on the terminal. Only the command line is used, so that another state of the
 package can be asked as well: `--tree` is a checkout of it.
 
-The exit code is 1 if anything was found. A round is repeated by `--seed N --only ROUND`.
+The exit code is 1 if anything was found. A round is repeated by `--seed N --only ROUND`; `--match`
+looks closer at some rows or files, such as `--match "artifact_uri of runs"`.
 """
 
 import argparse
 import contextlib
 import hashlib
 import importlib
+import itertools
 import os
 import random
+import re
 import select
 import shutil
 import signal
@@ -135,7 +138,9 @@ def main() -> int:
         _make(place, launches)
     _preload()
     place.renew()
-    todo = _rounds(given.seed, mutations(place.storage, place.traps), given.rounds)
+    every = mutations(place.storage, place.traps)
+    matching = [change for change in every if re.search(given.match, change.words)]
+    todo = _rounds(given.seed, matching, given.rounds)
     counts: Counter[str] = Counter()
     for number, changes in todo:
         if given.only in {None, number}:
@@ -286,10 +291,16 @@ def _make(place: Place, launches: list[tuple[str, ...]]) -> None:
 
 
 def _rounds(seed: int, every: list[Mutation], number: int) -> list[tuple[int, list[Mutation]]]:
-    """Return the changes of each round: all there are in a drawn order, then pairs of them."""
+    """Return the changes of each round: of each kind of row and file in turn, then pairs of them.
+
+    A database has thousands of values and a cell a few files, so that kinds take turns.
+    """
     chance = random.Random(seed)
-    order = chance.sample(every, len(every))
-    singles = [[change] for change in order[:number]]
+    kinds: dict[str, list[Mutation]] = {}
+    for change in chance.sample(every, len(every)):
+        kinds.setdefault(change.of, []).append(change)
+    turns = [change for turn in itertools.zip_longest(*kinds.values()) for change in turn if change]
+    singles = [[change] for change in turns[:number]]
     pairs = [chance.sample(every, 2) for _ in range(number - len(singles))]
     return list(enumerate([*singles, *pairs]))
 
@@ -316,6 +327,7 @@ def _given() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--match", default="", help="only changes whose words match this pattern")
     parser.add_argument("--only", type=int, help="this round alone")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds a command may take")
     parser.add_argument("--tree", type=Path, default=Path(__file__).resolve().parents[1])

@@ -85,7 +85,7 @@ def test_a_scheduler_may_be_given_by_its_kind(scheduler: Any, expected: Any) -> 
             "Unknown objective of a search 'train_loss'. Did you mean 'validation_loss'? Known: "
             "validation_error, validation_loss.",
         ),
-        ({"trials": 0}, "trials must be an integer at least 1, got 0."),
+        ({"trials": 0}, "trials must be an integer from 1 to 100000, got 0."),
         ({"seeds": (1, 1)}, "A seed is listed twice: 1, 1."),
         (
             {"space": CONDITIONAL, "sampler": "gp"},
