@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 from sweeps.cli.catalogue_commands import list_sweeps, parts
 from sweeps.cli.launch_commands import plan, run
 from sweeps.cli.record_commands import best, report, show, status, ui
+from sweeps.cli.repair_command import repair
 from sweeps.cli.terminal import complain, plainly_spoken
 from sweeps.records.errors import SweepError
 
@@ -28,6 +29,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
         "best": best,
         "show": show,
         "ui": ui,
+        "repair": repair,
     }
 )
 

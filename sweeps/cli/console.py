@@ -75,6 +75,12 @@ def print_result(result: "SweepResult", again: str, program: str, where: str) ->
     out.print(f"Next: {plain(commands)}", soft_wrap=True)
 
 
+def print_repaired(sentences: "Sequence[str]") -> None:
+    """Print what a repair has done, a sentence each."""
+    for sentence in sentences or ("All is whole: nothing was changed.",):
+        console().print(plain(sentence), soft_wrap=True)
+
+
 def print_report(report: "Report") -> None:
     """Print what a terminal is shown of the tables, and the files that hold all."""
     from sweeps.aggregation.rendering.renderers import for_terminal

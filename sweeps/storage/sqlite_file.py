@@ -2,8 +2,9 @@
 
 import sqlite3
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from sweeps.records.errors import BadInput
 from sweeps.storage.regular_files import refuse_irregular
@@ -25,18 +26,32 @@ def open_sqlite(path: Path) -> sqlite3.Connection:
     refuse_irregular(path)
     database = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
     try:
-        database.execute("pragma journal_mode=truncate")
-        database.execute("pragma synchronous=normal")
-        (complaint,) = database.execute("pragma quick_check(1)").fetchone()
+        why = _damage_of(database)
+        if not why:
+            database.execute("pragma journal_mode=truncate")
+            database.execute("pragma synchronous=normal")
+            return database
     except sqlite3.OperationalError:  # it is held or out of reach, which says nothing of it
         database.close()
         raise
+    database.close()
+    raise DamagedFile(f"{path} is damaged ({why}).")
+
+
+def damage_of(path: Path) -> str:
+    """Return what is wrong with a SQLite file, "" where it is whole. Writes nothing."""
+    with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as database:
+        return _damage_of(database)
+
+
+def _damage_of(database: sqlite3.Connection) -> str:
+    try:
+        (complaint,) = database.execute("pragma quick_check(1)").fetchone()
+    except sqlite3.OperationalError:
+        raise
     except sqlite3.DatabaseError as error:
         complaint = str(error)
-    if complaint != "ok":
-        database.close()
-        raise DamagedFile(f"{path} is damaged ({' '.join(complaint.split())[:100]}).")
-    return database
+    return "" if complaint == "ok" else " ".join(complaint.split())[:100]
 
 
 def put_aside(path: Path) -> Path:

@@ -5,6 +5,7 @@ from pathlib import Path
 from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
 from sweeps.storage.store_format import refuse_newer_format
 from sweeps.tracking.addresses import refuse_unusable
+from sweeps.tracking.mlflow import recorded_places
 from sweeps.tracking.mlflow.store import MlflowStore
 from sweeps.tracking.store import RecordStore
 
@@ -31,3 +32,16 @@ def open_store(
         refuse_unusable(address)
         return MlflowStore(address, place.artifacts)
     return store
+
+
+def rewrite_places(database: Path, backups: Path) -> int:
+    """Rewrite the folders that rows of an embedded store name by their old places.
+
+    Args:
+        database: Of the store, which nobody writes to meanwhile.
+        backups: Where a copy of it goes before.
+
+    Returns:
+        How many rows were rewritten.
+    """
+    return recorded_places.rewrite_places(database, backups) if database.is_file() else 0

@@ -73,13 +73,15 @@ def _record_all(progress: Progress, recorder: RecorderClient) -> str:
     """Have all carried that the store lacks. Returns why some of it is left, "" where none is."""
     assert progress.records is not None
     survey, told = progress.survey, Told(progress.survey.name)
+    there = {cell.cell.trial_key for cell in survey.cells if cell.is_recorded}
     missing = Unrecorded([], [])
     for _ in range(_MOST_ROUNDS):
         if not recorder.finish(SILENCE_SECONDS, told):
             return recorder.complaint
-        missing = unrecorded(survey, progress.definition.manifest)
+        manifest = progress.definition.manifest
+        missing = unrecorded(survey.store, survey.storage, manifest, there)
         if missing.to_carry or not _has_sweep(progress):
-            progress.records = reopen_records(survey, progress.definition.manifest)
+            progress.records = reopen_records(survey, manifest)
         if not missing.to_carry:
             break
         queue = RecorderQueue(survey.storage.journals, survey.tracking_uri)

@@ -1,11 +1,13 @@
 """Which filled cells the tracking store lacks, as the store itself says."""
 
+from collections.abc import Set
 from typing import NamedTuple
 
 from sweeps.execution.driver.folder_states import folder_states
-from sweeps.execution.driver.survey import Survey
 from sweeps.execution.plan.planner import SurveyedCell, surveyed
 from sweeps.records.manifest import Manifest
+from sweeps.storage.locations import Storage
+from sweeps.tracking.store import RecordStore
 
 
 class Unrecorded(NamedTuple):
@@ -13,28 +15,31 @@ class Unrecorded(NamedTuple):
 
     Attributes:
         to_carry: Their folders hold all of it.
-        lost: The store had them when the launch began, and there is no folder.
+        lost: The store had them before, and there is no folder.
     """
 
     to_carry: list[str]
     lost: list[str]
 
 
-def unrecorded(survey: Survey, manifest: Manifest) -> Unrecorded:
+def unrecorded(
+    store: RecordStore, storage: Storage, manifest: Manifest, there: Set[str] = frozenset()
+) -> Unrecorded:
     """Ask the tracking store for every cell, and say which it lacks.
 
     Args:
-        survey: What the launch had to do.
+        store: The tracking store.
+        storage: Where the cells' folders are.
         manifest: Of the sweep as it is now.
+        there: Trial keys that the store had.
 
     Raises:
         StoreUnreachable: If the store does not answer.
     """
-    keys, store = list(manifest.cell_keys().values()), survey.store
+    keys = list(manifest.cell_keys().values())
     records = store.records(keys) if store.is_there() else {}
     missing = [cell for cell in surveyed(manifest.cells, {}, records) if not _is_there(cell)]
-    folders = folder_states(survey.storage, [cell.cell.trial_key for cell in missing])
-    there = {cell.cell.trial_key for cell in survey.cells if cell.is_recorded}
+    folders = folder_states(storage, [cell.cell.trial_key for cell in missing])
     to_carry, lost = list[str](), list[str]()
     for cell in missing:
         key = cell.cell.trial_key

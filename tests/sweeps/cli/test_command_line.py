@@ -12,7 +12,7 @@ from sweeps.records.trial_record import Outcome, TrialRecord, manifest_artifact
 from sweeps.tracking.record_facts import TAG_MANIFEST_HASH
 from tests.sweeps.cli.shell import Shell
 
-COMMANDS = ("list", "parts", "plan", "run", "status", "report", "best", "show", "ui")
+COMMANDS = ("list", "parts", "plan", "run", "status", "report", "best", "show", "ui", "repair")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -215,3 +215,18 @@ def test_one_part_is_told_in_full(shell: Shell) -> None:
 
 def test_a_part_that_is_not_there_is_refused(shell: Shell) -> None:
     assert "Did you mean 'dynamic'?" in shell.refused("parts", "dynamc")
+
+
+def test_a_repair_says_what_it_did(shell: Shell, storage: Path) -> None:
+    del storage  # in which quickstart was launched and not ended
+    answer = shell("repair")
+    assert answer.code == 0
+    assert "1 records of 'quickstart' that looked as if they ran were ended" in answer.out
+    answer = shell("repair", "quickstart")
+    assert answer.code == 0
+    assert answer.out == "All is whole: nothing was changed.\n"
+    assert "Did you mean 'quickstart'?" in shell.refused("repair", "quickstrat")
+
+
+def test_a_repair_makes_no_storage_folder(shell: Shell) -> None:
+    assert "no storage folder" in shell.refused("repair")

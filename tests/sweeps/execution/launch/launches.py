@@ -24,6 +24,9 @@ from sweeps.execution.launch.launch import launch
 from sweeps.execution.recorder import process as recorder_process
 from sweeps.execution.recorder.client import untold
 from sweeps.execution.recorder.process import RecorderProcess
+from sweeps.execution.repair import repair as repair_module
+from sweeps.execution.repair import sweep_repair
+from sweeps.execution.repair.repair import Repaired
 from sweeps.records.cell_contents import TrialHead
 from sweeps.storage.locations import Storage
 from sweeps.tracking.memory.store import MemoryStore
@@ -129,6 +132,8 @@ class Launches:
         self._world = World(self.storage.root)
         for module in (driver_survey, surveying):
             patch.setattr(module, "open_store", lambda *_: self.store)
+        patch.setattr(repair_module, "open_store", lambda *_: self.store)
+        patch.setattr(sweep_repair, "RecorderClient", lambda *_: self._recorder())
         patch.setattr(filling, "start_engine", lambda *_: self._engine())
         patch.setattr(recording, "RecorderClient", lambda *_: self._recorder())
         patch.setattr(recorder_process, "POLL_SECONDS", 0.01)
@@ -138,6 +143,10 @@ class Launches:
         """Launch it."""
         places = {"storage": self.storage.root, "tracking_uri": ADDRESS, "reports": self.reports}
         return launch(self._sweep, LaunchOptions(**(places | options)))
+
+    def repair(self, sweep: str | None = None) -> Repaired:
+        """Repair what there is."""
+        return repair_module.repair(sweep, self.storage.root, ADDRESS)
 
     def tables(self) -> dict[str, str]:
         """Return the files of the report that are text, by name."""

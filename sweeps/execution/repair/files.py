@@ -1,0 +1,48 @@
+"""Damaged SQLite files of a storage folder put aside, so that they are made anew."""
+
+from pathlib import Path
+
+from sweeps.storage.file_lock import is_locked
+from sweeps.storage.locations import Storage
+from sweeps.storage.sqlite_file import damage_of, put_aside
+from sweeps.tracking.addresses import sqlite_path
+from sweeps.tracking.opening import rewrite_places
+
+
+def put_damaged_aside(storage: Storage, tracking_uri: str) -> list[str]:
+    """Put damaged journals, queues and an embedded tracking store aside; say which.
+
+    What somebody uses now is left alone.
+    """
+    told: list[str] = []
+    store = sqlite_path(tracking_uri)
+    embedded = [store] if store and store.is_file() else []
+    for path in (*sorted(storage.journals.glob("*.db")), *embedded):
+        if is_locked(path.with_suffix(".lock")):
+            continue
+        if why := damage_of(path):
+            aside = put_aside(path)
+            told.append(f"{path} was damaged ({why}): it was put aside as {aside.name}.")
+    return told
+
+
+def rewrite_recorded_places(storage: Storage, tracking_uri: str) -> list[str]:
+    """Rewrite the absolute folders that an embedded store of an earlier release names."""
+    store = sqlite_path(tracking_uri)
+    if not store or not store.is_relative_to(storage.root):
+        return []
+    if any(map(is_locked, storage.journals.glob("*.lock"))):
+        return []
+    backups = storage.root / "backups"
+    if num_rows := rewrite_places(store, backups):
+        return [
+            f"{num_rows} rows of {store} named a folder by its old place, which now name none; the "
+            f"file as it was is in {backups}."
+        ]
+    return []
+
+
+def kept_sweeps(journals: Path) -> set[str]:
+    """Return the sweeps whose manifests were kept beside the journals."""
+    end = ".manifest.json"
+    return {path.name.removesuffix(end) for path in journals.glob(f"*{end}")}

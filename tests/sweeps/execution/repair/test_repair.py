@@ -1,0 +1,143 @@
+"""A repair makes good what was lost, says so, overwrites nothing, and does nothing twice."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from search_spaces import Sweep
+from sweeps.records.errors import BadInput
+from sweeps.storage.file_lock import FileLock
+from sweeps.tracking.record_facts import TAG_OUTCOME
+from tests.sweeps.execution.launch.launches import Launches, design, searching
+from tests.sweeps.execution.launch.test_lost_store import expect_whole
+
+
+@pytest.fixture
+def launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launches:
+    return launched(design(), tmp_path, monkeypatch)
+
+
+def launched(sweep: Sweep, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Launches:
+    launches = Launches(folder, sweep, monkeypatch)
+    assert launches.run().exit_code == 0
+    return launches
+
+
+def lose_store(launches: Launches) -> None:
+    launches.lose_store()
+
+
+def damage_the_journal(launches: Launches) -> None:
+    (launches.storage.journals / "example.db").write_bytes(b"garbage" * 999)
+
+
+def damage_the_queue(launches: Launches) -> None:
+    (queue,) = launches.storage.journals.glob("recorder-*.db")
+    queue.write_bytes(b"garbage" * 999)
+
+
+def look_running(launches: Launches) -> None:
+    (sweep,) = launches.store.shelf.live("sweep")
+    sweep.is_running = True
+
+
+def lose_an_epoch(launches: Launches) -> None:
+    held = launches.store.shelf.live("trial")[0]
+    for points in held.points.values():
+        points.pop(next((point for point in points if point[0] == 1), None), None)
+
+
+def lose_all(launches: Launches) -> None:
+    damage_the_journal(launches)
+    damage_the_queue(launches)
+    lose_store(launches)
+
+
+ACCIDENTS: dict[Callable[[Launches], None], list[str]] = {
+    lose_store: ["manifest of 'example' was written", "records of 'example' were filled"],
+    damage_the_journal: ["example.db was damaged"],
+    damage_the_queue: ["recorder-.* was damaged"],
+    look_running: ["1 records of 'example' that looked as if they ran"],
+    lose_an_epoch: ["1 records of 'example' were filled"],
+    lose_all: ["example.db was damaged", "recorder-", "manifest", "filled"],
+}
+
+
+@pytest.mark.parametrize(
+    ("sweep", "accident"),
+    [(searching, lose_all), (searching, lose_store), *((design, one) for one in ACCIDENTS)],
+)
+def test_what_was_lost_is_made_good_once(
+    sweep: Callable[[], Sweep],
+    accident: Callable[[Launches], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    launches = launched(sweep(), tmp_path, monkeypatch)
+    tables, num_trained = launches.tables(), launches.num_epochs_trained()
+    accident(launches)
+    repaired = launches.repair("example")
+    assert repaired.exit_code == 0
+    told = " ".join(repaired.sentences)
+    for words in ACCIDENTS[accident]:
+        assert re.search(words, told), told
+    expect_whole(launches)
+    again = launches.repair()
+    assert (again.sentences, again.exit_code) == ((), 0)
+    assert launches.run().exit_code == 0
+    assert launches.tables() == tables
+    assert launches.num_epochs_trained() == num_trained
+
+
+def test_damaged_files_are_put_aside_as_they_were(launches: Launches) -> None:
+    damage_the_journal(launches)
+    journal = launches.storage.journals / "example.db"
+    damaged = journal.read_bytes()
+    launches.repair()
+    assert journal.with_name("example.db.damaged-1").read_bytes() == damaged
+    damage_the_journal(launches)
+    launches.repair()
+    assert journal.with_name("example.db.damaged-2").read_bytes() == damaged
+
+
+def test_lost_folders_are_not_missed(launches: Launches) -> None:
+    shutil.rmtree(launches.storage.cells)
+    assert launches.repair().sentences == ()
+    num_trained = launches.num_epochs_trained()
+    assert launches.run().exit_code == 0
+    assert launches.num_epochs_trained() == num_trained
+
+
+def test_a_trial_that_looks_as_if_it_ran_is_interrupted(launches: Launches) -> None:
+    held = launches.store.shelf.live("trial")[0]
+    shutil.rmtree(launches.storage.cells / held.facts["capsweep.trial_key"])
+    held.facts[TAG_OUTCOME] = "running"
+    held.is_running = True
+    assert "1 records" in launches.repair().sentences[0]
+    assert (held.facts[TAG_OUTCOME], held.is_running) == ("interrupted", False)
+
+
+def test_a_sweep_that_is_being_run_is_left_alone(launches: Launches) -> None:
+    lose_store(launches)
+    with FileLock(launches.storage.journals / "example.lock") as lock:
+        assert lock.acquire()
+        (sentence,) = launches.repair().sentences
+    assert "being run" in sentence
+    assert launches.store.sweeps() == []
+
+
+def test_a_sweep_that_nobody_knows_is_refused(launches: Launches) -> None:
+    with pytest.raises(BadInput, match="Did you mean 'example'"):
+        launches.repair("exmple")
+
+
+def test_a_manifest_that_nobody_has_is_said_to_be_gone(launches: Launches) -> None:
+    (sweep,) = launches.store.shelf.live("sweep")
+    sweep.files.clear()
+    (launches.storage.journals / "example.manifest.json").unlink()
+    repaired = launches.repair("example")
+    assert repaired.exit_code == 3
+    assert "--replace" in repaired.sentences[0]
