@@ -97,7 +97,7 @@ def print_report(report: "Report") -> None:
 
 def print_status(status: "SweepStatus") -> None:
     """Print how far a sweep is, arm by arm."""
-    from sweeps.execution.driver.live_view import clock
+    from sweeps.execution.driver.view.live_view import clock
 
     out = console()
     states = ("finished", "pruned", "diverged", "failed", "running", "interrupted", "missing")

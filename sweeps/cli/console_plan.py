@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def print_plan(survey: "Survey") -> None:
     """Print what a launch would do."""
-    from sweeps.execution.driver.live_view import clock
+    from sweeps.execution.driver.view.live_view import clock
 
     out = console()
     if survey.definition.manifest.search:

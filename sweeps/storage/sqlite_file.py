@@ -4,9 +4,11 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from sweeps.records.errors import BadInput
+from sweeps.storage.disk_room import wait_for_room, when_there_is_room
 from sweeps.storage.regular_files import refuse_irregular
 
 
@@ -14,7 +16,26 @@ class DamagedFile(BadInput):
     """A SQLite file that cannot be read."""
 
 
-def open_sqlite(path: Path) -> sqlite3.Connection:
+class PatientConnection(sqlite3.Connection):
+    """A connection whose statements wait for room where the disk is full.
+
+    Inside a transaction they raise, as what went before is taken back with them.
+
+    Attributes:
+        folder: Where the file lies.
+    """
+
+    folder = Path()
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        """Execute a statement as soon as there is room for it."""
+        plainly = super().execute
+        if self.in_transaction:
+            return plainly(sql, parameters)
+        return when_there_is_room(lambda: plainly(sql, parameters), self.folder)
+
+
+def open_sqlite(path: Path) -> PatientConnection:
     """Open or create a file; each statement is a transaction, and waits for those of others.
 
     With a rollback journal: a write-ahead log needs shared memory, which network disks lack.
@@ -24,7 +45,10 @@ def open_sqlite(path: Path) -> sqlite3.Connection:
         DamagedFile: If what is there is no SQLite file, or no whole one.
     """
     refuse_irregular(path)
-    database = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
+    database = sqlite3.connect(
+        path, isolation_level=None, timeout=30, check_same_thread=False, factory=PatientConnection
+    )
+    database.folder = path.parent
     try:
         why = _damage_of(database)
         if not why:
@@ -67,8 +91,9 @@ def put_aside(path: Path) -> Path:
 
 
 @contextmanager
-def whole(database: sqlite3.Connection) -> Generator[None]:
+def whole(database: PatientConnection) -> Generator[None]:
     """Let others see the statements of the block all at once, or none of them."""
+    wait_for_room(database.folder)
     with database:
         database.execute("begin immediate")
         yield

@@ -7,7 +7,7 @@ knows its layout, so that object storage can stand in for a shared disk later.
     checkpoint.safetensors      the last one: weights, optimiser, generators, the whole curve so far
     checkpoint.damaged          one that could not be read, set aside
     outbox.jsonl                what was told, append-only: start, epoch, failed, pruned
-    memory.txt                  the most bytes that the process of the attempt has held so far
+    pulse.txt                   the memory that the attempt holds, the room on disk that it wants
     log.txt                     what the trial printed, and the traceback if it raised
     predictions.safetensors     of a finished trial, as are the weights
     weights.safetensors
@@ -19,26 +19,26 @@ Others may have put there what they liked: no link is followed, nothing but a re
 opened, and a stranger's is refused, as `regular_files` says.
 """
 
-import errno
 import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO
 
 from pydantic import ValidationError
 
 from capsmodel.spelling import words_of
 from capsmodel.whole_file import write_whole
+from sweeps.execution.cells.pulse import CellPulse
 from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialHead
 from sweeps.records.errors import BadInput
+from sweeps.storage.appended import append_whole
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.regular_files import (
     open_regular,
     opened_folder,
     read_descriptor,
-    read_regular,
     refuse_foreign,
     refuse_irregular,
 )
@@ -56,7 +56,7 @@ class CellFolder:
         self.predictions = self.path / "predictions.safetensors"
         self.weights = self.path / "weights.safetensors"
         self.log = self.path / "log.txt"
-        self.memory = self.path / "memory.txt"
+        self.pulse = CellPulse(self.path / "pulse.txt")
         self._outbox = self.path / "outbox.jsonl"
         self._final = self.path / "final.json"
         self._lock = self.path / "lock"
@@ -98,13 +98,12 @@ class CellFolder:
         refuse_foreign(self.path)
         return is_locked(self._lock)
 
-    def open_log(self) -> TextIO:
-        """Open the log to add to it."""
-        descriptor = self._open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace", buffering=1)
+    def open_log(self) -> int:
+        """Open the log to add to it, and return its descriptor."""
+        return self._open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def append(self, line: OutboxLine) -> None:
-        """Add a line to the outbox by one write; a line torn by a crash is closed off first.
+        """Add a line to the outbox, whole or not at all.
 
         Raises:
             OSError: If not all of it could be written, as where the disk is full. The outbox is
@@ -112,12 +111,7 @@ class CellFolder:
         """
         data = line.model_dump_json(exclude_defaults=True).encode() + b"\n"
         with self._open_outbox(os.O_RDWR | os.O_CREAT | os.O_APPEND) as file:
-            size = file.seek(0, os.SEEK_END)
-            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
-                data = b"\n" + data
-            if file.write(data) != len(data):
-                file.truncate(size)
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._outbox))
+            append_whole(file, data)
 
     def read_outbox(
         self, offset: int = 0, fence: int | None = None
@@ -197,7 +191,7 @@ class CellFolder:
         leftovers = [
             path for end in ("tmp", "unfinished", "damaged") for path in self.path.glob(f"*.{end}")
         ]
-        for path in (self.checkpoint, self.memory, *leftovers):
+        for path in (self.checkpoint, self.pulse.path, *leftovers):
             path.unlink(missing_ok=True)
 
     def delete_weights(self) -> int:
@@ -206,13 +200,6 @@ class CellFolder:
         size = self.weights.lstat().st_size if os.path.lexists(self.weights) else 0
         self.weights.unlink(missing_ok=True)
         return size
-
-    def peak_memory_bytes(self) -> int | None:
-        """Return the most that the last attempt's process held, None where nothing tells."""
-        try:
-            return int(read_regular(self.memory, most_bytes=40))
-        except (OSError, ValueError):  # one that cannot be used is a ValueError too
-            return None
 
     def set_checkpoint_aside(self) -> None:
         """Put a damaged checkpoint where no attempt goes on from it."""

@@ -1,8 +1,8 @@
 """What follows in a launch when its sweep grows: who is told of the new cells."""
 
-from sweeps.execution.driver.board import Board
 from sweeps.execution.driver.folder_states import folder_states
 from sweeps.execution.driver.survey import Survey
+from sweeps.execution.driver.view.board import Board
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
 from sweeps.execution.plan.planner import surveyed

@@ -1,4 +1,4 @@
-"""What a launch needs around it: folders, a lock, and a recorder that stays alive.
+"""What a launch needs around it: folders, a lock, and a look now and then.
 
 What can be refused is refused before anything is written. Some is known only when a cluster has
 been joined or a store opened, for which folders, a lock and a journal have to be there: a launch
@@ -8,12 +8,11 @@ that is refused so late takes back its traces.
 import os
 import socket
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from sweeps.execution.recorder.client import RecorderClient
 from sweeps.records.errors import BadInput, SweepError
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
@@ -148,13 +147,14 @@ def make_folders(storage: Storage) -> None:
 
 
 @contextmanager
-def kept_alive(recorder: RecorderClient) -> Generator[None]:
-    """Start the recorder again whenever it dies."""
+def looked_after(*looks: Callable[[], None]) -> Generator[None]:
+    """Have a look at this and that every few seconds while the block runs."""
     over = threading.Event()
 
     def watch() -> None:
         while not over.wait(_WATCH_SECONDS):
-            recorder.keep_alive()
+            for look in looks:
+                look()
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()

@@ -223,7 +223,7 @@ class CellQueue:
             failure = Failure.OUT_OF_MEMORY
         reason = event.reason
         if failure is Failure.OUT_OF_MEMORY:
-            reason = _memory_reason(folder.peak_memory_bytes())
+            reason = _memory_reason(folder.pulse.peak_memory_bytes())
         return FailedAttempt(failure=failure, reason=reason)
 
     def _try_again(self, order: TrialOrder, outbox_size: int) -> None:

@@ -1,11 +1,11 @@
 """Which cells a launch trains: all that are known now, or those that a plan adds as they come."""
 
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.driver.board import empty_cells
 from sweeps.execution.driver.growing_launch import GrowingLaunch
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.survey import Survey
 from sweeps.execution.driver.trial_orders import Orders
+from sweeps.execution.driver.view.board import empty_cells
 from sweeps.execution.engine.capacity import Room
 from sweeps.execution.engine.cell_queue import CellSource, Listed
 from sweeps.execution.plan.conductor import Conductor

@@ -5,8 +5,11 @@ from pathlib import Path
 
 from sweeps.aggregation.report import publish_report, write_report
 from sweeps.execution.driver.kept_weights import keep_weights, weights_to_keep
+from sweeps.execution.driver.view.disk_watch import full_disk
+from sweeps.execution.driver.view.live_view import tell_line
 from sweeps.execution.launch.progress import Progress
 from sweeps.records.errors import StoreUnreachable
+from sweeps.storage.disk_room import when_there_is_room
 
 
 def report_cells(progress: Progress, reports: Path) -> None:
@@ -15,7 +18,11 @@ def report_cells(progress: Progress, reports: Path) -> None:
     survey = progress.survey
     try:
         own = survey.definition.sweep.own_tables
-        report = write_report(survey.store, survey.name, reports, own=own)
+        report = when_there_is_room(
+            lambda: write_report(survey.store, survey.name, reports, own=own),
+            reports,
+            waiting=lambda wanted: tell_line(full_disk(reports, wanted)) if wanted else None,
+        )
         publish_report(progress.records.writer, progress.records.sweep_id, report)
     except StoreUnreachable as error:
         progress.is_recorded = False

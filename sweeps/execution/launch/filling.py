@@ -3,15 +3,15 @@
 from contextlib import ExitStack
 
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.driver.board import Board, empty_cells
 from sweeps.execution.driver.growing_launch import GrowingLaunch
 from sweeps.execution.driver.options import LaunchOptions
+from sweeps.execution.driver.view.board import Board, empty_cells
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.policies import Policies
+from sweeps.execution.launch.carrying import record_rest, start_recorder
 from sweeps.execution.launch.cells_to_train import cells_to_train
-from sweeps.execution.launch.opened_records import open_records
 from sweeps.execution.launch.progress import Progress
-from sweeps.execution.launch.recording import record_rest, start_recorder
+from sweeps.execution.launch.recording.opened_records import open_records
 from sweeps.execution.launch.started_engine import start_engine
 from sweeps.execution.launch.training import train
 
@@ -61,9 +61,8 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
                 queue = CellQueue(
                     cells, board, failure_policy=policies.failure, share_of=room.share
                 )
-                progress.broken_off = train(
-                    queue, engine, board, recorder, options.time_limit_seconds
-                )
+                seconds = options.time_limit_seconds
+                progress.broken_off = train(queue, engine, board, recorder, survey.storage, seconds)
             is_interrupted = False
         finally:
             running.close()

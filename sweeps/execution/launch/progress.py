@@ -12,7 +12,7 @@ from sweeps.execution.driver.growing_launch import GrowingLaunch
 from sweeps.execution.driver.kept_weights import WeightsDeleted
 from sweeps.execution.driver.result import FailedTrial, SweepResult
 from sweeps.execution.driver.survey import Survey
-from sweeps.execution.launch.opened_records import OpenedRecords
+from sweeps.execution.launch.recording.opened_records import OpenedRecords
 from sweeps.execution.plan.definition import Definition
 
 

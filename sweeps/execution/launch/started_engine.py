@@ -3,10 +3,10 @@
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from sweeps.execution.driver.board import Board, empty_cells
-from sweeps.execution.driver.live_view import own_terminal, showing
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.survey import Survey
+from sweeps.execution.driver.view.board import Board, empty_cells
+from sweeps.execution.driver.view.live_view import own_terminal, showing
 from sweeps.execution.engine.capacity import Room
 from sweeps.execution.engine.engine import Engine
 from sweeps.execution.engine.policies import Policies

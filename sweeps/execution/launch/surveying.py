@@ -6,7 +6,7 @@ from sweeps.execution.driver.launch_guards import usable_places
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.survey import Survey
 from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
-from sweeps.execution.launch.earlier_manifest import earlier_manifest
+from sweeps.execution.launch.recording.earlier_manifest import earlier_manifest
 from sweeps.execution.plan.definition import Launchable, define, sweep_of
 from sweeps.execution.plan.planner import (
     dropped_cells,

@@ -1,11 +1,13 @@
 """Cells trained by the engine, until none are left, time is up, or somebody interrupts."""
 
-from sweeps.execution.driver.board import Board
 from sweeps.execution.driver.interruption import end_after, end_never
-from sweeps.execution.driver.launch_guards import kept_alive
+from sweeps.execution.driver.launch_guards import looked_after
+from sweeps.execution.driver.view.board import Board
+from sweeps.execution.driver.view.disk_watch import DiskWatch
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.engine import CannotGoOn, Engine
 from sweeps.execution.recorder.client import RecorderClient
+from sweeps.storage.locations import Storage
 
 
 def train(
@@ -13,6 +15,7 @@ def train(
     engine: Engine,
     board: Board,
     recorder: RecorderClient,
+    storage: Storage,
     time_limit_seconds: float | None,
 ) -> str:
     """Train every cell that there is to train.
@@ -22,6 +25,7 @@ def train(
         engine: Trains them.
         board: Shows when it is interrupted.
         recorder: Kept alive meanwhile.
+        storage: Whose disk is looked at meanwhile.
         time_limit_seconds: Interrupts it after so long.
 
     Returns:
@@ -33,7 +37,7 @@ def train(
     if time_limit_seconds:
         end_after(time_limit_seconds)
     try:
-        with kept_alive(recorder):
+        with looked_after(recorder.keep_alive, DiskWatch(storage, board).look):
             engine.run(orders=queue, events=queue)
     except CannotGoOn as error:
         return str(error)

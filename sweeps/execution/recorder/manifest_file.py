@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from capsmodel.whole_file import write_whole
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_growth import GrowingManifest, ManifestLine
+from sweeps.storage.appended import append_whole
 from sweeps.storage.regular_files import open_regular, read_regular
 from sweeps.tracking.manifests import manifest_text
 
@@ -56,9 +57,9 @@ def hand_on(journals: Path, sweep: str, line: ManifestLine) -> None:
     data, log = line.text().encode() + b"\n", log_file(journals, sweep)
     if not log.exists():
         data = _first_line(read_regular(manifest_file(journals, sweep))) + data
-    descriptor = open_regular(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    with os.fdopen(descriptor, "ab", buffering=0) as file:
-        file.write(data)
+    descriptor = open_regular(log, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+    with os.fdopen(descriptor, "a+b", buffering=0) as file:
+        append_whole(file, data)
         os.fsync(file.fileno())
 
 

@@ -2,14 +2,19 @@
 
 import hashlib
 import logging
-import sqlite3
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sweeps.records.trial_record import Outcome
-from sweeps.storage.sqlite_file import DamagedFile, open_sqlite, put_aside, whole
+from sweeps.storage.sqlite_file import (
+    DamagedFile,
+    PatientConnection,
+    open_sqlite,
+    put_aside,
+    whole,
+)
 from sweeps.tracking.addresses import sqlite_path
 
 _COLUMNS = (
@@ -179,7 +184,7 @@ class RecorderQueue:
         self._database.close()
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _opened(path: Path) -> PatientConnection:
     try:
         return open_sqlite(path)
     except DamagedFile as error:

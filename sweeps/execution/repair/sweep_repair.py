@@ -3,7 +3,7 @@
 from collections.abc import Generator
 
 from sweeps.execution.driver.folder_states import folder_states
-from sweeps.execution.launch.unrecorded import unrecorded
+from sweeps.execution.launch.recording.unrecorded import unrecorded
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.manifest_file import kept_manifest
 from sweeps.execution.recorder.recorder_queue import RecorderQueue

@@ -1,23 +1,21 @@
 """Memory that a trial holds, told while it runs: one that is killed for it cannot tell any more."""
 
-import os
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+
+from sweeps.execution.cells.pulse import CellPulse
 
 _SECONDS = 0.5
 _WORDS = ("can't allocate memory", "not enough memory", "out of memory")  # of torch's allocators
 
 
 @contextmanager
-def telling_memory(file: Path) -> Generator[None]:
-    """Keep the most bytes that this process has held in a file while the block runs.
-
-    Nothing is told where there is no Linux. What cannot be written is left out.
-    """
+def telling_memory(pulse: CellPulse) -> Generator[None]:
+    """Note the most bytes that this process has held while the block runs. Linux only."""
     over = threading.Event()
-    thread = threading.Thread(target=_tell, args=(file, over), daemon=True)
+    thread = threading.Thread(target=_tell, args=(pulse, over), daemon=True)
     thread.start()
     try:
         yield
@@ -44,17 +42,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def _tell(file: Path, over: threading.Event) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        descriptor = os.open(file, flags, 0o644)
-    except OSError:
-        return
-    try:
-        while (peak := status_bytes("VmHWM")) is not None:
-            with suppress(OSError):  # the disk may be full
-                os.pwrite(descriptor, b"%20d\n" % peak, 0)
-            if over.wait(_SECONDS):
-                return
-    finally:
-        os.close(descriptor)
+def _tell(pulse: CellPulse, over: threading.Event) -> None:
+    while (peak := status_bytes("VmHWM")) is not None:
+        pulse.note_peak_memory(peak)
+        if over.wait(_SECONDS):
+            return

@@ -7,13 +7,11 @@ find where its numbers went wrong.
 A trial never talks to the tracking store.
 """
 
-import logging
 import math
 import sys
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +20,12 @@ from pydantic import BaseModel, ConfigDict
 from capsmodel.whole_file import write_whole
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds, reason_of
 from sweeps.execution.cells.sealed_files import sealed
+from sweeps.execution.worker.disk import Disk
 from sweeps.execution.worker.memory import is_out_of_memory, telling_memory
 from sweeps.execution.worker.process import PeakMemory, warm_up
 from sweeps.execution.worker.provenance import hardware, package_versions
 from sweeps.execution.worker.training_config import training_config
+from sweeps.execution.worker.trial_log import log_of
 from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine, TrialHead
 from sweeps.records.trial_record import Outcome
 
@@ -59,7 +59,8 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
         TimeoutError: If another process holds the cell.
     """
     cell = CellFolder(Path(order.cells), order.head.trial_key)
-    with cell.lease() as fence, _log_of(cell), telling_memory(cell.memory):
+    Disk(cell).wait()
+    with cell.lease() as fence, log_of(cell), telling_memory(cell.pulse):
         try:
             if final := cell.read_final():
                 cell.remove_scratch()
@@ -69,7 +70,10 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
         except Exception as error:
             traceback.print_exc()
             is_memory = is_out_of_memory(error)
-            cell.tell_failure(order.head, fence, reason_of(error), is_out_of_memory=is_memory)
+            reason = reason_of(error)
+            Disk(cell).keep(
+                lambda: cell.tell_failure(order.head, fence, reason, is_out_of_memory=is_memory)
+            )
             raise
 
 
@@ -88,6 +92,7 @@ class _Attempt:
         self.fence = fence
         self.started_at = time.perf_counter()
         self.memory = PeakMemory(head.device)
+        self.disk = Disk(cell)
         self.told, _ = cell.read_outbox()
 
     def run(self, report: Report) -> Outcome:
@@ -114,7 +119,7 @@ class _Attempt:
             # One that is not finite is not saved: its origin is sought from the one before.
             is_finite, is_new = _is_finite(metrics), metrics.epoch > last_told
             if is_finite:
-                training.save(self.cell.checkpoint)
+                self.disk.keep(lambda: training.save(self.cell.checkpoint))
             line = _line(training, metrics)
             if is_new:
                 self._tell_epoch(line)
@@ -130,7 +135,8 @@ class _Attempt:
 
     def tell(self, kind: str, **fields: Any) -> None:
         line = {"type": kind, "time": now_milliseconds(), "fence": self.fence, **fields}
-        self.cell.append(OutboxLine.model_validate(line))
+        whole = OutboxLine.model_validate(line)
+        self.disk.keep(lambda: self.cell.append(whole))
 
     def _training(self) -> "Training":
         """Return the training of the checkpoint, a new one where there is none or it is damaged."""
@@ -165,7 +171,7 @@ class _Attempt:
             time=now_milliseconds(),
             fence=self.fence,
         )
-        self.cell.write_final(record)
+        self.disk.keep(lambda: self.cell.write_final(record))
         return outcome
 
     def _why_diverged(self, training: "Training") -> str:
@@ -189,8 +195,9 @@ class _Attempt:
 
         result = training.test()
         tensors = {"predictions": result.predictions.cpu(), "labels": result.labels.cpu()}
-        write_whole(self.cell.predictions, save(tensors, metadata={"schema_version": "1"}))
-        training.trained().save(self.cell.weights)
+        predictions, trained = save(tensors, metadata={"schema_version": "1"}), training.trained()
+        self.disk.keep(lambda: write_whole(self.cell.predictions, predictions))
+        self.disk.keep(lambda: trained.save(self.cell.weights))
         return {
             "files": sealed(self.cell.predictions, self.cell.weights),
             "test_error": result.error,
@@ -215,20 +222,3 @@ def _line(training: "Training", metrics: "EpochMetrics") -> EpochLine:
 
 def _is_finite(metrics: "EpochMetrics") -> bool:
     return math.isfinite(metrics.train_loss) and math.isfinite(metrics.validation_loss)
-
-
-@contextmanager
-def _log_of(cell: CellFolder) -> Generator[None]:
-    """Send what the trial prints and logs to its own file."""
-    with cell.open_log() as file:
-        if not file.tell():
-            file.write("# log of a capsweep trial, schema_version 1\n")
-        handler = logging.StreamHandler(file)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-        logging.getLogger().addHandler(handler)
-        try:
-            with redirect_stdout(file), redirect_stderr(file):
-                yield
-        finally:
-            logging.getLogger().removeHandler(handler)
-            sys.stdout.flush()

@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.driver import live_view as live
-from sweeps.execution.driver.board import Board
-from sweeps.execution.driver.live_view import clock, render, showing, summary
+from sweeps.execution.driver.view import live_view as live
+from sweeps.execution.driver.view.board import Board
+from sweeps.execution.driver.view.live_view import clock, render, showing, summary
 from sweeps.execution.plan.planner import Standing, SurveyedCell
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import manifest
@@ -235,7 +235,7 @@ def test_without_a_terminal_lines_come_now_and_then(
 OWN_TERMINAL = """
 import os, sys
 from pathlib import Path
-from sweeps.execution.driver.live_view import own_terminal
+from sweeps.execution.driver.view.live_view import own_terminal
 try:
     with own_terminal(Path(sys.argv[1])) as terminal:
         os.write(1, b"noise on 1\\n")

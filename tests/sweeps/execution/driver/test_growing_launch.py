@@ -7,9 +7,9 @@ import pytest
 
 from search_spaces.plans.decisions import Stop
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.driver.board import Board
 from sweeps.execution.driver.growing_launch import GrowingLaunch
 from sweeps.execution.driver.survey import Survey
+from sweeps.execution.driver.view.board import Board
 from sweeps.execution.engine.capacity import ONE_AT_A_TIME
 from sweeps.execution.recorder.manifest_file import (
     ManifestReader,

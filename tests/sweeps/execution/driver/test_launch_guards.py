@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.driver.board import Board
 from sweeps.execution.driver.interruption import Interrupted, end_after, interruptible, listen
-from sweeps.execution.driver.live_view import showing
+from sweeps.execution.driver.view.board import Board
+from sweeps.execution.driver.view.live_view import showing
 from sweeps.execution.engine.process import scratch
 from sweeps.execution.engine.process.scratch import scratch_folder
 from sweeps.storage.file_lock import FileLock, is_locked

@@ -243,7 +243,7 @@ def test_one_killed_for_memory_gets_a_machine_of_its_own_and_then_fails_with_its
     order = scene.queue.next()
     assert isinstance(order, Order)
     assert order.share.cpus == 1
-    scene.folder("a").memory.write_text(f"{3 * 2**30}\n")
+    scene.folder("a").pulse.note_peak_memory(3 * 2**30)
     scene.num_oom_kills += 1
     scene.ended("a")
     order = scene.queue.next()

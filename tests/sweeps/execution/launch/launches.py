@@ -18,9 +18,11 @@ from search_spaces import ListedArms, Sweep
 from sweeps.execution.driver import survey as driver_survey
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.result import SweepResult
+from sweeps.execution.engine.capacity import Resources, Room
 from sweeps.execution.engine.placement import Machine
-from sweeps.execution.launch import filling, recording, surveying
+from sweeps.execution.launch import carrying, filling, surveying
 from sweeps.execution.launch.launch import launch
+from sweeps.execution.launch.started_engine import StartedEngine
 from sweeps.execution.recorder import process as recorder_process
 from sweeps.execution.recorder.client import untold
 from sweeps.execution.recorder.process import RecorderProcess
@@ -36,7 +38,7 @@ from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine
 from tests.sweeps.execution.search.examples import RATE, confirm, search
 from tests.sweeps.execution.search.simulated import Score, Trainer, World, unkilled
 
-ADDRESS = "memory:"
+ADDRESS = "http://memory.invalid"
 SILENCE_SECONDS = 0.3
 
 
@@ -134,8 +136,8 @@ class Launches:
             patch.setattr(module, "open_store", lambda *_: self.store)
         patch.setattr(repair_module, "open_store", lambda *_: self.store)
         patch.setattr(sweep_repair, "RecorderClient", lambda *_: self._recorder())
-        patch.setattr(filling, "start_engine", lambda *_: self._engine())
-        patch.setattr(recording, "RecorderClient", lambda *_: self._recorder())
+        patch.setattr(filling, "start_engine", lambda *_: self._started())
+        patch.setattr(carrying, "RecorderClient", lambda *_: self._recorder())
         patch.setattr(recorder_process, "POLL_SECONDS", 0.01)
         patch.setattr(recorder_process, "RETRY_SECONDS", 0.01)
 
@@ -170,6 +172,9 @@ class Launches:
     def _recorder(self) -> RecorderHere:
         self.recorder = RecorderHere(self.store, self.storage)
         return self.recorder
+
+    def _started(self) -> StartedEngine:
+        return StartedEngine(self._engine(), Room(Resources()))
 
     def _engine(self) -> SimulatedEngine:
         trainer = Trainer(self._world, self.score, unkilled)

@@ -17,7 +17,7 @@ from typing import Any
 from search_spaces.plans.decisions import Continue, Decision, Stop
 from sweeps.execution.cells.folder import CellFolder, reason_of
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.driver.board import Board
+from sweeps.execution.driver.view.board import Board
 from sweeps.execution.engine.cell_queue import CellQueue, Listed
 from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, TrialEnded
 from sweeps.execution.engine.messages import Stop as StopMessage

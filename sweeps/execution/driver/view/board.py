@@ -144,6 +144,11 @@ class Board:
         with self._lock:
             return [RunningTrial(**vars(trial)) for trial in self.running.values()]
 
+    def running_keys(self) -> list[str]:
+        """Return the trial keys of the running trials."""
+        with self._lock:
+            return list(self.running)
+
     @property
     def has_started(self) -> bool:
         """Whether any trial was handed out."""

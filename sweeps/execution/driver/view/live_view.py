@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from capsmodel.metrics import VALIDATION_ERROR
-from sweeps.execution.driver.board import Board
+from sweeps.execution.driver.view.board import Board
 from sweeps.storage.regular_files import open_regular
 
 LINE_SECONDS = 10.0

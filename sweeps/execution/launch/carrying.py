@@ -7,11 +7,11 @@ lacks is carried again, so that a launch which says that all is recorded has see
 import time
 from collections.abc import Sequence
 
-from sweeps.execution.driver.live_view import tell_line
 from sweeps.execution.driver.survey import Survey
-from sweeps.execution.launch.opened_records import reopen_records
+from sweeps.execution.driver.view.live_view import tell_line
 from sweeps.execution.launch.progress import Progress
-from sweeps.execution.launch.unrecorded import Unrecorded, unrecorded
+from sweeps.execution.launch.recording.opened_records import reopen_records
+from sweeps.execution.launch.recording.unrecorded import Unrecorded, unrecorded
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.errors import StoreRefused, SweepError

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.survey import Survey
-from sweeps.execution.launch.replacement import put_aside
+from sweeps.execution.launch.recording.replacement import put_aside
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.restore import restored
 from sweeps.execution.recorder.manifest_file import hand_over

@@ -1,0 +1,54 @@
+"""What an attempt says of itself while it runs: one that is killed cannot tell any more.
+
+    20 digits       the most bytes that its process has held so far
+    20 digits       the bytes of disk that it waits for
+
+Each line is written over in place, which a full disk allows.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from sweeps.storage.regular_files import open_regular, read_regular
+
+_LINE = b"%20d\n"
+_WIDTH = 21
+
+
+class CellPulse:
+    """The pulse of one cell."""
+
+    def __init__(self, path: Path) -> None:
+        """Name the file, which need not be there."""
+        self.path = path
+
+    def note_peak_memory(self, size: int) -> None:
+        """Note the most bytes that the attempt's process has held so far."""
+        self._note(0, size)
+
+    def note_wanted_disk(self, size: int) -> None:
+        """Note for how many bytes of disk the attempt waits, 0 where it waits no more."""
+        self._note(1, size)
+
+    def peak_memory_bytes(self) -> int | None:
+        """Return the most that the last attempt's process held, None where nothing tells."""
+        return self._number(0)
+
+    def wanted_disk_bytes(self) -> int:
+        """Return for how many bytes of disk the last attempt waits."""
+        return self._number(1) or 0
+
+    def _note(self, line: int, size: int) -> None:
+        with suppress(OSError, ValueError):  # it may want room too, or the file be a stranger's
+            descriptor = open_regular(self.path, os.O_WRONLY | os.O_CREAT)
+            try:
+                os.pwrite(descriptor, _LINE % size, _WIDTH * line)
+            finally:
+                os.close(descriptor)
+
+    def _number(self, line: int) -> int | None:
+        try:
+            return int(read_regular(self.path, most_bytes=100).splitlines()[line])
+        except (OSError, ValueError, IndexError):  # what cannot be used is a ValueError too
+            return None

@@ -1,0 +1,1 @@
+"""How a launch goes, shown to a person: the state, the live table or plain lines, a full disk."""

@@ -1,0 +1,1 @@
+"""The tracking store opened for a launch, what was put aside in it, and what it lacks."""

@@ -1,0 +1,69 @@
+"""A full disk is waited for: what is written is whole, and goes on by itself when there is room."""
+
+import errno
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+RESERVE_BYTES = 2 * 2**20
+"""Below this a disk counts as full: journals, outboxes and logs need a little all the time."""
+PAUSE_SECONDS = 0.5
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+R = TypeVar("R")
+
+
+def when_there_is_room(
+    write: Callable[[], R],
+    folder: Path,
+    wanted_bytes: int = 0,
+    waiting: Callable[[int], None] = lambda _: None,
+) -> R:
+    """Do a write that may be repeated, and do it again while the disk is full.
+
+    Args:
+        write: Leaves things as they were where it raises.
+        folder: On the disk.
+        wanted_bytes: That it takes.
+        waiting: Told how many bytes are wanted when waiting begins, and 0 when it is over.
+    """
+    try:
+        return write()
+    except (OSError, sqlite3.Error) as error:
+        if not is_full(error):
+            raise
+    waiting(wanted_bytes + RESERVE_BYTES)
+    try:
+        while True:
+            time.sleep(PAUSE_SECONDS)
+            wait_for_room(folder, wanted_bytes)
+            try:
+                return write()
+            except (OSError, sqlite3.Error) as error:  # another was faster, or it is a quota
+                if not is_full(error):
+                    raise
+    finally:
+        waiting(0)
+
+
+def wait_for_room(folder: Path, wanted_bytes: int = 0) -> None:
+    """Return when a disk has room for so much and the reserve besides."""
+    while free_bytes(folder) < wanted_bytes + RESERVE_BYTES:
+        time.sleep(PAUSE_SECONDS)
+
+
+def free_bytes(folder: Path) -> int:
+    """Return what is free on a folder's disk, for one who is not its administrator."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    status = os.statvfs(there)
+    return status.f_bavail * status.f_frsize
+
+
+def is_full(error: Exception) -> bool:
+    """Return whether a write failed as the disk, or the user's share of it, is full."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+    return isinstance(error, OSError) and error.errno in _FULL
