@@ -49,6 +49,7 @@ class CellPulse:
 
     def _number(self, line: int) -> int | None:
         try:
-            return int(read_regular(self.path, most_bytes=100).splitlines()[line])
-        except (OSError, ValueError, IndexError):  # what cannot be used is a ValueError too
+            start = _WIDTH * line
+            return int(read_regular(self.path, most_bytes=100)[start : start + _WIDTH])
+        except (OSError, ValueError):  # not told yet; what cannot be used is a ValueError too
             return None

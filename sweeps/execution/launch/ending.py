@@ -10,6 +10,7 @@ from sweeps.execution.driver.view.live_view import tell_line
 from sweeps.execution.launch.progress import Progress
 from sweeps.records.errors import StoreUnreachable
 from sweeps.storage.disk_room import when_there_is_room
+from sweeps.tracking.addresses import sqlite_path
 
 
 def report_cells(progress: Progress, reports: Path) -> None:
@@ -51,10 +52,14 @@ def delete_weights(progress: Progress, words: str) -> None:
 
 
 def settle(progress: Progress) -> None:
-    """Note how the launch ended, in the journal and in the tracking store if it answers."""
+    """Note how the launch ended, in the journal and in the tracking store if it answers.
+
+    One that was interrupted waits for no server, but a file is there for certain.
+    """
     if progress.journal:
         progress.journal.close_launch(progress.exit_code)
         progress.journal.close()
-    if progress.records and progress.is_recorded:
+    is_file = sqlite_path(progress.survey.tracking_uri) is not None
+    if progress.records and (progress.is_recorded or is_file):
         with suppress(StoreUnreachable):
             progress.records.writer.settle_sweep(progress.records.sweep_id, progress.exit_code)

@@ -1,0 +1,188 @@
+"""A full disk is waited for, and what is written then is whole."""
+
+import os
+import sqlite3
+import sys
+import threading
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.driver.view.board import Board
+from sweeps.execution.driver.view.disk_watch import DiskWatch
+from sweeps.execution.worker.disk import Disk
+from sweeps.execution.worker.trial_log import log_of
+from sweeps.storage import disk_room
+from sweeps.storage.appended import append_whole
+from sweeps.storage.disk_room import when_there_is_room
+from sweeps.storage.locations import Storage
+from sweeps.storage.sqlite_file import open_sqlite, whole
+from tests.sweeps.execution.examples import start, told
+
+SIZE = 8 * 2**20
+
+
+class SmallDisk:
+    """A disk of a few MiB, which can be filled to the last byte."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._filler = folder / "filler"
+
+    def fill(self) -> None:
+        with (
+            self._filler.open("wb", buffering=0) as file,
+            pytest.raises(OSError, match="No space left"),
+        ):
+            while file.write(b"x" * 4096):
+                pass
+
+    def free(self) -> None:
+        self._filler.unlink()
+
+    def waits(self, write: Callable[[], object]) -> None:
+        """Check that a write waits while the disk is full, and is done when there is room."""
+        self.fill()
+        thread = threading.Thread(target=write, daemon=True)
+        looked = threading.Event()
+        disk_room.free_bytes, free_bytes = noted(disk_room.free_bytes, looked), disk_room.free_bytes
+        try:
+            thread.start()
+            assert looked.wait(600), "it has not looked for room"
+            assert thread.is_alive()
+            self.free()
+            thread.join(600)
+            assert not thread.is_alive()
+        finally:
+            disk_room.free_bytes = free_bytes
+
+
+def noted(ask: Callable[[Path], int], looked: threading.Event) -> Callable[[Path], int]:
+    def asked(folder: Path) -> int:
+        looked.set()
+        return ask(folder)
+
+    return asked
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[SmallDisk]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    monkeypatch.setattr(disk_room, "PAUSE_SECONDS", 0.01)
+    if os.system(f"mount -t tmpfs -o size={SIZE} tmpfs {folder} 2>/dev/null"):
+        pytest.skip("no file system can be mounted here")
+    yield SmallDisk(folder)
+    assert not os.system(f"umount -l {folder}")
+
+
+def test_a_statement_waits_for_room_and_is_done_once(disk: SmallDisk) -> None:
+    database = open_sqlite(disk.folder / "journal.db")
+    database.execute("create table events (text text)")
+    disk.waits(lambda: database.execute("insert into events values (?)", ("x" * 100_000,)))
+    assert database.execute("select length(text) from events").fetchall() == [(100_000,)]
+
+
+def test_statements_that_belong_together_wait_together(disk: SmallDisk) -> None:
+    database = open_sqlite(disk.folder / "journal.db")
+    database.execute("create table events (text text)")
+
+    def write() -> None:
+        with whole(database):
+            database.execute("insert into events values ('a')")
+            database.execute("insert into events values ('b')")
+
+    disk.waits(write)
+    assert database.execute("select text from events").fetchall() == [("a",), ("b",)]
+
+
+def test_lines_of_an_outbox_wait_and_none_is_torn_or_lost(disk: SmallDisk) -> None:
+    cell = CellFolder(disk.folder / "cells", "a" * 20)
+    with cell.lease():
+        for line in (start(), *map(told, range(1, 20))):  # more than what is left of a page
+            cell.append(line)
+        rest = [told(epoch) for epoch in range(20, 60)]
+        disk.waits(lambda: [Disk(cell).keep(lambda line=line: cell.append(line)) for line in rest])
+    lines, _ = cell.read_outbox()
+    assert [line.epoch.epoch for line in lines if line.epoch] == list(range(1, 60))
+
+
+def test_a_checkpoint_waits_and_its_cell_says_for_how_much(disk: SmallDisk) -> None:
+    storage = Storage(disk.folder)
+    cell = CellFolder(storage.cells, "a" * 20)
+    wanted: list[int] = []
+    with cell.lease():
+        cell.checkpoint.write_bytes(b"0" * 2**20)
+        cell.pulse.note_peak_memory(5)
+        keep = Disk(cell)
+
+        def write() -> None:
+            wanted.append(cell.pulse.wanted_disk_bytes())
+            (cell.path / "new").write_bytes(b"1" * 2**20)
+
+        disk.waits(lambda: keep.keep(write))
+    assert wanted[0] == 0
+    assert wanted[-1] == 2**20 + disk_room.RESERVE_BYTES
+    assert cell.pulse.wanted_disk_bytes() == 0
+    assert cell.pulse.peak_memory_bytes() == 5
+
+
+def test_what_a_trial_prints_is_dropped_and_does_not_end_it(disk: SmallDisk) -> None:
+    cell = CellFolder(disk.folder / "cells", "a" * 20)
+    with cell.lease(), log_of(cell):
+        disk.fill()
+        for _ in range(3000):
+            sys.stdout.write("a line of a trial that says much\n")
+        disk.free()
+        sys.stdout.write("the last word\n")
+    assert cell.log.read_text().endswith("the last word\n")
+
+
+def test_a_line_is_whole_or_the_file_as_it_was(disk: SmallDisk) -> None:
+    path = disk.folder / "log"
+    with path.open("a+b", buffering=0) as file:
+        append_whole(file, b"a" * 4000 + b"\n")
+        disk.fill()
+        with pytest.raises(OSError, match="No space left"):
+            append_whole(file, b"b" * 10_000 + b"\n")
+    assert path.read_bytes() == b"a" * 4000 + b"\n"
+
+
+def test_the_launch_says_that_it_waits_and_that_it_goes_on(
+    disk: SmallDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Board, "running_keys", lambda _: ["a" * 20])
+    said: list[str] = []
+    monkeypatch.setattr(Board, "say", lambda _, sentence: said.append(sentence))
+    board = Board([], {}, journal=None)  # type: ignore[arg-type]
+    watch = DiskWatch(Storage(disk.folder), board)
+    watch.look()
+    assert said == []
+    disk.fill()
+    watch.look()
+    watch.look()
+    disk.free()
+    watch.look()
+    assert len(said) == 2
+    assert "is full: this waits until 2 MiB are free" in said[0]
+    assert "training goes on" in said[1]
+    cell = CellFolder(disk.folder / "cells", "a" * 20)
+    cell.path.mkdir(parents=True)
+    cell.pulse.note_wanted_disk(700 * 2**20)
+    watch.look()
+    assert "until 700 MiB are free" in said[2]
+
+
+def test_other_errors_are_raised_at_once(tmp_path: Path) -> None:
+    def no_table() -> None:
+        sqlite3.connect(":memory:").execute("select * from nothing")
+
+    def no_file() -> None:
+        (tmp_path / "nothing").read_bytes()
+
+    with pytest.raises(sqlite3.OperationalError):
+        when_there_is_room(no_table, tmp_path)
+    with pytest.raises(FileNotFoundError):
+        when_there_is_room(no_file, tmp_path)
