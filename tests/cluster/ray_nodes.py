@@ -67,9 +67,9 @@ class RayNodes:
             if word.startswith("--address=")
         )
 
-    def start_worker(self) -> None:
-        """Start a node with one core, once those before it run: at once they fail each other."""
-        self._start(f"--address={self.address}", "--num-cpus=1")
+    def start_worker(self, num_cpus: int = 1) -> None:
+        """Start a node of some cores, once those before it run: at once they fail each other."""
+        self._start(f"--address={self.address}", f"--num-cpus={num_cpus}")
 
     def kill_last_worker(self) -> None:
         """Kill every process of the last node at once, as if its machine had gone."""

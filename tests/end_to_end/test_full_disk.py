@@ -11,6 +11,7 @@ from tests.end_to_end.command import Terminal
 from tests.end_to_end.expectations import expect_each_cell_finished_once, expect_same_results
 from tests.end_to_end.storage_view import num_epochs_told
 from tests.end_to_end.sweep_file import write_sweep
+from tests.sweeps.storage.test_disk_room import fill_up
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -30,12 +31,6 @@ def storage(terminal: Terminal) -> Generator[Path]:
     subprocess.run(["umount", "-l", str(terminal.storage)], check=True)
 
 
-def fill(file: Path) -> None:
-    with file.open("wb", buffering=0) as filler, pytest.raises(OSError, match="No space left"):
-        while filler.write(b"x" * 4096):
-            pass
-
-
 def test_a_sweep_waits_while_its_disk_is_full_and_loses_nothing(
     tmp_path: Path, terminal: Terminal, second_terminal: Terminal, storage: Path
 ) -> None:
@@ -45,7 +40,7 @@ def test_a_sweep_waits_while_its_disk_is_full_and_loses_nothing(
 
     command = terminal.start("run", str(file))
     command.wait_until(lambda: num_epochs_told(storage) >= NUM_EPOCHS)
-    fill(storage / "filler")
+    fill_up(storage / "filler")
     command.wait_until(lambda: "is full: this waits until" in said(terminal))
     told = num_epochs_told(storage)
     (storage / "filler").unlink()

@@ -32,12 +32,7 @@ class SmallDisk:
         self._filler = folder / "filler"
 
     def fill(self) -> None:
-        with (
-            self._filler.open("wb", buffering=0) as file,
-            pytest.raises(OSError, match="No space left"),
-        ):
-            while file.write(b"x" * 4096):
-                pass
+        fill_up(self._filler)
 
     def free(self) -> None:
         self._filler.unlink()
@@ -57,6 +52,17 @@ class SmallDisk:
             assert not thread.is_alive()
         finally:
             disk_room.free_bytes = free_bytes
+
+
+def fill_up(path: Path) -> None:
+    """Write a file until its disk is full."""
+
+    def write() -> None:
+        while file.write(b"x" * 4096):
+            pass
+
+    with path.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space left"):
+        write()
 
 
 def noted(ask: Callable[[Path], int], looked: threading.Event) -> Callable[[Path], int]:

@@ -1,0 +1,113 @@
+"""What the engine costs: many short trials on four nominal slots, through Ray, all recorded.
+
+    python benchmarks/engine_load.py 500
+
+Each trial sleeps for a second in its one epoch, so the floor is a quarter of a second a trial; what
+is above it is scheduling, recording, processes that start, and the arithmetic of tiny networks on
+however many cores there are. Prints a line of JSON: wall seconds from the first epoch told to the
+last final record, seconds a trial, and the memory of the driver and of the engine's process by
+number of trials done. Run it in the repository.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+if TYPE_CHECKING:
+    from tests.cluster.ray_nodes import RayNodes
+
+ROOT = Path(__file__).resolve().parents[1]
+SLOTS = 4
+SEEDS = 5
+ENGINE = "sweeps.execution.engine.tune.process"
+
+
+def main() -> int:
+    """Run one sweep and print what it took."""
+    sys.path.insert(0, str(ROOT))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("trials", type=int, nargs="?", default=500)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        print(json.dumps(measured(given.trials, Path(folder))))
+    return 0
+
+
+def measured(num_trials: int, folder: Path) -> dict[str, object]:
+    """Return what a sweep of some trials takes."""
+    from tests.end_to_end.sweep_file import write_sweep
+
+    rates = range(1, num_trials // SEEDS + 1)
+    arms = {f"rate {number}": {"optimiser.learning_rate": number * 1e-4} for number in rates}
+    file = write_sweep(
+        folder / "load.py", arms=arms, seeds=tuple(range(SEEDS)), epochs=1, seconds=1.0
+    )
+    cells = folder / "capsweep-store" / "cells"
+    with open_cluster() as cluster, (folder / "log").open("w") as log:
+        words = ["run", str(file), "--address", cluster.address, "--max-concurrent", str(SLOTS)]
+        driver = subprocess.Popen(
+            [str(Path(sys.executable).with_name("capsweep")), *words],
+            cwd=folder,
+            env=cluster.environment,
+            stdout=log,
+            stderr=log,
+        )
+        started, memory = 0.0, dict[int, dict[str, int]]()
+        while driver.poll() is None and (done := num_done(cells)) < num_trials:
+            if not started and any(cells.glob("*/outbox.jsonl")):
+                started = time.monotonic()
+            if done // 25 * 25 not in memory:
+                memory[done // 25 * 25] = memory_of(driver.pid)
+            time.sleep(0.2)
+        took = time.monotonic() - started
+        exit_code = driver.wait()
+    return {
+        "trials": num_trials,
+        "exit_code": exit_code,
+        "seconds": round(took, 1),
+        "seconds_a_trial": round(took / num_trials, 3),
+        "floor": 1 / SLOTS,
+        "memory_megabytes": memory,
+    }
+
+
+@contextmanager
+def open_cluster() -> "Generator[RayNodes]":
+    """Yield a cluster whose one worker node has so many nominal cores."""
+    from tests.cluster.ray_nodes import RayNodes
+
+    nodes = RayNodes()
+    try:
+        nodes.start_head()
+        nodes.start_worker(SLOTS)
+        yield nodes
+    finally:
+        nodes.close()
+
+
+def num_done(cells: Path) -> int:
+    """Return how many cells are filled."""
+    return sum(1 for _ in cells.glob("*/final.json"))
+
+
+def memory_of(driver: int) -> dict[str, int]:
+    """Return the resident megabytes of the driver and of the engine's process."""
+    process = psutil.Process(driver)
+    sizes = {"driver": process.memory_info().rss >> 20}
+    for child in process.children():
+        if ENGINE in child.cmdline():
+            sizes["engine"] = child.memory_info().rss >> 20
+    return sizes
+
+
+if __name__ == "__main__":
+    sys.exit(main())
