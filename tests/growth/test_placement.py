@@ -143,3 +143,11 @@ def test_ray_gives_each_kind_its_share(tmp_path: Path) -> None:
     ]
     threads = sorted((one.head.arm, one.head.seed, one.head.threads) for one in finals if one)
     assert threads == [("narrow", 0, 1), ("narrow", 1, 1), ("wide", 0, 2), ("wide", 1, 2)]
+
+
+def test_a_trial_that_is_to_be_alone_gets_all_of_the_largest_machine_that_it_fits() -> None:
+    machines = [Machine(cpus=8), Machine(cpus=4, gpus=2), Machine(cpus=16)]
+    room = Room(Resources(cpus=2, gpus=0), machines=lambda: machines)
+    assert room.share({}, is_alone=True) == Share(cpus=16)
+    room = Room(Resources(cpus=2, gpus=0.5), machines=lambda: machines)
+    assert room.share({}, is_alone=True) == Share(cpus=4, gpus=2)

@@ -1,0 +1,64 @@
+"""A trial's memory is told while it runs, and a refusal of memory is told from other faults."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from sweeps.execution.cells.pulse import CellPulse
+from sweeps.execution.worker.memory import is_out_of_memory, status_bytes, telling_memory
+from sweeps.execution.worker.trial import run_trial
+from tests.sweeps.execution.worker.trials import folder_of, order_of, silent
+from tests.waiting import wait_until
+
+
+def test_the_peak_is_told_while_a_trial_runs_and_gone_when_it_is_filled(tmp_path: Path) -> None:
+    order = order_of(tmp_path)
+    cell = folder_of(order)
+    peaks: list[int | None] = []
+
+    def report(_: object) -> None:
+        wait_until(cell.pulse.peak_memory_bytes)
+        peaks.append(cell.pulse.peak_memory_bytes())
+
+    run_trial(order, report)
+    own = status_bytes("VmHWM")
+    assert own is not None
+    assert all(peak is not None and own / 100 < peak <= own for peak in peaks)
+    assert cell.pulse.peak_memory_bytes() is None
+    run_trial(order, silent)
+
+
+def test_a_pulse_that_cannot_be_written_or_read_ends_nothing(tmp_path: Path) -> None:
+    pulse = CellPulse(tmp_path / "nowhere" / "pulse.txt")
+    with telling_memory(pulse):
+        pulse.note_wanted_disk(7)
+    assert (pulse.peak_memory_bytes(), pulse.wanted_disk_bytes()) == (None, 0)
+    damaged = CellPulse(tmp_path / "pulse.txt")
+    damaged.path.write_bytes(b"\xff" * 42)
+    assert (damaged.peak_memory_bytes(), damaged.wanted_disk_bytes()) == (None, 0)
+    link = CellPulse(tmp_path / "link.txt")
+    link.path.symlink_to(tmp_path / "target")
+    link.note_peak_memory(7)
+    assert not (tmp_path / "target").exists(), "no link is followed"
+
+
+def test_torchs_own_refusal_of_memory_is_one() -> None:
+    with pytest.raises(RuntimeError) as refused:
+        torch.empty(2**60, dtype=torch.uint8)
+    assert is_out_of_memory(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_one"),
+    [
+        (MemoryError(), True),
+        (torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), True),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
+        (ValueError("the model is out of memory cells"), False),
+        (OSError("No space left on device"), False),
+    ],
+    ids=["python", "cuda", "shapes", "value", "disk"],
+)
+def test_others_are_told_apart(error: Exception, is_one: bool) -> None:
+    assert is_out_of_memory(error) is is_one
