@@ -1,6 +1,8 @@
 """Files that are there whole or not at all."""
 
 import os
+import platform
+import zlib
 from pathlib import Path
 
 UNFINISHED = "unfinished"
@@ -11,12 +13,13 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
     """Write a file so that a reader, or a crash, sees the old one or the new one whole.
 
     It is written beside its place under a name of this process, flushed to the disk, then moved.
-    Of a process that is killed meanwhile `NAME.PID.unfinished` is left. No link is followed.
+    Of a process that is killed meanwhile `NAME.MACHINE-PID.unfinished` is left. No link is
+    followed.
 
     Raises:
         OSError: If it cannot be written. What was there is left.
     """
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.{UNFINISHED}")
+    unfinished = path.with_name(f"{path.name}.{this_machine()}-{os.getpid()}.{UNFINISHED}")
     try:
         unfinished.unlink(missing_ok=True)  # of a killed process of this number, or planted
         with unfinished.open("xb") as file:
@@ -26,3 +29,8 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def this_machine() -> str:
+    """Return a short name of this machine, which a process's number says nothing of."""
+    return f"{zlib.crc32(platform.node().encode()):08x}"

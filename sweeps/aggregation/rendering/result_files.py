@@ -4,10 +4,11 @@ from pathlib import Path
 
 from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
+from sweeps.storage.leftover_files import remove_leftovers
 
 
 def make_folder(folder: Path, name: str) -> Path:
-    """Return the folder of that name in another one, made if need be.
+    """Return the folder of that name in another one, made if need be, rid of what kills have left.
 
     Raises:
         BadInput: If it cannot be made, or a link leads it elsewhere.
@@ -19,6 +20,7 @@ def make_folder(folder: Path, name: str) -> Path:
         raise _unwritable(target, error) from error
     if not target.resolve().is_relative_to(folder.resolve()):
         raise BadInput(f"{target} leads out of {folder}: remove that link, or write elsewhere.")
+    remove_leftovers(target)
     return target
 
 
