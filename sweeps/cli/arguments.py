@@ -7,7 +7,8 @@ from typing import Any
 
 from sweeps.records.errors import BadInput
 
-_DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?|(\d{1,6})")
+_DURATION = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?|(\d{1,6})")
+_UNITS = (86_400, 3600, 60, 1, 1)
 _MOST_SEEDS = 10_000
 
 
@@ -57,7 +58,7 @@ def read_settings(assignments: list[str] | None) -> dict[str, Any]:
 
 
 def read_duration(option: str, text: str | None) -> float | None:
-    """Return the seconds of "90s", "30m", "2h" or "1h30m".
+    """Return the seconds of "90s", "30m", "2h", "1h30m" or "30d".
 
     Raises:
         BadInput: If it is none, or zero.
@@ -65,10 +66,10 @@ def read_duration(option: str, text: str | None) -> float | None:
     if text is None:
         return None
     match = _DURATION.fullmatch(text.strip())
-    words = match.groups() if match else ("0",) * 4
-    total = sum(unit * int(word or 0) for unit, word in zip((3600, 60, 1, 1), words, strict=True))
+    words = match.groups() if match else ("0",) * len(_UNITS)
+    total = sum(unit * int(word or 0) for unit, word in zip(_UNITS, words, strict=True))
     if not total:
-        raise BadInput(f"{option} takes a time such as 90s, 30m, 2h or 1h30m, got '{text}'.")
+        raise BadInput(f"{option} takes a time such as 90s, 30m, 2h, 1h30m or 30d, got '{text}'.")
     return float(total)
 
 

@@ -12,6 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from sweeps.cli.catalogue_commands import list_sweeps, parts
+from sweeps.cli.clean_command import clean
 from sweeps.cli.launch_commands import plan, run
 from sweeps.cli.record_commands import best, report, show, status, ui
 from sweeps.cli.repair_command import repair
@@ -30,6 +31,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
         "show": show,
         "ui": ui,
         "repair": repair,
+        "clean": clean,
     }
 )
 

@@ -62,6 +62,13 @@ def free_bytes(folder: Path) -> int:
     return status.f_bavail * status.f_frsize
 
 
+def in_words(num_bytes: float) -> str:
+    """Return a number of bytes as people read it: 3.4 GiB, 12.0 MiB, 0.5 KiB."""
+    units = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
+    unit = next((name for name, size in units.items() if num_bytes >= size), "KiB")
+    return f"{num_bytes / units[unit]:,.1f} {unit}"
+
+
 def is_full(error: Exception) -> bool:
     """Return whether a write failed as the disk, or the user's share of it, is full."""
     if isinstance(error, sqlite3.Error):

@@ -59,7 +59,7 @@ class CellFolder:
         self.pulse = CellPulse(self.path / "pulse.txt")
         self._outbox = self.path / "outbox.jsonl"
         self._final = self.path / "final.json"
-        self._lock = self.path / "lock"
+        self.lock = self.path / "lock"
 
     @contextmanager
     def lease(self, wait_seconds: float = 20.0) -> Generator[int]:
@@ -75,7 +75,7 @@ class CellFolder:
         for path in (self.checkpoint, self.predictions, self.weights):
             refuse_irregular(path)
         deadline = time.monotonic() + wait_seconds
-        with FileLock(self._lock) as lock:
+        with FileLock(self.lock) as lock:
             while not lock.acquire():
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"cell {self.trial_key} is held by another process")
@@ -96,7 +96,7 @@ class CellFolder:
     def is_busy(self) -> bool:
         """Return whether another process is training it now."""
         refuse_foreign(self.path)
-        return is_locked(self._lock)
+        return is_locked(self.lock)
 
     def open_log(self) -> int:
         """Open the log to add to it, and return its descriptor."""

@@ -40,6 +40,12 @@ def hand_over(journals: Path, manifest: Manifest) -> None:
     log_file(journals, manifest.sweep).unlink(missing_ok=True)  # the manifest holds all of it
 
 
+def kept_sweeps(journals: Path) -> set[str]:
+    """Return the sweeps whose manifests were kept beside the journals."""
+    end = ".manifest.json"
+    return {path.name.removesuffix(end) for path in journals.glob(f"*{end}")}
+
+
 def kept_manifest(journals: Path, sweep: str) -> Manifest | None:
     """Return the manifest that the last launch of a sweep has kept, None where there is none.
 

@@ -1,7 +1,5 @@
 """Damaged SQLite files of a storage folder put aside, so that they are made anew."""
 
-from pathlib import Path
-
 from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import damage_of, put_aside
@@ -40,9 +38,3 @@ def rewrite_recorded_places(storage: Storage, tracking_uri: str) -> list[str]:
             f"file as it was is in {backups}."
         ]
     return []
-
-
-def kept_sweeps(journals: Path) -> set[str]:
-    """Return the sweeps whose manifests were kept beside the journals."""
-    end = ".manifest.json"
-    return {path.name.removesuffix(end) for path in journals.glob(f"*{end}")}

@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.execution.driver.launch_guards import make_folders, only_driver, usable_places
-from sweeps.execution.repair.files import (
-    kept_sweeps,
-    put_damaged_aside,
-    rewrite_recorded_places,
-)
+from sweeps.execution.recorder.manifest_file import kept_sweeps
+from sweeps.execution.repair.files import put_damaged_aside, rewrite_recorded_places
 from sweeps.execution.repair.sweep_repair import SweepRepair
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import is_locked

@@ -86,6 +86,8 @@ def test_any_text_is_seeds_or_one_sentence(text: str) -> None:
         ("30m", 1800),
         ("2h", 7200),
         ("1h30m", 5400),
+        ("30d", 2_592_000),
+        ("1d12h", 129_600),
         ("1h2m3s", 3723),
         ("1h5s", 3605),
         (" 5m ", 300),
@@ -100,11 +102,11 @@ def test_no_option_is_no_duration() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "0", "0s", "-5m", "1.5h", "30 m", "1d", "m", "30m1h", "1h30", "9" * 22 + "h"]
+    "text", ["", "x", "0", "0s", "-5m", "1.5h", "30 m", "1w", "m", "30m1h", "1h30", "9" * 22 + "h"]
 )
 def test_what_is_no_duration_is_refused(text: str) -> None:
     assert refusal(read_duration, "--time-limit", text) == (
-        f"--time-limit takes a time such as 90s, 30m, 2h or 1h30m, got '{text}'."
+        f"--time-limit takes a time such as 90s, 30m, 2h, 1h30m or 30d, got '{text}'."
     )
 
 

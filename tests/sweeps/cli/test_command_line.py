@@ -1,5 +1,6 @@
 """Bad input gets one sentence and exit code 2, never a traceback, and nothing is written."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,19 @@ from sweeps.records.trial_record import Outcome, TrialRecord, manifest_artifact
 from sweeps.tracking.record_facts import TAG_MANIFEST_HASH
 from tests.sweeps.cli.shell import Shell
 
-COMMANDS = ("list", "parts", "plan", "run", "status", "report", "best", "show", "ui", "repair")
+COMMANDS = (
+    "list",
+    "parts",
+    "plan",
+    "run",
+    "status",
+    "report",
+    "best",
+    "show",
+    "ui",
+    "repair",
+    "clean",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -230,3 +243,23 @@ def test_a_repair_says_what_it_did(shell: Shell, storage: Path) -> None:
 
 def test_a_repair_makes_no_storage_folder(shell: Shell) -> None:
     assert "no storage folder" in shell.refused("repair")
+
+
+def test_what_would_be_free_is_told_and_freed_with_yes(shell: Shell, storage: Path) -> None:
+    checkpoint = storage / "cells" / ("0" * 64) / "checkpoint.safetensors"
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.write_bytes(bytes(3 * 2**20))
+    aside = storage / "mlflow.db.damaged-1"
+    aside.touch()
+    told = shell("clean").out
+    assert re.search(r"checkpoints that nothing needs +1 +3\.0 MiB", told)
+    assert "3.0 MiB would be free: the same command with --yes frees them." in told
+    assert shell("clean", "--older-than", "30d").out == "There is nothing to free.\n"
+    assert shell("clean", "quickstart", "--yes").out == "Nothing was freed.\n"
+    assert checkpoint.exists()
+    answer = shell("clean", "--yes")
+    assert (answer.code, "3.0 MiB are free." in answer.out) == (0, True)
+    assert not checkpoint.exists()
+    assert not aside.exists()
+    assert "30d" in shell.refused("clean", "--older-than", "soon")
+    assert "Did you mean 'quickstart'?" in shell.refused("clean", "quickstrat")

@@ -20,6 +20,8 @@ from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.engine.capacity import Resources, Room
 from sweeps.execution.engine.placement import Machine
+from sweeps.execution.housekeeping import clean as clean_module
+from sweeps.execution.housekeeping.clean import Cleaned
 from sweeps.execution.launch import carrying, filling, surveying
 from sweeps.execution.launch.launch import launch
 from sweeps.execution.launch.started_engine import StartedEngine
@@ -134,7 +136,8 @@ class Launches:
         self._world = World(self.storage.root)
         for module in (driver_survey, surveying):
             patch.setattr(module, "open_store", lambda *_: self.store)
-        patch.setattr(repair_module, "open_store", lambda *_: self.store)
+        for module in (repair_module, clean_module):
+            patch.setattr(module, "open_store", lambda *_: self.store)
         patch.setattr(sweep_repair, "RecorderClient", lambda *_: self._recorder())
         patch.setattr(filling, "start_engine", lambda *_: self._started())
         patch.setattr(carrying, "RecorderClient", lambda *_: self._recorder())
@@ -149,6 +152,11 @@ class Launches:
     def repair(self, sweep: str | None = None) -> Repaired:
         """Repair what there is."""
         return repair_module.repair(sweep, self.storage.root, ADDRESS)
+
+    def clean(self, sweep: str | None = None, **options: Any) -> Cleaned:
+        """Say what nothing needs, or free it."""
+        places = {"storage_folder": self.storage.root, "tracking_uri": ADDRESS}
+        return clean_module.clean(sweep, **places, **options)
 
     def tables(self) -> dict[str, str]:
         """Return the files of the report that are text, by name."""

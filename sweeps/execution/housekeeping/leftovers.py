@@ -1,0 +1,73 @@
+"""What may be freed, as a pure function of what lies there and of what sweeps need."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+_DAMAGED = re.compile(r".+\.damaged(-\d+(-journal)?)?")
+_TEMPORARY = (".unfinished", ".unfinished-journal", ".tmp")
+
+
+class Kind(StrEnum):
+    """Kinds of what nothing needs, as they are told."""
+
+    CHECKPOINT = "checkpoints that nothing needs"
+    REPLACED = "cells that --fresh put aside"
+    DAMAGED = "files put aside as damaged"
+    TEMPORARY = "temporary files of killed writes"
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """One thing that may be freed.
+
+    Attributes:
+        path: A file; of a cell that was put aside, its folder.
+        written: When it was last written to, in seconds since 1970.
+        cell: The cell's folder that it lies in, None where it lies in none.
+    """
+
+    kind: Kind
+    path: Path
+    num_bytes: int
+    written: float
+    cell: Path | None = None
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the sweeps of a storage folder need.
+
+    Attributes:
+        named: Trial keys of the current manifests of all sweeps.
+        launched: Those of sweeps that are being run now.
+        only: Trial keys of the one sweep that is looked at, None for all that there is.
+        is_certain: Whether no sweep can need an unfinished cell that `named` lacks.
+    """
+
+    named: frozenset[str]
+    launched: frozenset[str]
+    only: frozenset[str] | None
+    is_certain: bool
+
+    def concerns(self, trial_key: str) -> bool:
+        """Return whether a cell may be looked at."""
+        return trial_key not in self.launched and (self.only is None or trial_key in self.only)
+
+    def wants_checkpoint(self, trial_key: str, *, is_filled: bool) -> bool:
+        """Return whether a cell may go on from its checkpoint."""
+        return not is_filled and (not self.is_certain or trial_key in self.named)
+
+
+def kind_of(name: str) -> Kind | None:
+    """Return what a file is by its name alone, None for what is kept."""
+    if _DAMAGED.fullmatch(name):
+        return Kind.DAMAGED
+    return Kind.TEMPORARY if name.endswith(_TEMPORARY) else None
+
+
+def untouched_since(found: Iterable[Leftover], moment: float) -> list[Leftover]:
+    """Return what was last written to before a moment."""
+    return [leftover for leftover in found if leftover.written <= moment]

@@ -1,0 +1,87 @@
+"""What the sweeps of a storage folder need, from their manifests and their locks."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+
+from sweeps.execution.housekeeping.leftovers import Needs
+from sweeps.execution.recorder.manifest_file import kept_manifest, kept_sweeps
+from sweeps.records.errors import BadInput
+from sweeps.storage.file_lock import FileLock, is_locked
+from sweeps.storage.locations import Storage
+from sweeps.tracking.answers import no_sweep
+from sweeps.tracking.store import RecordStore
+
+
+def held_sweeps(
+    sweep: str | None, storage: Storage, store: RecordStore, locks: ExitStack | None
+) -> dict[str, bool]:
+    """Return the sweeps that there are, and whether each is being run.
+
+    Args:
+        sweep: One that has to be there.
+        storage: Where their journals are.
+        store: Of the records.
+        locks: Takes the locks of those that are not run, so that they are not meanwhile; None only
+            looks.
+
+    Raises:
+        BadInput: If there is no such sweep.
+        StoreUnreachable: If the store does not answer.
+    """
+    known = kept_sweeps(storage.journals) | set(store.sweeps() if store.is_there() else ())
+    if sweep is not None and sweep not in known:
+        raise no_sweep(sweep, sorted(known), store.address)
+    paths = {name: storage.journals / f"{name}.lock" for name in sorted(known)}
+    if locks is None or not storage.journals.is_dir():
+        return {name: is_locked(path) for name, path in paths.items()}
+    return {name: not locks.enter_context(FileLock(path)).acquire() for name, path in paths.items()}
+
+
+def needs_of(
+    sweep: str | None, sweeps: Mapping[str, bool], storage: Storage, store: RecordStore
+) -> tuple[Needs, tuple[str, ...]]:
+    """Return what sweeps need, and sentences on what that leaves alone.
+
+    Args:
+        sweep: The one whose cells are looked at, None for all.
+        sweeps: Every one, and whether it is being run.
+        storage: Where their manifests are kept.
+        store: Of the records.
+
+    Raises:
+        StoreUnreachable: If the store does not answer.
+    """
+    keys = {name: _trial_keys(name, storage, store) for name in sweeps}
+    unknown = [name for name, own in keys.items() if own is None]
+    launched = [name for name, is_run in sweeps.items() if is_run]
+    others = [path for path in storage.journals.glob("*.lock") if path.stem not in sweeps]
+    is_quiet = not launched and not any(map(is_locked, others))
+    known = {name: own or frozenset[str]() for name, own in keys.items()}
+    needs = Needs(
+        named=frozenset[str]().union(*known.values()),
+        launched=frozenset[str]().union(*(known[name] for name in launched)),
+        only=None if sweep is None else known[sweep],
+        is_certain=is_quiet and not unknown and store.is_there(),
+    )
+    told = [f"'{name}' is being run, and was left alone." for name in launched]
+    told += [f"The manifest of '{name}' cannot be read: capsweep repair." for name in unknown]
+    if not store.is_there():
+        told.append("The tracking store is not there: capsweep repair fills it from the folders.")
+    if sweep is None and not needs.is_certain:
+        told.append(
+            "So unfinished cells of no known sweep were left alone, and what lies outside the "
+            "cells: clean again when nothing runs."
+        )
+    return needs, tuple(told)
+
+
+def _trial_keys(sweep: str, storage: Storage, store: RecordStore) -> frozenset[str] | None:
+    """Return the cells of a sweep's manifests, the store's and the kept one; None if unknown."""
+    manifests = [kept_manifest(storage.journals, sweep)]
+    if store.is_there() and sweep in store.sweeps():
+        try:
+            manifests.append(store.manifest(sweep))
+        except BadInput:
+            return None
+    keys = [cell.trial_key for one in manifests if one for cell in one.cells]
+    return frozenset(keys) if any(manifests) else None
