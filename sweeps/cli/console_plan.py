@@ -35,6 +35,27 @@ def print_plan(survey: "Survey") -> None:
         else (f"{_about(survey)} {clock(seconds)}" if seconds else "nothing to train")
     )
     out.print(f"Estimate: {estimate}.")
+    _print_disk(survey, out)
+
+
+def _print_disk(survey: "Survey", out: Console) -> None:
+    """Print what the launch takes on the disk, and warn where there is too little of it."""
+    from sweeps.storage.disk_room import in_words
+
+    disk = survey.disk
+    if not disk.most_bytes:
+        return
+    out.print(
+        f"Disk: about {in_words(disk.kept_bytes)} will stay, at most {in_words(disk.most_bytes)} "
+        f"at once with the checkpoints; {in_words(disk.free_bytes)} are free."
+    )
+    if not disk.fits:
+        out.print(
+            f"The disk is too small: about {in_words(disk.most_bytes - disk.free_bytes)} are "
+            f"missing in {plain(str(survey.storage.root))}, so that training would wait for room. "
+            f"See what capsweep clean would free, or choose another --storage.",
+            soft_wrap=True,
+        )
 
 
 def _about(survey: "Survey") -> str:

@@ -1,9 +1,10 @@
 """What a look at a sweep before a launch finds: cells, records, and what is left to do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sweeps.execution.engine.capacity import Capacity
 from sweeps.execution.plan.definition import Definition
+from sweeps.execution.plan.disk_estimate import DiskEstimate
 from sweeps.execution.plan.evaluations import EvaluationState, SurveyedEvaluation, count
 from sweeps.execution.plan.planner import SurveyedCell
 from sweeps.records.manifest import Manifest
@@ -27,6 +28,7 @@ class Survey:
         capacity: What each trial would get, and how many run at once.
         estimate_seconds: Of the empty cells, None where nothing like them was trained.
         evaluations: Every one of the finished trials and where it stands.
+        disk: What the launch takes on the disk of the storage folder, and what is free there.
     """
 
     definition: Definition
@@ -40,6 +42,7 @@ class Survey:
     tracking_uri: str
     evaluations: tuple[SurveyedEvaluation, ...] = ()
     adopted: Manifest | None = None
+    disk: DiskEstimate = field(default_factory=DiskEstimate)
 
     @property
     def name(self) -> str:

@@ -1,5 +1,6 @@
 """A look at what is there before a launch: folders, records, and what is left to do."""
 
+from sweeps.execution.driver.disk_survey import with_disk
 from sweeps.execution.driver.evaluation_survey import survey_evaluations
 from sweeps.execution.driver.folder_states import folder_states
 from sweeps.execution.driver.launch_guards import usable_places
@@ -49,7 +50,7 @@ def survey_of(
         lost = frozenset(cell.cell.trial_key for cell in standing if cell.is_filled)
     speed = seconds_per_epoch(definition.manifest, folders, records)
     num_to_come = definition.manifest.num_expected - len(cells)
-    return Survey(
+    survey = Survey(
         definition=definition,
         current=current,
         known=known,
@@ -64,3 +65,4 @@ def survey_of(
         evaluations=survey_evaluations(definition.manifest, storage, folders, records, store),
         adopted=adopted,
     )
+    return with_disk(survey, folders)

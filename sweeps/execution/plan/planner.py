@@ -29,12 +29,14 @@ class FolderState:
         epochs: Told of so far.
         failure: Why the last attempt failed, None if it did not.
         duration_seconds: Of the epochs told of.
+        num_bytes: Of the files of a filled cell, 0 where its weights were not kept.
     """
 
     outcome: Outcome | None = None
     epochs: int = 0
     failure: str | None = None
     duration_seconds: float = 0.0
+    num_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from mlflow.tracking import MlflowClient
 from search_spaces.catalogue import named_sweep
 from sweeps.aggregation.query import TrialView
 from sweeps.cli.console import print_trial
+from sweeps.execution.driver import disk_survey
 from sweeps.records.trial_record import Outcome, TrialRecord, manifest_artifact
 from sweeps.tracking.record_facts import TAG_MANIFEST_HASH
 from tests.sweeps.cli.shell import Shell
@@ -263,3 +264,23 @@ def test_what_would_be_free_is_told_and_freed_with_yes(shell: Shell, storage: Pa
     assert not aside.exists()
     assert "30d" in shell.refused("clean", "--older-than", "soon")
     assert "Did you mean 'quickstart'?" in shell.refused("clean", "quickstrat")
+
+
+def a_mebibyte(folder: Path) -> int:
+    """Stand in for what is free on a disk."""
+    del folder
+    return 2**20
+
+
+def test_a_plan_says_what_it_takes_on_the_disk_and_warns_where_that_is_not_there(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("plan", "quickstart", "--max-concurrent", "1")
+    told = shell(*asked).out
+    assert re.search(r"Disk: about \d+\.\d MiB will stay, at most \d+\.\d MiB at once", told)
+    assert "too small" not in told
+    monkeypatch.setattr(disk_survey, "free_bytes", a_mebibyte)
+    told = shell(*asked).out
+    assert "1.0 MiB are free." in told
+    assert re.search(r"The disk is too small: about \d+\.\d MiB are missing", told)
+    assert "capsweep clean" in told

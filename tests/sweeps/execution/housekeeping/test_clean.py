@@ -23,10 +23,16 @@ UNNAMED = "0" * 64
 
 @pytest.fixture
 def launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launches:
-    monkeypatch.setattr(renderers, "drawn", lambda *_: b"a figure, which takes its time to draw")
+    monkeypatch.setattr(renderers, "drawn", undrawn)
     launches = Launches(tmp_path, design(), monkeypatch)
     assert launches.run().exit_code == 0
     return launches
+
+
+def undrawn(*arguments: object) -> bytes:
+    """Stand in for a figure, which takes its time to draw."""
+    del arguments
+    return b""
 
 
 def some_cell(launches: Launches) -> CellFolder:
