@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sweeps.execution.recorder.process import TRACKING_URI_VARIABLE
+from sweeps.execution.worker.own_environment import without_token
 from sweeps.storage.locations import Storage
 from sweeps.storage.regular_files import open_regular
 
@@ -36,7 +37,7 @@ class RecorderClient:
         self._log: Path = storage.logs / f"recorder-{sweep}.log"
         self._command = [sys.executable, "-P", "-m", "sweeps.execution.recorder.process"]
         self._command += ["--storage", str(storage.root), "--sweep", sweep]
-        self._environment = {**os.environ, TRACKING_URI_VARIABLE: tracking_uri}
+        self._environment = {**without_token(), TRACKING_URI_VARIABLE: tracking_uri}
         self._starts = 0
         self._process = self._start()
 

@@ -9,6 +9,7 @@ from typing import Self
 
 from sweeps.execution.worker.evaluation import EvaluationOrder
 from sweeps.execution.worker.evaluation_process import DONE
+from sweeps.execution.worker.own_environment import without_token
 from sweeps.records.plain_text import one_line
 from sweeps.storage.regular_files import open_regular
 
@@ -70,7 +71,7 @@ class EvaluationWorker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            env=dict(os.environ),
+            env=without_token(),
             start_new_session=True,  # a Ctrl-C at the terminal is the driver's alone
         )
 

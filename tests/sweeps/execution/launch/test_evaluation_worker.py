@@ -91,3 +91,13 @@ def test_an_interrupted_launch_leaves_no_process_behind(cells: Path) -> None:
         make_until_interrupted(cells, worker)
     assert worker.process.poll() is not None
     assert not worker.cell.is_busy()
+
+
+def test_it_is_not_given_the_token_of_a_cluster(
+    cells: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
+    telling = RAISING.replace('"it cannot be looked at"', "os.environ.get('RAY_AUTH_TOKEN')")
+    order = order_of(cells, source=f"import os\n{telling}", evaluations=[{"kind": "raising"}])
+    with EvaluationWorker(cells / "logs" / "evaluations.log", threads=1) as worker:
+        assert worker.make(order) == "ValueError: None"

@@ -116,3 +116,16 @@ def test_why_records_are_left_is_its_last_word(
     client = client_of('read word\necho "0 2"\nprintf "the disk of the server is full"\nexit 3')
     assert not client.finish(30)
     assert client.complaint == "the disk of the server is full"
+
+
+def test_a_recorder_is_not_given_the_token_of_a_cluster(
+    tmp_path: Path, client_of: Callable[[str], RecorderClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "where it lies")
+    monkeypatch.setenv("OTHER", "told")
+    client = client_of("env > environment; read word")
+    assert client.finish(60)
+    names = {line.partition("=")[0] for line in (tmp_path / "environment").read_text().splitlines()}
+    assert "OTHER" in names
+    assert not {name for name in names if name.startswith("RAY_AUTH_TOKEN")}
