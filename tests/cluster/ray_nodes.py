@@ -71,6 +71,11 @@ class RayNodes:
         """Start a node of some cores, once those before it run: at once they fail each other."""
         self._start(f"--address={self.address}", f"--num-cpus={num_cpus}")
 
+    @property
+    def roots(self) -> list[int]:
+        """The process ids of the commands that hold a node each."""
+        return [node.pid for node in self._nodes if node.poll() is None]
+
     def kill_last_worker(self) -> None:
         """Kill every process of the last node at once, as if its machine had gone."""
         node = psutil.Process(self._nodes[-1].pid)

@@ -52,6 +52,11 @@ class TrackingServer:
         self._process.wait(PATIENCE_SECONDS)
         self._process = None
 
+    @property
+    def roots(self) -> list[int]:
+        """The process id of the server, if it runs."""
+        return [self._process.pid] if self._process else []
+
     def _answers(self) -> bool:
         try:
             urllib.request.urlopen(f"{self.address}/health", timeout=2).close()

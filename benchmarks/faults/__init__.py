@@ -1,0 +1,1 @@
+"""What `benchmarks/chaos.py` consists of."""

@@ -1,0 +1,152 @@
+"""One run of chaos: two sweeps, what is done to them, and what is found at the end."""
+
+import argparse
+import os
+import shutil
+import time
+from collections import Counter, deque
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.faults import event_plan
+from benchmarks.faults.event_plan import Event, plan
+from benchmarks.faults.events import do
+from benchmarks.faults.judgement import leftovers, wrong_records, wrong_tables
+from benchmarks.faults.launches import Launches
+from benchmarks.faults.reference import reference_of
+from benchmarks.faults.world import Clock, World, mark_own_children, tell
+from tests.end_to_end.sweep_file import write_search, write_sweep
+
+NUM_EPOCHS = 8
+_SECONDS_AN_EPOCH = 0.25
+_FEWEST_BETWEEN = 3  # epochs between two events, so that each meets a sweep that goes on
+_TICK_SECONDS = 0.2
+
+
+class Part(NamedTuple):
+    """One sweep of a run.
+
+    Attributes:
+        words: Options of its launches.
+        num_epochs: That all its trials tell of, about.
+        counts: Event -> how often.
+    """
+
+    file: Path
+    words: list[str]
+    num_epochs: int
+    counts: dict[str, int]
+    joins_cluster: bool
+
+
+def run(given: argparse.Namespace) -> dict[str, Any]:
+    """Run a seed, and return its figures."""
+    mark_own_children(f"{given.seed}-{os.getpid()}")
+    scratch = given.folder.resolve()
+    folder = scratch / f"seed-{given.seed}-{os.getpid()}"
+    parts = _parts(scratch / ("short" if given.short else "full"), is_short=given.short)
+    references = []
+    for part in parts:
+        tell(f"reference of {part.file.stem}")
+        references.append(reference_of(part.file, part.words, scratch))
+    chaos = Chaos(folder, given.seed, 60 * given.minutes)
+    chaos.run(parts)
+    for part, reference in zip(parts, references, strict=True):
+        report = folder / "reports" / part.file.stem
+        chaos.problems["wrong tables"] += list(wrong_tables(report, reference))
+    if not any(chaos.problems.values()):
+        shutil.rmtree(folder)
+    return chaos.figures()
+
+
+class Chaos:
+    """One run: what was done, and what was found."""
+
+    def __init__(self, folder: Path, seed: int, seconds: float) -> None:
+        self._seed = seed
+        self._folder = folder
+        self._deadline = time.monotonic() + seconds
+        self._clock = Clock()
+        self._done: Counter[str] = Counter()
+        self._codes: list[int] = []
+        self.problems: dict[str, list[str]] = {"launches": [], "wrong tables": []}
+
+    def run(self, parts: list[Part]) -> None:
+        """Sweep the parts one after the other, and look at what they leave."""
+        with World(self._folder, self._seed) as world:
+            tell(f"{self._clock.seconds} s: cluster and server are there")
+            for part in parts:
+                self._sweep(part, world)
+            world.end_disturbances()
+            self.problems["launches"] += world.problems
+            self.problems["records"] = list(wrong_records(world, NUM_EPOCHS))
+            self.problems["leftovers"] = list(leftovers(world))
+
+    def figures(self) -> dict[str, Any]:
+        """Return what was done and found, as one line of a table to be."""
+        found = {name: sentences for name, sentences in self.problems.items() if sentences}
+        for sentences in found.values():
+            for sentence in sentences:
+                tell(f"WRONG: {sentence}")
+        return {
+            "seed": self._seed,
+            "seconds": self._clock.seconds,
+            "launches": len(self._codes),
+            "exit_codes": dict(Counter(map(str, self._codes))),
+            "events": dict(sorted(self._done.items())),
+            "problems": found,
+        }
+
+    def _sweep(self, part: Part, world: World) -> None:
+        words = ["run", str(part.file), *part.words, "--tracking-uri", world.proxy.address]
+        words += ["--address", world.nodes.address] if part.joins_cluster else []
+        launches = Launches(world, words, joins_cluster=part.joins_cluster)
+        events = deque(plan(self._seed, part.counts, part.num_epochs))
+        begun, last = world.num_epochs(), -_FEWEST_BETWEEN
+        while not launches.is_over:
+            launches.tend()
+            now = world.num_epochs() - begun
+            has_gone_on = now >= min(last + _FEWEST_BETWEEN, part.num_epochs)
+            if events and has_gone_on and now >= events[0].after_epochs:
+                last = now if self._do(events, world, launches, now) else last
+            if time.monotonic() > self._deadline:
+                launches.problems.append(
+                    f"{part.file.stem} takes too long: {launches.last_words()}"
+                )
+            time.sleep(_TICK_SECONDS)
+        self._codes += launches.codes
+        self.problems["launches"] += launches.problems
+        self.problems["launches"] += [f"there was no time for: {event.kind}" for event in events]
+        tell(f"{self._clock.seconds} s: {part.file.stem}: exit codes {launches.codes}")
+
+    def _do(self, events: deque[Event], world: World, launches: Launches, now: int) -> bool:
+        whom = do(events[0], world, launches)
+        if whom:
+            event = events.popleft()
+            self._done[event.kind] += 1
+            tell(f"{self._clock.seconds} s: after {now} epochs: {event.kind}: {whom}")
+        return bool(whom)
+
+
+def _parts(folder: Path, *, is_short: bool) -> list[Part]:
+    folder.mkdir(parents=True, exist_ok=True)
+    seeds, trials = (tuple(range(3)), 4) if is_short else (tuple(range(8)), 8)
+    length = {"epochs": NUM_EPOCHS, "seconds": _SECONDS_AN_EPOCH}
+    design = write_sweep(folder / "design.py", seeds=seeds, **length)
+    search = write_search(folder / "search.py", trials=trials, **length)
+    counts = (
+        (event_plan.SHORT_DESIGN, event_plan.SHORT_SEARCH)
+        if is_short
+        else (event_plan.DESIGN, event_plan.SEARCH)
+    )
+    num_searched = trials // 2 * NUM_EPOCHS + trials // 2 * NUM_EPOCHS // 2 + 4 * NUM_EPOCHS
+    return [
+        Part(design, [], 3 * len(seeds) * NUM_EPOCHS, dict(counts[0]), joins_cluster=True),
+        Part(
+            search,
+            ["--max-concurrent", "1"],  # so that what is proposed hangs on nothing else
+            num_searched,
+            dict(counts[1]),
+            joins_cluster=False,
+        ),
+    ]

@@ -1,0 +1,119 @@
+"""The world of one run of chaos: a Ray cluster of three nodes, a tracking server, a storage."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+
+import psutil
+
+from benchmarks.faults.processes import MARK, family, kill_marked
+from benchmarks.faults.proxy import Proxy, Trouble
+from tests.cluster.ray_nodes import RayNodes
+from tests.end_to_end.command import clean_environment
+from tests.end_to_end.storage_view import outboxes
+from tests.end_to_end.tracking_server import TrackingServer
+
+
+class World:
+    """All that a run starts, and ends at the end of a `with`.
+
+    Attributes:
+        chance: Who is hit.
+        nodes: The cluster: a head that trains nothing, and two nodes of one core.
+        disturbances: What lasts at this moment: what it is, and the thread that ends it.
+        problems: Sentences on what went wrong in those threads.
+    """
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        folder.mkdir(parents=True)
+        self.folder = folder
+        self.storage = folder / "capsweep-store"
+        self.chance = Random(seed)
+        self.nodes = RayNodes()
+        self.server = TrackingServer(folder / "server")
+        self.disturbances: dict[str, threading.Thread] = {}
+        self.problems: list[str] = []
+        self._is_over = threading.Event()
+        self._running = ExitStack()
+
+    def __enter__(self) -> "World":
+        self._running.callback(kill_marked)
+        self._running.callback(self.end_disturbances)
+        self._running.callback(self._is_over.set)
+        try:
+            self.server.start()
+            self.proxy = self._running.enter_context(Proxy(self.server.address))
+            self.nodes.start_head()
+            self.nodes.start_worker()
+            self.nodes.start_worker()
+        except BaseException:
+            self._running.close()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._running.close()
+
+    def environment(self, *, joins_cluster: bool) -> dict[str, str]:
+        """Return what a driver is started in."""
+        return self.nodes.environment if joins_cluster else clean_environment()
+
+    def disturb(self, what: str, seconds: float, end: Callable[[], None]) -> None:
+        """Have something that has just begun end after a time."""
+
+        def wait() -> None:
+            self._is_over.wait(seconds)
+            try:
+                end()
+            except Exception as error:  # noqa: BLE001 - told where the run is judged
+                self.problems.append(f"{what} could not be ended: {error!r}")
+            del self.disturbances[what]
+
+        self.disturbances[what] = threading.Thread(target=wait, daemon=True)
+        self.disturbances[what].start()
+
+    def end_disturbances(self) -> None:
+        """Wait until nothing is disturbed any more."""
+        for thread in list(self.disturbances.values()):
+            thread.join()
+
+    @property
+    def is_store_disturbed(self) -> bool:
+        """Whether the tracking server may leave requests unanswered now."""
+        return self.proxy.trouble is not Trouble.NONE or "server away" in self.disturbances
+
+    def infrastructure(self) -> list[psutil.Process]:
+        """Return the processes of the cluster and of the server."""
+        roots = [*self.nodes.roots, *self.server.roots]
+        return [process for root in roots for process in family(root)]
+
+    def num_epochs(self) -> int:
+        """Return how many different epochs have been told of."""
+        told = outboxes(self.storage).values()
+        return sum(len({epoch for epoch, _ in facts.epochs}) for facts in told)
+
+
+class Clock:
+    """Tells the seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Since it was made."""
+        return round(time.monotonic() - self._begun, 1)
+
+
+def mark_own_children(name: str) -> None:
+    """Have all processes that this one starts bear a mark."""
+    os.environ[MARK] = name
+
+
+def tell(sentence: str) -> None:
+    """Print how far it is."""
+    print(sentence, flush=True)
