@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 PATIENCE_SECONDS = 4.0
+_KNOCKS = 3
 _TABLES = {
     "alembic_version",
     "experiments",
@@ -168,7 +169,13 @@ def _knock(tracking_uri: str) -> None:
             socket.create_connection((parts.hostname, port), timeout=PATIENCE_SECONDS).close()
         return
     address = f"{public(tracking_uri).rstrip('/')}/health"
-    try:
-        urllib.request.urlopen(address, timeout=PATIENCE_SECONDS).close()
-    except urllib.error.HTTPError as error:  # refusing is an answer too
-        error.close()
+    for num_left in reversed(range(_KNOCKS)):
+        try:
+            urllib.request.urlopen(address, timeout=PATIENCE_SECONDS).close()
+            return
+        except urllib.error.HTTPError as error:  # refusing is an answer too
+            error.close()
+            return
+        except ConnectionResetError:  # it was taken and dropped: one lost answer is no silence
+            if not num_left:
+                raise

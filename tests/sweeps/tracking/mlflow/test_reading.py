@@ -11,6 +11,7 @@ from sweeps.records import trial_record as names
 from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.records.trial_record import Outcome
 from sweeps.tracking import record_facts as facts
+from sweeps.tracking.mlflow.connection import connect
 from sweeps.tracking.mlflow.runs import EXPERIMENT
 from sweeps.tracking.mlflow.store import MlflowStore
 from tests.sweeps.aggregation.known_sweep import (
@@ -308,6 +309,34 @@ def test_a_server_that_never_answers_is_given_up_soon(monkeypatch):
         with pytest.raises(StoreUnreachable, match="does not answer"):
             reader_of(f"http://127.0.0.1:{silent.getsockname()[1]}").sweeps()
     assert time.monotonic() - started < 30, "MLflow's own patience with an answer"
+
+
+@pytest.mark.parametrize("num_lost", [2, 3])
+def test_a_server_that_loses_an_answer_is_asked_again_three_times_in_all(num_lost):
+    asked: list[str] = []
+
+    class Dropping(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            if len(asked) > num_lost:
+                self.send_error(404)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Dropping)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    try:
+        if num_lost < 3:
+            connect(address)
+        else:
+            with pytest.raises(StoreUnreachable, match="does not answer"):
+                connect(address)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert asked == ["/health"] * 3
 
 
 def test_a_server_that_answers_nonsense_gets_one_sentence():
