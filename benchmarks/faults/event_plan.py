@@ -18,6 +18,7 @@ DESIGN: Mapping[str, int] = {
     "server silent": 1,
     "answers lost": 1,
     "process stopped": 2,
+    "clock set back": 1,
 }
 """To a design on a cluster that the driver joins: event -> how often."""
 
@@ -42,6 +43,8 @@ SHORT_DESIGN: Mapping[str, int] = {
     "answers lost": 1,
 }
 SHORT_SEARCH: Mapping[str, int] = {"driver killed": 1, "raylet killed": 1, "Ray's head killed": 1}
+
+LINK_CUT, DISK_FULL = "link cut", "disk full"
 
 _BEGIN, _END = 0.04, 0.9  # of all epochs
 _SECONDS = (4.0, 10.0)

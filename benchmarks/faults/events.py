@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import psutil
 
-from benchmarks.faults import processes
+from benchmarks.faults import event_plan, processes
 from benchmarks.faults.event_plan import Event
 from benchmarks.faults.launches import Launches
 from benchmarks.faults.proxy import Trouble
@@ -104,29 +104,47 @@ def _trouble(trouble: Trouble, times: float) -> _Done:
 
 
 def _stop(event: Event, world: World, launches: Launches) -> str:
-    if event.kind in world.disturbances:
+    if event.kind in world.disturbances or not launches.driver:
         return ""
-    driver = [psutil.Process(launches.driver.pid)] if launches.driver else []
     groups = {
-        "driver": driver,
-        "recorder": processes.recorders(),
-        "engine": processes.engines(),
-        "worker": processes.trainers(world.storage),
+        "driver": [psutil.Process(launches.driver.pid)],
+        "recorder": processes.recorders()[:1],
+        "engine": processes.engines()[:1],
+        "worker": processes.trainers(world.storage)[:1],
+        "node": [] if _NODE in world.disturbances else processes.family(world.nodes.roots[-1]),
     }
-    known = [name for name, found in groups.items() if found]
-    if len(known) < len(groups):
-        return ""
-    name = world.chance.choice(known)
-    victim = world.chance.choice(groups[name])
-
-    def go_on() -> None:
-        with suppress(psutil.NoSuchProcess):
-            victim.send_signal(signal.SIGCONT)
-
-    with suppress(psutil.NoSuchProcess):
-        victim.send_signal(signal.SIGSTOP)
-        world.disturb(event.kind, event.seconds, go_on)
+    name = world.chance.choice([name for name, found in groups.items() if found])
+    _signal_all(groups[name], signal.SIGSTOP)
+    world.disturb(event.kind, event.seconds, lambda: _signal_all(groups[name], signal.SIGCONT))
     return f"a {name} for {event.seconds} s"
+
+
+def _signal_all(victims: list[psutil.Process], number: int) -> None:
+    for victim in victims:
+        with suppress(psutil.NoSuchProcess):
+            victim.send_signal(number)
+
+
+def _cut_link(event: Event, world: World, launches: Launches) -> str:
+    del launches
+    assert world.link is not None
+    world.link.cut()
+    world.disturb(event.kind, event.seconds, world.link.mend)
+    return f"of a node for {event.seconds} s"
+
+
+def _set_clock_back(event: Event, world: World, launches: Launches) -> str:
+    del event
+    world.clock.set_back()
+    return "by an hour" if launches.driver else ""
+
+
+def _fill_disk(event: Event, world: World, launches: Launches) -> str:
+    del launches
+    assert world.disk is not None
+    world.disk.fill()
+    world.disturb(event.kind, event.seconds, world.disk.empty)
+    return f"for {event.seconds} s"
 
 
 def _signalled(launches: Launches, number: int) -> str:
@@ -161,4 +179,7 @@ _EVENTS: Mapping[str, _Done] = {
     "server silent": _trouble(Trouble.SILENT, 1),
     "answers lost": _trouble(Trouble.LOSES_ANSWERS, 3),
     "process stopped": _stop,
+    event_plan.LINK_CUT: _cut_link,
+    "clock set back": _set_clock_back,
+    event_plan.DISK_FULL: _fill_disk,
 }

@@ -52,7 +52,7 @@ def wrong_records(world: World, num_epochs: int) -> Iterator[str]:
 def leftovers(world: World) -> Iterator[str]:
     """Yield processes, locks and files that should be gone; the cluster and the server run."""
     yield from _processes(world)
-    for path in world.storage.rglob("*"):
+    for path in list(world.storage.rglob("*")):
         is_lock = path.name == "lock" or path.suffix == ".lock"
         with suppress(FileNotFoundError):
             if is_lock and path.is_file() and is_locked(path):
@@ -87,11 +87,12 @@ def _own_processes(world: World) -> list[psutil.Process]:
 def _wrong_run(run: RunFacts, num_epochs: int) -> Iterator[str]:
     key = run.tags["capsweep.trial_key"]
     expected = {"FINISHED": "finished", "KILLED": "pruned"}.get(run.status)
-    if run.outcome != expected:
-        yield f"the record of {key} is {run.status} and {run.outcome}"
-    last = num_epochs if run.outcome == "finished" else int(run.tags["capsweep.epochs"])
+    outcome = run.tags.get("capsweep.outcome")
+    if outcome is None or outcome != expected:
+        yield f"the record of {key} is {run.status} and {outcome}"
+    last = int(run.tags.get("capsweep.epochs", 0)) if outcome == "pruned" else num_epochs
     for metric in EPOCH_METRICS:
         if (steps := run.steps.get(metric, [])) != list(range(1, last + 1)):
             yield f"the record of {key} has the epochs {steps} of {metric}"
-    if run.outcome == "finished" and run.steps.get("test_error") != [num_epochs]:
+    if outcome == "finished" and run.steps.get("test_error") != [num_epochs]:
         yield f"the record of {key} has the test errors of {run.steps.get('test_error')}"

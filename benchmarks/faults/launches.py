@@ -19,13 +19,14 @@ class Launches:
     Attributes:
         codes: Exit code of each that has ended.
         problems: Sentences on those that ended as none may.
+        environment: Of those to come.
         is_done: Whether one has ended with exit code 0.
     """
 
     def __init__(self, world: World, words: list[str], *, joins_cluster: bool) -> None:
         self._world = world
         self._words = words
-        self._environment = world.environment(joins_cluster=joins_cluster)
+        self.environment = dict(world.environment(joins_cluster=joins_cluster))
         self._folder = world.folder
         self.codes: list[int] = []
         self.problems: list[str] = []
@@ -57,6 +58,12 @@ class Launches:
             self._not_before = time.monotonic() + _REST_SECONDS
             self._judge(code)
 
+    def close(self) -> None:
+        """Kill the driver if it runs."""
+        if self._driver:
+            self._driver.kill()
+            self._driver.wait()
+
     def last_words(self) -> str:
         """Return the end of what the last launch printed, in one line."""
         return " ".join(self._said().split())[-300:]
@@ -77,7 +84,7 @@ class Launches:
             self._driver = subprocess.Popen(
                 [_CAPSWEEP, *self._words],
                 cwd=self._folder,
-                env=self._environment,
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

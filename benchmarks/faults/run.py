@@ -13,6 +13,7 @@ from benchmarks.faults.event_plan import Event, plan
 from benchmarks.faults.events import do
 from benchmarks.faults.judgement import leftovers, wrong_records, wrong_tables
 from benchmarks.faults.launches import Launches
+from benchmarks.faults.means import Link, SmallDisk
 from benchmarks.faults.reference import reference_of
 from benchmarks.faults.world import Clock, World, mark_own_children, tell
 from tests.end_to_end.sweep_file import write_search, write_sweep
@@ -44,12 +45,13 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
     mark_own_children(f"{given.seed}-{os.getpid()}")
     scratch = given.folder.resolve()
     folder = scratch / f"seed-{given.seed}-{os.getpid()}"
-    parts = _parts(scratch / ("short" if given.short else "full"), is_short=given.short)
-    references = []
+    means = [] if given.short else _means(given.means)
+    parts = _parts(scratch / ("short" if given.short else "full"), means, is_short=given.short)
+    references = list[Path]()
     for part in parts:
         tell(f"reference of {part.file.stem}")
         references.append(reference_of(part.file, part.words, scratch))
-    chaos = Chaos(folder, given.seed, 60 * given.minutes)
+    chaos = Chaos(folder, given.seed, 60 * given.minutes, means)
     chaos.run(parts)
     for part, reference in zip(parts, references, strict=True):
         report = folder / "reports" / part.file.stem
@@ -62,9 +64,10 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
 class Chaos:
     """One run: what was done, and what was found."""
 
-    def __init__(self, folder: Path, seed: int, seconds: float) -> None:
+    def __init__(self, folder: Path, seed: int, seconds: float, means: list[str]) -> None:
         self._seed = seed
         self._folder = folder
+        self._means = means
         self._deadline = time.monotonic() + seconds
         self._clock = Clock()
         self._done: Counter[str] = Counter()
@@ -73,10 +76,11 @@ class Chaos:
 
     def run(self, parts: list[Part]) -> None:
         """Sweep the parts one after the other, and look at what they leave."""
-        with World(self._folder, self._seed) as world:
+        with World(self._folder, self._seed, self._means) as world:
             tell(f"{self._clock.seconds} s: cluster and server are there")
             for part in parts:
-                self._sweep(part, world)
+                if not self.problems["launches"]:
+                    self._sweep(part, world)
             world.end_disturbances()
             self.problems["launches"] += world.problems
             self.problems["records"] = list(wrong_records(world, NUM_EPOCHS))
@@ -94,6 +98,7 @@ class Chaos:
             "launches": len(self._codes),
             "exit_codes": dict(Counter(map(str, self._codes))),
             "events": dict(sorted(self._done.items())),
+            "wrong": {name: len(sentences) for name, sentences in self.problems.items()},
             "problems": found,
         }
 
@@ -114,6 +119,7 @@ class Chaos:
                     f"{part.file.stem} takes too long: {launches.last_words()}"
                 )
             time.sleep(_TICK_SECONDS)
+        launches.close()
         self._codes += launches.codes
         self.problems["launches"] += launches.problems
         self.problems["launches"] += [f"there was no time for: {event.kind}" for event in events]
@@ -128,25 +134,29 @@ class Chaos:
         return bool(whom)
 
 
-def _parts(folder: Path, *, is_short: bool) -> list[Part]:
+def _means(wanted: list[str]) -> list[str]:
+    """Return the kinds of events that the machine has the means for, and say which are skipped."""
+    lacking = {
+        event_plan.LINK_CUT: Link.lacking(),
+        event_plan.DISK_FULL: SmallDisk.lacking() if "disk" in wanted else "disk full: not asked",
+    }
+    for sentence in filter(None, lacking.values()):
+        tell(f"skipped: {sentence}")
+    return [kind for kind, sentence in lacking.items() if not sentence]
+
+
+def _parts(folder: Path, means: list[str], *, is_short: bool) -> list[Part]:
     folder.mkdir(parents=True, exist_ok=True)
     seeds, trials = (tuple(range(3)), 4) if is_short else (tuple(range(8)), 8)
     length = {"epochs": NUM_EPOCHS, "seconds": _SECONDS_AN_EPOCH}
     design = write_sweep(folder / "design.py", seeds=seeds, **length)
     search = write_search(folder / "search.py", trials=trials, **length)
-    counts = (
-        (event_plan.SHORT_DESIGN, event_plan.SHORT_SEARCH)
-        if is_short
-        else (event_plan.DESIGN, event_plan.SEARCH)
-    )
-    num_searched = trials // 2 * NUM_EPOCHS + trials // 2 * NUM_EPOCHS // 2 + 4 * NUM_EPOCHS
+    done = event_plan.SHORT_DESIGN if is_short else event_plan.DESIGN
+    searched = event_plan.SHORT_SEARCH if is_short else event_plan.SEARCH
+    one_at_a_time = ["--max-concurrent", "1"]  # so that what is proposed hangs on nothing else
+    num_designed = 3 * len(seeds) * NUM_EPOCHS
+    num_searched = trials * NUM_EPOCHS * 3 // 4 + 4 * NUM_EPOCHS  # half of them stopped half-way
     return [
-        Part(design, [], 3 * len(seeds) * NUM_EPOCHS, dict(counts[0]), joins_cluster=True),
-        Part(
-            search,
-            ["--max-concurrent", "1"],  # so that what is proposed hangs on nothing else
-            num_searched,
-            dict(counts[1]),
-            joins_cluster=False,
-        ),
+        Part(design, [], num_designed, {**done, **dict.fromkeys(means, 1)}, joins_cluster=True),
+        Part(search, one_at_a_time, num_searched, dict(searched), joins_cluster=False),
     ]

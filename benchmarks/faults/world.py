@@ -3,13 +3,15 @@
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 
 import psutil
 
+from benchmarks.faults.event_plan import DISK_FULL, LINK_CUT
+from benchmarks.faults.means import FalseClock, Link, SmallDisk
 from benchmarks.faults.processes import MARK, family, kill_marked
 from benchmarks.faults.proxy import Proxy, Trouble
 from tests.cluster.ray_nodes import RayNodes
@@ -21,6 +23,11 @@ from tests.end_to_end.tracking_server import TrackingServer
 class World:
     """All that a run starts, and ends at the end of a `with`.
 
+    Args:
+        folder: For all that is written.
+        seed: Of chance.
+        means: Kinds of events that need more than processes.
+
     Attributes:
         chance: Who is hit.
         nodes: The cluster: a head that trains nothing, and two nodes of one core.
@@ -28,7 +35,7 @@ class World:
         problems: Sentences on what went wrong in those threads.
     """
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, means: Collection[str]) -> None:
         folder.mkdir(parents=True)
         self.folder = folder
         self.storage = folder / "capsweep-store"
@@ -37,22 +44,30 @@ class World:
         self.server = TrackingServer(folder / "server")
         self.disturbances: dict[str, threading.Thread] = {}
         self.problems: list[str] = []
+        self.link = Link() if LINK_CUT in means else None
+        self.clock = FalseClock(folder)
+        self.disk = SmallDisk(self.storage) if DISK_FULL in means else None
         self._is_over = threading.Event()
-        self._running = ExitStack()
 
     def __enter__(self) -> "World":
-        self._running.callback(kill_marked)
-        self._running.callback(self.end_disturbances)
-        self._running.callback(self._is_over.set)
-        try:
+        with ExitStack() as running:
+            for means in (self.link, self.clock, self.disk):
+                if means:
+                    running.enter_context(means)
+            self.nodes.environment |= self.clock.environment
+            running.callback(self.nodes.close)
+            running.callback(kill_marked)
+            running.callback(self.end_disturbances)
+            running.callback(self._is_over.set)
             self.server.start()
-            self.proxy = self._running.enter_context(Proxy(self.server.address))
+            self.proxy = running.enter_context(Proxy(self.server.address))
             self.nodes.start_head()
+            if self.link:
+                self.nodes.start_worker(within=self.link.within, host=self.link.host)
+            else:
+                self.nodes.start_worker()
             self.nodes.start_worker()
-            self.nodes.start_worker()
-        except BaseException:
-            self._running.close()
-            raise
+            self._running = running.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -67,9 +67,18 @@ class RayNodes:
             if word.startswith("--address=")
         )
 
-    def start_worker(self, num_cpus: int = 1) -> None:
-        """Start a node of some cores, once those before it run: at once they fail each other."""
-        self._start(f"--address={self.address}", f"--num-cpus={num_cpus}")
+    def start_worker(
+        self, num_cpus: int = 1, *, within: Sequence[str] = (), host: str = ""
+    ) -> None:
+        """Start a node, once those before it run: at once they fail each other.
+
+        Args:
+            num_cpus: Its cores.
+            within: Words before the command, as of a network namespace.
+            host: Its address there.
+        """
+        words = [f"--node-ip-address={host}"] if host else []
+        self._start(f"--address={self.address}", f"--num-cpus={num_cpus}", *words, within=within)
 
     @property
     def roots(self) -> list[int]:
@@ -96,7 +105,7 @@ class RayNodes:
             node.wait(PATIENCE_SECONDS)
         shutil.rmtree(self._folder)
 
-    def _start(self, *words: str) -> str:
+    def _start(self, *words: str, within: Sequence[str] = ()) -> str:
         """Start a node, wait until it has joined, and return what it printed.
 
         Ray gives up on a node after 30 seconds, which is little on a busy machine: then again.
@@ -105,7 +114,7 @@ class RayNodes:
             output = self._folder / f"node-{len(self._nodes)}.out"
             with output.open("wb") as file:
                 node = subprocess.Popen(
-                    [*_START, *words, *self._own_ports()],
+                    [*within, *_START, *words, *self._own_ports()],
                     env=self.environment,
                     stdin=subprocess.DEVNULL,
                     stdout=file,
