@@ -13,6 +13,7 @@ The exit code is 1 if anything is not as an undisturbed run leaves it. Run it in
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -26,6 +27,7 @@ def main() -> int:
     from benchmarks.faults.run import run
 
     given = _given()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
     figures = run(given)
     line = json.dumps(figures)
     print(line)
