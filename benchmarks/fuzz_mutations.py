@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 STRANGER = 54321
-_ESCAPES = "\x1b]0;owned\x07\x1b[2J\rfine\u202efaked"
+ESCAPES = "\x1b]0;owned\x07\x1b[2J\rfine\u202efaked"
 _DEEP = "[" * 100_000
 
 
@@ -42,7 +42,7 @@ class Traps:
             "endless": float("inf"),
             "text": "x" * 100_000,
             "empty": "",
-            "escapes": _ESCAPES,
+            "escapes": ESCAPES,
             "path up": "../../../victim",
             "path": str(self.victim),
             "file address": f"file://{self.victim}",
@@ -62,11 +62,13 @@ class Mutation:
         words: What it does to what, for people.
         of: The kind of row or file.
         apply: Does it, by chance of its own, or nothing where there is no such row or file.
+        sweep: That must be asked for to see it; "" for any.
     """
 
     words: str
     of: str
     apply: Callable[[random.Random], None]
+    sweep: str = ""
 
 
 def mutations(storage: Path, traps: Traps) -> list[Mutation]:

@@ -3,46 +3,37 @@
     python benchmarks/fuzz_store.py --seed 1 --rounds 100 [--tree CHECKOUT]
 
 A small finished store is made by `capsweep run`, once. Each round copies it, changes it in one way,
-or in several, and gives `status report best show plan run`, each in a fork of one process that has
-imported what they need. Looked for are a traceback, a command that takes longer than `--limit`
-seconds, something written outside the storage and report folders, a request to another host, and
-a control character on the terminal. Only the command line is used, so that another state of the
-package can be asked as well: `--tree` is a checkout of it.
+every second time where it matters most (`fuzz_aims.py`), and gives `status report best show plan
+run`, each in a fork of one process that has imported what they need. Looked for are a traceback, a
+command that takes longer than `--limit` seconds, something written outside the storage and report
+folders, a request to another host, and a control character on the terminal. Only the command line
+is used, so that another state of the package can be asked as well: `--tree` is a checkout of it.
 
 The exit code is 1 if anything was found. A round is repeated by `--seed N --only ROUND`; `--match`
 looks closer at some rows or files, such as `--match "artifact_uri of runs"`.
 """
 
 import argparse
-import contextlib
 import hashlib
-import importlib
 import itertools
 import os
 import random
 import re
 import select
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from fuzz_aims import aims
+from fuzz_command import NOBODY, forked, preload
 from fuzz_mutations import Mutation, Traps, mutations
 
-_LOADED = (
-    *("matplotlib.pyplot", "mlflow.tracking", "mlflow.store.tracking.sqlalchemy_store", "optuna"),
-    *("ray", "ray.tune", "torch", "sweeps.execution.launch.launch", "sweeps.aggregation.report"),
-    *("search_spaces.quickstart", "search_spaces.named.quickstart_search", "sklearn.datasets"),
-    *("sweeps.tracking.mlflow.writer", "sweeps.aggregation.makers.kinds", "pandas"),
-)
-NOBODY = "127.0.0.1:1"
 LAUNCH = ("quickstart", "--epochs", "1", "--seeds", "0")
 SEARCH = ("quickstart_search", "--epochs", "1", "--trials", "3")
 STORE = "capsweep-store"
@@ -136,25 +127,27 @@ def main() -> int:
     launches = [tuple(words.split()) for words in given.launch] or [LAUNCH, SEARCH]
     if not place.pristine.exists():
         _make(place, launches)
-    _preload()
+    preload()
     place.renew()
-    every = mutations(place.storage, place.traps)
-    matching = [change for change in every if re.search(given.match, change.words)]
-    todo = _rounds(given.seed, matching, given.rounds)
+    every = [
+        [change for change in changes if re.search(given.match, change.words)]
+        for changes in (aims(place.storage, place.traps), mutations(place.storage, place.traps))
+    ]
+    todo = _rounds(given.seed, every, given.rounds)
     counts: Counter[str] = Counter()
+    started, done = time.monotonic(), 0
     for number, changes in todo:
-        if given.only in {None, number}:
-            for finding in fuzz(
-                place, launches, changes, random.Random(f"{given.seed} {number}"), given.limit
-            ):
-                counts[finding.kind] += 1
-                what = " and ".join(change.words for change in changes)
-                print(
-                    f"{number}: {what}: {finding.command}: {finding.kind}: {finding.words}",
-                    flush=True,
-                )
+        if given.only not in {None, number} or time.monotonic() - started > 60 * given.minutes:
+            continue
+        chance = random.Random(f"{given.seed} {number}")
+        for finding in fuzz(place, launches, changes, chance, given.limit):
+            counts[finding.kind] += 1
+            what = " and ".join(change.words for change in changes)
+            told = f"{number}: {what}: {finding.command}: {finding.kind}: {finding.words}"
+            print(told, flush=True)
+        done += 1
     print(
-        f"seed {given.seed}, {given.rounds} rounds: "
+        f"seed {given.seed}, {done} rounds in {(time.monotonic() - started) / 60:.1f} minutes: "
         + (", ".join(f"{n} {kind}" for kind, n in counts.items()) or "nothing was found")
     )
     return 1 if counts else 0
@@ -171,12 +164,14 @@ def fuzz(
     place.renew()
     for change in changes:
         change.apply(chance)
-    launch = chance.choice(launches)
+    asked = {change.sweep for change in changes}
+    launch = chance.choice([one for one in launches if Path(one[0]).stem in asked] or launches)
     name = Path(launch[0]).stem
     key = next(iter(sorted(path.name for path in (place.pristine / STORE / "cells").iterdir())))
+    kept = chance.choice(((), ("--keep-weights", "none")))
     for words in (
         *(("status", name), ("report", name), ("best", name), ("show", key)),
-        *(("plan", *launch), ("run", *launch, "--address", NOBODY)),
+        *(("plan", *launch), ("run", *launch, "--address", NOBODY, *kept)),
     ):
         before = place.outside()
         yield from _complaints(place, words, limit)
@@ -193,7 +188,7 @@ def fuzz(
 
 def _complaints(place: Place, words: tuple[str, ...], limit: float) -> Iterator[Finding]:
     started = time.monotonic()
-    code = _forked(place, words, limit)
+    code = forked(place.base, words, limit)
     told = "".join((place.base / name).read_text(errors="replace") for name in ("out", "err"))
     if code is None:
         yield Finding("hang", words[0], f"ended after {time.monotonic() - started:.0f} s")
@@ -203,80 +198,6 @@ def _complaints(place: Place, words: tuple[str, ...], limit: float) -> Iterator[
         yield Finding("long complaint", words[0], f"{told.count(chr(10))} lines: {told[:200]!r}")
     if odd := {letter for letter in told if not letter.isprintable() and letter not in "\n\t"}:
         yield Finding("control character", words[0], repr(sorted(odd)))
-
-
-def _forked(place: Place, words: tuple[str, ...], limit: float) -> int | None:
-    """Give a command in a fork of this process; None where it had to be ended."""
-    pid = os.fork()
-    if pid == 0:
-        _be_command(place, words)
-    deadline = time.monotonic() + limit
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
-    os.killpg(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return None
-
-
-def _be_command(place: Place, words: tuple[str, ...]) -> None:
-    """Become the command line: with a group, files and folders of its own, and no other host."""
-    os.setsid()
-    for target, name in ((1, "out"), (2, "err")):
-        descriptor = os.open(place.base / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(descriptor, target)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.chdir(place.work)
-    os.environ |= {"HOME": str(place.base / "tmp"), "TMPDIR": str(place.base / "tmp")}
-    for variable in ("CAPSWEEP_STORAGE", "CAPSWEEP_TRACKING_URI"):
-        os.environ.pop(variable, None)
-    _watch_requests(place.base / "requests")
-    sys.argv = ["capsweep", *words]
-    code: Any = 1
-    try:
-        _command_line()()
-    except SystemExit as ended:
-        code = ended.code
-    except BaseException:  # noqa: BLE001 - as Python itself would
-        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code if isinstance(code, int) else 0 if code is None else 1)
-
-
-def _watch_requests(log: Path) -> None:
-    """Note every host that this process would ask, and refuse it."""
-
-    def refuse(_: Any, address: Any, *rest: Any) -> Any:
-        if isinstance(address, tuple) and f"{address[0]}:{address[1]}" != NOBODY:
-            with log.open("a") as file:
-                file.write(f"{address[0]}:{address[1]}\n")
-        raise ConnectionRefusedError("nobody listens there")
-
-    socket.socket.connect = refuse  # type: ignore[method-assign]
-    socket.socket.connect_ex = refuse  # type: ignore[method-assign]
-    import ray
-
-    def absent(*_: Any, **options: Any) -> None:
-        raise ConnectionError("no cluster while a store is fuzzed")
-
-    ray.init = absent
-
-
-def _command_line() -> Callable[[], None]:
-    from sweeps.cli import main as command_line
-
-    return command_line
-
-
-def _preload() -> None:
-    """Import what commands need, once for all of them."""
-    _command_line()
-    for name in _LOADED:
-        with contextlib.suppress(ImportError):  # of another state of the package
-            importlib.import_module(name)
 
 
 def _make(place: Place, launches: list[tuple[str, ...]]) -> None:
@@ -290,19 +211,33 @@ def _make(place: Place, launches: list[tuple[str, ...]]) -> None:
     shutil.copytree(place.work, place.pristine)
 
 
-def _rounds(seed: int, every: list[Mutation], number: int) -> list[tuple[int, list[Mutation]]]:
-    """Return the changes of each round: of each kind of row and file in turn, then pairs of them.
+def _rounds(
+    seed: int, every: list[list[Mutation]], number: int
+) -> list[tuple[int, list[Mutation]]]:
+    """Return the changes of each round: one that was aimed, one of those of every kind, in turn.
 
-    A database has thousands of values and a cell a few files, so that kinds take turns.
+    Each kind of row and file in turn, since a database has thousands of values and a cell a few
+    files. Where all were seen, one of both together.
     """
     chance = random.Random(seed)
+    singles = [
+        change
+        for turn in itertools.zip_longest(*(_by_kind(changes, chance) for changes in every))
+        for change in turn
+        if change
+    ]
+    pairs = [
+        [chance.choice(changes) for changes in every if changes]
+        for _ in range(number - len(singles))
+    ]
+    return list(enumerate([*([change] for change in singles[:number]), *pairs]))
+
+
+def _by_kind(changes: list[Mutation], chance: random.Random) -> list[Mutation]:
     kinds: dict[str, list[Mutation]] = {}
-    for change in chance.sample(every, len(every)):
+    for change in chance.sample(changes, len(changes)):
         kinds.setdefault(change.of, []).append(change)
-    turns = [change for turn in itertools.zip_longest(*kinds.values()) for change in turn if change]
-    singles = [[change] for change in turns[:number]]
-    pairs = [chance.sample(every, 2) for _ in range(number - len(singles))]
-    return list(enumerate([*singles, *pairs]))
+    return [change for turn in itertools.zip_longest(*kinds.values()) for change in turn if change]
 
 
 def _looks(path: Path) -> str:
@@ -327,6 +262,9 @@ def _given() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument(
+        "--minutes", type=float, default=float("inf"), help="after which no round is begun"
+    )
     parser.add_argument("--match", default="", help="only changes whose words match this pattern")
     parser.add_argument("--only", type=int, help="this round alone")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds a command may take")
