@@ -58,8 +58,8 @@ def _addresses(storage: Path, sweep: str, run: str, traps: Traps) -> Iterator[Mu
     addresses = {
         "of another folder that holds the same": f"file://{traps.victim}/artifacts/{{}}/artifacts",
         "of another folder": f"file://{traps.victim}",
-        "of another host": f"{traps.address}/artifacts",
-        "of another server": f"mlflow-artifacts://{traps.address.split('//')[1]}/{{}}/artifacts",
+        "of another host": f"{traps.address}/{{}}",
+        "of another server": f"mlflow-artifacts://{traps.address.split('/')[2]}/{{}}/artifacts",
         "that leads up": "mlflow-artifacts:/../../../victim/artifacts/{}/artifacts",
     }
     for words, address in addresses.items():

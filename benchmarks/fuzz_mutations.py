@@ -22,7 +22,7 @@ class Traps:
 
     Attributes:
         victim: A folder outside the storage that nobody may touch.
-        address: Of a host that nobody may ask.
+        address: Of files on a host that nobody may ask.
     """
 
     victim: Path
@@ -46,7 +46,7 @@ class Traps:
             "path up": "../../../victim",
             "path": str(self.victim),
             "file address": f"file://{self.victim}",
-            "host address": f"{self.address}/artifacts",
+            "host address": self.address,
             "list": list(range(100_000)),
             "object": {},
             "nested": nested,

@@ -14,7 +14,6 @@ looks closer at some rows or files, such as `--match "artifact_uri of runs"`.
 """
 
 import argparse
-import hashlib
 import itertools
 import os
 import random
@@ -37,6 +36,7 @@ from fuzz_mutations import Mutation, Traps, mutations
 LAUNCH = ("quickstart", "--epochs", "1", "--seeds", "0")
 SEARCH = ("quickstart_search", "--epochs", "1", "--trials", "3")
 STORE = "capsweep-store"
+_FILES = "api/2.0/mlflow-artifacts/artifacts"  # where MLflow believes that files lie
 _VICTIMS = (
     *("weights.safetensors", "predictions.safetensors", "config.json", "final.json", "lock"),
     *("outbox.jsonl", "log.txt", "x.tmp", "manifest.json", "note.txt", "mlflow.db", "format.json"),
@@ -75,7 +75,7 @@ class Place:
     def traps(self) -> Traps:
         """Where a hostile store would lead."""
         host, port = self.canary.getsockname()
-        return Traps(self.base / "victim", f"http://{host}:{port}")
+        return Traps(self.base / "victim", f"http://{host}:{port}/{_FILES}")
 
     def renew(self) -> None:
         """Put all back as it was."""
@@ -241,11 +241,9 @@ def _by_kind(changes: list[Mutation], chance: random.Random) -> list[Mutation]:
 
 
 def _looks(path: Path) -> str:
-    if path.is_symlink():
-        return f"link to {path.readlink()}"
-    if not path.is_file():
-        return "folder" if path.is_dir() else "other"
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """Return what changes when a file is written, be it with what it held."""
+    told = path.lstat()
+    return f"{told.st_mode:o} {told.st_ino} {told.st_size} {told.st_mtime_ns} {told.st_ctime_ns}"
 
 
 def _remove(folder: Path) -> None:

@@ -22,7 +22,8 @@ def main():
     if asked == "status":
         print("fine\\x1b[2J")
     elif asked == "report":
-        open("../victim/note.txt", "w").close()
+        held = open("../victim/note.txt").read()
+        open("../victim/note.txt", "w").write(held)
     elif asked == "best":
         raise RecursionError
     elif asked == "show":
@@ -83,7 +84,7 @@ def test_a_hostile_store_does_not_hurt_its_reader(store: Store, tmp_path: Path) 
     store.unpacked(tmp_path / "work")
     shutil.copytree(tmp_path / "work", tmp_path / "pristine")
 
-    options = ("--seed", "3", "--rounds", "12", "--limit", "120")
+    options = ("--seed", "3", "--rounds", "4", "--limit", "120")
     ended = fuzzed(tmp_path, *options, "--launch", " ".join(store.words))
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
