@@ -3,15 +3,24 @@
 # head itself reaches it; from elsewhere it takes an ssh tunnel.
 set -euo pipefail
 [ ! -f ~/capsweep-settings.sh ] || . ~/capsweep-settings.sh
+# a database with a password is named in a file of its own, which nobody else may read
+PRIVATE=${MLFLOW_ENVIRONMENT:-$HOME/capsweep-mlflow.env}
+if [ -e "$PRIVATE" ]; then
+  case $(stat --dereference --format %a "$PRIVATE") in
+    *00) . "$PRIVATE" ;;
+    *) echo "Others may read $PRIVATE: chmod 600 $PRIVATE, and change the password if it was seen." && exit 1 ;;
+  esac
+fi
 PORT=${MLFLOW_PORT:-5000}
 LOG=${MLFLOW_LOG:-$HOME/mlflow.log}
 answers() { curl --silent --fail --max-time 5 "http://127.0.0.1:$PORT/health" >/dev/null; }
 
 answers && exit 0
 case $MLFLOW_DATABASE in sqlite:////*) mkdir -p "$(dirname "/${MLFLOW_DATABASE#sqlite:////}")" ;; esac
+export MLFLOW_BACKEND_STORE_URI=$MLFLOW_DATABASE # no argument: those are seen by everybody
 # nohup and setsid: it has to outlive the ssh session that starts it
 nohup setsid mlflow server --host 127.0.0.1 --port "$PORT" --workers 2 \
-  --backend-store-uri "$MLFLOW_DATABASE" --artifacts-destination "$MLFLOW_ARTIFACTS" \
+  --artifacts-destination "$MLFLOW_ARTIFACTS" \
   </dev/null >"$LOG" 2>&1 &
 for _ in $(seq 120); do
   answers && exit 0

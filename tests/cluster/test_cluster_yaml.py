@@ -69,6 +69,7 @@ def test_cells_and_data_lie_on_the_shared_disk() -> None:
 def test_the_settings_command_writes_one_variable_a_line(config: Config) -> None:
     assert "\n" not in config["setup_commands"][0]
     assert config["setup_commands"][0].startswith("printf 'export %s\\n' SHARE=fs-")
+    assert config["setup_commands"][0].endswith("&& chmod 600 ~/capsweep-settings.sh")
 
 
 def misspell_a_key_of_rays(config: Config) -> None:

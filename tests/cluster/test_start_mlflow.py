@@ -53,7 +53,41 @@ def test_a_server_that_cannot_start_is_an_error_with_its_words(
     environment: dict[str, str],
 ) -> None:
     environment["MLFLOW_DATABASE"] = "nonsense://database"
-    ended = subprocess.run(
+    ended = tried(environment)
+    assert ended.returncode == 1
+    assert "MLflow did not start" in ended.stdout
+    assert "nonsense" in ended.stdout
+
+
+def test_the_address_of_the_database_is_on_no_command_line(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    address = environment.pop("MLFLOW_DATABASE").replace("mlflow.db", "secret.db")
+    private = tmp_path / "capsweep-mlflow.env"
+    private.write_text(f"export MLFLOW_DATABASE={address}\n")
+    private.chmod(0o600)
+    start(environment)
+    assert (tmp_path / "on" / "share" / "secret.db").exists()
+    words = [word for process in servers(environment) for word in process.cmdline()]
+    assert "server" in words
+    assert not [word for word in words if "secret" in word]
+
+
+def test_a_file_with_the_database_that_others_may_read_is_refused(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    private = tmp_path / "capsweep-mlflow.env"
+    private.write_text("export MLFLOW_DATABASE=nonsense://database\n")
+    private.chmod(0o640)
+    ended = tried(environment)
+    assert ended.returncode == 1
+    assert f"chmod 600 {private}" in ended.stdout
+    assert servers(environment) == []
+
+
+def tried(environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    """Run the script, and return what it said."""
+    return subprocess.run(
         ["bash", SCRIPT],
         env=environment,
         capture_output=True,
@@ -61,9 +95,6 @@ def test_a_server_that_cannot_start_is_an_error_with_its_words(
         timeout=PATIENCE_SECONDS,
         check=False,
     )
-    assert ended.returncode == 1
-    assert "MLflow did not start" in ended.stdout
-    assert "nonsense" in ended.stdout
 
 
 def start(environment: dict[str, str]) -> None:
