@@ -33,9 +33,8 @@ def survey_of(
     store = open_store(tracking_uri, storage.root)
     is_there = store.is_there()
     name = sweep.name if options.name is None else options.name
-    current, adopted = earlier_manifest(
-        store, storage.journals, name, may_be_replaced=options.replace
-    )
+    may = options.replace
+    current, adopted = earlier_manifest(store, storage.journals, name, may_be_replaced=may)
     definition = define(which, options, current.seeds if current else ())
     known = restored(definition, storage.journals, adopted)
     definition = definition if options.fresh else known
