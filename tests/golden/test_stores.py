@@ -71,7 +71,13 @@ def test_a_store_answers_every_question_as_it_did(
     store: Store, unpacked: Callable[[Store], Path]
 ) -> None:
     for words, then in answers(store, reports=False):
-        assert answer(unpacked(store), *words) == then, words
+        assert without_the_disk(answer(unpacked(store), *words)) == then, words
+
+
+def without_the_disk(told: str) -> str:
+    """Return a plan without what it says of this machine's disk, which it did not then."""
+    lines = told.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("Disk: "))
 
 
 @pytest.mark.parametrize(
