@@ -58,7 +58,7 @@ NO_SWEEPS = [
     *("\x1b[31m", "quickstart ", "a" * 5000, "../x.py", "é.py", "nul\0.py"),
 ]
 NO_WORDS = ["all:3", "best", "best:0", "best:-1", "best:x", "BEST:1", "", "best:" + "9" * 20]
-NO_TIMES = ["", "0", "x", "-1s", "1d", "1.5h", "99999999999h", "h", "1h1h", "0s"]
+NO_TIMES = ["", "0", "x", "-1s", "1w", "1.5h", "99999999999h", "h", "1h1h", "0s"]
 NO_CLUSTERS = ["", " ", "x", "ray://", "127.0.0.1:1", "ray://127.0.0.1:1", "[::1", "127.0.0.1:x"]
 NO_SAMPLERS = ["", "x", "TPE", "tpe ", "\x1b", "cma"]
 NO_TRIALS = [*NO_NUMBERS, "99999999999", "100001"]

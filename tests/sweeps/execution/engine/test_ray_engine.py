@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -215,4 +216,5 @@ def test_a_driver_that_is_killed_takes_the_process_with_it(tmp_path: Path) -> No
     process.stdout.close()
     wait_until(lambda: not is_alive(own))
     for child in family:  # the rest is Ray's own affair
-        child.kill()
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
