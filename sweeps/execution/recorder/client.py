@@ -109,16 +109,16 @@ class RecorderClient:
         with suppress(BrokenPipeError):  # it has just died
             self._process.stdin.write(f"{silence_seconds}\n".encode())
             self._process.stdin.flush()
-        done, complaint = "none", ""
+        done = complaint = ""
         patience = 1.25 * silence_seconds + _STOP_SECONDS
         for line in self._lines(patience, deadline):
             words = line.split()
             if len(words) == 2 and all(word.isdecimal() for word in words):
-                done = f"{words[0]} of {words[1]}"
+                done = f", with {words[0]} of {words[1]} recorded" if int(words[1]) else ""
                 tell(int(words[0]), int(words[1]))
             else:
                 complaint = line
-        return complaint or f"the recorder ended, or the store was silent, with {done} recorded"
+        return complaint or f"the recorder ended, or the store was silent{done}"
 
     def _lines(self, patience: float, deadline: float) -> Generator[str]:
         """Yield what it prints, until it ends, is silent for too long, or time is up."""
