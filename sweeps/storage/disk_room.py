@@ -30,23 +30,22 @@ def when_there_is_room(
         wanted_bytes: That it takes.
         waiting: Told how many bytes are wanted when waiting begins, and 0 when it is over.
     """
-    try:
-        return write()
-    except (OSError, sqlite3.Error) as error:
-        if not is_full(error):
-            raise
-    waiting(wanted_bytes + RESERVE_BYTES)
+    is_waiting = False
     try:
         while True:
-            time.sleep(PAUSE_SECONDS)
-            wait_for_room(folder, wanted_bytes)
             try:
                 return write()
-            except (OSError, sqlite3.Error) as error:  # another was faster, or it is a quota
+            except (OSError, sqlite3.Error) as error:
                 if not is_full(error):
                     raise
+            if not is_waiting:
+                is_waiting = True
+                waiting(wanted_bytes + RESERVE_BYTES)
+            time.sleep(PAUSE_SECONDS)  # it may be a quota, which nobody can ask for
+            wait_for_room(folder, wanted_bytes)
     finally:
-        waiting(0)
+        if is_waiting:
+            waiting(0)
 
 
 def wait_for_room(folder: Path, wanted_bytes: int = 0) -> None:

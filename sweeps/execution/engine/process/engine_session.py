@@ -71,6 +71,7 @@ class EngineSession:
         self._channel = Channel(reading, writing, patience_seconds=LONGEST_SILENCE)
         self._own = psutil.Process(self._process.pid)
         self._needed: list[psutil.Process] = []
+        self._has_spoken = False
 
     def begin(self, address: str | None, scratch: Path) -> None:
         """Have Ray started, or a cluster joined, and wait for it as long as it takes.
@@ -108,7 +109,8 @@ class EngineSession:
         """Return the next message that is no pulse; waits for it while the process is sound.
 
         Silence is counted in waits that were in vain, so that a driver that was stopped for a
-        while does not take its own sleep for the other's.
+        while does not take its own sleep for the other's. It counts from the first word on, as a
+        busy machine takes long to load what speaks.
 
         Raises:
             EngineLostError: If it is not.
@@ -122,7 +124,8 @@ class EngineSession:
                 raise self._ended() from None
             if line is None and not self._lives():  # what it has started may hold the pipe open
                 raise self._ended()
-            silence = 0 if line else silence + 1
+            self._has_spoken = self._has_spoken or line is not None
+            silence = 0 if line or not self._has_spoken else silence + 1
             if silence >= LONGEST_SILENCE:
                 raise EngineLostError(f"its process has said nothing for {silence} seconds")
             message = FROM_ENGINE.validate_json(line) if line else None
@@ -141,7 +144,9 @@ class EngineSession:
             time.sleep(0.02)
 
     def end(self) -> None:
-        """End the process and all that it has started, now."""
+        """End the process and all that it has started, now. Repeating it does nothing."""
+        if self._process.returncode is not None:  # its number may be another's by now
+            return
         end_group(self._process.pid)
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):

@@ -84,9 +84,10 @@ class RayEngine:
                 self._serve(first, orders, events)
                 self._live.close()
             except EngineLostError as lost:
-                self._end()
+                self._end()  # first: what still runs holds its cells
                 self._tell_lost(events, lost)
-            self._end()
+            else:
+                self._end()
 
     def __enter__(self) -> Self:
         """Start Ray, or join the cluster.
