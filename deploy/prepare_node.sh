@@ -24,7 +24,9 @@ mkdir -p /mnt/capsweep/store
 
 [ -x ~/venv/bin/pip ] || python3 -m venv --clear ~/venv
 cd ~/capsweep
-~/venv/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . boto3
+install() { ~/venv/bin/pip install --quiet --disable-pip-version-check "$@"; }
+install --require-hashes --requirement requirements.txt
+install --no-deps --no-build-isolation --editable .
 
 cat > ~/capsweep-env.sh <<'END'
 export PATH="$HOME/venv/bin:$PATH"

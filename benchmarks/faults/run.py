@@ -21,6 +21,7 @@ from tests.end_to_end.sweep_file import write_search, write_sweep
 NUM_EPOCHS = 8
 _SECONDS_AN_EPOCH = 0.25
 _FEWEST_BETWEEN = 3  # epochs between two events, so that each meets a sweep that goes on
+_HURRY = 0.8  # of the epochs: from here on an event is not kept waiting by another
 _TICK_SECONDS = 0.2
 
 
@@ -113,7 +114,10 @@ class Chaos:
             now = world.num_epochs() - begun
             has_gone_on = now >= min(last + _FEWEST_BETWEEN, part.num_epochs)
             if events and has_gone_on and now >= events[0].after_epochs:
-                last = now if self._do(events, world, launches, now) else last
+                if self._do(events, world, launches, now):
+                    last = now
+                elif now > _HURRY * part.num_epochs:  # what lasts may keep it from being done
+                    world.end_disturbances()
             if time.monotonic() > self._deadline:
                 launches.problems.append(
                     f"{part.file.stem} takes too long: {launches.last_words()}"

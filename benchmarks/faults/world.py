@@ -58,7 +58,6 @@ class World:
             running.callback(self.nodes.close)
             running.callback(kill_marked)
             running.callback(self.end_disturbances)
-            running.callback(self._is_over.set)
             self.server.start()
             self.proxy = running.enter_context(Proxy(self.server.address))
             self.nodes.start_head()
@@ -92,9 +91,11 @@ class World:
         self.disturbances[what].start()
 
     def end_disturbances(self) -> None:
-        """Wait until nothing is disturbed any more."""
+        """End whatever is disturbed now, before its time."""
+        self._is_over.set()
         for thread in list(self.disturbances.values()):
             thread.join()
+        self._is_over.clear()
 
     @property
     def is_store_disturbed(self) -> bool:

@@ -39,7 +39,7 @@ class Digits(DataSet):
         if fingerprint != self.fingerprint:
             raise ValueError(
                 f"The digits of the installed scikit-learn have the fingerprint {fingerprint}, "
-                f"expected {self.fingerprint}: install the version that constraints.txt names."
+                f"expected {self.fingerprint}: install the version that requirements.txt names."
             )
         remaining, test = hold_out(labels.tolist(), _NUM_TEST, _TEST_SEED)
         indices = self.split(labels[remaining].tolist(), labels[test].tolist())

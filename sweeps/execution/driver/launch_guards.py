@@ -112,6 +112,20 @@ def usable_places(
     return storage, address
 
 
+def existing_places(
+    storage_folder: str | Path | None, tracking_uri: str | None
+) -> tuple[Storage, str]:
+    """Return the same where there has to be a storage folder already.
+
+    Raises:
+        BadInput: If there is none, or as `usable_places` does.
+    """
+    storage, address = usable_places(storage_folder, tracking_uri)
+    if not storage.root.is_dir():
+        raise BadInput(f"There is no storage folder {storage.root}: name it with --storage.")
+    return storage, address
+
+
 def refuse_unwritable(folder: Path, what: str) -> None:
     """Refuse a folder that cannot be made or written to.
 

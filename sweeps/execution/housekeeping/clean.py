@@ -10,12 +10,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeps.execution.driver.launch_guards import usable_places
+from sweeps.execution.driver.launch_guards import existing_places
 from sweeps.execution.housekeeping.freeing import free
 from sweeps.execution.housekeeping.leftovers import Leftover, untouched_since
 from sweeps.execution.housekeeping.looking import look
 from sweeps.execution.housekeeping.needs import held_sweeps, needs_of
-from sweeps.records.errors import BadInput
 from sweeps.tracking.opening import open_store
 
 
@@ -57,9 +56,7 @@ def clean(
         BadInput: If there is no such sweep or storage folder.
         StoreUnreachable: If the tracking store does not answer.
     """
-    storage, address = usable_places(storage_folder, tracking_uri)
-    if not storage.root.is_dir():
-        raise BadInput(f"There is no storage folder {storage.root}: name it with --storage.")
+    storage, address = existing_places(storage_folder, tracking_uri)
     store = open_store(address, storage.root)
     with ExitStack() as locks:
         sweeps = held_sweeps(sweep, storage, store, locks if is_freeing else None)

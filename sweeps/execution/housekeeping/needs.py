@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from sweeps.execution.housekeeping.leftovers import Needs
-from sweeps.execution.recorder.manifest_file import kept_manifest, kept_sweeps
+from sweeps.execution.recorder.known_sweeps import known_sweeps
+from sweeps.execution.recorder.manifest_file import kept_manifest
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
-from sweeps.tracking.answers import no_sweep
 from sweeps.tracking.store import RecordStore
 
 
@@ -28,10 +28,8 @@ def held_sweeps(
         BadInput: If there is no such sweep.
         StoreUnreachable: If the store does not answer.
     """
-    known = kept_sweeps(storage.journals) | set(store.sweeps() if store.is_there() else ())
-    if sweep is not None and sweep not in known:
-        raise no_sweep(sweep, sorted(known), store.address)
-    paths = {name: storage.journals / f"{name}.lock" for name in sorted(known)}
+    known = known_sweeps(sweep, storage, store)
+    paths = {name: storage.journals / f"{name}.lock" for name in known}
     if locks is None or not storage.journals.is_dir():
         return {name: is_locked(path) for name, path in paths.items()}
     return {name: not locks.enter_context(FileLock(path)).acquire() for name, path in paths.items()}

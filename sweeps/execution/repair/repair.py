@@ -8,16 +8,12 @@ record is enough for its cell to count as filled.
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeps.execution.driver.launch_guards import make_folders, only_driver, usable_places
-from sweeps.execution.recorder.manifest_file import kept_sweeps
+from sweeps.execution.driver.launch_guards import existing_places, make_folders, only_driver
+from sweeps.execution.recorder.known_sweeps import known_sweeps
 from sweeps.execution.repair.files import put_damaged_aside, rewrite_recorded_places
 from sweeps.execution.repair.sweep_repair import SweepRepair
-from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import is_locked
-from sweeps.storage.locations import Storage
-from sweeps.tracking.answers import no_sweep
 from sweeps.tracking.opening import open_store
-from sweeps.tracking.store import RecordStore
 
 
 @dataclass(frozen=True)
@@ -49,14 +45,13 @@ def repair(
         BadInput: If there is no such sweep or storage folder.
         StoreUnreachable: If the tracking store does not answer.
     """
-    storage, address = usable_places(storage_folder, tracking_uri)
-    if not storage.root.is_dir():
-        raise BadInput(f"There is no storage folder {storage.root}: name it with --storage.")
+    storage, address = existing_places(storage_folder, tracking_uri)
     store = open_store(address, storage.root)
     make_folders(storage)
-    told = put_damaged_aside(storage, address)
+    told = put_damaged_aside(storage, address)  # before the store is asked
+    known = known_sweeps(sweep, storage, store)
     is_whole = True
-    for name in _sweeps(sweep, storage, store):
+    for name in [sweep] if sweep else known:
         if is_locked(storage.journals / f"{name}.lock"):
             told.append(f"'{name}' is being run, and was left alone.")
             continue
@@ -66,17 +61,3 @@ def repair(
             is_whole &= one.is_whole
     told += rewrite_recorded_places(storage, address)
     return Repaired(tuple(told), 0 if is_whole else 3)
-
-
-def _sweeps(sweep: str | None, storage: Storage, store: RecordStore) -> list[str]:
-    """Return the sweeps to be repaired.
-
-    Raises:
-        BadInput: If the one that was named is not there.
-    """
-    known = kept_sweeps(storage.journals) | set(store.sweeps() if store.is_there() else ())
-    if sweep is None:
-        return sorted(known)
-    if sweep not in known:
-        raise no_sweep(sweep, sorted(known), store.address)
-    return [sweep]
