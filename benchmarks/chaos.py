@@ -4,9 +4,10 @@
 
 A design is swept on a Ray cluster of three nodes on this machine and then a search by a Ray that
 its driver starts, both recorded by a real MLflow server behind a proxy. Meanwhile what a plan drawn
-from the seed says is done to them: processes are killed and stopped, nodes lost and replaced,
-the server goes away, errs, is silent, or loses its answers. The same command is given again until
-it ends with exit code 0. Then tables, records, processes, locks and files are looked at.
+from the seed says is done to them: processes are killed and stopped, nodes lost and replaced, the
+server goes away, errs, is silent, or loses its answers, a link is cut, a disk is full, a clock
+steps back; what the machine has no means for is skipped. The same command is given again
+until it ends with exit code 0. Then tables, records, processes, locks and files are looked at.
 
 The exit code is 1 if anything is not as an undisturbed run leaves it. Run it in the repository.
 """
@@ -42,9 +43,6 @@ def _given() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=8.0, help="the run may take, at most")
     parser.add_argument("--short", action="store_true", help="fewer trials and events")
-    parser.add_argument(
-        "--with", dest="means", action="append", default=[], choices=("disk",), help="fill a disk"
-    )
     parser.add_argument("--figures", type=Path, help="gets a line of JSON")
     parser.add_argument(
         "--folder",

@@ -46,7 +46,7 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
     mark_own_children(f"{given.seed}-{os.getpid()}")
     scratch = given.folder.resolve()
     folder = scratch / f"seed-{given.seed}-{os.getpid()}"
-    means = [] if given.short else _means(given.means)
+    means = [] if given.short else _means()
     parts = _parts(scratch / ("short" if given.short else "full"), means, is_short=given.short)
     references = list[Path]()
     for part in parts:
@@ -138,12 +138,9 @@ class Chaos:
         return bool(whom)
 
 
-def _means(wanted: list[str]) -> list[str]:
+def _means() -> list[str]:
     """Return the kinds of events that the machine has the means for, and say which are skipped."""
-    lacking = {
-        event_plan.LINK_CUT: Link.lacking(),
-        event_plan.DISK_FULL: SmallDisk.lacking() if "disk" in wanted else "disk full: not asked",
-    }
+    lacking = {event_plan.LINK_CUT: Link.lacking(), event_plan.DISK_FULL: SmallDisk.lacking()}
     for sentence in filter(None, lacking.values()):
         tell(f"skipped: {sentence}")
     return [kind for kind, sentence in lacking.items() if not sentence]
