@@ -2,17 +2,23 @@
 
 import os
 import re
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 
 import psutil
 import pytest
 
+from sweeps.execution.repair.repair import repair
+from sweeps.records.errors import BadInput
 from sweeps.tracking.mlflow.dashboard import serve
+from sweeps.tracking.mlflow.recorded_places import place_elsewhere
 from sweeps.tracking.opening import open_store
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -75,8 +81,9 @@ def test_a_signal_that_was_ignored_ends_the_ui_and_is_ignored_again(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
+    empty_database: Path,
 ) -> None:
-    (tmp_path / "mlflow.db").touch()
+    shutil.copy(empty_database, tmp_path)
     server = tmp_path / "server"
     server.write_text(LISTENING.format(python=sys.executable))
     server.chmod(0o700)
@@ -108,5 +115,31 @@ def test_a_store_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "There are no records in" in done.stderr
+    assert "There is no tracking store at" in done.stderr
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["file:///etc", "/etc", "http://example.org/x", "mlflow-artifacts://example.org/x", "s3://x/y"],
+)
+def test_a_store_with_a_row_that_leads_elsewhere_is_not_served(
+    tmp_path: Path, empty_database: Path, place: str
+) -> None:
+    shutil.copy(empty_database, tmp_path)
+    writer = open_store(f"sqlite:///{tmp_path / 'mlflow.db'}", tmp_path).writer()
+    run_id = writer.open_sweep("example", "what for")
+    with closing(sqlite3.connect(tmp_path / "mlflow.db")) as database, database:
+        database.execute("update runs set artifact_uri = ?", (place,))
+    with pytest.raises(BadInput, match="MLflow's UI would open that"):
+        serve(0, None, tmp_path)
+    assert repair(None, tmp_path).sentences
+    assert place_elsewhere(tmp_path / "mlflow.db", tmp_path / "artifacts") is None
+    assert open_store(None, tmp_path).writer().find_sweep("example")
+    assert run_id
+
+
+def test_a_database_that_is_a_link_is_not_served(tmp_path: Path, empty_database: Path) -> None:
+    (tmp_path / "mlflow.db").symlink_to(empty_database)
+    with pytest.raises(BadInput, match="is no regular file"):
+        serve(0, None, tmp_path)

@@ -1,5 +1,6 @@
 """SQLite files that several processes share, also over a network disk."""
 
+import os
 import sqlite3
 from collections.abc import Generator
 from contextlib import closing, contextmanager
@@ -9,7 +10,10 @@ from urllib.parse import quote
 
 from sweeps.records.errors import BadInput
 from sweeps.storage.disk_room import wait_for_room, when_there_is_room
-from sweeps.storage.regular_files import refuse_irregular
+from sweeps.storage.regular_files import open_regular, refuse_irregular
+
+_BESIDE = ("-journal", "-wal", "-shm")
+_END_OF_SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # https://sqlite.org/fileformat.html
 
 
 class DamagedFile(BadInput):
@@ -41,10 +45,10 @@ def open_sqlite(path: Path) -> PatientConnection:
     With a rollback journal: a write-ahead log needs shared memory, which network disks lack.
 
     Raises:
-        BadInput: If it is a link, or no file.
+        BadInput: If it would lead elsewhere, or is no file.
         DamagedFile: If what is there is no SQLite file, or no whole one.
     """
-    refuse_irregular(path)
+    refuse_leading_elsewhere(path)
     database = sqlite3.connect(
         path, isolation_level=None, timeout=30, check_same_thread=False, factory=PatientConnection
     )
@@ -62,10 +66,53 @@ def open_sqlite(path: Path) -> PatientConnection:
     raise DamagedFile(f"{path} is damaged ({why}).")
 
 
+def look_into(path: Path) -> sqlite3.Connection:
+    """Open a file that is there, to read it.
+
+    What a writer that was killed has left half-done is taken back; nothing else is written. A
+    connection that is for reading alone could not do that, and would refuse the file.
+
+    Raises:
+        BadInput: If it would lead elsewhere.
+    """
+    refuse_leading_elsewhere(path)
+    return sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=30)
+
+
+def refuse_leading_elsewhere(path: Path) -> None:
+    """Refuse a file where SQLite would follow a link, or delete a file that its journal names.
+
+    Raises:
+        BadInput: Saying which.
+    """
+    for name in (path.name, *(path.name + end for end in _BESIDE)):
+        refuse_irregular(path.with_name(name))
+    journal = path.with_name(path.name + "-journal")
+    if _names_another_file(journal):
+        raise BadInput(
+            f"{journal} names another file, which SQLite would delete: no database of a storage "
+            f"folder has such a journal, so it is not opened. Move it away."
+        )
+
+
 def damage_of(path: Path) -> str:
-    """Return what is wrong with a SQLite file, "" where it is whole. Writes nothing."""
-    with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as database:
+    """Return what is wrong with a SQLite file, "" where it is whole.
+
+    Raises:
+        BadInput: If it would lead elsewhere.
+    """
+    with closing(look_into(path)) as database:
         return _damage_of(database)
+
+
+def _names_another_file(journal: Path) -> bool:
+    try:
+        descriptor = open_regular(journal)
+    except FileNotFoundError:
+        return False
+    with os.fdopen(descriptor, "rb") as file:
+        file.seek(max(0, os.fstat(descriptor).st_size - len(_END_OF_SUPER_JOURNAL)))
+        return file.read(len(_END_OF_SUPER_JOURNAL)) == _END_OF_SUPER_JOURNAL
 
 
 def _damage_of(database: sqlite3.Connection) -> str:
@@ -81,11 +128,11 @@ def _damage_of(database: sqlite3.Connection) -> str:
 def put_aside(path: Path) -> Path:
     """Move a damaged file, and what SQLite keeps beside it, to `NAME.damaged-N`; return where."""
     number = 1
-    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+    while os.path.lexists(aside := path.with_name(f"{path.name}.damaged-{number}")):
         number += 1
     path.replace(aside)
     beside = path.with_name(f"{path.name}-journal")
-    if beside.exists():  # of a killed writer: it belongs to the damaged file
+    if os.path.lexists(beside):  # of a killed writer: it belongs to the damaged file
         beside.replace(aside.with_name(f"{aside.name}-journal"))
     return aside
 

@@ -19,7 +19,7 @@ from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.locations import Storage
-from sweeps.storage.regular_files import read_regular, refuse_irregular
+from sweeps.storage.regular_files import open_regular, read_regular, refuse_irregular
 
 FORMAT = 2
 _FIRST = 1
@@ -109,17 +109,24 @@ def _backed_up(storage: Storage, number: int) -> Path:
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
     if storage.journals.is_dir():
-        shutil.copytree(storage.journals, unfinished / storage.journals.name)
+        copies = unfinished / storage.journals.name
+        shutil.copytree(storage.journals, copies, symlinks=True, copy_function=_copy_regular)
     for database in storage.root.glob("mlflow.db*"):
-        shutil.copy2(database, unfinished / database.name)
-    if target.exists():  # of a folder whose number was lost since
+        _copy_regular(str(database), str(unfinished / database.name))
+    if os.path.lexists(target):  # of a folder whose number was lost since
         return _kept_earlier(target, unfinished)
     return unfinished.rename(target)
 
 
+def _copy_regular(source: str, target: str) -> None:
+    """Copy a file, but nothing that lies behind a link."""
+    with os.fdopen(open_regular(Path(source)), "rb") as file, Path(target).open("xb") as copy:
+        shutil.copyfileobj(file, copy)
+
+
 def _kept_earlier(target: Path, unfinished: Path) -> Path:
     number = 2
-    while (candidate := target.with_name(f"{target.name}-{number}")).exists():
+    while os.path.lexists(candidate := target.with_name(f"{target.name}-{number}")):
         number += 1
     return unfinished.rename(candidate)
 

@@ -100,7 +100,7 @@ class Journal:
         except ValidationError as error:
             raise BadInput(
                 f"The journal {self._path} is damaged: a launch in it has values that none can "
-                f"have. Move it away."
+                f"have. `capsweep repair` puts it aside."
             ) from error
 
     def events(self, trial_key: str) -> list[tuple[str, str]]:

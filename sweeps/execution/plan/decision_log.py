@@ -10,16 +10,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from search_spaces.plans.decisions import (
-    DONE,
     Cell,
     Choose,
     Continue,
     Decision,
+    Done,
     Propose,
     Stop,
 )
 from sweeps.execution.cells.journal import Journal
+from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.storage.sqlite_file import whole
 
@@ -27,6 +30,12 @@ _TABLE = (
     "create table if not exists decisions (definition text not null, subject text not null,"
     " kind text not null, content text not null, primary key (definition, subject))"
 )
+
+_PARAMS = TypeAdapter(dict[str, Any])
+_STOP, _CONTINUE = TypeAdapter(Stop), TypeAdapter(Continue)
+_KINDS: dict[str, TypeAdapter[Any]] = {
+    kind.__name__.lower(): TypeAdapter(kind) for kind in (Propose, Stop, Continue, Choose, Done)
+}
 
 
 class DecisionLog:
@@ -45,14 +54,28 @@ class DecisionLog:
         self._is_ready = False
 
     def entries(self) -> list[Decision]:
-        """Return every decision, in the order in which they were made. Writes nothing."""
+        """Return every decision, in the order in which they were made. Writes nothing.
+
+        Raises:
+            BadInput: If one of them cannot be read.
+        """
+        try:
+            return self._noted() or self._earlier()
+        except (ValueError, RecursionError) as error:
+            raise BadInput(
+                "The journal of this sweep is damaged: a decision in it cannot be read. "
+                "`capsweep repair` puts it aside; what it held of the sweep is taken from the "
+                "manifest and the cells' folders."
+            ) from error
+
+    def _noted(self) -> list[Decision]:
         rows: list[tuple[str, str]] = []
         if self._has("decisions"):
             rows = self._database.execute(
                 "select kind, content from decisions where definition = ? order by rowid",
                 (self._definition,),
             ).fetchall()
-        return [_decision(kind, json.loads(content)) for kind, content in rows] or self._earlier()
+        return [_decision(kind, content) for kind, content in rows]
 
     def append(self, decision: Decision) -> None:
         """Note a decision, before it takes effect; the first one about the same thing stands."""
@@ -112,7 +135,10 @@ class DecisionLog:
                 "select number, params from proposals where definition = ? order by number",
                 (self._definition,),
             )
-            decisions += [_proposal(number, json.loads(row), self._seeds) for number, row in rows]
+            decisions += [
+                _proposal(number, _PARAMS.validate_json(params), self._seeds)
+                for number, params in rows
+            ]
         if self._has("verdicts"):
             rows = self._database.execute(
                 "select trial_key, epoch, value, is_stop from verdicts where definition = ?"
@@ -120,7 +146,9 @@ class DecisionLog:
                 (self._definition,),
             )
             decisions += [
-                Stop(key, epoch, value) if is_stop else Continue(key, epoch)
+                _STOP.validate_python({"trial_key": key, "epoch": epoch, "value": value})
+                if is_stop
+                else _CONTINUE.validate_python({"trial_key": key, "epoch": epoch})
                 for key, epoch, value, is_stop in rows
             ]
         return decisions
@@ -132,6 +160,18 @@ class DecisionLog:
     def _has(self, table: str) -> bool:
         query = "select 1 from sqlite_master where type = 'table' and name = ?"
         return self._database.execute(query, (table,)).fetchone() is not None
+
+
+def definitions_in(journal: Journal) -> list[str]:
+    """Return the hashes of all definitions that a journal has decisions of."""
+    tables = journal.database.execute("select name from sqlite_master where type = 'table'")
+    names = {name for (name,) in tables} & {"decisions", "proposals", "verdicts"}
+    return sorted(
+        definition
+        for name in names
+        for (definition,) in journal.database.execute(f"select distinct definition from {name}")
+        if isinstance(definition, str)
+    )
 
 
 def decisions_of(manifest: Manifest, definition: str) -> list[Decision]:
@@ -175,13 +215,15 @@ def _subject(decision: Decision) -> str:
             return type(decision).__name__.lower()
 
 
-def _decision(kind: str, content: dict[str, Any]) -> Decision:
-    match kind:
-        case "propose":
-            return Propose(tuple(Cell(**cell) for cell in content["cells"]))
-        case "choose":
-            return Choose(tuple(content["arms"]), content["reference"], content["question"])
-        case "done":
-            return DONE
-        case _:
-            return (Stop if kind == "stop" else Continue)(**content)
+def _decision(kind: str, content: str) -> Decision:
+    """Read a decision.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    if kind not in _KINDS:
+        raise ValueError(f"there is no decision {kind!r}")
+    decision = _KINDS[kind].validate_json(content)
+    if isinstance(decision, Propose) and not decision.cells:
+        raise ValueError("a proposal has no cells")
+    return decision

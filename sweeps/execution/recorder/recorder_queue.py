@@ -1,7 +1,9 @@
 """What the recorder has to carry and how far it is: one SQLite file a tracking store."""
 
 import hashlib
+import json
 import logging
+import sqlite3
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,24 @@ _COLUMNS = (
     # two names are those of earlier versions, whose files are still read
     "trial_key, sweep, parent_id, run_id, carried_bytes, last_epoch, outcome, is_closed,"
     " exists (select 1 from wanted where wanted.trial_key = cells.trial_key)"
+)
+QUEUE = "recorder-"
+"""What the names of all queues' files begin with."""
+_TABLES = (
+    "cells (trial_key text primary key, sweep text not null, parent_id text not null, run_id text,"
+    " carried_bytes integer not null default 0, last_epoch integer not null default 0,"
+    " outcome text, is_closed integer not null default 0)",
+    "wanted (trial_key text not null, sweep text not null, primary key (trial_key, sweep))",
+    "evaluated (number integer primary key autoincrement, trial_key text not null unique,"
+    " sweep text not null)",
+)
+_NO_CELLS = (
+    "select 1 from cells where typeof(trial_key) != 'text' or typeof(sweep) != 'text'"
+    " or typeof(parent_id) != 'text' or typeof(run_id) not in ('text', 'null')"
+    " or typeof(carried_bytes) != 'integer' or typeof(last_epoch) != 'integer'"
+    " or outcome is not null and outcome not in (select value from json_each(?))"
+    " union all select 1 from evaluated"
+    " where typeof(trial_key) != 'text' or typeof(sweep) != 'text' limit 1"
 )
 _LOG = logging.getLogger(__name__)
 _COLUMN_OF = {"sweep_id": "parent_id", "record_id": "run_id"}
@@ -73,23 +93,9 @@ class RecorderQueue:
     """
 
     def __init__(self, journals: Path, tracking_uri: str) -> None:
-        self.stem = "recorder-" + _name_of(tracking_uri, journals.parent)
+        self.stem = QUEUE + _name_of(tracking_uri, journals.parent)
         self.lock_path = journals / f"{self.stem}.lock"
         self._database = _opened(journals / f"{self.stem}.db")
-        self._database.execute(
-            "create table if not exists cells (trial_key text primary key, sweep text not null,"
-            " parent_id text not null, run_id text, carried_bytes integer not null default 0,"
-            " last_epoch integer not null default 0, outcome text, is_closed integer not null"
-            " default 0)"
-        )
-        self._database.execute(
-            "create table if not exists wanted (trial_key text not null, sweep text not null,"
-            " primary key (trial_key, sweep))"
-        )
-        self._database.execute(
-            "create table if not exists evaluated (number integer primary key autoincrement,"
-            " trial_key text not null unique, sweep text not null)"
-        )
 
     def add(self, trial_keys: Collection[str], sweep: str, sweep_id: str) -> None:
         """Ask for a sweep's cells to be served, and for no others of it.
@@ -186,11 +192,34 @@ class RecorderQueue:
 
 def _opened(path: Path) -> PatientConnection:
     try:
-        return open_sqlite(path)
+        return _with_tables(path)
     except DamagedFile as error:
         aside = put_aside(path)
         _LOG.warning("%s It was put aside as %s, and is made anew.", error, aside.name)
-        return open_sqlite(path)
+        return _with_tables(path)
+
+
+def _with_tables(path: Path) -> PatientConnection:
+    """Open a queue.
+
+    Raises:
+        DamagedFile: If it cannot be read, or holds what no queue does.
+    """
+    database = open_sqlite(path)
+    try:
+        for table in _TABLES:
+            database.execute(f"create table if not exists {table}")
+        outcomes = json.dumps([str(outcome) for outcome in Outcome])
+        is_foreign = database.execute(_NO_CELLS, (outcomes,)).fetchone() is not None
+    except sqlite3.OperationalError as error:
+        database.close()
+        if "no such column" not in str(error):
+            raise
+        raise DamagedFile(f"{path} is damaged ({error}).") from error
+    if is_foreign:
+        database.close()
+        raise DamagedFile(f"{path} is damaged (a row in it holds what no trial has).")
+    return database
 
 
 def _name_of(tracking_uri: str, storage: Path) -> str:

@@ -1,5 +1,13 @@
 """Damaged SQLite files of a storage folder put aside, so that they are made anew."""
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.plan.decision_log import DecisionLog, definitions_in
+from sweeps.execution.recorder.recorder_queue import QUEUE
+from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import damage_of, put_aside
@@ -18,10 +26,25 @@ def put_damaged_aside(storage: Storage, tracking_uri: str) -> list[str]:
     for path in (*sorted(storage.journals.glob("*.db")), *embedded):
         if is_locked(path.with_suffix(".lock")):
             continue
-        if why := damage_of(path):
+        if why := damage_of(path) or _unreadable(path, storage):
             aside = put_aside(path)
             told.append(f"{path} was damaged ({why}): it was put aside as {aside.name}.")
     return told
+
+
+def _unreadable(path: Path, storage: Storage) -> str:
+    """Return what cannot be read in a sweep's journal that is whole as a file, "" if all can."""
+    if path.parent != storage.journals or path.stem.startswith(QUEUE):
+        return ""
+    try:
+        journal = Journal(storage.journals, path.stem)
+        with closing(journal):
+            journal.launches()
+            for definition in definitions_in(journal):
+                DecisionLog(journal, definition).entries()
+    except (BadInput, sqlite3.DatabaseError):
+        return "it holds what no sweep notes"
+    return ""
 
 
 def rewrite_recorded_places(storage: Storage, tracking_uri: str) -> list[str]:

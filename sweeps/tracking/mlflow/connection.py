@@ -15,10 +15,10 @@ from collections.abc import Generator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
-from sweeps.storage.regular_files import refuse_irregular
+from sweeps.storage.sqlite_file import look_into
 from sweeps.tracking.addresses import public, sqlite_path
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ _SETTINGS = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
+    "MLFLOW_CONFIGURE_LOGGING": "false",  # its own way to the terminal: rows' text commands it
     **UNPOOLED,
 }
 # MLflow's own: what a server could not answer is asked again, at once, then after 2 and 4 seconds
@@ -63,7 +64,7 @@ def connect(tracking_uri: str) -> "MlflowClient":
     """
     path = sqlite_path(tracking_uri)
     if path is not None:
-        _check_database(path)
+        check_database(path)
     elif urlsplit(tracking_uri).hostname:
         _check_server(tracking_uri)
     else:
@@ -99,7 +100,8 @@ def settle_patience(settings: Mapping[str, str]) -> None:
     os.environ.update(PATIENCE)
     for name, value in settings.items():
         os.environ.setdefault(name, value)
-    logging.getLogger("mlflow.store.db.utils").setLevel(logging.WARNING)  # tells of files and pools
+    # it tells of files and pools, and with a traceback of errors that we tell of in a sentence
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
 
 
 def is_missing(path: Path) -> bool:
@@ -115,16 +117,19 @@ def _client(tracking_uri: str) -> "MlflowClient":
         return MlflowClient(tracking_uri)
 
 
-def _check_database(path: Path) -> None:
-    """Look before MLflow does: it would create a missing file and fill an empty one."""
+def check_database(path: Path) -> None:
+    """Look before MLflow does: it would create a missing file and fill an empty one.
+
+    Raises:
+        BadInput: If it is not there, or is no MLflow store.
+    """
     if is_missing(path) or not path.is_file():
         raise BadInput(
             f"There is no tracking store at {path}: nothing has been recorded there yet. "
             "Run a sweep first, or name another place with --storage or --tracking-uri."
         )
-    refuse_irregular(path)
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as database:
+        with closing(look_into(path)) as database:
             rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             missing = _TABLES - {name for (name,) in rows}
             is_versioned = missing or database.execute("SELECT * FROM alembic_version").fetchone()

@@ -16,8 +16,11 @@ from typing import IO
 import typer
 
 from sweeps.records.errors import BadInput
-from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
-from sweeps.tracking.addresses import public
+from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
+from sweeps.storage.store_format import refuse_newer_format
+from sweeps.tracking.addresses import public, sqlite_path
+from sweeps.tracking.mlflow.connection import check_database
+from sweeps.tracking.mlflow.recorded_places import place_elsewhere
 
 _LOOPBACK = "127.0.0.1"
 _START_SECONDS = 90.0
@@ -28,15 +31,20 @@ def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> No
     """Serve the UI until Ctrl-C. Of a tracking store that is a server, show the address instead.
 
     Raises:
-        BadInput: If the store is not there, the port is taken, or MLflow does not start.
+        BadInput: If the store is not there or leads elsewhere, the port is taken, or MLflow does
+            not start.
     """
+    place = resolve_storage(storage)
+    refuse_newer_format(place)
     uri = resolve_tracking_uri(tracking_uri, storage)
     if uri.startswith(("http://", "https://")):
         typer.echo(f"The tracking store is a server with a UI of its own: {public(uri)}")
         return
-    _refuse_missing(uri)
-    port, artifacts = _free_port(port), resolve_storage(storage).artifacts
-    with tempfile.TemporaryFile() as log, _server(uri, artifacts, port, log) as process:
+    if database := sqlite_path(uri):
+        check_database(database)
+        _refuse_elsewhere(database, place)
+    port = _free_port(port)
+    with tempfile.TemporaryFile() as log, _server(uri, place.artifacts, port, log) as process:
         typer.echo("Starting MLflow's UI ...")
         _await(process, port, log)
         typer.echo(f"MLflow's UI: http://{_LOOPBACK}:{port} (Ctrl-C ends it)")
@@ -104,10 +112,16 @@ def _await(process: "subprocess.Popen[bytes]", port: int, log: IO[bytes]) -> Non
     raise BadInput(f"MLflow's UI did not start: {words[-1] if words else 'it said nothing'}")
 
 
-def _refuse_missing(uri: str) -> None:
-    path = Path(uri.removeprefix("sqlite:///"))
-    if uri.startswith("sqlite:///") and not path.exists():
-        raise BadInput(f"There are no records in {path} yet: run a sweep, or give --storage.")
+def _refuse_elsewhere(database: Path, place: Storage) -> None:
+    """Refuse an embedded store with a row that would have MLflow open something else."""
+    if not database.resolve().is_relative_to(place.root.resolve()):  # served as its owner has it
+        return
+    if elsewhere := place_elsewhere(database, place.artifacts):
+        raise BadInput(
+            f"A row of {database} says that files lie at '{public(elsewhere)[:200]}', which is not "
+            f"in the storage folder, and MLflow's UI would open that. `capsweep repair` has its "
+            f"rows name the folder, after a copy; a run of your own is shown by `mlflow ui`."
+        )
 
 
 def _free_port(port: int) -> int:

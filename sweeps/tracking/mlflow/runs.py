@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -32,11 +33,14 @@ def record_of_run(run: "Run") -> TrialRecord:
     Raises:
         pydantic.ValidationError: If a tag does not hold what it should.
     """
-    tags: dict[str, str] = run.data.tags
-    metrics: dict[str, float] = run.data.metrics
-    settings: dict[str, Any] = run.data.params
-    numbers = {name: as_recorded(value) for name, value in metrics.items()}
-    return record_of(run.info.run_id, tags, numbers, settings)
+    numbers = {name: as_recorded(value) for name, value in _named(run.data.metrics).items()}
+    return record_of(run.info.run_id, tags_of(run), numbers, _named(run.data.params))
+
+
+def tags_of(run: "Run") -> dict[str, str]:
+    """Return the tags of a run that are texts: a row of a database may hold anything else."""
+    tags = _named(run.data.tags)
+    return {name: value for name, value in tags.items() if isinstance(value, str)}
 
 
 def as_recorded(value: Any) -> Any:
@@ -47,3 +51,7 @@ def as_recorded(value: Any) -> Any:
     if not isinstance(value, int | float):
         return value
     return math.copysign(math.inf, value) if abs(value) >= sys.float_info.max else value
+
+
+def _named(values: Mapping[Any, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if isinstance(name, str)}

@@ -132,17 +132,25 @@ def followed(said: str, address: str, allowed: str = "") -> str:
     Raises:
         BadInput: If it leads elsewhere.
     """
-    parts = urlsplit(said)
-    is_own = parts.scheme == _SERVED and (not parts.netloc or _host(parts) == _server(address))
+    is_own = _is_of_server(said, address)
     roots = [root.strip().rstrip("/") for root in allowed.split(",") if root.strip()]
     is_allowed = any(said == root or said.startswith(f"{root}/") for root in roots)
-    if ".." not in parts.path.split("/") and (is_own or is_allowed):
+    if ".." not in said.split("/") and (is_own or is_allowed):
         return said
     raise BadInput(
         f"A record of {public(address)} says that its files lie at '{public(said)[:200]}', which "
         f"is not that server and is not followed: have the server serve its artifacts, or allow "
         f"the address by {ALLOWED}."
     )
+
+
+def _is_of_server(said: str, address: str) -> bool:
+    try:
+        parts = urlsplit(said)
+        is_its_host = not parts.netloc or _host(parts) == _server(address)
+    except ValueError:  # no address at all, such as one with a port that is none
+        return False
+    return parts.scheme == _SERVED and is_its_host
 
 
 def _host(parts: SplitResult) -> tuple[str | None, int | None]:

@@ -27,7 +27,7 @@ from sweeps.tracking.manifests import manifest_name
 from sweeps.tracking.mlflow.artifacts import Artifacts, artifacts_of, read_artifact
 from sweeps.tracking.mlflow.connection import answering, connect, is_missing
 from sweeps.tracking.mlflow.histories import read_curve, read_history
-from sweeps.tracking.mlflow.runs import EXPERIMENT, record_of_run
+from sweeps.tracking.mlflow.runs import EXPERIMENT, record_of_run, tags_of
 from sweeps.tracking.store import CurvePoint, RecordWriter
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class MlflowStore:
 
     def sweeps(self) -> list[str]:
         """Return the names of all sweeps, sorted."""
-        return slugs(run.data.tags.get(facts.TAG_SWEEP, "") for run in self._runs(_SWEEPS))
+        return slugs(tags_of(run).get(facts.TAG_SWEEP, "") for run in self._runs(_SWEEPS))
 
     def sweep_id(self, sweep: str) -> str:
         """Return MLflow's id of the run that holds the sweep's manifest.
@@ -89,7 +89,7 @@ class MlflowStore:
         """
         run = self._sweep_run(sweep)
         return valid_manifest(
-            sweep, read_artifact(self._artifacts, run.info.run_id, manifest_name(run.data.tags))
+            sweep, read_artifact(self._artifacts, run.info.run_id, manifest_name(tags_of(run)))
         )
 
     def current_manifest(self, sweep: str) -> Manifest | None:
@@ -113,7 +113,7 @@ class MlflowStore:
         if not wanted:
             return records
         for count, run in enumerate(self._runs(_TRIALS), start=1):
-            if run.data.tags.get(facts.TAG_TRIAL_KEY) in wanted:
+            if tags_of(run).get(facts.TAG_TRIAL_KEY) in wanted:
                 keep(records, _record(run))
             if count == _PAGE:
                 open_keys = {key for key in wanted if not _is_final(records.get(key))}
@@ -206,7 +206,7 @@ class MlflowStore:
                     order_by=["attributes.start_time ASC", "attributes.run_id ASC"],
                     page_token=token,
                 )
-                yield from (run for run in page if facts.TAG_REPLACED not in run.data.tags)
+                yield from (run for run in page if facts.TAG_REPLACED not in tags_of(run))
                 token = page.token
                 if not token:
                     return

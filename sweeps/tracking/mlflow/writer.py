@@ -33,7 +33,7 @@ from sweeps.tracking.mlflow.experiment import (
     find_or_create_experiment,
     writing_client,
 )
-from sweeps.tracking.mlflow.runs import EXPERIMENT, RUN_STATUS, sweep_status
+from sweeps.tracking.mlflow.runs import EXPERIMENT, RUN_STATUS, sweep_status, tags_of
 from sweeps.tracking.mlflow.weights import delete_weights
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
 from sweeps.tracking.store import FoundSweep, FoundTrial, FreedWeights
@@ -93,7 +93,7 @@ class MlflowWriter:
         run = self._trial_run(trial_key)
         if run is None:
             return None
-        told = run.data.tags.get(facts.TAG_OUTCOME)
+        told = tags_of(run).get(facts.TAG_OUTCOME)
         return FoundTrial(run.info.run_id, Outcome(told) if told in set(Outcome) else None)
 
     @_in_our_words
@@ -180,7 +180,7 @@ class MlflowWriter:
     @_in_our_words
     def noted_evaluations(self, record_id: str) -> frozenset[str]:
         """Return the keys of the evaluations that a run is tagged with."""
-        return frozenset(recorded_kinds(self.client.get_run(record_id).data.tags))
+        return frozenset(recorded_kinds(tags_of(self.client.get_run(record_id))))
 
     @_in_our_words
     def note_evaluation(self, record_id: str, key: str, kind: str) -> None:
@@ -233,7 +233,7 @@ class MlflowWriter:
         """Upload a manifest under its hash first and name it as current by a tag second."""
         digest = manifest_digest(text)
         run = self.client.get_run(sweep_id)
-        is_named = run.data.tags.get(facts.TAG_MANIFEST_HASH) == digest
+        is_named = tags_of(run).get(facts.TAG_MANIFEST_HASH) == digest
         if not is_named or not self._holds(sweep_id, manifest_artifact(digest), digest):
             self._artifacts.write(sweep_id, manifest_artifact(digest), text)
             self.client.set_tag(sweep_id, facts.TAG_MANIFEST_HASH, digest)
@@ -271,7 +271,7 @@ class MlflowWriter:
             run_view_type=ViewType.ACTIVE_ONLY,
             order_by=["attributes.start_time ASC"],
         )
-        return next((run for run in runs if facts.TAG_REPLACED not in run.data.tags), None)
+        return next((run for run in runs if facts.TAG_REPLACED not in tags_of(run)), None)
 
     def _sweep_run(self, sweep: str) -> Run | None:
         runs = self.client.search_runs(

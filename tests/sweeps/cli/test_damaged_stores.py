@@ -2,12 +2,15 @@
 
 import os
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.sweeps.cli.shell import Shell
+from tests.sweeps.storage.test_sqlite_file import left_by_a_killed_writer
 
 COMMANDS = ["status", "report", "best", "plan"]
 TABLES = ["alembic_version", "experiments", "latest_metrics", "metrics", "params", "runs", "tags"]
@@ -95,3 +98,32 @@ def test_a_journal_with_values_that_none_can_have_is_told_of(shell: Shell, stora
         database.execute("create table events (launch, time, trial_key, event, detail)")
         database.execute("insert into launches values (1, 1e999, 'x', 0, 1)")
     assert "a launch in it has values that none can have" in shell.refused("status", "quickstart")
+
+
+@pytest.mark.parametrize(
+    "value", ["null", "x'00ff'"], ids=["a tag that is nothing", "a tag that is bytes"]
+)
+def test_a_row_that_is_no_text_is_left_out(shell: Shell, storage: Path, value: str) -> None:
+    with closing(sqlite3.connect(storage / "mlflow.db")) as database, database:
+        database.execute(f"update tags set value = {value} where key = 'capsweep.sweep'")
+    assert shell("clean").code == 0
+    assert "There is no sweep 'quickstart'" in shell.refused("status", "quickstart")
+
+
+def test_a_store_left_by_a_killed_writer_is_read(shell: Shell, storage: Path) -> None:
+    left_by_a_killed_writer(storage / "mlflow.db")
+    for command in ("status", "plan"):
+        answer = shell(command, "quickstart")
+        assert answer.code == 0, answer.err
+
+
+def test_what_mlflow_logs_of_a_row_does_not_reach_the_terminal(storage: Path) -> None:
+    with closing(sqlite3.connect(storage / "mlflow.db")) as database, database:
+        escape = "cast(x'ff1b5b324a1b5d303b6f776e656407' as text)"
+        database.execute(f"update tags set value = {escape} where key = 'capsweep.sweep'")
+    capsweep = str(Path(sys.executable).with_name("capsweep"))
+    words = [capsweep, "status", "quickstart", "--storage", str(storage)]
+    said = subprocess.run(words, capture_output=True, check=False)
+    assert said.returncode == 2, said.stderr
+    assert b"\x1b" not in said.stdout + said.stderr
+    assert b"Traceback" not in said.stderr

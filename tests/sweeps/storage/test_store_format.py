@@ -109,3 +109,15 @@ def test_every_command_refuses_a_later_format(
     assert captured.err.startswith(f"capsweep: The store {tmp_path} has format {FORMAT + 1}, and")
     assert captured.err.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["format.json"]
+
+
+def test_what_lies_behind_a_link_is_not_copied(tmp_path: Path) -> None:
+    storage = old_store(tmp_path / "store")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "secret").write_text("mine")
+    (storage.journals / "folder").symlink_to(tmp_path / "home")
+    (storage.journals / "file").symlink_to(tmp_path / "home" / "secret")
+    copies = use_own_format(storage)
+    assert copies is not None
+    copied = [path for path in copies.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert sorted(path.name for path in copied) == ["mlflow.db", "tiny.db"]

@@ -16,6 +16,7 @@ from search_spaces.plans.decisions import (
 )
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.plan.decision_log import DecisionLog
+from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, Stopped
 from tests.sweeps.execution.search.earlier_account import EarlierAccount
 from tests.sweeps.execution.search.examples import params, proposed, searched
@@ -149,3 +150,26 @@ def test_the_manifest_of_another_definition_is_not_adopted(scene: Scene) -> None
     log = scene.log("other")
     log.adopt(manifest())
     assert log.entries() == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("stop", "no json"),
+        ("stop", "{}"),
+        ("stop", "[" * 100_000),
+        ("stop", None),
+        ("propose", '{"cells": []}'),
+        ("propose", '{"cells": [{"arm": 1, "settings": [], "seed": "x"}]}'),
+        ("dance", "{}"),
+    ],
+)
+def test_a_decision_that_cannot_be_read_is_told_of(
+    scene: Scene, kind: str, content: str | None
+) -> None:
+    scene.log().append(STOP)
+    journal = scene.journal()
+    row = ("update decisions set kind = ?, content = ?", (kind, content or "null"))
+    journal.database.execute(*row)
+    with pytest.raises(BadInput, match="a decision in it cannot be read"):
+        scene.log().entries()

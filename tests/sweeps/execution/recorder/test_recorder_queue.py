@@ -4,6 +4,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.trial_record import Outcome
@@ -76,3 +78,23 @@ def test_the_queue_of_the_folders_own_store_goes_with_the_folder(tmp_path: Path)
         with closing(RecorderQueue(moved / "journals", other)) as queue:
             assert queue.stem != stem
             assert queue.open_cells() == []
+
+
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        "update cells set outcome = 'x'",
+        "update cells set last_epoch = 'x'",
+        "update cells set run_id = x'00ff'",
+        "alter table cells drop column outcome",
+    ],
+)
+def test_a_queue_that_holds_what_none_does_is_made_anew(tmp_path: Path, tampering: str) -> None:
+    with closing(RecorderQueue(tmp_path, "sqlite:///x")) as queue:
+        queue.add(["a" * 20], "first", "p1")
+    (path,) = tmp_path.glob("*.db")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(tampering)
+    with closing(RecorderQueue(tmp_path, "sqlite:///x")) as queue:
+        assert queue.open_cells() == []
+    assert [one.name for one in tmp_path.glob("*.damaged-*")] == [f"{path.name}.damaged-1"]

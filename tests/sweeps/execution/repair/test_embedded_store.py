@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from mlflow.tracking import MlflowClient
 
+from search_spaces.plans.decisions import DONE
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.recorder.manifest_file import hand_over
 from sweeps.execution.repair.repair import repair
 from sweeps.storage.locations import Storage
@@ -81,4 +84,22 @@ def test_a_damaged_database_is_put_aside_and_filled_again(
     assert "manifest of 'example' was written" in repaired.sentences[1]
     assert database.with_name("mlflow.db.damaged-1").read_bytes() == damaged
     assert open_store(None, storage.root).manifest("example") == manifest()
+    assert repair("example", storage.root).sentences == ()
+
+
+def test_a_copy_is_not_written_through_a_link(storage: Storage, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    (storage.root / "backups").mkdir()
+    (storage.root / "backups" / "mlflow.db.before-repair-1").symlink_to(victim)
+    assert repair(None, storage.root).sentences
+    assert not victim.exists()
+    assert (storage.root / "backups" / "mlflow.db.before-repair-2").is_file()
+
+
+def test_a_journal_with_decisions_that_none_makes_is_put_aside(storage: Storage) -> None:
+    with closing(Journal(storage.journals, "example")) as journal:
+        DecisionLog(journal, "one").append(DONE)
+        journal.database.execute("update decisions set kind = 'dance'")
+    (sentence, *_) = repair("example", storage.root).sentences
+    assert "example.db was damaged (it holds what no sweep notes)" in sentence
     assert repair("example", storage.root).sentences == ()

@@ -169,6 +169,8 @@ def test_a_server_and_what_was_allowed_are_followed(said: str) -> None:
         "s3://bucket/mlflow-of-others/1",
         "s3://bucket/mlflow/../others",
         "dbfs:/x",
+        "mlflow-artifacts://[x/",
+        "mlflow-artifacts://tracking.example:abc/",
     ],
 )
 def test_any_other_address_is_refused_in_one_sentence(said: str) -> None:

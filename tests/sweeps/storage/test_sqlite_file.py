@@ -1,0 +1,74 @@
+"""A database that a killed writer left is read as it was; one that leads elsewhere is refused."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sweeps.records.errors import BadInput
+from sweeps.storage.sqlite_file import damage_of, look_into, open_sqlite
+
+KILLED_IN_A_COMMIT = """\
+import os, signal, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("pragma cache_size = 1")  # so that pages are written before the commit
+database.execute("begin")
+database.execute("update numbers set value = randomblob(3000)")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+
+
+def left_by_a_killed_writer(path: Path) -> Path:
+    """Make a database with a journal that has to be played back before it can be read."""
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("create table if not exists numbers (value blob)")
+        database.executemany("insert into numbers values (?)", [(b"x" * 3000,)] * 20)
+    died = subprocess.run([sys.executable, "-c", KILLED_IN_A_COMMIT, str(path)], check=False)
+    assert died.returncode == -signal.SIGKILL
+    assert path.with_name(f"{path.name}-journal").stat().st_size
+    return path
+
+
+def test_what_a_killed_writer_left_half_done_is_taken_back(tmp_path: Path) -> None:
+    path = left_by_a_killed_writer(tmp_path / "one.db")
+    with closing(look_into(path)) as database:
+        values = {value for (value,) in database.execute("select value from numbers")}
+    assert values == {b"x" * 3000}
+    assert not damage_of(left_by_a_killed_writer(tmp_path / "two.db"))
+
+
+def test_nothing_is_made_where_there_is_no_database(tmp_path: Path) -> None:
+    with pytest.raises(sqlite3.OperationalError):
+        look_into(tmp_path / "none.db").execute("select 1")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("end", ["", "-journal", "-wal", "-shm"])
+def test_links_to_what_sqlite_would_write_to_are_refused(tmp_path: Path, end: str) -> None:
+    path, secret = tmp_path / "one.db", tmp_path / "secret"
+    secret.write_text("mine")
+    if end:
+        open_sqlite(path).close()
+    path.with_name(path.name + end).symlink_to(secret)
+    for opening in (open_sqlite, damage_of):
+        with pytest.raises(BadInput, match="is no regular file but a link"):
+            opening(path)
+    assert secret.read_text() == "mine"
+
+
+def test_a_journal_that_names_a_file_to_be_deleted_is_refused(tmp_path: Path) -> None:
+    path, secret = left_by_a_killed_writer(tmp_path / "one.db"), tmp_path / "secret"
+    secret.write_text("mine")
+    name = str(secret).encode()
+    numbers = [len(name), sum(name)]
+    end = b"".join(number.to_bytes(4, "big") for number in numbers) + SUPER_JOURNAL
+    with path.with_name("one.db-journal").open("ab") as journal:
+        journal.write((0).to_bytes(4, "big") + name + end)
+    with pytest.raises(BadInput, match="names another file"):
+        damage_of(path)
+    assert secret.exists()
