@@ -4,7 +4,7 @@ import argparse
 import os
 import shutil
 import time
-from collections import Counter, deque
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,6 @@ from tests.end_to_end.sweep_file import write_search, write_sweep
 NUM_EPOCHS = 8
 _SECONDS_AN_EPOCH = 0.25
 _FEWEST_BETWEEN = 3  # epochs between two events, so that each meets a sweep that goes on
-_HURRY = 0.8  # of the epochs: from here on an event is not kept waiting by another
 _TICK_SECONDS = 0.2
 
 
@@ -107,17 +106,19 @@ class Chaos:
         words = ["run", str(part.file), *part.words, "--tracking-uri", world.proxy.address]
         words += ["--address", world.nodes.address] if part.joins_cluster else []
         launches = Launches(world, words, joins_cluster=part.joins_cluster)
-        events = deque(plan(self._seed, part.counts, part.num_epochs))
+        events = list(plan(self._seed, part.counts, part.num_epochs))
         begun, last = world.num_epochs(), -_FEWEST_BETWEEN
         while not launches.is_over:
             launches.tend()
             now = world.num_epochs() - begun
             has_gone_on = now >= min(last + _FEWEST_BETWEEN, part.num_epochs)
-            if events and has_gone_on and now >= events[0].after_epochs:
-                if self._do(events, world, launches, now):
+            due = [event for event in events if now >= event.after_epochs]
+            if due and has_gone_on:
+                if event := self._do_one(due, world, launches, now):
+                    events.remove(event)
                     last = now
-                elif now > _HURRY * part.num_epochs:  # what lasts may keep it from being done
-                    world.end_disturbances()
+                elif now + 2 * _FEWEST_BETWEEN * len(events) > part.num_epochs:
+                    world.end_disturbances()  # what lasts would keep the others from being done
             if time.monotonic() > self._deadline:
                 launches.problems.append(
                     f"{part.file.stem} takes too long: {launches.last_words()}"
@@ -129,13 +130,14 @@ class Chaos:
         self.problems["launches"] += [f"there was no time for: {event.kind}" for event in events]
         tell(f"{self._clock.seconds} s: {part.file.stem}: exit codes {launches.codes}")
 
-    def _do(self, events: deque[Event], world: World, launches: Launches, now: int) -> bool:
-        whom = do(events[0], world, launches)
-        if whom:
-            event = events.popleft()
-            self._done[event.kind] += 1
-            tell(f"{self._clock.seconds} s: after {now} epochs: {event.kind}: {whom}")
-        return bool(whom)
+    def _do_one(self, due: list[Event], world: World, launches: Launches, now: int) -> Event | None:
+        """Do the first event that can be done now: others may wait for one that lasts."""
+        for event in due:
+            if whom := do(event, world, launches):
+                self._done[event.kind] += 1
+                tell(f"{self._clock.seconds} s: after {now} epochs: {event.kind}: {whom}")
+                return event
+        return None
 
 
 def _means() -> list[str]:

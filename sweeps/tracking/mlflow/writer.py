@@ -164,12 +164,16 @@ class MlflowWriter:
     def set_outcome(
         self, record_id: str, outcome: Outcome, told: OutcomeFacts, time: int | None = None
     ) -> None:
-        """Write a run's outcome as tags and as MLflow's status."""
-        self._set_tags(record_id, facts.facts_of_outcome(outcome, told))
+        """Write a run's outcome as MLflow's status and as tags.
+
+        The tags, which are what counts, are written last: nobody comes back to a record that is
+        final, so one that was broken off between the two would keep the wrong status.
+        """
         if outcome is Outcome.RUNNING:
             self.client.update_run(record_id, status=RUN_STATUS[outcome])
         else:
             self.client.set_terminated(record_id, RUN_STATUS[outcome], end_time=time)
+        self._set_tags(record_id, facts.facts_of_outcome(outcome, told))
 
     @_in_our_words
     def upload(self, record_id: str, path: Path) -> None:

@@ -102,6 +102,22 @@ def test_mlflow_has_a_status_for_each_outcome(
     assert run.info.end_time == (None if outcome is Outcome.RUNNING else 7)
 
 
+def test_an_outcome_that_is_broken_off_at_the_status_does_not_count(
+    writer: MlflowWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = writer.create_trial(head(), "parent", 5)
+
+    def be_killed(*arguments: Any, **named: Any) -> None:
+        raise Killed
+
+    monkeypatch.setattr(writer.client, "set_terminated", be_killed)
+    with pytest.raises(Killed):
+        writer.set_outcome(run_id, Outcome.FINISHED, OutcomeFacts(), 7)
+    found = writer.find_trial(head().trial_key)
+    assert found is not None
+    assert found.outcome is not Outcome.FINISHED, "nobody would come back to its status"
+
+
 @pytest.mark.parametrize(
     ("exit_code", "status"),
     [(None, "RUNNING"), (0, "FINISHED"), (130, "KILLED"), (3, "FAILED"), (1, "FAILED")],
