@@ -3,6 +3,7 @@
 Tune's own state is scratch. A searcher takes the orders, and hears of ended trials by key.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from sweeps.execution.engine.engine import Events, Orders
 from sweeps.execution.engine.messages import EpochTold, Order
 from sweeps.execution.worker.process import die_with_parent, keep_freed_memory, prepare_environment
 from sweeps.execution.worker.trial import run_trial
+
+_LEAVE_SECONDS = 60  # that a stopped trial may take to leave its process to another
 
 
 class TuneEngine:
@@ -69,6 +72,7 @@ def train_order(config: dict[str, Any]) -> None:
     (trial,) = Order.model_validate_json(config["order"]).trials  # bundles are of one for now
     threads = trial.head.threads
     prepare_environment(threads)
+    os.environ["TUNE_FUNCTION_THREAD_TIMEOUT_S"] = str(_LEAVE_SECONDS)  # read by this process
     die_with_parent()
     keep_freed_memory()
     import torch

@@ -16,7 +16,7 @@ from sweeps.execution.cells.folder import reason_of
 from sweeps.execution.engine.engine import Events, Orders
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.messages import EpochTold, Next, TrialEnded
-from sweeps.execution.engine.tune.actors import ActorLostError
+from sweeps.execution.engine.tune.actors import ActorBusyError, ActorLostError
 
 _NODE_DIED = "node has died"  # Ray says it in words only
 
@@ -134,6 +134,8 @@ def _fault(trial: Any) -> Fault:
         return Fault(Failure.RAISED, reason_of(error.cause))
     if isinstance(error, ActorLostError) and isinstance(error.cause, OutOfMemoryError):
         return Fault(Failure.OUT_OF_MEMORY, "its machine had no memory left")
+    if isinstance(error, ActorBusyError):
+        return Fault(Failure.LOST, "its process was not free in time")
     if isinstance(error, RayActorError):
         return _fault_of_actor(error)
     return _NO_FAULT

@@ -1,16 +1,21 @@
 """What Tune alone knows of a trial's end reaches the cell's folder, and so the queue."""
 
 import pickle
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
+from ray.tune.callback import CallbackList
+from ray.tune.execution.tune_controller import TuneController
+from ray.tune.experiment import Trial
+from ray.tune.utils.object_cache import _ObjectCache
 
 from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
-from sweeps.execution.engine.tune.actors import ActorLostError
-from sweeps.execution.engine.tune.tune_hooks import ErrorCallback, OrderSearcher
+from sweeps.execution.engine.tune.actors import ActorLostError, tolerant_actors
+from sweeps.execution.engine.tune.tune_hooks import ErrorCallback, OrderSearcher, StopScheduler
 from tests.sweeps.execution.engine.test_cell_queue import Scene, killed
 from tests.sweeps.execution.examples import failed, final, start
 from tests.sweeps.storage.test_file_lock import end, holding
@@ -29,6 +34,12 @@ class TuneTrial:
     def __init__(self, error: Exception | None, folder: Path) -> None:
         self.pickled_error_file = str(folder / "error.pkl") if error else None
         (folder / "error.pkl").write_bytes(pickle.dumps(error))
+
+
+class StagedTrial(Trial):
+    """One of Tune's own, in a folder that needs no Ray."""
+
+    local_path = ""
 
 
 class Tune:
@@ -50,6 +61,28 @@ class Tune:
     def last_event(self) -> tuple[object, ...]:
         self.searcher.suggest("t2")
         return next(event for event in reversed(self.scene.heard.events) if event[0] != "started")
+
+    def reuse_in_vain(self) -> None:
+        """Have Tune hear that an actor was not free for the trial."""
+        trial = StagedTrial("train", trial_id="t1", stub=True)
+        trial.local_path = str(self.folder)
+        with tolerant_actors():
+            self._controller(trial)._on_trial_reset(trial, success=False)
+
+    def _controller(self, trial: Trial) -> Any:
+        """Return as much of Tune's controller as hears of it."""
+        controller: Any = TuneController.__new__(TuneController)
+        for name in ("pending", "running", "paused", "stopped", "failed", "live"):
+            setattr(controller, f"_{name}_trials", set())
+        controller._staged_trials, controller._resetting_trials = {trial}, {trial}
+        controller._pending_trials.add(trial)
+        controller._resources_to_pending_trials = defaultdict(set)
+        controller._trials, controller._iteration, controller._trial_to_actor = [trial], 0, {}
+        controller._actor_cache = _ObjectCache()
+        controller._scheduler_alg = StopScheduler(self.scene.queue)
+        controller._search_alg = self.searcher
+        controller._callbacks = CallbackList([self.callback])
+        return controller
 
 
 @pytest.fixture
@@ -104,6 +137,15 @@ def test_a_process_that_went_with_its_machine_or_its_memory_is_told_apart(
     tune.hand_out()
     tune.fail(error)
     assert tune.last_event() == ("restarted", "a", why)
+
+
+def test_a_process_that_was_not_free_in_time_is_told_of_and_costs_the_trial_nothing(
+    tune: Tune,
+) -> None:
+    tune.hand_out()
+    tune.reuse_in_vain()
+    assert tune.last_event() == ("restarted", "a", "its process was not free in time")
+    assert tune.scene.folder("a").read_outbox()[0] == []
 
 
 def test_an_order_that_ended_last_is_told_of_when_all_is_over(tune: Tune) -> None:
