@@ -216,9 +216,9 @@ class CellFolder:
     def tell_pruned(self, head: TrialHead, reason: str, since: int = 0) -> None:
         """Tell that a search's scheduler stopped the trial; another sweep may go on with it.
 
-        The one line that is written without the lease: the trial keeps that until its process is
-        given another, but says no more. It bears the fence of the attempt that was stopped, so
-        that one which has begun since then is not contradicted: readers leave it out.
+        The one line that is written without the lease: the trial may hold that for a while yet, but
+        says no more. It bears the fence of the attempt that was stopped, so that one which has
+        begun since then is not contradicted: readers leave it out.
 
         Args:
             head: Of the trial.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ray import cloudpickle, tune
 from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
+from ray.train._internal.session import get_session
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
@@ -101,8 +102,11 @@ class StopScheduler(FIFOScheduler):
         """Let a trial go on after an epoch, or stop it there."""
         if "message" not in result:  # a trial whose cell is filled reports nothing
             return TrialScheduler.CONTINUE
-        answer = self._events.tell(EpochTold.model_validate_json(result["message"]))
-        return TrialScheduler.STOP if answer else TrialScheduler.CONTINUE
+        if not self._events.tell(EpochTold.model_validate_json(result["message"])):
+            return TrialScheduler.CONTINUE
+        # its process may be kept for the next order, however long that takes to come
+        trial.temporary_state.ray_actor.execute.remote(_leave_cell)
+        return TrialScheduler.STOP
 
     def __getstate__(self) -> dict[str, Any]:
         return {}
@@ -123,6 +127,12 @@ class ErrorCallback(tune.Callback):
 
     def __getstate__(self) -> dict[str, Any]:
         return {}
+
+
+def _leave_cell(_: Any) -> None:
+    """End the trial that waits for a verdict in this process, so that its cell is free at once."""
+    if session := get_session():
+        session.finish(timeout=0)
 
 
 def _fault(trial: Any) -> Fault:

@@ -98,7 +98,7 @@ class SimulatedEngine:
             run.answer = answer and across(answer)
             return True
         events.tell(across(TrialEnded(trial_key=key)))
-        run.training.close()  # the process keeps its cell until it is given another
+        run.training.close()  # the process may hold its cell for a while yet
         return False
 
     def _room(self, running: Sequence[_Run], share: Share) -> int | None:

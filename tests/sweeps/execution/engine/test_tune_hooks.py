@@ -2,23 +2,29 @@
 
 import pickle
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
+from ray.train._internal import session
 from ray.tune.callback import CallbackList
 from ray.tune.execution.tune_controller import TuneController
 from ray.tune.experiment import Trial
+from ray.tune.schedulers import TrialScheduler
 from ray.tune.utils.object_cache import _ObjectCache
 
+from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
+from sweeps.execution.engine.messages import EpochTold, Event, Stop
 from sweeps.execution.engine.tune.actors import ActorLostError, tolerant_actors
 from sweeps.execution.engine.tune.tune_hooks import ErrorCallback, OrderSearcher, StopScheduler
 from tests.sweeps.execution.engine.test_cell_queue import Scene, killed
 from tests.sweeps.execution.examples import failed, final, start
 from tests.sweeps.storage.test_file_lock import end, holding
+from tests.waiting import wait_until
 
 
 def give_up_what_raised(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
@@ -188,3 +194,55 @@ def test_an_error_of_a_cell_that_another_process_holds_ends_no_sweep(tune: Tune)
     finally:
         end(process)
     assert [event[0] for event in tune.scene.heard.events] == ["started", "started"]
+
+
+class StopsAll:
+    """A driver that lets no trial go on."""
+
+    def tell(self, event: Event) -> Stop | None:
+        return Stop(trial_key=event.trial_key)
+
+
+class OwnProcess:
+    """An actor of Tune's that is this process."""
+
+    temporary_state = property(lambda self: self)
+    ray_actor = property(lambda self: self)
+    execute = property(lambda self: self)
+
+    def remote(self, function: Callable[[Any], None]) -> None:
+        function(self)
+
+
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
+    """Return a trial's session, as a process of Tune's has it; the trial holds cell a."""
+
+    def train() -> None:
+        with CellFolder(tmp_path, "a" * 20).lease():
+            told = EpochTold(trial_key="a" * 20, epoch=1, metrics={"validation_error": 0.5})
+            session.get_session().report({"message": told.model_dump_json()})
+
+    monkeypatch.setenv("RAY_CHDIR_TO_TRIAL_DIR", "0")
+    storage = SimpleNamespace(
+        trial_working_directory=str(tmp_path), persist_artifacts=lambda force: None
+    )
+    ranks = dict.fromkeys(("world_rank", "local_rank", "node_rank", "local_world_size"))
+    session.init_session(
+        train, world_size=None, storage=storage, synchronous_result_reporting=True, **ranks
+    )
+    yield session.get_session()
+    session.shutdown_session()
+
+
+def test_a_stopped_trial_frees_its_cell_though_its_process_is_kept(
+    tmp_path: Path, begun: Any
+) -> None:
+    begun.start()
+    told = begun.get_next().metrics
+    cell = CellFolder(tmp_path, "a" * 20)
+    assert cell.is_busy()
+    decision = StopScheduler(StopsAll()).on_trial_result(None, OwnProcess(), told)
+    assert decision == TrialScheduler.STOP
+    wait_until(lambda: not cell.is_busy())
+    begun.training_thread.join()
