@@ -58,7 +58,7 @@ class Room:
     Args:
         resources: What each trial is given.
         placement: Says which share each order gets.
-        machines: Asked once, when it is first needed.
+        machines: Asked when it is first needed, and again for each that is to be alone.
     """
 
     def __init__(
@@ -74,13 +74,18 @@ class Room:
     def share(self, config: Json, *, is_alone: bool = False) -> Share:
         """Return what a trial gets; all of the largest machine for one that is to be alone.
 
+        Where no machine that is there now has room for it, as in a cluster that grows and shrinks,
+        it gets what the others get: whatever comes may be no larger.
+
         Raises:
             BadInput: If it fits nowhere.
         """
         share = self._placed([(config,)]).shares[0]
         if not is_alone:
             return share
-        fits = [has for has in self._machines if has.cpus >= share.cpus and has.gpus >= share.gpus]
+        fits = [has for has in self._ask() if has.cpus >= share.cpus and has.gpus >= share.gpus]
+        if not fits:
+            return share
         largest = max(fits, key=lambda machine: (machine.cpus, machine.gpus))
         return Share(cpus=int(largest.cpus), gpus=largest.gpus if share.gpus else 0.0)
 

@@ -22,7 +22,7 @@ class Policies:
 
         Args:
             resources: What each trial is given.
-            machines: Asked once, when it is first needed; by default this machine.
+            machines: Those that are there; by default this machine.
         """
         return Room(resources, self.placement, machines)
 

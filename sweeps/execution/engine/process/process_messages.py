@@ -58,9 +58,14 @@ class Train(_Message):
 
 
 class Ask(_Message):
-    """Is there an order?"""
+    """Is there an order?
+
+    Attributes:
+        machines: What each has that a joined cluster has now; None where they stay as they are.
+    """
 
     type: Literal["ask"] = "ask"
+    machines: tuple[Machine, ...] | None = None
 
 
 class Word(_Message):

@@ -61,14 +61,15 @@ class RayEngine:
         self._tell = tell
         self._open_session = open_session
         self._session: EngineSession | None = None
+        self._machines: Sequence[Machine] = ()
         self._resources = ExitStack()
         self._running: dict[str, None] = {}
         self._num_starts = 0
 
     @property
     def machines(self) -> Sequence[Machine]:
-        """What each machine has that Ray sees."""
-        return self._live.machines
+        """What each machine has that Ray has seen last."""
+        return self._machines
 
     def run(self, orders: Orders, events: Events) -> None:
         """Train what is ordered.
@@ -127,6 +128,7 @@ class RayEngine:
         environment = {**os.environ, **_QUIET, "RAY_AUTH_MODE": "token", **token}
         self._session = self._open_session(environment, self._log)
         self._live.begin(self._address, scratch)
+        self._machines = self._live.machines
 
     def _start_anew(self) -> None:
         try:
@@ -148,6 +150,7 @@ class RayEngine:
         session.send(Train(num_concurrent=self.num_concurrent))
         while not isinstance(message := session.receive(), Over):
             if isinstance(message, Ask):
+                self._machines = message.machines or self._machines
                 is_spent = num_handed_out == ORDERS_A_PROCESS
                 answer = Next.DONE if is_spent else next(answers)
                 self._note(answer)

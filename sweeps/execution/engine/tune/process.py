@@ -5,8 +5,10 @@ input, ends with it, and prints nothing there that is no message.
 """
 
 import os
+from collections.abc import Callable
 
 from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop
+from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.channel import Channel
 from sweeps.execution.engine.process.process_messages import (
     FROM_DRIVER,
@@ -27,10 +29,15 @@ from sweeps.records.errors import BadInput
 
 
 class Driver:
-    """The driver as the engine sees it: `Orders` and `Events` through a channel."""
+    """The driver as the engine sees it: `Orders` and `Events` through a channel.
+
+    Attributes:
+        machines: Asked with each order for those that are there now; None where they stay.
+    """
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
+        self.machines: Callable[[], tuple[Machine, ...]] | None = None
 
     def hear(self) -> FromDriver:
         """Return what the driver says next.
@@ -44,7 +51,7 @@ class Driver:
 
     def next(self) -> Order | Next:
         """Ask for an order."""
-        self._channel.send(Ask())
+        self._channel.send(Ask(machines=self.machines() if self.machines else None))
         answer = self.hear()
         return answer if isinstance(answer, Order) else _word(answer)
 
@@ -68,6 +75,7 @@ def main() -> int:
         try:
             with ray_session(begin.address, begin.scratch):
                 processes = () if begin.address else needed_processes()
+                driver.machines = machines_there if begin.address else None  # a cluster changes
                 channel.send(Ready(machines=machines_there(), processes=processes))
                 pulse.feel_the_cluster()
                 _serve(driver, channel, begin.scratch)

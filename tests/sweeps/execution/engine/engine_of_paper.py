@@ -32,6 +32,8 @@ def main() -> None:
         raise SystemExit(1)
     ray = subprocess.Popen(["sleep", "600"])
     channel.send(Ready(machines=(Machine(cpus=3),), processes=(ray.pid,)))
+    if TROUBLE == "shrinks":
+        driver.machines = lambda: (Machine(cpus=1),)
     try:
         while isinstance(driver.hear(), Train):
             serve(driver, channel, ray)

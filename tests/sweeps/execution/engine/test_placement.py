@@ -94,6 +94,21 @@ def test_a_room_asks_for_the_machines_once_and_only_when_it_has_to() -> None:
     assert asked == [1]
 
 
+def test_a_trial_that_is_alone_gets_the_largest_machine_that_is_there_now() -> None:
+    machines = [LAPTOP, Machine(cpus=16)]
+    room = Room(Resources(address="auto"), machines=lambda: list(machines))
+    assert room.share({}, is_alone=True) == Share(cpus=16)
+    machines.pop()
+    assert room.share({}, is_alone=True) == Share(cpus=4)
+    assert room.share({}) == Share(cpus=1)
+
+
+def test_it_gets_what_the_others_get_where_no_machine_has_come_yet() -> None:
+    head_only = [Machine(cpus=0)]
+    room = Room(Resources(cpus=2, max_concurrent=3, address="auto"), machines=lambda: head_only)
+    assert room.share({}, is_alone=True) == Share(cpus=2)
+
+
 def test_a_cluster_may_grow_and_this_machine_does_not() -> None:
     there = Room(Resources(max_concurrent=9, address="auto"), machines=lambda: [LAPTOP])
     here = Room(Resources(max_concurrent=9), machines=lambda: [LAPTOP])

@@ -167,6 +167,14 @@ def test_a_joined_cluster_is_not_started_anew(tmp_path: Path) -> None:
     assert ("b", Failure.LOST, "Ray has not answered 3 times in a row") in driver.heard
 
 
+def test_the_machines_are_those_that_a_cluster_has_as_it_asks(tmp_path: Path) -> None:
+    driver = Driver("a")
+    with Paper(tmp_path, "shrinks").engine("10.0.0.1:6379") as engine:
+        assert list(engine.machines) == [MACHINE]
+        engine.run(driver, driver)
+        assert list(engine.machines) == [Machine(cpus=1)], "also when the process has ended"
+
+
 def test_a_fresh_process_takes_over_after_some_orders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
