@@ -17,8 +17,10 @@ def main() -> int:
     """Serve orders until there are no more."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=1)
-    prepare_environment(parser.parse_args().threads)
-    die_with_parent()
+    parser.add_argument("--parent", type=int, required=True)
+    given = parser.parse_args()
+    prepare_environment(given.threads)
+    die_with_parent(given.parent)
     keep_freed_memory()
     from sweeps.execution.worker.evaluation import EvaluationOrder, run_evaluations
 

@@ -33,11 +33,15 @@ def prepare_environment(threads: int) -> None:
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 
 
-def die_with_parent() -> None:
-    """Have the kernel kill this process when the one that started it ends. Linux only."""
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when the one that started it ends. Linux only.
+
+    Args:
+        parent: Number of that process, as it told it. In a container it may be 1.
+    """
     if sys.platform == "linux":
         _libc().prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() == 1:  # it ended before the kernel knew
+        if os.getppid() != parent:  # it ended before the kernel knew
             os._exit(1)
 
 

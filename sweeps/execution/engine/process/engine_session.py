@@ -43,7 +43,7 @@ class EngineSession:
     Args:
         environment: Of the process.
         log: Takes all that it and Ray print.
-        command: What is started.
+        command: What is started; this process's number is added.
 
     Attributes:
         machines: What each machine has, once it is ready.
@@ -58,7 +58,7 @@ class EngineSession:
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "ab") as output:
             self._process = subprocess.Popen(
-                command,
+                [*command, str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=output,

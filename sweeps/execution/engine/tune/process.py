@@ -1,10 +1,11 @@
 """The engine's process: Ray started or joined, orders trained by Ray Tune, a pulse all the while.
 
-Started by a driver as `python -m sweeps.execution.engine.tune.process`. It obeys its standard
-input, ends with it, and prints nothing there that is no message.
+Started by a driver as `python -m sweeps.execution.engine.tune.process PID`, with the driver's own
+number. It obeys its standard input, ends with it, and prints nothing there that is no message.
 """
 
 import os
+import sys
 from collections.abc import Callable
 
 from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop
@@ -66,7 +67,7 @@ class Driver:
 
 def main() -> int:
     """Serve one driver until it is done, or gone."""
-    die_with_parent()
+    die_with_parent(int(sys.argv[1]))
     channel = _own_channel()
     driver = Driver(channel)
     begin = driver.hear()

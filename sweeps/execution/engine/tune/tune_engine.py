@@ -73,7 +73,7 @@ def train_order(config: dict[str, Any]) -> None:
     threads = trial.head.threads
     prepare_environment(threads)
     os.environ["TUNE_FUNCTION_THREAD_TIMEOUT_S"] = str(_LEAVE_SECONDS)  # read by this process
-    die_with_parent()
+    die_with_parent(os.getppid())  # Ray itself ends one whose parent is gone already
     keep_freed_memory()
     import torch
 

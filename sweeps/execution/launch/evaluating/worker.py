@@ -27,7 +27,7 @@ class EvaluationWorker:
     def __init__(self, log: Path, threads: int) -> None:
         self.log = log
         self._command = [sys.executable, "-P", "-m", "sweeps.execution.worker.evaluation_process"]
-        self._command += ["--threads", str(threads)]
+        self._command += ["--threads", str(threads), "--parent", str(os.getpid())]
         self._process: subprocess.Popen[bytes] | None = None
 
     def make(self, order: EvaluationOrder) -> str:

@@ -1,6 +1,6 @@
 """A process that speaks as the engine's does, without Ray: each trial is one epoch long.
 
-Its one argument is the trouble that it has, most of them while its second trial runs.
+Its arguments are the trouble that it has, mostly while its second trial runs, and its driver.
 """
 
 import os
@@ -21,7 +21,7 @@ TROUBLE = sys.argv[1]
 
 
 def main() -> None:
-    die_with_parent()
+    die_with_parent(int(sys.argv[2]))
     channel = Channel(0, 1)
     driver = Driver(channel)
     driver.hear()

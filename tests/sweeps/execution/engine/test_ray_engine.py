@@ -22,6 +22,7 @@ from sweeps.execution.engine.process.ray_engine import RayEngine
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.errors import BadInput
 from tests.sweeps.execution.examples import head
+from tests.sweeps.execution.first_process import as_first_process
 from tests.waiting import wait_until
 
 PROCESS = Path(__file__).with_name("engine_of_paper.py")
@@ -202,6 +203,16 @@ def test_an_interrupted_driver_ends_all_that_was_started(tmp_path: Path) -> None
     with pytest.raises(KeyboardInterrupt):
         Paper(tmp_path).run(driver)
     assert not children(), "at once"
+
+
+def test_a_driver_may_be_the_first_process_of_a_container(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path;"
+        "from tests.sweeps.execution.engine.test_ray_engine import Driver, Paper;"
+        "driver = Driver('a'); Paper(Path(sys.argv[1])).run(driver);"
+        "print(os.getpid(), driver.ended)"
+    )
+    assert as_first_process(code, str(tmp_path)) == "1 a\n"
 
 
 def test_a_driver_that_is_killed_takes_the_process_with_it(tmp_path: Path) -> None:

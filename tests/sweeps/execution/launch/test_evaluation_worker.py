@@ -15,6 +15,7 @@ from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch.evaluating.worker import EvaluationWorker
 from tests.capsmodel.small_config import small_config
+from tests.sweeps.execution.first_process import as_first_process
 from tests.sweeps.execution.worker.test_evaluation import KEY, order_of
 from tests.waiting import wait_until
 
@@ -101,3 +102,14 @@ def test_it_is_not_given_the_token_of_a_cluster(
     order = order_of(cells, source=f"import os\n{telling}", evaluations=[{"kind": "raising"}])
     with EvaluationWorker(cells / "logs" / "evaluations.log", threads=1) as worker:
         assert worker.make(order) == "ValueError: None"
+
+
+def test_it_works_for_the_first_process_of_a_container(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path;"
+        "from sweeps.execution.launch.evaluating.worker import EvaluationWorker;"
+        "process = EvaluationWorker(Path(sys.argv[1]), threads=1)._start(2);"
+        "process.communicate();"
+        "print(os.getpid(), process.returncode)"
+    )
+    assert as_first_process(code, str(tmp_path / "log")) == "1 0\n"

@@ -97,10 +97,11 @@ def test_a_process_whose_parent_is_gone_already_ends(tmp_path: Path) -> None:
     text = """
 import os
 from sweeps.execution.worker.process import die_with_parent
-die_with_parent()
+parent = os.getppid()
+die_with_parent(parent)
 print("alive", flush=True)
 os.getppid = lambda: 1
-die_with_parent()
+die_with_parent(parent)
 print("still alive", flush=True)
 """
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
