@@ -157,6 +157,7 @@ class RayEngine:
                 num_handed_out += isinstance(answer, Order)
                 session.send(Word(next=answer) if isinstance(answer, Next) else answer)
             elif isinstance(message, EpochTold):
+                self._num_starts = 1  # it works
                 session.send(events.tell(message) or GoOn())
             elif isinstance(message, TrialEnded):
                 self._running.pop(message.trial_key)

@@ -54,6 +54,8 @@ def serve(driver: Driver, channel: Channel, ray: "subprocess.Popen[bytes]") -> N
         key = order.trial_keys[0]
         metrics = {"validation_error": 0.5}
         answer = driver.tell(EpochTold(trial_key=key, epoch=1, metrics=metrics))
+        if TROUBLE == "is killed after an epoch":
+            have_trouble(channel, ray)
         is_stopped = isinstance(answer, Stop)
         failure, reason = (Failure.KILLED, "stopped") if is_stopped else (None, "")
         driver.tell(TrialEnded(trial_key=key, failure=failure, reason=reason))

@@ -158,6 +158,12 @@ def test_a_trial_that_ends_between_shows_that_it_works(tmp_path: Path) -> None:
     assert sorted(driver.ended) == list("abcdefgh")
 
 
+def test_an_epoch_between_shows_it_too(tmp_path: Path) -> None:
+    driver, paper = Driver("a"), Paper(tmp_path, *["is killed after an epoch"] * 4)
+    paper.run(driver)
+    assert driver.ended == "a"
+
+
 def test_a_joined_cluster_is_not_started_anew(tmp_path: Path) -> None:
     driver, paper = Driver("abc"), Paper(tmp_path, "loses the cluster")
     with (
