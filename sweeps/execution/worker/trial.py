@@ -11,7 +11,8 @@ import math
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,8 +60,7 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
         TimeoutError: If another process holds the cell.
     """
     cell = CellFolder(Path(order.cells), order.head.trial_key)
-    Disk(cell).wait()
-    with cell.lease() as fence, log_of(cell), telling_memory(cell.pulse):
+    with _begun(cell) as fence, telling_memory(cell.pulse):
         try:
             if final := cell.read_final():
                 cell.remove_scratch()
@@ -75,6 +75,17 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
                 lambda: cell.tell_failure(order.head, fence, reason, is_out_of_memory=is_memory)
             )
             raise
+
+
+@contextmanager
+def _begun(cell: CellFolder) -> Generator[int]:
+    """Hold a cell and send what is printed to its log, as soon as the disk has room for both."""
+    disk = Disk(cell)
+    disk.wait()
+    with ExitStack() as held:
+        fence = disk.keep(lambda: held.enter_context(cell.lease()))
+        disk.keep(lambda: held.enter_context(log_of(cell)))
+        yield fence
 
 
 def _as_found_here(head: TrialHead) -> TrialHead:

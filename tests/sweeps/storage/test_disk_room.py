@@ -13,13 +13,15 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.driver.view.board import Board
 from sweeps.execution.driver.view.disk_watch import DiskWatch
 from sweeps.execution.worker.disk import Disk
+from sweeps.execution.worker.trial import TrialOrder, run_trial
 from sweeps.execution.worker.trial_log import log_of
+from sweeps.records.trial_record import Outcome
 from sweeps.storage import disk_room
 from sweeps.storage.appended import append_whole
 from sweeps.storage.disk_room import when_there_is_room
 from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import open_sqlite, whole
-from tests.sweeps.execution.examples import start, told
+from tests.sweeps.execution.examples import KEY, final, head, start, told
 
 SIZE = 8 * 2**20
 
@@ -133,6 +135,19 @@ def test_a_checkpoint_waits_and_its_cell_says_for_how_much(disk: SmallDisk) -> N
     assert wanted[-1] == 2**20 + disk_room.RESERVE_BYTES
     assert cell.pulse.wanted_disk_bytes() == 0
     assert cell.pulse.peak_memory_bytes() == 5
+
+
+def test_a_trial_whose_disk_fills_up_before_it_holds_its_cell_waits_for_that_too(
+    disk: SmallDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Disk, "wait", lambda _: None)  # there was room then
+    cell = CellFolder(disk.folder / "cells", KEY)
+    cell.path.mkdir(parents=True)
+    cell.write_final(final())
+    outcomes: list[Outcome] = []
+    order = TrialOrder(cells=str(disk.folder / "cells"), head=head())
+    disk.waits(lambda: outcomes.append(run_trial(order, lambda _: None)))
+    assert outcomes == [Outcome.FINISHED]
 
 
 def test_what_a_trial_prints_is_dropped_and_does_not_end_it(disk: SmallDisk) -> None:
