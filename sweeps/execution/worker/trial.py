@@ -84,6 +84,7 @@ def _begun(cell: CellFolder) -> Generator[int]:
     disk.wait()
     with ExitStack() as held:
         fence = disk.keep(lambda: held.enter_context(cell.lease()))
+        cell.pulse.note_wanted_disk(0)  # an attempt that was killed may have waited
         disk.keep(lambda: held.enter_context(log_of(cell)))
         yield fence
 
