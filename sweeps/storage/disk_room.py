@@ -6,12 +6,15 @@ import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TypeVar
 
 RESERVE_BYTES = 2 * 2**20
 """Below this a disk counts as full: journals, outboxes and logs need a little all the time."""
 PAUSE_SECONDS = 0.5
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+_UNWRITTEN = {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC}
+_PROBE_BYTES = 1 << 16
 
 R = TypeVar("R")
 
@@ -36,7 +39,7 @@ def when_there_is_room(
             try:
                 return write()
             except (OSError, sqlite3.Error) as error:
-                if not is_full(error):
+                if not is_full(error) and not _is_refused(error, folder):
                     raise
             if not is_waiting:
                 is_waiting = True
@@ -49,16 +52,25 @@ def when_there_is_room(
 
 
 def wait_for_room(folder: Path, wanted_bytes: int = 0) -> None:
-    """Return when a disk has room for so much and the reserve besides."""
-    while free_bytes(folder) < wanted_bytes + RESERVE_BYTES:
+    """Return when a disk has room for so much and the reserve besides, and for another file."""
+    while free_bytes(folder) < wanted_bytes + RESERVE_BYTES or is_out_of_files(folder):
         time.sleep(PAUSE_SECONDS)
 
 
 def free_bytes(folder: Path) -> int:
     """Return what is free on a folder's disk, for one who is not its administrator."""
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    status = os.statvfs(there)
+    status = _status(folder)
     return status.f_bavail * status.f_frsize
+
+
+def is_out_of_files(folder: Path) -> bool:
+    """Return whether a folder's disk holds as many files as it can, where it counts them."""
+    status = _status(folder)
+    return status.f_files > 0 and status.f_favail == 0
+
+
+def _status(folder: Path) -> os.statvfs_result:
+    return os.statvfs(next(path for path in (folder, *folder.parents) if path.exists()))
 
 
 def in_words(num_bytes: float) -> str:
@@ -73,3 +85,17 @@ def is_full(error: Exception) -> bool:
     if isinstance(error, sqlite3.Error):
         return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
     return isinstance(error, OSError) and error.errno in _FULL
+
+
+def _is_refused(error: Exception, folder: Path) -> bool:
+    """Return whether SQLite could not write, and nobody else can here: it tells of no quota."""
+    if getattr(error, "sqlite_errorcode", 0) not in _UNWRITTEN:
+        return False
+    try:
+        with TemporaryFile(dir=folder) as file:
+            file.write(b"0" * _PROBE_BYTES)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as refusal:
+        return is_full(refusal)
+    return False

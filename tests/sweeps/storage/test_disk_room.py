@@ -1,10 +1,12 @@
 """A full disk is waited for, and what is written then is whole."""
 
 import os
+import shutil
 import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,12 +20,13 @@ from sweeps.execution.worker.trial_log import log_of
 from sweeps.records.trial_record import Outcome
 from sweeps.storage import disk_room
 from sweeps.storage.appended import append_whole
-from sweeps.storage.disk_room import when_there_is_room
+from sweeps.storage.disk_room import wait_for_room, when_there_is_room
 from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import open_sqlite, whole
 from tests.sweeps.execution.examples import KEY, final, head, start, told
 
 SIZE = 8 * 2**20
+FILES = 100
 
 
 class SmallDisk:
@@ -56,6 +59,19 @@ class SmallDisk:
             disk_room.free_bytes = free_bytes
 
 
+class DiskOfFewFiles(SmallDisk):
+    """A disk with room for bytes, but for no more than some files."""
+
+    def fill(self) -> None:
+        self._filler.mkdir()
+        with suppress(OSError):
+            for number in range(FILES):
+                (self._filler / str(number)).touch()
+
+    def free(self) -> None:
+        shutil.rmtree(self._filler)
+
+
 def fill_up(path: Path) -> None:
     """Write a file until its disk is full."""
 
@@ -76,14 +92,26 @@ def noted(ask: Callable[[Path], int], looked: threading.Event) -> Callable[[Path
 
 
 @pytest.fixture
-def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[SmallDisk]:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
+    """Return a folder with a disk of its own."""
     folder = tmp_path / "disk"
     folder.mkdir()
     monkeypatch.setattr(disk_room, "PAUSE_SECONDS", 0.01)
-    if os.system(f"mount -t tmpfs -o size={SIZE} tmpfs {folder} 2>/dev/null"):
+    options = f"size={SIZE},nr_inodes={FILES}"
+    if os.system(f"mount -t tmpfs -o {options} tmpfs {folder} 2>/dev/null"):
         pytest.skip("no file system can be mounted here")
-    yield SmallDisk(folder)
+    yield folder
     assert not os.system(f"umount -l {folder}")
+
+
+@pytest.fixture
+def disk(folder: Path) -> SmallDisk:
+    return SmallDisk(folder)
+
+
+@pytest.fixture
+def disk_of_few_files(folder: Path) -> DiskOfFewFiles:
+    return DiskOfFewFiles(folder)
 
 
 def test_a_statement_waits_for_room_and_is_done_once(disk: SmallDisk) -> None:
@@ -91,6 +119,46 @@ def test_a_statement_waits_for_room_and_is_done_once(disk: SmallDisk) -> None:
     database.execute("create table events (text text)")
     disk.waits(lambda: database.execute("insert into events values (?)", ("x" * 100_000,)))
     assert database.execute("select length(text) from events").fetchall() == [(100_000,)]
+
+
+def refused(code: int) -> sqlite3.Error:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = code
+    return error
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC])
+def test_what_sqlite_cannot_write_and_nobody_else_can_waits_too(disk: SmallDisk, code: int) -> None:
+    path = disk.folder / "of a user with a quota"
+
+    def write() -> None:
+        try:
+            path.write_bytes(b"1" * 10_000)
+        except OSError:
+            raise refused(code) from None
+
+    disk.waits(lambda: when_there_is_room(write, disk.folder))
+    assert path.stat().st_size == 10_000
+
+
+def test_what_sqlite_alone_cannot_write_is_raised_at_once(tmp_path: Path) -> None:
+    def write() -> None:
+        raise refused(sqlite3.SQLITE_IOERR_WRITE)
+
+    with pytest.raises(sqlite3.OperationalError):
+        when_there_is_room(write, tmp_path)
+    assert not list(tmp_path.iterdir()), "the probe is gone"
+
+
+def test_a_disk_that_takes_no_other_file_is_waited_for(disk_of_few_files: DiskOfFewFiles) -> None:
+    path = disk_of_few_files.folder / "new"
+
+    def write() -> None:
+        wait_for_room(path.parent)
+        path.touch()
+
+    disk_of_few_files.waits(write)
+    assert path.exists()
 
 
 def test_statements_that_belong_together_wait_together(disk: SmallDisk) -> None:
@@ -194,6 +262,20 @@ def test_the_launch_says_that_it_waits_and_that_it_goes_on(
     cell.pulse.note_wanted_disk(700 * 2**20)
     watch.look()
     assert "until 700 MiB are free" in said[2]
+
+
+def test_the_launch_says_that_the_disk_takes_no_other_file(
+    disk_of_few_files: DiskOfFewFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(Board, "say", lambda _, sentence: said.append(sentence))
+    watch = DiskWatch(Storage(disk_of_few_files.folder), Board([], {}, journal=None))  # type: ignore[arg-type]
+    disk_of_few_files.fill()
+    watch.look()
+    disk_of_few_files.free()
+    watch.look()
+    assert len(said) == 2
+    assert "holds as many files as it can: this waits until some are deleted" in said[0]
 
 
 def test_other_errors_are_raised_at_once(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.driver.view.board import Board
-from sweeps.storage.disk_room import RESERVE_BYTES, free_bytes
+from sweeps.storage.disk_room import RESERVE_BYTES, free_bytes, is_out_of_files
 from sweeps.storage.locations import Storage
 
 
@@ -34,11 +34,18 @@ class DiskWatch:
         """Return what has to be free for all to go on, 0 where nothing waits."""
         cells = [CellFolder(self._storage.cells, key) for key in self._board.running_keys()]
         wanted = sum(cell.pulse.wanted_disk_bytes() for cell in cells)
-        return wanted or (RESERVE_BYTES if free_bytes(self._storage.root) < RESERVE_BYTES else 0)
+        root = self._storage.root
+        is_full = free_bytes(root) < RESERVE_BYTES or is_out_of_files(root)
+        return wanted or (RESERVE_BYTES if is_full else 0)
 
 
 def full_disk(folder: Path, wanted_bytes: int) -> str:
     """Return what is to be told of a full disk."""
+    if is_out_of_files(folder):
+        return (
+            f"The disk of {folder} holds as many files as it can: this waits until some are "
+            f"deleted, and goes on by itself. capsweep clean says what can be deleted."
+        )
     return (
         f"The disk of {folder} is full: this waits until {max(1, wanted_bytes >> 20)} MiB "
         f"are free, and goes on by itself. capsweep clean says what can be deleted."
