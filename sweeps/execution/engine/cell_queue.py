@@ -251,7 +251,7 @@ class CellQueue:
         self._source.ended(head.trial_key, outcome)
         self._onlooker.ended(head.trial_key, outcome, reason)
         if outcome is Outcome.FAILED:
-            self._same_fault.note_failed(head.arm, reason)
+            self._same_fault.note_failed(head, reason)
         else:
             self._same_fault.note_finished()
 

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 
 from sweeps.execution.engine.engine import CannotGoOn
+from sweeps.records.cell_contents import TrialHead
 
 MOST_ARMS = 3
 _NUMBER = re.compile(r"\d+")
@@ -20,14 +21,18 @@ class SameFault:
         """Note that a trial went well."""
         self._has_finished = True
 
-    def note_failed(self, arm: str, reason: str) -> None:
-        """Note that a trial of an arm was given up.
+    def note_failed(self, head: TrialHead, reason: str) -> None:
+        """Note that a trial was given up.
+
+        Args:
+            head: Of the trial, whose key may stand in the reason, as in the path of a file.
+            reason: Why.
 
         Raises:
             CannotGoOn: If it is the third arm that fails so, and no trial has finished.
         """
-        arms = self._arms[_NUMBER.sub("#", reason)]
-        arms.add(arm)
+        arms = self._arms[_NUMBER.sub("#", reason.replace(head.trial_key, "#"))]
+        arms.add(head.arm)
         if len(arms) >= MOST_ARMS and not self._has_finished:
             raise CannotGoOn(
                 f"{len(arms)} arms failed alike and no trial has finished, so the launch ends: "

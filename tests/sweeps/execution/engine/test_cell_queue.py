@@ -292,6 +292,15 @@ def test_three_arms_that_fail_alike_before_any_has_finished_end_the_launch(tmp_p
     assert scene.heard.events[-1] == ("ended", "c", "failed", "RuntimeError: got 16 sizes")
 
 
+def test_they_fail_alike_too_where_each_names_its_own_cell(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "abcd")
+    why = "OSError: [Errno 30] Read-only file system: '{}/checkpoint.safetensors'"
+    for letter in "ab":
+        fail_twice(scene, letter, why.format(scene.folder(letter).path))
+    with pytest.raises(CannotGoOn, match="3 arms failed alike"):
+        fail_twice(scene, "c", why.format(scene.folder("c").path))
+
+
 def test_they_do_not_once_one_has_finished_or_where_they_fail_each_in_its_own_way(
     tmp_path: Path,
 ) -> None:
