@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from sweeps.execution.engine.oom_kills import num_oom_kills
 from sweeps.execution.engine.placement import (
     Limits,
     Machine,
@@ -88,6 +89,10 @@ class Room:
             return share
         largest = max(fits, key=lambda machine: (machine.cpus, machine.gpus))
         return Share(cpus=int(largest.cpus), gpus=largest.gpus if share.gpus else 0.0)
+
+    def oom_kills(self) -> int:
+        """Count the processes that the kernel has killed for memory; of a cluster nobody does."""
+        return 0 if self._resources.address else num_oom_kills()
 
     def capacity(self, configs: Iterable[Json] = ()) -> Capacity:
         """Return what trials get and how many run at once.

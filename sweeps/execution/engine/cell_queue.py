@@ -101,6 +101,7 @@ class _Waiting(NamedTuple):
 class _Running(NamedTuple):
     waited: _Waiting
     outbox_size: int  # as it was handed out: what comes after is of this attempt
+    num_oom_kills: int  # the same
 
 
 class Shares(Protocol):
@@ -146,7 +147,7 @@ class CellQueue:
         self._share_of = share_of
         self._clock = clock
         self._oom_kills = oom_kills
-        self._num_oom_kills = oom_kills()
+        self._num_explained = 0  # of the kills for memory, from the first one counted
         self._same_fault = SameFault()
         self._waiting = deque[_Waiting]()
         self._running: dict[str, _Running] = {}
@@ -189,7 +190,7 @@ class CellQueue:
                 self._waiting.append(waiting)
             else:
                 key = waiting.order.head.trial_key
-                self._running[key] = _Running(waiting, folder.outbox_size())
+                self._running[key] = _Running(waiting, folder.outbox_size(), self._oom_kills())
                 self._onlooker.started(key)
                 return waiting
         return None
@@ -197,12 +198,13 @@ class CellQueue:
     def _take_back(self, event: TrialEnded) -> None:
         """Take a cell back whose trial ended in any way, and see what became of it."""
         key = event.trial_key
-        waited, outbox_size = self._running.pop(key)
+        running = self._running.pop(key)
+        waited, outbox_size, _ = running
         folder = _folder(waited.order)
         if folder.is_filled():
             self._tell_filled(folder, waited.order.head)
             return
-        attempt = self._attempt(folder, event, outbox_size)
+        attempt = self._attempt(folder, event, running)
         if reason := self._source.why_stopped(key):
             folder.tell_pruned(waited.order.head, reason, outbox_size)
             self._end(waited.order.head, Outcome.PRUNED, reason)
@@ -212,14 +214,16 @@ class CellQueue:
             self._attempts[key].append(attempt)
             self._try_again(waited.order, outbox_size)
 
-    def _attempt(self, folder: CellFolder, event: TrialEnded, outbox_size: int) -> FailedAttempt:
+    def _attempt(self, folder: CellFolder, event: TrialEnded, running: _Running) -> FailedAttempt:
         """Return how an attempt failed: as its folder tells, else as the engine or kernel does."""
-        if told := folder.failed_since(outbox_size):
+        if told := folder.failed_since(running.outbox_size):
             failure = Failure.OUT_OF_MEMORY if told.is_out_of_memory else Failure.RAISED
             return FailedAttempt(failure=failure, reason=told.reason)
         failure = event.failure or Failure.KILLED
-        if failure is Failure.KILLED and self._oom_kills() > self._num_oom_kills:
-            self._num_oom_kills += 1  # each explains one trial
+        # a kill explains one trial, and none that was handed out after it
+        num_explained = max(self._num_explained, running.num_oom_kills)
+        if failure is Failure.KILLED and self._oom_kills() > num_explained:
+            self._num_explained = num_explained + 1
             failure = Failure.OUT_OF_MEMORY
         reason = event.reason
         if failure is Failure.OUT_OF_MEMORY:

@@ -59,7 +59,11 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
             cells = cells_to_train(survey, options, journal, growth, room)
             if engine:
                 queue = CellQueue(
-                    cells, board, failure_policy=policies.failure, share_of=room.share
+                    cells,
+                    board,
+                    failure_policy=policies.failure,
+                    share_of=room.share,
+                    oom_kills=room.oom_kills,
                 )
                 seconds = options.time_limit_seconds
                 progress.broken_off = train(queue, engine, board, recorder, survey.storage, seconds)

@@ -267,6 +267,17 @@ def test_a_kill_that_the_kernel_did_not_count_is_a_kill_and_each_count_explains_
     assert events == [("restarted", "a", "out of memory"), ("restarted", "b", killed(1))]
 
 
+def test_a_kill_from_before_a_trial_was_handed_out_does_not_explain_its_end(scene: Scene) -> None:
+    assert scene.next() == "a"
+    scene.num_oom_kills += 2  # of other processes
+    assert scene.next() == "b"
+    scene.ended("b")
+    assert scene.heard.events[-1] == ("restarted", "b", killed(1))
+    scene.num_oom_kills += 1
+    scene.ended("a")
+    assert scene.heard.events[-1] == ("restarted", "a", "out of memory")
+
+
 def test_memory_that_the_trial_was_refused_is_known_from_its_own_word(scene: Scene) -> None:
     assert scene.next() == "a"
     line = failed("OutOfMemoryError: CUDA out of memory")

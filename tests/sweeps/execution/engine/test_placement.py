@@ -2,6 +2,7 @@
 
 import pytest
 
+from sweeps.execution.engine import capacity
 from sweeps.execution.engine.capacity import Capacity, Resources, Room
 from sweeps.execution.engine.placement import (
     Limits,
@@ -107,6 +108,12 @@ def test_it_gets_what_the_others_get_where_no_machine_has_come_yet() -> None:
     head_only = [Machine(cpus=0)]
     room = Room(Resources(cpus=2, max_concurrent=3, address="auto"), machines=lambda: head_only)
     assert room.share({}, is_alone=True) == Share(cpus=2)
+
+
+def test_kills_for_memory_are_counted_where_the_trials_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capacity, "num_oom_kills", lambda: 5)
+    assert Room(Resources()).oom_kills() == 5
+    assert Room(Resources(address="auto")).oom_kills() == 0
 
 
 def test_a_cluster_may_grow_and_this_machine_does_not() -> None:
