@@ -34,6 +34,7 @@ from sweeps.execution.cells.pulse import CellPulse
 from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialHead
 from sweeps.records.errors import BadInput
 from sweeps.storage.appended import append_whole
+from sweeps.storage.disk_room import when_there_is_room
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.regular_files import (
     open_regular,
@@ -218,7 +219,7 @@ class CellFolder:
 
         The one line that is written without the lease: the trial may hold that for a while yet, but
         says no more. It bears the fence of the attempt that was stopped, so that one which has
-        begun since then is not contradicted: readers leave it out.
+        begun since then is not contradicted: readers leave it out. It waits for room on the disk.
 
         Args:
             head: Of the trial.
@@ -231,7 +232,7 @@ class CellFolder:
         fence = (told[0] if since else told[-1]) if told else 0
         time = now_milliseconds()
         line = OutboxLine(type="pruned", time=time, fence=fence, head=head, reason=reason)
-        self.append(line)
+        when_there_is_room(lambda: self.append(line), self.path)
 
     def is_told_pruned(self) -> bool:
         """Return whether that is the last thing told."""

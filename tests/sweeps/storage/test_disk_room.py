@@ -185,6 +185,14 @@ def test_lines_of_an_outbox_wait_and_none_is_torn_or_lost(disk: SmallDisk) -> No
     assert [line.epoch.epoch for line in lines if line.epoch] == list(range(1, 60))
 
 
+def test_that_a_trial_was_stopped_is_told_when_there_is_room(disk: SmallDisk) -> None:
+    cell = CellFolder(disk.folder / "cells", KEY)
+    with cell.lease():
+        cell.append(told(1))
+    disk.waits(lambda: cell.tell_pruned(head(), "x" * 5000))  # more than is left of a page
+    assert cell.is_told_pruned()
+
+
 def test_a_checkpoint_waits_and_its_cell_says_for_how_much(disk: SmallDisk) -> None:
     storage = Storage(disk.folder)
     cell = CellFolder(storage.cells, "a" * 20)
