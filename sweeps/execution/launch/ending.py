@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sweeps.aggregation.report import publish_report, write_report
-from sweeps.execution.driver.kept_weights import keep_weights, weights_to_keep
+from sweeps.execution.driver.kept_weights import WeightsDeleted, keep_weights, weights_to_keep
 from sweeps.execution.driver.view.disk_watch import full_disk
 from sweeps.execution.driver.view.live_view import tell_line
 from sweeps.execution.launch.progress import Progress
@@ -36,19 +36,20 @@ def report_cells(progress: Progress, reports: Path) -> None:
 def delete_weights(progress: Progress, words: str) -> None:
     """Delete the weights that are not to be kept, once all is there and recorded.
 
+    Where the store has gone away meanwhile, the next launch deletes the rest.
+
     Args:
         progress: Of the launch.
         words: Which are kept: "all", "best:K" or "none".
     """
     if progress.exit_code == 0 and progress.records:
         manifest, survey = progress.definition.manifest, progress.survey
-        progress.weights = keep_weights(
-            manifest,
-            weights_to_keep(words),
-            survey.storage,
-            survey.store,
-            progress.records.writer,
-        )
+        which, writer = weights_to_keep(words), progress.records.writer
+        try:
+            progress.weights = keep_weights(manifest, which, survey.storage, survey.store, writer)
+        except StoreUnreachable as error:
+            progress.weights = WeightsDeleted(complaint=f"Weights are still there: {error}")
+            progress.exit_code = 3
 
 
 def settle(progress: Progress) -> None:

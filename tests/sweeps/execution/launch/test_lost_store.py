@@ -3,9 +3,12 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sweeps.execution.driver.kept_weights import WeightsDeleted, keep_weights
+from sweeps.execution.launch import ending
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.trial_record import EPOCH_METRICS
 from tests.sweeps.execution.launch.launches import (
@@ -136,3 +139,24 @@ def test_a_record_that_is_lost_with_its_folder_ends_no_launch_as_complete(
     launches.score = falling_with_the_rate
     assert launches.run(seeds=(0, 1)).exit_code == 0
     expect_whole(launches)
+
+
+def test_a_store_that_goes_away_before_weights_are_deleted_costs_no_result(
+    launches: Launches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = launches.store.shelf
+
+    def go_away(*arguments: Any) -> WeightsDeleted:
+        gone.is_away = True
+        return keep_weights(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ending, "keep_weights", go_away)
+        result = launches.run(keep_weights="none")
+    assert (result.exit_code, result.is_recorded) == (3, True)
+    assert result.report is not None
+    assert result.sentences == (
+        "Weights are still there: The tracking store at http://memory.invalid does not answer.",
+    )
+    gone.is_away = False
+    assert launches.run(keep_weights="none").exit_code == 0
