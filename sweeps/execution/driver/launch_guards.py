@@ -5,6 +5,7 @@ been joined or a store opened, for which folders, a lock and a journal have to b
 that is refused so late takes back its traces.
 """
 
+import logging
 import os
 import socket
 import threading
@@ -19,6 +20,7 @@ from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_
 from sweeps.storage.store_format import refuse_newer_format
 from sweeps.tracking.addresses import refuse_unusable, sqlite_path
 
+_LOG = logging.getLogger(__name__)
 _WATCH_SECONDS = 5.0
 _PATIENCE_SECONDS = 4.0
 _CLIENT_PORT = 10001
@@ -162,13 +164,19 @@ def make_folders(storage: Storage) -> None:
 
 @contextmanager
 def looked_after(*looks: Callable[[], None]) -> Generator[None]:
-    """Have a look at this and that every few seconds while the block runs."""
+    """Have a look at this and that every few seconds while the block runs.
+
+    One that fails, as a network disk does at times, is logged and made again.
+    """
     over = threading.Event()
 
     def watch() -> None:
         while not over.wait(_WATCH_SECONDS):
             for look in looks:
-                look()
+                try:
+                    look()
+                except OSError as error:
+                    _LOG.warning("will look again: %s", error)
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()

@@ -1,5 +1,6 @@
 """What surrounds a launch: interruption, locks, scratch folders, and a terminal that goes away."""
 
+import errno
 import math
 import os
 import signal
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from sweeps.execution.cells.journal import Journal
+from sweeps.execution.driver import launch_guards
 from sweeps.execution.driver.interruption import Interrupted, end_after, interruptible, listen
+from sweeps.execution.driver.launch_guards import looked_after
 from sweeps.execution.driver.view.board import Board
 from sweeps.execution.driver.view.live_view import showing
 from sweeps.execution.engine.process import scratch
@@ -102,6 +105,24 @@ def test_scratch_of_a_killed_process_goes_and_of_a_living_one_stays(
         with scratch_folder():
             assert living.exists()
             assert not abandoned.exists()
+
+
+def test_a_look_that_fails_is_logged_and_ends_neither_itself_nor_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(launch_guards, "_WATCH_SECONDS", 0.01)
+    looked = {"stale": 0, "sound": 0}
+
+    def stale() -> None:
+        looked["stale"] += 1
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    def sound() -> None:
+        looked["sound"] += 1
+
+    with looked_after(stale, sound):
+        wait_until(lambda: min(looked.values()) > 1)
+    assert "will look again: [Errno" in caplog.text
 
 
 def test_a_pipe_that_nobody_reads_only_ends_the_show(tmp_path: Path) -> None:
