@@ -21,6 +21,7 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_growth import GrowingManifest, ManifestLine
 from sweeps.storage.appended import append_whole
 from sweeps.storage.regular_files import open_regular, read_regular
+from sweeps.tracking.answers import slugs, valid_manifest
 from sweeps.tracking.manifests import manifest_text
 
 
@@ -41,15 +42,20 @@ def hand_over(journals: Path, manifest: Manifest) -> None:
 
 
 def kept_sweeps(journals: Path) -> set[str]:
-    """Return the sweeps whose manifests were kept beside the journals."""
+    """Return the sweeps whose manifests were kept beside the journals, also where they are damaged.
+
+    A file with a name that no sweep can have, or with the manifest of another sweep, is a copy that
+    somebody has put there: it tells of no sweep.
+    """
     end = ".manifest.json"
-    return {path.name.removesuffix(end) for path in journals.glob(f"*{end}")}
+    names = slugs(path.name.removesuffix(end) for path in journals.glob(f"*{end}"))
+    return {name for name in names if not _is_of_another(journals, name)}
 
 
 def kept_manifest(journals: Path, sweep: str) -> Manifest | None:
     """Return the manifest that the last launch of a sweep has kept, None where there is none.
 
-    A damaged one counts as none.
+    A damaged one counts as none, and so does that of another sweep.
     """
     try:
         text = ManifestReader(journals, sweep).text()
@@ -73,6 +79,7 @@ class ManifestReader:
     """What the driver has handed over so far. Each line is read once."""
 
     def __init__(self, journals: Path, sweep: str) -> None:
+        self._sweep = sweep
         self._path = manifest_file(journals, sweep)
         self._log = log_file(journals, sweep)
         self._start = b""
@@ -80,7 +87,11 @@ class ManifestReader:
         self._growing: GrowingManifest | None = None
 
     def text(self) -> str:
-        """Return the manifest as it is now, "" where none was handed over."""
+        """Return the manifest as it is now, "" where none was handed over.
+
+        Raises:
+            BadInput: If it is damaged, or that of another sweep.
+        """
         if not self._path.exists():
             return ""
         start = read_regular(self._path)
@@ -92,7 +103,7 @@ class ManifestReader:
 
     def _begin(self, start: bytes) -> None:
         self._start, self._offset = start, 0
-        self._growing = GrowingManifest(Manifest.model_validate_json(start))
+        self._growing = GrowingManifest(valid_manifest(self._sweep, start))
 
     def _take_lines(self) -> bool:
         """Take the whole lines that are new; return whether any were taken since the start."""
@@ -112,6 +123,15 @@ class ManifestReader:
                 self._growing.take(line)
         self._offset += len(whole)
         return self._offset > len(first)
+
+
+def _is_of_another(journals: Path, sweep: str) -> bool:
+    """Return whether the file named by a sweep holds the whole manifest of another one."""
+    try:
+        kept = Manifest.model_validate_json(read_regular(manifest_file(journals, sweep)))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return kept.sweep != sweep
 
 
 def _first_line(start: bytes) -> bytes:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from search_spaces import Sweep
+from sweeps.execution.recorder.manifest_file import kept_manifest, kept_sweeps
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock
 from sweeps.tracking.record_facts import TAG_OUTCOME
@@ -141,3 +142,24 @@ def test_a_manifest_that_nobody_has_is_said_to_be_gone(launches: Launches) -> No
     repaired = launches.repair("example")
     assert repaired.exit_code == 3
     assert "--replace" in repaired.sentences[0]
+
+
+@pytest.mark.parametrize("name", ["example-backup", "Example (1)"])
+def test_a_copy_of_a_manifest_beside_the_journals_is_left_alone(
+    name: str, launches: Launches
+) -> None:
+    journals = launches.storage.journals
+    shutil.copy(journals / "example.manifest.json", journals / f"{name}.manifest.json")
+    assert launches.run(seeds=(0, 1, 2)).exit_code == 0
+    shutil.rmtree(next(launches.storage.cells.iterdir()))
+    repaired = launches.repair()
+    assert (repaired.sentences, repaired.exit_code) == ((), 0)
+    assert launches.store.manifest("example").seeds == (0, 1, 2)
+
+
+def test_a_kept_manifest_of_another_sweep_is_none(launches: Launches) -> None:
+    journals = launches.storage.journals
+    shutil.copy(journals / "example.manifest.json", journals / "other.manifest.json")
+    assert kept_manifest(journals, "example") is not None
+    assert kept_manifest(journals, "other") is None
+    assert kept_sweeps(journals) == {"example"}
