@@ -223,15 +223,19 @@ class Manifest(_Frozen):
 
     @model_validator(mode="after")
     def _cells_are_those_of_the_plan(self) -> Self:
-        wanted = {(arm.name, seed) for arm in self.arms for seed in self.seeds}
-        if self.plan:  # it chooses among them
-            wanted &= {(cell.arm, cell.seed) for cell in self.cells}
+        # even a small file names more arms and seeds than could be held each with each
+        arms, seeds = {arm.name for arm in self.arms}, set(self.seeds)
+        chosen, fresh = set[str](), set[int]()
         if self.search and (again := self.search.confirmation):
             chosen = {*(again.arms or ()), *([again.reference] if again.reference else [])}
-            wanted |= {(arm, seed) for arm in chosen for seed in again.seeds}
-        if {(cell.arm, cell.seed) for cell in self.cells} != wanted or len(self.cells) != len(
-            wanted
-        ):
+            fresh = set(again.seeds)
+        places = {(cell.arm, cell.seed) for cell in self.cells}
+        planned = {place for place in places if place[0] in arms and place[1] in seeds}
+        confirming = {place for place in places if place[0] in chosen and place[1] in fresh}
+        is_each = len(confirming) == len(chosen) * len(fresh)
+        if not self.plan:  # one of a user's own chooses among them
+            is_each &= len(planned) == len(arms) * len(seeds)
+        if not is_each or len(self.cells) != len(planned | confirming):
             raise ValueError("the cells are not each arm with each seed, once")
         return self
 

@@ -1,7 +1,9 @@
 """No number, list or nesting of a record is larger than its readers can bear."""
 
 import json
+import tracemalloc
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.tracking.answers import valid_manifest
 from tests.sweeps.execution.examples import manifest
+from tests.sweeps.execution.search.examples import confirm, proposed, searched
+from tests.sweeps.execution.search.grown import with_confirmation
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -96,3 +100,74 @@ def test_what_no_reader_would_take_is_not_written_either() -> None:
 def test_a_manifest_within_bounds_is_as_it_was() -> None:
     told = manifest()
     assert Manifest.model_validate_json(told.model_dump_json()) == told
+
+
+def _many_seeds(told: dict[str, Any]) -> None:
+    told.update(seeds=list(range(3000)))
+
+
+def _confirmed(told: dict[str, Any]) -> None:
+    """Have the search confirm what it has not proposed."""
+    again = {"best": 3, "seeds": list(range(3000)), "arms": [str(arm) for arm in range(300)]}
+    told["search"].update(confirmation=again)
+
+
+def test_arms_and_seeds_are_not_held_each_with_each(search: str) -> None:
+    design = manifest(tuple(f"arm {number}" for number in range(300))).model_dump(mode="json")
+    chosen = {**design, "plan": {"kind": "own", "definition": "x"}}
+    tracemalloc.start()
+    try:
+        for told, change in (
+            (design, _many_seeds),
+            (chosen, _many_seeds),
+            (json.loads(search), _confirmed),
+        ):
+            change(told)
+            with suppress(BadInput):
+                valid_manifest(told["sweep"], json.dumps(told).encode())
+        assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def _told() -> dict[str, Any]:
+    return manifest().model_dump(mode="json")
+
+
+def _refuses(told: dict[str, Any]) -> bool:
+    try:
+        valid_manifest("example", json.dumps(told).encode())
+    except BadInput as error:
+        return "each arm with each seed, once" in str(error)
+    return False
+
+
+def test_the_cells_are_each_arm_with_each_seed_once() -> None:
+    told = _told()
+    cells = told["cells"]
+    assert not _refuses(told)
+    assert _refuses({**told, "cells": cells[1:]})
+    assert _refuses({**told, "cells": [*cells, cells[0]]})
+    assert _refuses({**told, "cells": [*cells[1:], {**cells[0], "arm": "neither"}]})
+    assert _refuses({**told, "cells": [*cells[1:], {**cells[0], "seed": 7}]})
+
+
+def test_a_plan_that_chooses_has_some_of_them() -> None:
+    told = {**_told(), "plan": {"kind": "own", "definition": "x"}}
+    cells = told["cells"]
+    assert not _refuses(told)
+    assert not _refuses({**told, "cells": cells[1:]})
+    assert _refuses({**told, "cells": [*cells, cells[0]]})
+    assert _refuses({**told, "cells": [{**cells[0], "seed": 7}]})
+
+
+def test_what_a_search_confirms_is_there_whole() -> None:
+    found = proposed(searched(confirm=confirm(seeds=(101, 102))), 6)
+    best = found.manifest.arms[3].name
+    told = with_confirmation(found, [best], None).manifest.model_dump(mode="json")
+    cells = told["cells"]
+    assert not _refuses(told)
+    assert cells[-1]["seed"] == 102
+    assert _refuses({**told, "cells": cells[:-1]})
+    assert _refuses({**told, "cells": cells[1:]})
+    assert _refuses({**told, "cells": [*cells, {**cells[-1], "seed": 103}]})
