@@ -20,7 +20,7 @@ from capsmodel.whole_file import write_whole
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_growth import GrowingManifest, ManifestLine
 from sweeps.storage.appended import append_whole
-from sweeps.storage.regular_files import open_regular, read_regular
+from sweeps.storage.regular_files import open_regular, read_descriptor, read_regular
 from sweeps.tracking.answers import slugs, valid_manifest
 from sweeps.tracking.manifests import manifest_text
 
@@ -90,7 +90,7 @@ class ManifestReader:
         """Return the manifest as it is now, "" where none was handed over.
 
         Raises:
-            BadInput: If it is damaged, or that of another sweep.
+            BadInput: If it is damaged, that of another sweep, or larger than is read of a file.
         """
         if not self._path.exists():
             return ""
@@ -110,12 +110,12 @@ class ManifestReader:
         first = _first_line(self._start)
         if not self._log.exists():
             return False
-        with os.fdopen(open_regular(self._log), "rb") as file:
-            if file.read(len(first)) != first:  # of another manifest
-                return False
-            self._offset = max(self._offset, len(first))
-            file.seek(self._offset)
-            data = file.read()
+        descriptor = open_regular(self._log)
+        if os.pread(descriptor, len(first), 0) != first:  # of another manifest
+            os.close(descriptor)
+            return False
+        self._offset = os.lseek(descriptor, max(self._offset, len(first)), os.SEEK_SET)
+        data = read_descriptor(descriptor, self._log)
         whole = data[: data.rfind(b"\n") + 1]
         for raw in whole.splitlines():
             if line := _line(raw):

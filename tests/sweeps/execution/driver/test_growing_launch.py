@@ -18,6 +18,7 @@ from sweeps.execution.recorder.manifest_file import (
     log_file,
 )
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, Stopped
 from sweeps.records.manifest_growth import ManifestLine
 from sweeps.storage.locations import Storage
@@ -153,3 +154,16 @@ def test_a_design_takes_the_place_of_an_earlier_search(scene: Scene) -> None:
         assert scene.handed_over() == manifest()
         assert kept_manifest(scene.storage.journals, "example") == manifest()
         assert not log_file(scene.storage.journals, "example").exists()
+
+
+def test_a_log_that_is_too_large_counts_as_damaged(scene: Scene) -> None:
+    scene.grow()
+    reader = ManifestReader(scene.storage.journals, "example")
+    grown = reader.text()
+    with log_file(scene.storage.journals, "example").open("r+b") as file:
+        file.truncate(20 * 2**30)  # it takes no room on the disk
+    assert kept_manifest(scene.storage.journals, "example") is None
+    with pytest.raises(BadInput, match="too large to be read"):
+        reader.text()
+    hand_over(scene.storage.journals, Manifest.model_validate_json(grown))
+    assert reader.text() == grown
