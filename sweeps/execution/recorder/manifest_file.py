@@ -20,6 +20,7 @@ from capsmodel.whole_file import write_whole
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_growth import GrowingManifest, ManifestLine
 from sweeps.storage.appended import append_whole
+from sweeps.storage.disk_room import when_there_is_room
 from sweeps.storage.regular_files import open_regular, read_descriptor, read_regular
 from sweeps.tracking.answers import slugs, valid_manifest
 from sweeps.tracking.manifests import manifest_text
@@ -65,14 +66,22 @@ def kept_manifest(journals: Path, sweep: str) -> Manifest | None:
 
 
 def hand_on(journals: Path, sweep: str, line: ManifestLine) -> None:
-    """Hand one step of a manifest's growth to the recorder; on disk when this returns."""
-    data, log = line.text().encode() + b"\n", log_file(journals, sweep)
-    if not log.exists():
-        data = _first_line(read_regular(manifest_file(journals, sweep))) + data
+    """Hand one step of a manifest's growth to the recorder; on disk when this returns.
+
+    Where the disk is full it waits for room.
+    """
+    when_there_is_room(lambda: _append(journals, sweep, line), journals)
+
+
+def _append(journals: Path, sweep: str, line: ManifestLine) -> None:
+    log = log_file(journals, sweep)
     descriptor = open_regular(log, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     with os.fdopen(descriptor, "a+b", buffering=0) as file:
+        data = line.text().encode() + b"\n"
+        if not os.fstat(descriptor).st_size:  # new, or all that a full disk has left of one
+            data = _first_line(read_regular(manifest_file(journals, sweep))) + data
         append_whole(file, data)
-        os.fsync(file.fileno())
+        os.fsync(descriptor)
 
 
 class ManifestReader:

@@ -14,9 +14,11 @@ import pytest
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.driver.view.board import Board
 from sweeps.execution.driver.view.disk_watch import DiskWatch
+from sweeps.execution.recorder.manifest_file import hand_on, hand_over, kept_manifest
 from sweeps.execution.worker.disk import Disk
 from sweeps.execution.worker.trial import TrialOrder, run_trial
 from sweeps.execution.worker.trial_log import log_of
+from sweeps.records.manifest_growth import ManifestLine
 from sweeps.records.trial_record import Outcome
 from sweeps.storage import disk_room
 from sweeps.storage.appended import append_whole
@@ -24,6 +26,7 @@ from sweeps.storage.disk_room import wait_for_room, when_there_is_room
 from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import open_sqlite, whole
 from tests.sweeps.execution.examples import KEY, final, head, start, told
+from tests.sweeps.execution.search.examples import proposed, searched
 
 SIZE = 8 * 2**20
 FILES = 100
@@ -224,6 +227,16 @@ def test_a_trial_whose_disk_fills_up_before_it_holds_its_cell_waits_for_that_too
     order = TrialOrder(cells=str(disk.folder / "cells"), head=head())
     disk.waits(lambda: outcomes.append(run_trial(order, lambda _: None)))
     assert outcomes == [Outcome.FINISHED]
+
+
+def test_the_first_step_of_a_manifests_growth_waits_and_is_read(disk: SmallDisk) -> None:
+    before = searched()
+    after = proposed(before, 1).manifest
+    hand_over(disk.folder, before.manifest)
+    proposal = after.search.proposals[0] if after.search else None
+    line = ManifestLine(arms=after.arms, cells=after.cells, proposal=proposal)
+    disk.waits(lambda: hand_on(disk.folder, "example", line))
+    assert kept_manifest(disk.folder, "example") == after
 
 
 def test_what_a_trial_prints_is_dropped_and_does_not_end_it(disk: SmallDisk) -> None:

@@ -156,6 +156,12 @@ def test_a_design_takes_the_place_of_an_earlier_search(scene: Scene) -> None:
         assert not log_file(scene.storage.journals, "example").exists()
 
 
+def test_a_log_that_is_empty_is_begun(scene: Scene) -> None:
+    log_file(scene.storage.journals, "example").touch()  # as a write that was refused leaves it
+    scene.grow(2)
+    assert scene.handed_over() == proposed(scene.definition, 2).manifest
+
+
 def test_a_log_that_is_too_large_counts_as_damaged(scene: Scene) -> None:
     scene.grow()
     reader = ManifestReader(scene.storage.journals, "example")
