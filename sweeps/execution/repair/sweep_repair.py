@@ -5,10 +5,10 @@ from collections.abc import Generator
 from sweeps.execution.driver.folder_states import folder_states
 from sweeps.execution.launch.recording.unrecorded import unrecorded
 from sweeps.execution.recorder.client import RecorderClient
-from sweeps.execution.recorder.manifest_file import kept_manifest
+from sweeps.execution.recorder.manifest_file import hand_over
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.repair.settling import settle
-from sweeps.records.errors import BadInput
+from sweeps.execution.repair.standing_manifest import standing_manifest
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 from sweeps.storage.locations import Storage
@@ -42,7 +42,7 @@ class SweepRepair:
         Raises:
             StoreUnreachable: If the tracking store does not answer.
         """
-        manifest, is_recorded = self._manifest()
+        manifest, is_recorded = standing_manifest(self._store, self._storage, self._sweep)
         if manifest is None:
             self.is_whole = False
             yield (
@@ -57,16 +57,6 @@ class SweepRepair:
         if num_settled := settle(self._store, self._storage, manifest):
             yield f"{num_settled} records of '{self._sweep}' that looked as if they ran were ended."
 
-    def _manifest(self) -> tuple[Manifest | None, bool]:
-        """Return the manifest, and whether the tracking store has it."""
-        kept = kept_manifest(self._storage.journals, self._sweep)
-        if not self._store.is_there() or self._sweep not in self._store.sweeps():
-            return kept, False
-        try:
-            return self._store.manifest(self._sweep), True
-        except BadInput:
-            return kept, False
-
     def _fill(self, manifest: Manifest) -> Generator[str]:
         """Carry what folders hold and the store lacks, whole records or epochs of them."""
         missing = unrecorded(self._store, self._storage, manifest).to_carry
@@ -79,6 +69,7 @@ class SweepRepair:
         queue.forget(keys)
         queue.add_more(keys, self._sweep, found.record_id)
         queue.close()
+        hand_over(self._storage.journals, manifest)  # what is kept, the recorder makes current
         recorder = RecorderClient(self._storage, self._store.address, self._sweep)
         if not recorder.finish(_SILENCE_SECONDS):
             self.is_whole = False

@@ -36,8 +36,7 @@ def open_records(survey: Survey, options: LaunchOptions, journal: Journal | None
     """
     try:
         writer = survey.store.writer()
-        if journal or survey.definition.manifest != survey.current:
-            hand_over(survey.storage.journals, survey.definition.manifest)
+        hand_over(survey.storage.journals, survey.definition.manifest)
         sweep_id = publish_manifest(writer, survey.definition.manifest)
         if options.fresh:
             _put_aside(survey, writer, journal)

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from search_spaces import Sweep
-from sweeps.execution.recorder.manifest_file import kept_manifest, kept_sweeps
+from sweeps.execution.recorder.manifest_file import kept_manifest, kept_sweeps, manifest_file
 from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_growth import GrowingManifest, ManifestLine
 from sweeps.storage.file_lock import FileLock
+from sweeps.tracking.manifests import manifest_text
 from sweeps.tracking.record_facts import TAG_OUTCOME
 from tests.sweeps.execution.launch.launches import Launches, design, searching
 from tests.sweeps.execution.launch.test_lost_store import expect_whole
@@ -163,3 +166,58 @@ def test_a_kept_manifest_of_another_sweep_is_none(launches: Launches) -> None:
     assert kept_manifest(journals, "example") is not None
     assert kept_manifest(journals, "other") is None
     assert kept_sweeps(journals) == {"example"}
+
+
+def test_a_store_that_is_behind_gets_the_kept_manifest(launches: Launches) -> None:
+    before = manifest_text(launches.store.manifest("example"))
+    assert launches.run(seeds=(0, 1, 2)).exit_code == 0
+    tables = launches.tables()
+    put_back(launches, before)
+    repaired = launches.repair("example")
+    assert "manifest of 'example' was written" in repaired.sentences[0]
+    assert launches.repair().sentences == ()
+    assert launches.store.manifest("example").seeds == (0, 1, 2)
+    assert launches.run(seeds=(0, 1, 2)).num_trained == 0
+    assert launches.tables() == tables
+
+
+def put_back(launches: Launches, manifest: str) -> None:
+    """Have the store as it was when a manifest was current, as from an older copy of it."""
+    keys = {cell.trial_key for cell in Manifest.model_validate_json(manifest).cells}
+    for held in launches.store.shelf.live("trial"):
+        held.is_deleted = held.facts["capsweep.trial_key"] not in keys
+    launches.store.writer().set_manifest(launches.store.sweep_id("example"), manifest)
+
+
+def test_what_a_search_has_confirmed_and_the_store_lacks_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches = launched(searching(), tmp_path, monkeypatch)
+    whole = launches.store.manifest("example")
+    behind = GrowingManifest(whole)
+    behind.take(ManifestLine(is_unchosen=True))
+    put_back(launches, manifest_text(behind.manifest()))
+    assert "was written" in launches.repair("example").sentences[0]
+    assert launches.store.manifest("example") == whole
+
+
+def extended_elsewhere(launches: Launches) -> None:
+    """Have what is kept here be of before somebody else has extended the sweep."""
+    kept = manifest_file(launches.storage.journals, "example")
+    before = kept.read_bytes()
+    assert launches.run(seeds=(0, 1, 2)).exit_code == 0
+    kept.write_bytes(before)
+
+
+def test_a_sweep_that_was_extended_elsewhere_stays_so(launches: Launches) -> None:
+    extended_elsewhere(launches)
+    lose_an_epoch(launches)
+    assert "were filled" in launches.repair("example").sentences[0]
+    assert launches.store.manifest("example").seeds == (0, 1, 2)
+
+
+def test_a_launch_that_trains_nothing_keeps_its_manifest(launches: Launches) -> None:
+    extended_elsewhere(launches)
+    assert launches.run(seeds=(0, 1, 2)).num_trained == 0
+    kept = kept_manifest(launches.storage.journals, "example")
+    assert kept == launches.store.manifest("example")
