@@ -54,10 +54,7 @@ def record_rest(progress: Progress, recorder: RecorderClient, *, is_interrupted:
         progress.is_recorded = recorder.finish(INTERRUPTED_SECONDS, most_seconds=most)
         progress.complaint = recorder.complaint
         return
-    try:
-        progress.complaint = _record_all(progress, recorder)
-    except SweepError as error:
-        progress.complaint = str(error)
+    progress.complaint = _complaint(progress, recorder)
     progress.is_recorded = not progress.complaint
 
 
@@ -65,8 +62,17 @@ def record_evaluations(progress: Progress, trial_keys: Sequence[str]) -> None:
     """Have a recorder carry the evaluations of trials, and note whether it has."""
     recorder = _start_recorder_of_evaluations(progress.survey, trial_keys)
     were_recorded, progress.is_recorded = progress.is_recorded, False  # should this be interrupted
-    progress.is_recorded = recorder.finish(SILENCE_SECONDS) and were_recorded
-    progress.complaint = progress.complaint or recorder.complaint
+    complaint = _complaint(progress, recorder)
+    progress.is_recorded = were_recorded and not complaint
+    progress.complaint = progress.complaint or complaint
+
+
+def _complaint(progress: Progress, recorder: RecorderClient) -> str:
+    """Have all carried. Returns why some of it is left, "" where none is."""
+    try:
+        return _record_all(progress, recorder)
+    except SweepError as error:
+        return str(error)
 
 
 def _record_all(progress: Progress, recorder: RecorderClient) -> str:
@@ -74,7 +80,7 @@ def _record_all(progress: Progress, recorder: RecorderClient) -> str:
     assert progress.records is not None
     survey, told = progress.survey, Told(progress.survey.name)
     there = {cell.cell.trial_key for cell in survey.cells if cell.is_recorded}
-    missing = Unrecorded([], [])
+    missing = Unrecorded([], [], [])
     for _ in range(_MOST_ROUNDS):
         if not recorder.finish(SILENCE_SECONDS, told):
             return recorder.complaint
@@ -82,14 +88,18 @@ def _record_all(progress: Progress, recorder: RecorderClient) -> str:
         missing = unrecorded(survey.store, survey.storage, manifest, there)
         if missing.to_carry or not _has_sweep(progress):
             progress.records = reopen_records(survey, manifest)
-        if not missing.to_carry:
+        if not missing.to_queue:
             break
         queue = RecorderQueue(survey.storage.journals, survey.tracking_uri)
         queue.forget(missing.to_carry)
         queue.add_more(missing.to_carry, survey.name, progress.records.sweep_id)
+        queue.add_evaluated(missing.evaluated, survey.name)
         queue.close()
-    if missing.to_carry:
-        return f"the tracking store loses what it is given: it lacks {len(missing.to_carry)} trials"
+    if missing.to_queue:
+        return (
+            f"the tracking store loses what it is given: it lacks {len(missing.to_queue)} trials, "
+            f"or evaluations of them"
+        )
     if missing.lost:
         return (
             f"the tracking store has lost {len(missing.lost)} trials whose folders are gone, which "

@@ -58,16 +58,18 @@ class SweepRepair:
             yield f"{num_settled} records of '{self._sweep}' that looked as if they ran were ended."
 
     def _fill(self, manifest: Manifest) -> Generator[str]:
-        """Carry what folders hold and the store lacks, whole records or epochs of them."""
-        missing = unrecorded(self._store, self._storage, manifest).to_carry
-        keys = list(dict.fromkeys([*missing, *self._with_holes(manifest)]))
-        if not keys:
+        """Carry what folders hold and the store lacks: whole records, epochs, evaluations."""
+        missing = unrecorded(self._store, self._storage, manifest)
+        keys = list(dict.fromkeys([*missing.to_carry, *self._with_holes(manifest)]))
+        num_filled = len({*keys, *missing.evaluated})
+        if not num_filled:
             return
         found = self._store.writer().find_sweep(self._sweep)
         assert found is not None
         queue = RecorderQueue(self._storage.journals, self._store.address)
         queue.forget(keys)
         queue.add_more(keys, self._sweep, found.record_id)
+        queue.add_evaluated(missing.evaluated, self._sweep)
         queue.close()
         hand_over(self._storage.journals, manifest)  # what is kept, the recorder makes current
         recorder = RecorderClient(self._storage, self._store.address, self._sweep)
@@ -75,7 +77,7 @@ class SweepRepair:
             self.is_whole = False
             yield f"Not all records of '{self._sweep}' could be filled: {recorder.complaint}"
             return
-        yield f"{len(keys)} records of '{self._sweep}' were filled from the cells' folders."
+        yield f"{num_filled} records of '{self._sweep}' were filled from the cells' folders."
 
     def _with_holes(self, manifest: Manifest) -> list[str]:
         """Return the trials whose records lack epochs that their folders hold."""

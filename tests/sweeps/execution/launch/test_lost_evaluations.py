@@ -1,0 +1,87 @@
+"""Evaluations that the store lacks and folders hold are carried, by a launch and by a repair."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capsmodel.evaluation import Confidence
+from sweeps.execution.cells.evaluations import CellEvaluations
+from sweeps.tracking.record_facts import TAG_OUTCOME
+from tests.sweeps.execution.launch.launches import Launches, RecorderHere, design
+from tests.sweeps.execution.recorder.test_evaluations import found
+
+MEASURED = {"mean_belief": 0.5}
+
+
+@pytest.fixture
+def launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launches:
+    """Return a sweep whose trials were looked at, which the store has not heard of."""
+    sweep = design().model_copy(update={"evaluations": (Confidence(),)})
+    launches = Launches(tmp_path, sweep, monkeypatch)
+    launches.run()
+    manifest = launches.store.manifest("example")
+    (declared,) = manifest.evaluations
+    for cell in manifest.cells:
+        about: dict[str, Any] = {"evaluation": {"kind": "confidence"}, "metrics": MEASURED}
+        key = declared.evaluation_key
+        record = found(key, trial_key=cell.trial_key, images=(), pictures=(), **about)
+        CellEvaluations(launches.storage.cells / cell.trial_key).write(record, b"", {})
+    return launches
+
+
+def expect_evaluated(launches: Launches) -> None:
+    """Check that each trial has one record, with its evaluation."""
+    manifest = launches.store.manifest("example")
+    records = launches.store.records(manifest.cell_keys().values())
+    assert records.keys() == {cell.trial_key for cell in manifest.cells}
+    assert [list(record.evaluations.values()) for record in records.values()] == [[MEASURED]] * 6
+    for held in launches.store.shelf.live("trial"):
+        assert held.facts[TAG_OUTCOME] == "finished"
+
+
+def lose_store(launches: Launches) -> None:
+    launches.lose_store()
+
+
+def lose_an_evaluation(launches: Launches) -> None:
+    held = launches.store.shelf.live("trial")[0]
+    held.facts = {name: fact for name, fact in held.facts.items() if "evaluation" not in name}
+
+
+LOSSES = (lose_store, lose_an_evaluation)
+
+
+@pytest.mark.parametrize("lose", LOSSES)
+def test_a_repair_fills_them(launches: Launches, lose: Callable[[Launches], None]) -> None:
+    assert launches.run().exit_code == 0
+    expect_evaluated(launches)
+    lose(launches)
+    repaired = launches.repair("example")
+    assert repaired.exit_code == 0
+    assert "were filled" in " ".join(repaired.sentences)
+    expect_evaluated(launches)
+    assert launches.repair().sentences == ()
+
+
+@pytest.mark.parametrize("lose", LOSSES)
+def test_those_that_are_lost_once_carried_are_carried_again(
+    launches: Launches, lose: Callable[[Launches], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost: list[bool] = []
+    finish = RecorderHere.finish
+
+    def finish_and_lose(recorder: RecorderHere, *words: Any) -> bool:
+        is_carried = finish(recorder, *words)
+        trials = launches.store.shelf.live("trial")
+        if not lost and any("evaluation" in name for held in trials for name in held.facts):
+            lost.append(True)
+            lose(launches)
+        return is_carried
+
+    monkeypatch.setattr(RecorderHere, "finish", finish_and_lose)
+    result = launches.run()
+    assert lost
+    assert (result.exit_code, result.complaint) == (0, "")
+    expect_evaluated(launches)
