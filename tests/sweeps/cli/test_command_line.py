@@ -154,7 +154,7 @@ def test_a_manifest_that_is_not_valid_is_refused(shell: Shell, storage: Path, co
 
 
 def test_the_ui_of_a_store_that_is_not_there_is_refused(shell: Shell) -> None:
-    assert "There are no records in" in shell.refused("ui")
+    assert "There is no tracking store at" in shell.refused("ui")
 
 
 def test_named_sweeps_are_listed_with_their_question(shell: Shell) -> None:

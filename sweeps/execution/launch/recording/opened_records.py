@@ -8,7 +8,7 @@ from sweeps.execution.driver.survey import Survey
 from sweeps.execution.launch.recording.replacement import put_aside
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.restore import restored
-from sweeps.execution.recorder.manifest_file import hand_over
+from sweeps.execution.recorder.manifest_file import hand_over, kept_manifest
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.tracking.manifests import publish_manifest
@@ -36,8 +36,11 @@ def open_records(survey: Survey, options: LaunchOptions, journal: Journal | None
     """
     try:
         writer = survey.store.writer()
-        hand_over(survey.storage.journals, survey.definition.manifest)
-        sweep_id = publish_manifest(writer, survey.definition.manifest)
+        journals, manifest = survey.storage.journals, survey.definition.manifest
+        is_kept = kept_manifest(journals, manifest.sweep) in (None, manifest)
+        if journal or manifest != survey.current or not is_kept:
+            hand_over(journals, manifest)  # what is kept, a recorder makes current
+        sweep_id = publish_manifest(writer, manifest)
         if options.fresh:
             _put_aside(survey, writer, journal)
     except PermissionError as error:
