@@ -45,90 +45,88 @@ def main() -> int:
 
 def block(folder: Path, seconds: float, *, is_first_away: bool) -> dict[str, Any]:
     """Return what two launches at once did, one of them without its server for a while."""
-    num_trials = round((seconds + 30) * SLOTS / (EPOCHS + 0.3))
+    num_trials = round((seconds + 60) * SLOTS / (EPOCHS + 0.2))
     with ExitStack() as running:
         arms = [Arm(folder / name, num_trials, running) for name in ("first", "second")]
+        for arm in arms:
+            arm.launch(running)
         away, there = arms if is_first_away else reversed(arms)
-        while min(arm.num_epochs() for arm in arms) < SLOTS * EPOCHS:
+        while min(len(arm.epochs()) for arm in arms) < SLOTS * EPOCHS:
             time.sleep(0.2)
-        begun = [arm.num_epochs() for arm in (away, there)]
+        begun = time.time()
         away.server.kill()
         time.sleep(seconds)
-        ended = [arm.num_epochs() for arm in (away, there)]
-        assert all(arm.driver.poll() is None for arm in arms), "the design was too short"
+        assert max(arm.num_filled() for arm in arms) < num_trials, "the design was too short"
         away.server.start()
-        while sum(arm.note_end() for arm in arms) < len(arms):
-            time.sleep(0.1)
-    told = [after - before for before, after in zip(begun, ended, strict=True)]
+        for arm in arms:
+            arm.driver.wait()
+    told = [
+        sum(begun < moment < begun + seconds for moment in arm.epochs()) for arm in (away, there)
+    ]
     return {
         "trials": num_trials,
         "away_seconds": seconds,
         "epochs_while_away": told[0],
         "epochs_of_the_other": told[1],
         "ratio_of_epochs": round(told[0] / told[1], 4),
-        "seconds_of_all_trials": round(away.trained_seconds, 1),
-        "seconds_of_the_other": round(there.trained_seconds, 1),
-        "ratio_of_throughput": round(there.trained_seconds / away.trained_seconds, 4),
-        "seconds_to_record_the_rest": round(away.ended_seconds - away.trained_seconds, 1),
+        "seconds_of_all_trials": round(away.seconds(), 1),
+        "seconds_of_the_other": round(there.seconds(), 1),
+        "ratio_of_throughput": round(there.seconds() / away.seconds(), 4),
         "exit_codes": [arm.driver.returncode for arm in (away, there)],
         "recorded": [arm.num_recorded() for arm in (away, there)],
     }
 
 
 class Arm:
-    """One launch with a server of its own.
+    """One launch with a server of its own. Times are what its trials have written down.
 
     Attributes:
-        trained_seconds: From its first epoch to its last final record.
-        ended_seconds: From its first epoch to its end.
+        driver: Once it is launched.
     """
 
     def __init__(self, folder: Path, num_trials: int, running: ExitStack) -> None:
-        from tests.end_to_end.command import clean_environment
         from tests.end_to_end.sweep_file import write_sweep
         from tests.end_to_end.tracking_server import TrackingServer
 
         folder.mkdir()
-        self._storage = folder / "capsweep-store"
-        self._num_trials = num_trials
+        self._folder = folder
+        self._cells = folder / "capsweep-store" / "cells"
         self.server = TrackingServer(folder / "server")
         self.server.start()
         running.callback(self.server.kill)
         seeds = tuple(range(num_trials))
-        file = write_sweep(
+        self._file = write_sweep(
             folder / "away.py", arms={"routing": {}}, seeds=seeds, epochs=EPOCHS, seconds=1.0
         )
+
+    def launch(self, running: ExitStack) -> None:
+        """Launch the design; it is killed at the end if it still runs."""
+        from tests.end_to_end.command import clean_environment
+
         script = str(Path(sys.executable).with_name("capsweep"))
         words = ["--tracking-uri", self.server.address, "--max-concurrent", str(SLOTS)]
-        log = running.enter_context((folder / "log").open("w"))
+        log = running.enter_context((self._folder / "log").open("w"))
         self.driver = subprocess.Popen(
-            [script, "run", str(file), *words],
-            cwd=folder,
+            [script, "run", str(self._file), *words],
+            cwd=self._folder,
             env=clean_environment(),
             stdout=log,
             stderr=log,
         )
         running.callback(self.driver.kill)
-        self._begun = 0.0
-        self.trained_seconds = self.ended_seconds = 0.0
 
-    def num_epochs(self) -> int:
-        """Return how many epochs were told; notes when the first was."""
-        from tests.end_to_end.storage_view import num_epochs_told
+    def epochs(self) -> list[float]:
+        """Return when each epoch was told of."""
+        return self._moments("epoch")
 
-        told = num_epochs_told(self._storage)
-        self._begun = self._begun or (time.monotonic() if told else 0.0)
-        return told
+    def num_filled(self) -> int:
+        """Return how many trials have ended."""
+        return sum(1 for _ in self._cells.glob("*/final.json"))
 
-    def note_end(self) -> bool:
-        """Return whether the launch has ended; notes when it did, and when all was trained."""
-        seconds = time.monotonic() - self._begun
-        done = sum(1 for _ in self._storage.glob("cells/*/final.json"))
-        if not self.trained_seconds and done == self._num_trials:
-            self.trained_seconds = seconds
-        if not self.ended_seconds and self.driver.poll() is not None:
-            self.ended_seconds = seconds
-        return bool(self.ended_seconds)
+    def seconds(self) -> float:
+        """Return what all trials took, from the start of the first to the end of the last."""
+        ends = [path.stat().st_mtime for path in self._cells.glob("*/final.json")]
+        return max(ends) - min(self._moments("start"))
 
     def num_recorded(self) -> int:
         """Return how many different trials the server holds as finished."""
@@ -138,6 +136,17 @@ class Arm:
         finished = [run for run in runs if run.status == "FINISHED"]
         assert len({run.place for run in finished}) == len(finished), "a trial was recorded twice"
         return len(finished)
+
+    def _moments(self, kind: str) -> list[float]:
+        """Return the seconds since 1970 of all lines of a kind."""
+        whole = (
+            line
+            for outbox in self._cells.glob("*/outbox.jsonl")
+            for line in outbox.read_text().splitlines(keepends=True)
+            if line.endswith("\n")
+        )
+        told = map(json.loads, whole)
+        return [line["time"] / 1000 for line in told if line["type"] == kind]
 
 
 if __name__ == "__main__":
