@@ -74,6 +74,7 @@ def block(folder: Path, seconds: float, *, is_first_away: bool) -> dict[str, Any
         "ratio_of_throughput": round(there.seconds() / away.seconds(), 4),
         "exit_codes": [arm.driver.returncode for arm in (away, there)],
         "recorded": [arm.num_recorded() for arm in (away, there)],
+        "last_words": [arm.last_words() for arm in (away, there) if arm.driver.returncode],
     }
 
 
@@ -136,6 +137,11 @@ class Arm:
         finished = [run for run in runs if run.status == "FINISHED"]
         assert len({run.place for run in finished}) == len(finished), "a trial was recorded twice"
         return len(finished)
+
+    def last_words(self) -> list[str]:
+        """Return the ends of what the launch and its recorder have said."""
+        logs = [self._folder / "log", *(self._cells.parent / "logs").glob("recorder-*.log")]
+        return [log.read_text(errors="replace")[-1000:] for log in logs]
 
     def _moments(self, kind: str) -> list[float]:
         """Return the seconds since 1970 of all lines of a kind."""
