@@ -48,7 +48,7 @@ def _unreadable(path: Path, storage: Storage) -> str:
 
 
 def rewrite_recorded_places(storage: Storage, tracking_uri: str) -> list[str]:
-    """Rewrite the absolute folders that an embedded store of an earlier release names."""
+    """Have the rows of an embedded store name its storage folder and no other place."""
     store = sqlite_path(tracking_uri)
     if not store or not store.is_relative_to(storage.root):
         return []
@@ -57,7 +57,7 @@ def rewrite_recorded_places(storage: Storage, tracking_uri: str) -> list[str]:
     backups = storage.root / "backups"
     if num_rows := rewrite_places(store, backups):
         return [
-            f"{num_rows} rows of {store} named a folder by its old place, which now name none; the "
-            f"file as it was is in {backups}."
+            f"{num_rows} rows of {store} named a place, such as its old folder, and now name none; "
+            f"the file as it was is in {backups}."
         ]
     return []
