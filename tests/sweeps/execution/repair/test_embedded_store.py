@@ -16,6 +16,7 @@ from sweeps.execution.recorder.manifest_file import hand_over
 from sweeps.execution.repair.repair import repair
 from sweeps.storage.locations import Storage
 from sweeps.tracking.manifests import publish_manifest
+from sweeps.tracking.mlflow.connection import UNPOOLED, settle_patience
 from sweeps.tracking.mlflow.runs import EXPERIMENT
 from sweeps.tracking.opening import open_store
 from tests.sweeps.execution.examples import head, manifest
@@ -28,6 +29,7 @@ def storage(tmp_path: Path, empty_database: Path) -> Storage:
     place.journals.mkdir(parents=True)
     shutil.copy(empty_database, place.root / "mlflow.db")
     places = str(place.artifacts)
+    settle_patience(UNPOOLED)  # a pool of this process would go on with what is put aside
     MlflowClient(place.default_tracking_uri).create_experiment(EXPERIMENT, places)
     writer = open_store(None, place.root).writer()
     hand_over(place.journals, manifest())
