@@ -13,7 +13,11 @@ _WORDS = ("can't allocate memory", "not enough memory", "out of memory")  # of t
 
 @contextmanager
 def telling_memory(pulse: CellPulse) -> Generator[None]:
-    """Note the most bytes that this process has held while the block runs. Linux only."""
+    """Note the most bytes that this process holds while the block runs. Linux only.
+
+    What it held before, for another trial, is forgotten: a trial is not blamed for its forerunner.
+    """
+    reset_high_water_mark()
     over = threading.Event()
     thread = threading.Thread(target=_tell, args=(pulse, over), daemon=True)
     thread.start()
@@ -32,6 +36,15 @@ def status_bytes(name: str) -> int | None:
         return None
     sizes = [line.split()[1] for line in lines if line.startswith(name + ":")]
     return int(sizes[0]) * 1024 if sizes else None
+
+
+def reset_high_water_mark() -> bool:
+    """Have the kernel count VmHWM from now on; return whether it does that here."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -10,9 +10,8 @@ import os
 import signal
 import sys
 from functools import cache
-from pathlib import Path
 
-from sweeps.execution.worker.memory import status_bytes
+from sweeps.execution.worker.memory import reset_high_water_mark, status_bytes
 from sweeps.execution.worker.training_config import training_config
 from sweeps.records.cell_contents import TrialHead
 
@@ -99,7 +98,7 @@ class PeakMemory:
             torch.cuda.reset_peak_memory_stats(device)
         elif _has_glibc():
             _libc().malloc_trim(0)
-            self._level_at_start = _reset_high_water_mark()
+            self._level_at_start = status_bytes("VmRSS") if reset_high_water_mark() else None
 
     def bytes(self) -> int | None:
         """Return the peak so far in bytes, None where the machine cannot tell."""
@@ -111,14 +110,6 @@ class PeakMemory:
         if self._level_at_start is None or peak is None:
             return None
         return max(0, peak - self._level_at_start)
-
-
-def _reset_high_water_mark() -> int | None:
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return None
-    return status_bytes("VmRSS")
 
 
 def _has_glibc() -> bool:
