@@ -3,7 +3,8 @@
 On shared storage a link in place of a file would have a process read, write over or delete what
 lies behind it, a FIFO would have it wait for ever, and a file without end would fill its memory. So
 links are not followed, only regular files are opened, none is read beyond a limit, and what belongs
-to a stranger is refused.
+to a stranger is refused. What has a second name elsewhere, a hard link, is read but not written to
+in place: a copy made of such links would otherwise write into its original.
 
 No stranger is who runs the process, root, and who owns the folder around it. Where its group may
 write to that folder and nobody else may, what bears the folder's group is no stranger's either:
@@ -23,6 +24,7 @@ MOST_BYTES = 64 * 2**20
 """What is read of a file at most, unless it says otherwise: a curve of 100,000 epochs."""
 
 _SAFELY = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITING = os.O_WRONLY | os.O_RDWR
 _IRREGULAR = {errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENOTDIR, errno.ENODEV}
 
 
@@ -38,7 +40,8 @@ def open_regular(
         mode: Permissions of a file that is made, from which the umask takes.
 
     Raises:
-        BadInput: If it is a link, a folder, a FIFO or a device, or may not be opened.
+        BadInput: If it is a link, a folder, a FIFO or a device, may not be opened, or is to be
+            written to and has another name.
         OSError: If it is not there, or the disk fails.
     """
     name = path if folder is None else path.name
@@ -55,6 +58,8 @@ def open_regular(
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise _irregular(path)
+        if flags & _WRITING:
+            _refuse_second_name(path, status)
         if folder is not None:
             _refuse_stranger(path, status, os.fstat(folder))
         refused.pop_all()
@@ -123,14 +128,33 @@ def refuse_foreign(folder: Path) -> None:
             return
 
 
-def refuse_irregular(path: Path) -> None:
+def refuse_irregular(path: Path, *, is_written: bool = False) -> None:
     """Refuse what another library is to open if it is no regular file. One not there passes.
+
+    Args:
+        path: The file.
+        is_written: Whether it is written to in place. Then one that has another name is refused.
 
     Raises:
         BadInput: Saying what it is.
     """
-    if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+    try:
+        status = path.lstat()
+    except OSError:  # it is not there, or cannot be
+        return
+    if not stat.S_ISREG(status.st_mode):
         raise _irregular(path)
+    if is_written:
+        _refuse_second_name(path, status)
+
+
+def _refuse_second_name(path: Path, status: os.stat_result) -> None:
+    """Refuse a file that would change somewhere else as well."""
+    if status.st_nlink > 1:
+        raise BadInput(
+            f"{path} is known by another name elsewhere (a hard link), where it would change too, "
+            f"and is not written to: put a copy in its place."
+        )
 
 
 def _refuse_stranger(path: Path, status: os.stat_result, around: os.stat_result) -> None:

@@ -86,7 +86,7 @@ def refuse_leading_elsewhere(path: Path) -> None:
         BadInput: Saying which.
     """
     for name in (path.name, *(path.name + end for end in _BESIDE)):
-        refuse_irregular(path.with_name(name))
+        refuse_irregular(path.with_name(name), is_written=True)
     journal = path.with_name(path.name + "-journal")
     if _names_another_file(journal):
         raise BadInput(
@@ -127,14 +127,36 @@ def _damage_of(database: sqlite3.Connection) -> str:
 
 def put_aside(path: Path) -> Path:
     """Move a damaged file, and what SQLite keeps beside it, to `NAME.damaged-N`; return where."""
-    number = 1
-    while os.path.lexists(aside := path.with_name(f"{path.name}.damaged-{number}")):
-        number += 1
+    aside = _free_aside(path)
     path.replace(aside)
-    beside = path.with_name(f"{path.name}-journal")
-    if os.path.lexists(beside):  # of a killed writer: it belongs to the damaged file
-        beside.replace(aside.with_name(f"{aside.name}-journal"))
+    _move_beside(path, aside)
     return aside
+
+
+def take_place(database: Path, path: Path) -> None:
+    """Move a database that is whole to where there is none, or an empty file.
+
+    What a killed writer has left beside one that is gone is put aside.
+    """
+    _move_beside(path, _free_aside(path))
+    database.replace(path)
+
+
+def _free_aside(path: Path) -> Path:
+    number = 1
+    while any(
+        os.path.lexists(path.with_name(f"{path.name}.damaged-{number}{end}"))
+        for end in ("", *_BESIDE)
+    ):
+        number += 1
+    return path.with_name(f"{path.name}.damaged-{number}")
+
+
+def _move_beside(path: Path, aside: Path) -> None:
+    """Move what SQLite would play back into the file that is made anew, and so harm it."""
+    for end in _BESIDE:
+        if os.path.lexists(beside := path.with_name(f"{path.name}{end}")):
+            beside.replace(aside.with_name(f"{aside.name}{end}"))
 
 
 @contextmanager

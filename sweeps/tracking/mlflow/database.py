@@ -9,6 +9,7 @@ from glob import escape
 from pathlib import Path
 
 from sweeps.storage.file_lock import FileLock
+from sweeps.storage.sqlite_file import take_place
 from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.mlflow.connection import is_missing
 from sweeps.tracking.mlflow.experiment import find_or_create_experiment, writing_client
@@ -44,7 +45,7 @@ def _create(path: Path) -> None:
     unfinished = path.with_name(f"{path.name}.{time.time_ns()}.unfinished")
     address = f"sqlite:///{unfinished.absolute()}"
     find_or_create_experiment(writing_client(address), address)
-    unfinished.replace(path)
+    take_place(unfinished, path)
 
 
 def _wait_for(lock: FileLock) -> None:

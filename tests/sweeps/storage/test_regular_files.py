@@ -66,6 +66,19 @@ def test_what_is_no_regular_file_is_refused_and_left_alone(
     assert not (folder.parent / "made").exists()
 
 
+@pytest.mark.parametrize("opening", ["append", "lock", "database"])
+def test_a_file_that_has_another_name_elsewhere_is_not_written_to(
+    folder: Path, opening: str
+) -> None:
+    path, victim = folder / "format.json", folder.parent / "victim"
+    path.hardlink_to(victim)
+    with pytest.raises(BadInput, match=r"format\.json is known by another name"):
+        OPENINGS[opening](path)
+    assert victim.read_text() == "untouched"
+    assert read_regular(path) == b"untouched"
+    assert not is_locked(path)
+
+
 def test_a_file_is_read_up_to_its_limit(folder: Path) -> None:
     path = folder / "file"
     path.write_bytes(b"12345")

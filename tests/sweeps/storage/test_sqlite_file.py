@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.records.errors import BadInput
-from sweeps.storage.sqlite_file import damage_of, look_into, open_sqlite
+from sweeps.storage.sqlite_file import damage_of, look_into, open_sqlite, put_aside, take_place
 
 KILLED_IN_A_COMMIT = """\
 import os, signal, sqlite3, sys
@@ -59,6 +59,54 @@ def test_links_to_what_sqlite_would_write_to_are_refused(tmp_path: Path, end: st
         with pytest.raises(BadInput, match="is no regular file but a link"):
             opening(path)
     assert secret.read_text() == "mine"
+
+
+@pytest.mark.parametrize("end", ["", "-journal", "-wal", "-shm"])
+def test_what_sqlite_would_write_to_is_refused_where_it_has_another_name(
+    tmp_path: Path, end: str
+) -> None:
+    path, secret = tmp_path / "one.db", tmp_path / "secret"
+    secret.write_bytes(bytes(4096))  # as a journal it is cold, and would be written over in place
+    if end:
+        open_sqlite(path).close()
+    path.with_name(path.name + end).unlink(missing_ok=True)
+    path.with_name(path.name + end).hardlink_to(secret)
+    for opening in (open_sqlite, damage_of):
+        with pytest.raises(BadInput, match="is known by another name"):
+            opening(path)
+    assert secret.read_bytes() == bytes(4096)
+
+
+def test_what_is_put_aside_takes_its_log_along(tmp_path: Path) -> None:
+    path, other = tmp_path / "one.db", tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as database:
+        database.execute("pragma journal_mode = wal")
+        database.execute("create table odd (word)")
+        log = other.with_name("other.db-wal").read_bytes()
+    path.write_bytes(b"noise" * 1000)
+    path.with_name("one.db-wal").write_bytes(log)
+    path.with_name("one.db.damaged-1-wal").touch()  # a name that is taken
+    assert put_aside(path).name == "one.db.damaged-2"
+    with closing(sqlite3.connect(tmp_path / "new.db")) as database:
+        database.execute("create table new (word)")
+    path.with_name("new.db").replace(path)
+    with closing(look_into(path)) as database:
+        tables = {name for (name,) in database.execute("select name from sqlite_master")}
+    assert tables == {"new"}
+
+
+def test_a_database_in_place_of_one_that_is_gone_takes_nothing_of_its_journal(
+    tmp_path: Path,
+) -> None:
+    path = left_by_a_killed_writer(tmp_path / "one.db")
+    path.unlink()
+    with closing(sqlite3.connect(tmp_path / "new.db")) as database, database:
+        database.execute("create table new (value blob)")
+        database.executemany("insert into new values (?)", [(b"y" * 3000,)] * 20)
+    take_place(tmp_path / "new.db", path)
+    with closing(look_into(path)) as database:
+        assert {value for (value,) in database.execute("select value from new")} == {b"y" * 3000}
+    assert path.with_name("one.db.damaged-1-journal").stat().st_size
 
 
 def test_a_journal_that_names_a_file_to_be_deleted_is_refused(tmp_path: Path) -> None:
