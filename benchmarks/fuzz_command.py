@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 _LOADED = (
     *("matplotlib.pyplot", "mlflow.tracking", "mlflow.store.tracking.sqlalchemy_store", "optuna"),
     *("ray", "ray.tune", "torch", "sweeps.execution.launch.launch", "sweeps.aggregation.report"),
@@ -22,32 +24,57 @@ NOBODY = "127.0.0.1:1"
 
 def forked(base: Path, words: tuple[str, ...], limit: float) -> int | None:
     """Give a command in a fork of this process; None where it had to be ended."""
+    return ended(started(base, words), limit)
+
+
+def started(base: Path, words: tuple[str, ...]) -> int:
+    """Give a command in a fork of this process, and return its process id."""
+    for name in ("out", "err"):  # so that nobody reads the words of an earlier one
+        (base / name).write_text("")
     pid = os.fork()
     if pid == 0:
         _be_command(base, words)
+    return pid
+
+
+def has_ended(pid: int) -> bool:
+    """Return whether a command has ended; its exit code is still to be had."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def ended(pid: int, limit: float) -> int | None:
+    """Wait for a command's end and return its exit code; None where it had to be ended."""
     deadline = time.monotonic() + limit
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
+    while not has_ended(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
+    if has_ended(pid):
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    processes = family(pid)
     os.killpg(pid, signal.SIGKILL)
+    for process in processes:  # also those of another group, which a later round would meet
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
     os.waitpid(pid, 0)
     return None
+
+
+def family(pid: int) -> list[psutil.Process]:
+    """Return the processes that a command has started, and theirs."""
+    return psutil.Process(pid).children(recursive=True)
 
 
 def _be_command(base: Path, words: tuple[str, ...]) -> None:
     """Become the command line: with a group, files and folders of its own, and no other host."""
     os.setsid()
     for target, name in ((1, "out"), (2, "err")):
-        descriptor = os.open(base / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        descriptor = os.open(base / name, os.O_WRONLY | os.O_APPEND)
         os.dup2(descriptor, target)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.chdir(base / "work")
     os.environ |= {"HOME": str(base / "tmp"), "TMPDIR": str(base / "tmp")}
     for variable in ("CAPSWEEP_STORAGE", "CAPSWEEP_TRACKING_URI"):
         os.environ.pop(variable, None)
-    _watch_requests(base / "requests")
+    _watch_requests(base / "requests", may_ask_itself=words[0] == "ui")
     sys.argv = ["capsweep", *words]
     code: Any = 1
     try:
@@ -61,8 +88,12 @@ def _be_command(base: Path, words: tuple[str, ...]) -> None:
     os._exit(code if isinstance(code, int) else 0 if code is None else 1)
 
 
-def _watch_requests(log: Path) -> None:
-    """Note every host that this process would ask, and refuse it."""
+def _watch_requests(log: Path, *, may_ask_itself: bool) -> None:
+    """Note every host that this process would ask, and refuse it.
+
+    What serves asks itself whether it does. The canary listens on loopback too, and tells itself.
+    """
+    connect_ex = socket.socket.connect_ex
 
     def refuse(_: Any, address: Any, *rest: Any) -> Any:
         if isinstance(address, tuple) and f"{address[0]}:{address[1]}" != NOBODY:
@@ -70,8 +101,12 @@ def _watch_requests(log: Path) -> None:
                 file.write(f"{address[0]}:{address[1]}\n")
         raise ConnectionRefusedError("nobody listens there")
 
+    def ask(asking: socket.socket, address: Any, *rest: Any) -> Any:
+        is_itself = may_ask_itself and isinstance(address, tuple) and address[0] == "127.0.0.1"
+        return (connect_ex if is_itself else refuse)(asking, address, *rest)
+
     socket.socket.connect = refuse  # type: ignore[method-assign]
-    socket.socket.connect_ex = refuse  # type: ignore[method-assign]
+    socket.socket.connect_ex = ask  # type: ignore[method-assign]
     import ray
 
     def absent(*_: Any, **options: Any) -> None:

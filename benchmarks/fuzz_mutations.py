@@ -13,6 +13,8 @@ from typing import Any
 
 STRANGER = 54321
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\rfine\u202efaked"
+NOT_YOURS = "not yours\n"  # what a victim's files hold
+ZEROS = "zeros"  # the one that holds nothing but zeros
 _DEEP = "[" * 100_000
 
 
@@ -63,12 +65,14 @@ class Mutation:
         of: The kind of row or file.
         apply: Does it, by chance of its own, or nothing where there is no such row or file.
         sweep: That must be asked for to see it; "" for any.
+        command: That must be given to see it, besides those that only read; () for any.
     """
 
     words: str
     of: str
     apply: Callable[[random.Random], None]
     sweep: str = ""
+    command: tuple[str, ...] = ()
 
 
 def mutations(storage: Path, traps: Traps) -> list[Mutation]:
@@ -134,6 +138,12 @@ def _file_operators(traps: Traps) -> dict[str, Callable[[Path, random.Random], N
         "an endless file": lambda path, _: os.truncate(path, 20 * 2**30),
         "a link to a victim": lambda path, _: _link(path, traps.victim / path.name),
         "a link to nothing": lambda path, _: _link(path, traps.victim / "made"),
+        "a link to the same elsewhere": lambda path, _: _move_away(path, traps).symlink_to(
+            traps.victim / path.name
+        ),
+        "a second name of the same elsewhere": lambda path, _: _move_away(path, traps).hardlink_to(
+            traps.victim / path.name
+        ),
         "a link to a device": lambda path, _: _link(path, Path("/dev/zero")),
         "a pipe": lambda path, _: (path.unlink(), os.mkfifo(path)),
         "a folder": lambda path, _: (path.unlink(), path.mkdir()),
@@ -177,6 +187,12 @@ def _write(path: Path, content: bytes) -> None:
 def _link(path: Path, target: Path) -> None:
     path.unlink()
     path.symlink_to(target)
+
+
+def _move_away(path: Path, traps: Traps) -> Path:
+    """Make what a file holds a victim's, and return where it was."""
+    shutil.move(path, traps.victim / path.name)
+    return path
 
 
 def _give_away(path: Path) -> None:

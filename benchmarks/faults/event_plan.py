@@ -40,9 +40,8 @@ SHORT_DESIGN: Mapping[str, int] = {
     "recorder killed": 1,
     "node lost": 1,
     "server away": 1,
-    "answers lost": 1,
 }
-SHORT_SEARCH: Mapping[str, int] = {"driver killed": 1, "raylet killed": 1, "Ray's head killed": 1}
+SHORT_SEARCH: Mapping[str, int] = {"driver killed": 1, "Ray's head killed": 1}
 
 LINK_CUT, DISK_FULL = "link cut", "disk full"
 

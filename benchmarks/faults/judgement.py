@@ -14,7 +14,7 @@ from sweeps.storage.file_lock import is_locked
 from tests.end_to_end.expectations import EPOCH_METRICS
 from tests.end_to_end.storage_view import RunFacts, outboxes, parent_runs, trial_runs
 
-_COSTS = "cost."
+_COSTS = ("cost.", "report-runs.")
 _TEMPORARY = (".tmp", ".unfinished", ".damaged")
 _LEAVING_SECONDS = 60.0
 

@@ -36,14 +36,44 @@ def main():
 """
 STUCK = "import time\ndef main():\n    while True: time.sleep(1)\n"
 GOOD = "def main(): print('fine')\n"
+SERVER = """
+import http.server, sys
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(open(sys.argv[2], "rb").read())
+server = http.server.HTTPServer((sys.argv[1], 0), Answers)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+UI = """
+import signal, subprocess, sys
+def main():
+    if sys.argv[1] == "ui":
+        command = [sys.executable, "-c", {server!r}, {host!r}, {file!r}]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            def end(*_):
+                {ends}
+                sys.exit(0)
+            signal.signal(signal.SIGTERM, end)
+            print("http://127.0.0.1:" + server.stdout.readline().strip(), flush=True)
+            server.wait()
+"""
+BAD_UI = UI.format(
+    server=SERVER, host="0.0.0.0", file="../victim/note.txt", ends="import os; os._exit(0)"
+)
+GOOD_UI = UI.format(
+    server=SERVER, host="127.0.0.1", file=f"{STORAGE}/mlflow.db", ends="server.terminate()"
+)
 
 
 @pytest.mark.parametrize(
-    ("program", "limit", "seen"),
+    ("program", "options", "seen"),
     [
         (
             HURT,
-            "60",
+            ("--other", "clean --yes"),
             [
                 "status: control character: ['\\x1b']",
                 "report: write outside: victim/note.txt",
@@ -51,15 +81,27 @@ GOOD = "def main(): print('fine')\n"
                 "show: request: 192.0.2.1:80",
                 "plan: long complaint",
                 "run: write outside: work/beside.txt",
+                "clean: write outside: work/beside.txt",
             ],
         ),
-        (STUCK, "0.1", [f"{command}: hang" for command in ("status", "best", "plan", "run")]),
-        (GOOD, "60", ["minutes: nothing was found"]),
+        (
+            STUCK,
+            ("--limit", "0.1", "--other", "repair"),
+            [f"{command}: hang" for command in ("status", "best", "plan", "run", "repair")],
+        ),
+        (
+            BAD_UI,
+            ("--other", "ui"),
+            [f"ui: {kind}" for kind in ("read outside", "listens elsewhere", "left process")],
+        ),
+        (GOOD, ("--other", "ui"), ["ui: no answer: it ended without a word"]),
+        (GOOD_UI, ("--other", "ui"), ["minutes: nothing was found"]),
+        (GOOD, ("--other", "repair"), ["minutes: nothing was found"]),
     ],
-    ids=["that hurts", "that is stuck", "that is good"],
+    ids=["hurts", "is stuck", "serves too much", "serves nothing", "serves well", "is good"],
 )
 def test_what_a_command_does_is_seen(
-    program: str, limit: str, seen: list[str], tmp_path: Path
+    program: str, options: tuple[str, ...], seen: list[str], tmp_path: Path
 ) -> None:
     tree = tmp_path / "tree"
     for name in ABSENT:
@@ -70,10 +112,11 @@ def test_what_a_command_does_is_seen(
     (tree / "sweeps" / "cli.py").write_text(program)
     _store_of_one_cell(tmp_path / "fuzzed" / "pristine" / STORAGE)
 
-    options = ("--rounds", "1", "--limit", limit, "--match", "no file of note", "--launch", "one")
-    ended = fuzzed(tmp_path / "fuzzed", *options, "--tree", str(tree))
+    round_one = ("--rounds", "1", "--match", "no file of note", "--launch", "one")
+    ended = fuzzed(tmp_path / "fuzzed", *round_one, *options, "--tree", str(tree))
 
-    assert ended.returncode == (program != GOOD), ended.stderr
+    is_good = seen == ["minutes: nothing was found"]
+    assert ended.returncode == (not is_good), ended.stderr + ended.stdout
     assert [words for words in seen if words not in ended.stdout] == [], ended.stdout
 
 
