@@ -27,6 +27,8 @@ class Images:
         images: Numbers in [0, 1], or grey values from 0 to 255 in a quarter of the memory; `take`
             gives numbers in both cases.
         labels: The true class of each image.
+        objects: Which object each image shows, where images are views of few objects, so that an
+            error on one tells of errors on others; None where each image is its own.
     """
 
     images: (
@@ -34,6 +36,7 @@ class Images:
         | UInt8[Tensor, "images channels height width"]
     )
     labels: Int[Tensor, " images"]
+    objects: Int[Tensor, " images"] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -44,7 +47,8 @@ class Images:
         if images.dtype == torch.uint8:
             # By a tensor beside them, as a GPU would multiply by a plain number's rounded inverse.
             images = images.float() / torch.full((), WHITE, device=images.device)
-        return Images(images, self.labels[indices])
+        objects = None if self.objects is None else self.objects[indices]
+        return Images(images, self.labels[indices], objects)
 
 
 @dataclass(frozen=True)

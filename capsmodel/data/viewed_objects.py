@@ -16,6 +16,7 @@ Objects = Literal["train", "test"]
 
 FAMILIAR_AZIMUTHS = (30, 32, 34, 0, 2, 4)
 FAMILIAR_ELEVATIONS = (0, 1, 2)
+_MOST_INSTANCES = 100  # of a class
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class Views:
 
     labels: Integer[np.ndarray, " images"]
     codes: Integer[np.ndarray, "images 4"]
+
+    @property
+    def objects(self) -> Integer[np.ndarray, " images"]:
+        """A number for each object: instances are numbered in each class from 0 anew."""
+        return self.labels.astype(np.int64) * _MOST_INSTANCES + self.codes[:, 0]
 
     @property
     def elevations(self) -> Integer[np.ndarray, " images"]:
@@ -155,11 +161,12 @@ class ViewedObjects(DataSet, ABC):
     ) -> list[Images]:
         """Return the images of several splits; the pixels of all are asked for at once."""
         wanted = sorted(row for split in splits for row in split)
-        labels, pixels = self.catalogue(objects).labels, self.pixels(objects, wanted)
+        views, pixels = self.catalogue(objects), self.pixels(objects, wanted)
         return [
             Images(
                 torch.from_numpy(pixels[np.searchsorted(wanted, split)]).to(device),
-                torch.from_numpy(labels[split]).long().to(device),
+                torch.from_numpy(views.labels[split]).long().to(device),
+                torch.from_numpy(views.objects[split]).long().to(device),
             )
             for split in splits
         ]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel import tensor_file
@@ -20,6 +20,7 @@ from capsmodel.training.history import read_history
 from capsmodel.training.learner import Learner, SplitJudged
 from capsmodel.training.measured import measured
 from capsmodel.training.origin import Origin, origin_in_epoch
+from capsmodel.training.tested import SplitResult
 from capsmodel.training.tested import TestResult as TestResult
 from capsmodel.training.trained import Trained
 
@@ -171,15 +172,18 @@ class Training:
 
     def test(self) -> TestResult:
         """Return the result on the test split and the extra tests, which nothing else reads."""
-        predictions, error = self._classify(self._data.test)
+        test = self._judged(self._data.test, self._progress)
         return TestResult(
-            error=error,
-            predictions=predictions.to("cpu", torch.uint8),
-            labels=self._data.test.labels.to("cpu", torch.uint8),
+            **vars(test),
             extra_errors={
-                name: self._classify(split)[1] for name, split in self._data.extra_tests.items()
+                name: self._judged(split, self._progress).error
+                for name, split in self._data.extra_tests.items()
             },
         )
+
+    def validate(self) -> SplitResult:
+        """Return the result on the validation split as the last epoch found it."""
+        return self._judged(self._data.validation, min(1.0, self.epoch / self.num_epochs))
 
     def trained(self) -> Trained:
         """Return a copy of the network as it is now, for prediction."""
@@ -250,7 +254,12 @@ class Training:
             learner.move(moment)
         return total / len(train), gradient_metrics(torch.stack(norms))
 
-    def _classify(self, split: Images) -> tuple[Int[Tensor, " images"], float]:
-        judged: SplitJudged = self._learner.evaluate(split, self._progress)
+    def _judged(self, split: Images, progress: float) -> SplitResult:
+        judged: SplitJudged = self._learner.evaluate(split, progress)
         predictions = judged.beliefs.argmax(dim=1)
-        return predictions, int((predictions != split.labels).sum()) / len(split)
+        return SplitResult(
+            error=int((predictions != split.labels).sum()) / len(split),
+            predictions=predictions.to("cpu", torch.uint8),
+            labels=split.labels.to("cpu", torch.uint8),
+            objects=None if split.objects is None else split.objects.cpu(),
+        )

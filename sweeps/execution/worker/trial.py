@@ -206,7 +206,8 @@ class _Attempt:
         from safetensors.torch import save
 
         result = training.test()
-        tensors = {"predictions": result.predictions.cpu(), "labels": result.labels.cpu()}
+        validated = training.validate().tensors()
+        tensors = result.tensors() | {f"validation_{name}": t for name, t in validated.items()}
         predictions, trained = save(tensors, metadata={"schema_version": "1"}), training.trained()
         self.disk.keep(lambda: write_whole(self.cell.predictions, predictions))
         self.disk.keep(lambda: trained.save(self.cell.weights))

@@ -177,6 +177,24 @@ def test_a_training_tells_the_error_on_familiar_viewpoints_too() -> None:
     assert len(result.labels) == len(config.data.load("cpu").test)
 
 
+def test_each_image_tells_which_object_it_shows() -> None:
+    data = Toys(fraction=0.2)
+    rows, splits, views = data.rows(), data.load("cpu"), data.catalogue("test")
+    objects = splits.test.objects
+    assert objects is not None
+    shown = {
+        (int(views.labels[row]), int(views.codes[row, 0])): int(number)
+        for row, number in zip(rows.test, objects, strict=True)
+    }
+    assert len({*shown.values()}) == len(shown)
+    taken = splits.test.take(slice(3, 5)).objects
+    assert taken is not None
+    assert torch.equal(taken, objects[3:5])
+    training = splits.train.objects
+    assert training is not None
+    assert len(training) == len(splits.train)
+
+
 class DigitsTestedThrice(Digits):
     def load(self, device: str | torch.device) -> DataSplits:
         splits = super().load(device)

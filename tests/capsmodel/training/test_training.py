@@ -240,6 +240,16 @@ def test_the_result_on_the_test_split_has_one_byte_an_image() -> None:
     assert result.error == int((result.predictions != result.labels).sum()) / 360
 
 
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_the_validation_images_are_judged_as_in_the_last_epoch(epochs: int) -> None:
+    training = finished(small_config(stopping=FixedEpochs(epochs=epochs)))
+    result = training.validate()
+    validation = Digits().load("cpu").validation
+    assert result.error == training.history[-1].validation_error
+    assert torch.equal(result.labels.long(), validation.labels)
+    assert set(result.tensors()) == {"predictions", "labels"}
+
+
 def test_a_training_that_is_not_finite_tells_so_and_goes_on() -> None:
     config = small_config(optimiser=Adam(learning_rate=1e30))
     training = finished(config)

@@ -66,6 +66,8 @@ def test_predictions_take_one_byte_an_image_and_agree_with_the_error(unbroken: C
     assert {tensor.dtype.name for tensor in tensors.values()} == {"uint8"}
     wrong = (tensors["predictions"] != tensors["labels"]).mean()
     assert float(wrong) == final_of(unbroken).test_error
+    of_validation = (tensors["validation_predictions"] != tensors["validation_labels"]).mean()
+    assert float(of_validation) == final_of(unbroken).curve[-1].validation_error
 
 
 def test_each_epoch_is_reported_once_with_its_figures(tmp_path: Path) -> None:
