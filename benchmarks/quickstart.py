@@ -52,7 +52,7 @@ def timed(folder: Path, words: list[str]) -> float:
 
 def baseline_accuracy(folder: Path) -> float:
     trials = pd.read_csv(folder / "reports" / "quickstart" / "trials.csv")
-    return 1 - trials[trials["arm"] == "routing, 3 iterations"]["test_error"].mean()
+    return 1 - trials[trials["arm"] == "3 iterations"]["test_error"].mean()
 
 
 def report(seconds: dict[str, list[float]], accuracies: list[float]) -> str:

@@ -13,6 +13,7 @@ from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.stopping import FixedEpochs
 from search_spaces.plans.listed import ListedArms
 from search_spaces.sweep import Sweep
+from search_spaces.tables import AblationTable, CurvesFigure
 
 SWEEP = Sweep(
     name="quickstart",
@@ -34,11 +35,11 @@ SWEEP = Sweep(
         batch_size=32,
     ),
     plan=ListedArms(
-        baseline="routing, 3 iterations",
+        baseline="3 iterations",
         arms={
-            "routing, 3 iterations": {},
-            "routing, 2 iterations": {"model.routing.iterations": 2},
-            "routing, 1 iteration": {"model.routing.iterations": 1},
+            "3 iterations": {},
+            "2 iterations": {"model.routing.iterations": 2},
+            "1 iteration": {"model.routing.iterations": 1},
             "uniform routing": {"model.routing": "uniform"},
             "random routing": {"model.routing": "random"},
             "no reconstruction": {"model.reconstruction": "none"},
@@ -46,4 +47,5 @@ SWEEP = Sweep(
         },
     ),
     seeds=(0, 1, 2),
+    tables=(AblationTable(), CurvesFigure()),
 )

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import (
     ConfigDict,
+    Field,
     SerializeAsAny,
     StringConstraints,
     field_validator,
@@ -40,6 +41,9 @@ class Sweep(Settings):
         parts: Classes of a user's own parts that the arms and the evaluations use.
         tables: What it is for; none stands for those that suit its plan.
         evaluations: What is looked at in every finished trial's network, after its training.
+        margin_points: Differences of test errors within it, in percentage points, do not matter:
+            arms that are shown to differ by less are equivalent. Declared before the results, or
+            not at all.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -52,6 +56,7 @@ class Sweep(Settings):
     parts: tuple[type[Part], ...] = ()
     tables: tuple[Table, ...] = ()
     evaluations: tuple[Annotated[Evaluation, OneOf(EVALUATIONS)], ...] = ()
+    margin_points: Annotated[float, Field(gt=0, le=100, strict=True)] | None = None
 
     @field_validator("seeds")
     @classmethod

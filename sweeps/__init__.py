@@ -4,7 +4,9 @@
     sweeps.plan("quickstart")           say what that would do
     sweeps.best_configs("quickstart")   the arms, best first by validation error
     sweeps.trials("quickstart")         a pandas frame, one row a trial
+    sweeps.predictions("quickstart")    a pandas frame, one row an image of a trial
     sweeps.report("quickstart")         its tables and figures, rebuilt from its records
+    sweeps.verify("paper.tex")          whether a paper's numbers follow from the records
     sweeps.pictures("da2bbc")           what a trial's network draws, and how it routes
 
 Names are loaded when they are first used, so that reading records loads neither torch nor ray.
@@ -13,14 +15,13 @@ Names are loaded when they are first used, so that reading records loads neither
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sweeps.aggregation.best_config import BestConfig as BestConfig
+    from sweeps.aggregation.frames import predictions as predictions
+    from sweeps.aggregation.frames import trials as trials
     from sweeps.aggregation.makers.results import Results as Results
     from sweeps.aggregation.pictures.trial_pictures import Pictures as Pictures
     from sweeps.aggregation.pictures.trial_pictures import pictures as pictures
-    from sweeps.aggregation.query import BestConfig as BestConfig
-    from sweeps.aggregation.query import TrialView as TrialView
     from sweeps.aggregation.query import best_configs as best_configs
-    from sweeps.aggregation.query import show as show
-    from sweeps.aggregation.query import trials as trials
     from sweeps.aggregation.rendering.contents import Figure as Figure
     from sweeps.aggregation.rendering.contents import Report as Report
     from sweeps.aggregation.rendering.contents import Section as Section
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from sweeps.aggregation.rendering.table import Column as Column
     from sweeps.aggregation.rendering.table import Table as Table
     from sweeps.aggregation.report.writing import report as report
+    from sweeps.aggregation.trial_view import TrialView as TrialView
+    from sweeps.aggregation.trial_view import show as show
+    from sweeps.aggregation.verification.verify import verify as verify
     from sweeps.execution.driver.result import SweepResult as SweepResult
     from sweeps.execution.driver.survey import Plan as Plan
     from sweeps.execution.launch.run import plan as plan
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "BadInput": "sweeps.records.errors",
-    "BestConfig": "sweeps.aggregation.query",
+    "BestConfig": "sweeps.aggregation.best_config",
     "Cell": "sweeps.aggregation.rendering.table",
     "Column": "sweeps.aggregation.rendering.table",
     "Figure": "sweeps.aggregation.rendering.contents",
@@ -57,14 +61,16 @@ _HOMES = {
     "SweepResult": "sweeps.execution.driver.result",
     "Table": "sweeps.aggregation.rendering.table",
     "TableRenderer": "sweeps.aggregation.rendering.renderers",
-    "TrialView": "sweeps.aggregation.query",
+    "TrialView": "sweeps.aggregation.trial_view",
     "best_configs": "sweeps.aggregation.query",
     "pictures": "sweeps.aggregation.pictures.trial_pictures",
     "plan": "sweeps.execution.launch.run",
+    "predictions": "sweeps.aggregation.frames",
     "report": "sweeps.aggregation.report.writing",
     "run": "sweeps.execution.launch.run",
-    "show": "sweeps.aggregation.query",
-    "trials": "sweeps.aggregation.query",
+    "show": "sweeps.aggregation.trial_view",
+    "trials": "sweeps.aggregation.frames",
+    "verify": "sweeps.aggregation.verification.verify",
 }
 
 

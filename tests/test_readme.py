@@ -79,7 +79,7 @@ def test_the_tour_runs_in_its_order(tmp_path: Path) -> None:
     script.write_text(FROM_PYTHON)
     assert re.search(r"sees a \d with length 0\.\d", run(tmp_path, sys.executable, str(script)))
     trials = pd.read_csv(tmp_path / "reports" / "quickstart" / "trials.csv")
-    baseline = trials[trials["arm"] == "routing, 3 iterations"]
+    baseline = trials[trials["arm"] == "3 iterations"]
     assert len(trials) >= 18
     assert 1 - baseline["test_error"].mean() >= 0.97
     made = (tmp_path / "reports" / "quickstart" / "ablation.md").read_text(encoding="utf-8")

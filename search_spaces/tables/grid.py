@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
+from capsmodel.settings.later_field import later
 from search_spaces.tables.declared import Declared, DeclaredTable, FileName, Text
 
 GridMetric = Annotated[
@@ -55,6 +56,8 @@ class GridTable(DeclaredTable):
         notes: Sentences that a reader needs before comparing.
         published_data: Name of the data set that the published values are of, "smallNORB". The
             table's first line names it where ours are of another.
+        paper_prints: What the paper itself prints. Values here are errors all the same; a table
+            of ours in the paper style follows it.
     """
 
     kind: Literal["grid"] = "grid"
@@ -66,6 +69,7 @@ class GridTable(DeclaredTable):
     spread: str = ""
     notes: tuple[str, ...] = ()
     published_data: str = ""
+    paper_prints: Literal["error", "accuracy"] = later("error")
 
     @property
     def arms(self) -> tuple[str, ...]:

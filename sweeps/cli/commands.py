@@ -12,11 +12,11 @@ import typer
 from typer.exceptions import TyperException
 
 from sweeps.cli.catalogue_commands import list_sweeps, parts
-from sweeps.cli.clean_command import clean
 from sweeps.cli.launch_commands import plan, run
-from sweeps.cli.record_commands import best, report, show, status, ui
-from sweeps.cli.repair_command import repair
+from sweeps.cli.record_commands import best, show, status, ui
+from sweeps.cli.report_commands import report, verify
 from sweeps.cli.terminal import complain, plainly_spoken
+from sweeps.cli.upkeep_commands import clean, repair
 from sweeps.records.errors import SweepError
 
 COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
         "run": run,
         "status": status,
         "report": report,
+        "verify": verify,
         "best": best,
         "show": show,
         "ui": ui,

@@ -2,8 +2,9 @@
 
 import json
 import os
+import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -16,12 +17,16 @@ from sweeps.cli.console_evaluations import print_found, print_standing
 from sweeps.cli.terminal import PlainConsole, plain
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sweeps.aggregation.best_config import BestConfig
     from sweeps.aggregation.pictures.trial_pictures import Pictures
-    from sweeps.aggregation.query import BestConfig, TrialView
-    from sweeps.aggregation.rendering.contents import Report
-    from sweeps.aggregation.results.statistics import Interval
+    from sweeps.aggregation.report import CheckedReport, ComparedSweeps, Report
+    from sweeps.aggregation.trial_view import TrialView
     from sweeps.execution.driver.result import SweepResult
     from sweeps.execution.driver.status import SweepStatus
+
+_FEWEST_SEEDS = 3  # below which arms are not told apart
 
 
 def console() -> Console:
@@ -90,9 +95,33 @@ def print_report(report: "Report") -> None:
         out.print(shown)
     for sentence in (*report.mixtures, *report.left_out):
         out.print(plain(sentence))
-    out.print("\nFiles:")
-    for path in report.paths:
-        out.print(f"  {plain(str(path))}", soft_wrap=True)
+    _print_files(report.paths)
+
+
+def print_compared(compared: "ComparedSweeps") -> None:
+    """Print two sweeps side by side, and the files that hold all."""
+    from sweeps.aggregation.rendering.renderers import for_terminal
+
+    out = console()
+    for shown in for_terminal([compared.table]):
+        out.print(shown)
+    _print_files(compared.paths)
+
+
+def print_checked(checked: "CheckedReport") -> None:
+    """Print which files of a report no longer follow from the records."""
+    out = console()
+    for words, names in (("stale", checked.stale), ("missing", checked.missing)):
+        for name in names:
+            out.print(f"{words}: {plain(str(checked.folder / name))}", soft_wrap=True)
+    for sentence in checked.left_out:
+        out.print(plain(sentence))
+    if checked.exit_code:
+        wrong = len(checked.stale) + len(checked.missing)
+        sentence = f"{wrong} of {checked.num_files} files do not follow from the records: make them"
+        out.print(f"{sentence} anew by capsweep report {plain(checked.sweep)}.", soft_wrap=True)
+    else:
+        out.print(f"All {checked.num_files} files of the report follow from the records.")
 
 
 def print_status(status: "SweepStatus") -> None:
@@ -127,41 +156,56 @@ def print_status(status: "SweepStatus") -> None:
 
 
 def print_best(name: str, configs: "Sequence[BestConfig]") -> None:
-    """Print arms, best first."""
+    """Print arms, best first, with what sets them apart and how sure their places are."""
     out = console()
     if not configs:
         out.print(f"No trial of {name} has finished yet.")
         return
     metric = configs[0].metric
-    words = metric.text
-    headings = (
-        "rank",
-        "arm",
-        words + " %" * metric.is_fraction,
-        "95 % interval",
-        "trials",
-        "best trial",
-    )
+    is_sure = any(config.chance_of_best is not None for config in configs)
+    has_settings = any(config.settings for config in configs)
+    headings = ["rank", "arm", *["settings"] * has_settings]
+    headings += [metric.text + " %" * metric.is_fraction + " (sd)"]
+    headings += [*["P(best)"] * is_sure, "trials", "best trial"]
     table = table_of(*headings)
     for config in configs:
         table.add_row(
             str(config.rank),
             plain(config.arm) + ("" if config.is_confirmed else " (not confirmed)"),
-            _figure(config.value.mean, metric),
-            _interval(config.value, metric),
+            *[plain(config.words)] * has_settings,
+            _with_spread(config),
+            *[_chance(config)] * is_sure,
             f"{config.num_trials} of {config.num_planned}",
             f"{config.trials[0].trial_key} (seed {config.trials[0].seed})",
         )
     out.print(table)
-    out.print(f"Ranked by mean last-epoch {words}; the test split plays no part.")
+    for sentence in _of_ranking(configs):
+        out.print(sentence)
+
+
+def _of_ranking(configs: "Sequence[BestConfig]") -> Iterator[str]:
+    """Say how arms were ranked, and which may be as good as the first."""
+    yield f"Ranked by mean last-epoch {configs[0].metric.text}; the test split plays no part."
     if not configs[0].is_confirmed:
-        out.print(
+        yield (
             "Not confirmed: the same seeds found these arms, so the best look better than they are."
         )
+    may_be = [config for config in configs if config.may_be_best]
+    if configs[0].num_trials >= _FEWEST_SEEDS and may_be:
+        others = ", ".join(plain(config.arm) for config in may_be[1:])
+        if others:
+            yield f"Not to be told from the first, for all together at 95 %: {others}."
+        else:
+            yield "The first can be told from all others here, for all together at 95 %."
+    if any(config.chance_of_best is not None for config in configs):
+        yield "P(best): how often an arm would stand first with new seeds and validation images."
+    if any(config.num_trials < config.num_planned for config in configs):
+        yield "Arms of which trials did not finish stand last: their means leave those out."
     means = [round(config.value.mean or 0, 12) for config in configs]
     if len(set(means)) < len(means):
-        out.print(
-            "Arms with equal means stand in the sweep's order: validation does not tell them apart."
+        yield (
+            "Of equal means the lower validation loss stands first where all losses compare, else "
+            "the sweep's order decides: validation does not tell such arms apart."
         )
 
 
@@ -206,14 +250,25 @@ def print_pictures(pictures: "Pictures") -> None:
         out.print(plain(sentence))
 
 
+def _print_files(paths: "Sequence[Path]") -> None:
+    out = console()
+    out.print("\nFiles:")
+    for path in paths:
+        out.print(f"  {plain(str(path))}", soft_wrap=True)
+
+
 def _figure(value: float | None, metric: Metric) -> str:
     return f"{metric.shown(value or 0.0):.{2 if metric.is_fraction else 5}f}"
 
 
-def _interval(interval: "Interval", metric: Metric) -> str:
-    if interval.low is None or interval.high is None:
-        return "-"
-    return f"{_figure(interval.low, metric)} to {_figure(interval.high, metric)}"
+def _with_spread(config: "BestConfig") -> str:
+    """Return the mean with the standard deviation over seeds."""
+    values, text = config.values, _figure(config.value.mean, config.metric)
+    return f"{text} ({_figure(statistics.stdev(values), config.metric)})" if values[1:] else text
+
+
+def _chance(config: "BestConfig") -> str:
+    return "-" if config.chance_of_best is None else f"{config.chance_of_best:.2f}"
 
 
 def table_of(*headings: str, numbers: int = 0) -> Table:

@@ -66,11 +66,14 @@ def _about(survey: "Survey") -> str:
 
 def _print_refusal(survey: "Survey", out: Console) -> None:
     """Say if `run` would refuse, as the launch would drop cells."""
+    from sweeps.execution.plan.before_looking import refuse_other_margin
     from sweeps.execution.plan.planner import refuse_to_drop
     from sweeps.records.errors import BadInput
 
     try:
         refuse_to_drop(survey.current, survey.known.manifest, survey.lost)
+        if survey.current:
+            refuse_other_margin(survey.current, survey.known.manifest)
     except BadInput as refusal:
         out.print(f"run would refuse: {plain(str(refusal))}", soft_wrap=True)
 

@@ -1,6 +1,9 @@
 """The options and arguments of the command line."""
 
-from typing import Annotated
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -24,6 +27,21 @@ LaunchedNameOption = Annotated[
     str | None,
     typer.Option("--name", help="What the file's sweep was launched as, if not by its name."),
 ]
+CheckOption = Annotated[
+    bool,
+    typer.Option(
+        "--check",
+        help="Write nothing; exit with 1 if files no longer follow from the records.",
+    ),
+]
+CompareOption = Annotated[
+    str | None,
+    typer.Option(
+        "--compare",
+        metavar="OTHER",
+        help="Set another launched sweep beside it, arm by arm, instead of the report.",
+    ),
+]
 StorageOption = Annotated[
     str | None,
     typer.Option(envvar=STORAGE_VARIABLE, help=LaunchOptions.model_fields["storage"].description),
@@ -40,3 +58,38 @@ PicturesOption = Annotated[
 OutOption = Annotated[
     str, typer.Option(help="Where the pictures go, in a folder named by the trial key.")
 ]
+StyleOption = Annotated[
+    str,
+    typer.Option("--style", help="'paper' adds the arms as a paper prints them: mean ± sd (n)."),
+]
+
+
+class Place(NamedTuple):
+    """Where records are.
+
+    Attributes:
+        tracking_uri: Of the tracking store.
+        storage: The storage folder.
+    """
+
+    tracking_uri: str | None
+    storage: str | None
+
+
+def placed(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the two options that say where records are, for its argument `place`."""
+    own = [each for each in inspect.signature(command).parameters.values() if each.name != "place"]
+    option = functools.partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY, default=None)
+    where = [
+        option("storage", annotation=StorageOption),
+        option("tracking_uri", annotation=TrackingOption),
+    ]
+
+    @functools.wraps(command)
+    def with_place(**given: Any) -> None:
+        place = Place(given.pop("tracking_uri"), given.pop("storage"))
+        command(**given, place=place)
+
+    with_place.__signature__ = inspect.Signature([*own, *where])  # pyright: ignore
+    with_place.__annotations__ = {each.name: each.annotation for each in (*own, *where)}
+    return with_place

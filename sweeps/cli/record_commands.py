@@ -1,18 +1,19 @@
 """Commands that read what launches have recorded."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sweeps.cli.options import (
-    LaunchedNameOption,
     NameArgument,
     OutOption,
     PicturesOption,
-    ReportedArgument,
     StorageOption,
     TrackingOption,
 )
+
+if TYPE_CHECKING:
+    pass
 
 
 def status(
@@ -23,21 +24,6 @@ def status(
     from sweeps.execution.driver.status import sweep_status
 
     print_status(sweep_status(name, tracking_uri, storage))
-
-
-def report(
-    sweep: ReportedArgument,
-    name: LaunchedNameOption = None,
-    storage: StorageOption = None,
-    tracking_uri: TrackingOption = None,
-) -> None:
-    """Rebuild a sweep's tables and figures from its manifest and records alone."""
-    from sweeps.aggregation.report import report as rebuild
-    from sweeps.cli.arguments import read_reported
-    from sweeps.cli.console import print_report
-
-    declared, tables = read_reported(sweep)
-    print_report(rebuild(name or declared, tracking_uri, storage, tables=tables))
 
 
 def best(
@@ -68,7 +54,7 @@ def show(
 
         print_pictures(draw(trial, tracking_uri, storage, out))
         return
-    from sweeps.aggregation.query import show as show_trial
+    from sweeps.aggregation.trial_view import show as show_trial
 
     print_trial(show_trial(trial, tracking_uri, storage))
 

@@ -192,8 +192,10 @@ class Manifest(_Frozen):
         departures: What a launch changed of the sweep as declared: path -> [declared, given].
         search: None in a design.
         metrics: Those of the sweep's own parts; the others are built in.
-        evaluations: What is looked at in each finished trial's network.
+        evaluations: Of each finished trial's network.
         plan: Of a user's own; None where the plan is one of the package.
+        margin_points: Differences of test errors within it do not matter; None where not declared.
+        planned_seeds: Those before a later launch added others; empty where none were added.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -211,6 +213,8 @@ class Manifest(_Frozen):
     metrics: Annotated[tuple[Metric, ...], Field(max_length=1000)] = later(())
     evaluations: Annotated[tuple[ManifestEvaluation, ...], Field(max_length=100)] = later(())
     plan: ManifestPlan | None = later(None)
+    margin_points: Annotated[float, Field(gt=0, le=100)] | None = later(None)
+    planned_seeds: Annotated[tuple[Whole, ...], Field(max_length=100_000)] = later(())
 
     @model_validator(mode="after")
     def _arms_are_told_apart(self) -> Self:
@@ -230,11 +234,10 @@ class Manifest(_Frozen):
             chosen = {*(again.arms or ()), *([again.reference] if again.reference else [])}
             fresh = set(again.seeds)
         places = {(cell.arm, cell.seed) for cell in self.cells}
-        planned = {place for place in places if place[0] in arms and place[1] in seeds}
-        confirming = {place for place in places if place[0] in chosen and place[1] in fresh}
+        planned = {(arm, seed) for arm, seed in places if arm in arms and seed in seeds}
+        confirming = {(arm, seed) for arm, seed in places if arm in chosen and seed in fresh}
         is_each = len(confirming) == len(chosen) * len(fresh)
-        if not self.plan:  # one of a user's own chooses among them
-            is_each &= len(planned) == len(arms) * len(seeds)
+        is_each &= bool(self.plan) or len(planned) == len(arms) * len(seeds)
         if not is_each or len(self.cells) != len(planned | confirming):
             raise ValueError("the cells are not each arm with each seed, once")
         return self
@@ -290,8 +293,7 @@ class Manifest(_Frozen):
 
     def proposed_cells(self) -> tuple[ManifestCell, ...]:
         """Return the cells but those in which a search's best are confirmed."""
-        seeds = set(self.seeds)
-        return tuple(cell for cell in self.cells if self.search is None or cell.seed in seeds)
+        return tuple(cell for cell in self.cells if not self.search or cell.seed in {*self.seeds})
 
     def cell_keys(self) -> dict[tuple[str, int], str]:
         """Return the trial key of each place, (arm, seed) -> key."""

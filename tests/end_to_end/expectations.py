@@ -16,9 +16,11 @@ RESULT_FILES = (
     "ablation.md",
     "ablation.csv",
     "ablation.tex",
+    "ablation-table.tex",
     "ablation.png",
     "ablation.svg",
     "trials.csv",
+    "checklist.md",
 )
 
 

@@ -23,13 +23,14 @@ from tests.golden.stores.questions import (
     INTERRUPTED_DESIGN,
     KILLED_SEARCH,
     Store,
-    published_report,
     report_files,
 )
 
 pytestmark = pytest.mark.slow
 
 TRIALS = "trials.csv"
+# of all inputs: losses differ in their last digits from one kind of machine to another
+_DIGEST = re.compile(rb"<code>[0-9a-f]{64}</code>")
 NUMBER = re.compile(r"-?\d+(\.\d*)?(e-?\d+)?")
 
 PAIRS = [(INTERRUPTED_DESIGN, FINISHED_DESIGN), (KILLED_SEARCH, FINISHED_SEARCH)]
@@ -52,7 +53,7 @@ def test_a_sweep_that_an_earlier_version_began_goes_on_to_the_same_results(
 
     assert ended.code == 0, ended.explained()
     made = results(report_files(broken_off, terminal.folder))
-    then = results(published_report(files_of(unbroken.archive)))
+    then = results(files_of(unbroken.reports))
     expect_the_same_trials(made.pop(TRIALS), then.pop(TRIALS))
     assert [name for name in made.keys() | then.keys() if made.get(name) != then.get(name)] == []
     assert current_manifest(terminal.folder) in manifests(unbroken)
@@ -104,7 +105,11 @@ def unfinished(storage: Path) -> dict[str, int]:
 
 def results(report: dict[str, bytes]) -> dict[str, bytes]:
     """Return the files of a report that only trial keys decide."""
-    return {name: content for name, content in report.items() if not name.startswith("cost.")}
+    return {
+        name: _DIGEST.sub(b"", content)
+        for name, content in report.items()
+        if not name.startswith(("cost.", "report-runs."))
+    }
 
 
 def current_manifest(folder: Path) -> bytes:

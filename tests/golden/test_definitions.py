@@ -4,6 +4,7 @@ What was changed on purpose since is set back here, so that everything else is h
 `trial_keys.json` has today's keys.
 """
 
+import dataclasses
 import difflib
 import importlib
 import json
@@ -16,6 +17,9 @@ from typing import Any
 import pytest
 
 from capsmodel.routing import EMRouting
+from search_spaces.tables import AblationTable
+from sweeps.execution.plan.definition import Definition
+from sweeps.records.manifest import Manifest
 from tests.golden import access, facts, write
 
 PINNED_TEXTS: dict[str, str] = json.loads(lzma.decompress(write.MANIFEST_TEXTS.read_bytes()))
@@ -92,6 +96,16 @@ def text_of_today(name: str) -> str:
 
 
 def uncached_text(name: str) -> str:
-    """Return the manifest that a first launch would write."""
+    """Return the manifest that a first launch would write, quickstart's as it was called."""
     which = facts.FOLDER / name if name.startswith("user_files/") else name
-    return access.text_of(access.definition_of(which))
+    definition = access.definition_of(which)
+    return access.text_of(as_it_was_called(definition) if name == "quickstart" else definition)
+
+
+def as_it_was_called(definition: Definition) -> Definition:
+    """Return quickstart with its arms' longer names, and without its curves."""
+    text = definition.manifest.model_copy(update={"tables": (AblationTable(),)}).model_dump_json()
+    for name in ("3 iterations", "2 iterations", "1 iteration"):
+        assert f'"{name}"' in text
+        text = text.replace(f'"{name}"', f'"routing, {name}"')
+    return dataclasses.replace(definition, manifest=Manifest.model_validate_json(text))

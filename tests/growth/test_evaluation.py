@@ -79,9 +79,9 @@ def contents(storage: Path) -> dict[str, bytes]:
 
 
 def assert_only_the_evaluation_is_new(before: dict[str, bytes], after: dict[str, bytes]) -> None:
-    own_manifest = "manifest.json"  # of the sweep, which now declares the evaluation
+    own_files = ("manifest.json", ".html")  # the sweep now declares the evaluation, pages show it
     changed = {name for name in before if after.get(name) != before[name]}
-    assert all(name.endswith(own_manifest) for name in changed)
+    assert all(name.endswith(own_files) for name in changed)
     files = {Path(name).name for name in after if "/evaluations/" in name}
     own = {name for name in after.keys() - before.keys() if Path(name).name in files}
     assert len([name for name in own if name.startswith("cells/")]) == 4 * 2
@@ -154,6 +154,7 @@ def test_it_is_filled_in_without_training(
     unchanged = ("ablation.md", "ablation.csv", "ablation.tex", "ablation.png", "trials.csv")
     assert all(written[name] == reports[name] for name in unchanged)
     added = {f"evaluations.{ending}" for ending in ("md", "csv", "tex")}
+    added |= {"evaluations-table.tex"}
     assert {name for name in written if name not in reports} == added
     assert b"| sureness | when wrong (%) | three (baseline) | 2 |" in written["evaluations.md"]
 

@@ -1,10 +1,11 @@
-"""The ablation figure: each arm's mean test error with its interval, the baseline as a line."""
+"""The ablation figure: what each arm's seeds gave, and how far it is from the baseline."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from capsmodel.metrics import TEST_ERROR
+from sweeps.aggregation.figures.forest_panel import draw_differences, legend_of_differences
 from sweeps.aggregation.rendering.figure_style import (
     BLUE,
     GREY,
@@ -13,15 +14,14 @@ from sweeps.aggregation.rendering.figure_style import (
     WIDTH_INCHES,
     drawable,
 )
-from sweeps.aggregation.rendering.measured import measured_interval
-from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.results.statistics import Interval
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.comparisons import Comparison
+from sweeps.aggregation.results.identical import grouped
 from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.aggregation.tables.targets import missed
 from sweeps.aggregation.tables.uncounted_cells import gap_text
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line, shortened
-from sweeps.records.trial_record import TrialRecord
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,84 +30,92 @@ if TYPE_CHECKING:
 _LINE_CHARACTERS = 30
 _ACROSS_CHARACTERS = 88  # of a title and the longest label before it
 
+Group = Sequence[ArmResults]
 
-def ablation_figure(manifest: Manifest, records: Mapping[str, TrialRecord]) -> "Figure":
+
+def ablation_figure(
+    manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison]
+) -> "Figure":
     """Return the figure, to be drawn in the house's style.
 
-    A dot is an arm's mean, the bar its 95 % t interval, faint points are the seeds. The line is
-    the baseline's mean, the band its interval. Arms stand in the manifest's order.
+    On the left stand an arm's seeds and their mean, which test nothing: no bar, no band. On the
+    right its difference from the baseline, with the interval that the table prints and the one
+    that holds for all arms together. Rows are those of the table, in the manifest's order.
+
+    Args:
+        manifest: The sweep's name, margin and departures.
+        arms: With their trials.
+        compared: Each arm with the baseline, as the table has them.
     """
     from matplotlib.figure import Figure  # here, as it takes half a second to import
 
-    arms = arm_results(manifest, records)
-    labels = [_label(arm) for arm in arms]
+    groups = grouped(arms)
+    by_arm = {arm.arm.name: one for one in compared for arm in one.arms}
+    rows = [by_arm.get(group[0].arm.name) for group in groups]
+    labels = [_label(group) for group in groups]
     title = _title(manifest, labels)
-    height = 1.35 + sum(0.2 + 0.13 * label.count("\n") + 0.1 for label in labels)
-    height += 0.17 * title.count("\n")
+    entries = [*_legend_of_seeds(), *legend_of_differences(compared, manifest.margin_points)]
+    height = 1.45 + sum(0.24 + 0.15 * label.count("\n") for label in labels)
+    height += 0.17 * title.count("\n") + 0.17 * ((len(entries) + 1) // 2)
     figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
-    axes = figure.add_subplot()
-    _draw_arms(axes, arms)
-    _dress(axes, labels, title)
-    _draw_legend(figure, arms)
+    has_differences = any(row and row.difference.mean is not None for row in rows)
+    panels = figure.subplots(1, 1 + has_differences, sharey=True, squeeze=False)[0]
+    _draw_seeds(panels[0], groups)
+    _dress(panels[0], labels, title, [bool(row and row.is_different) for row in rows])
+    if has_differences:
+        draw_differences(panels[1], rows, manifest.margin_points)
+    handles, texts = zip(*entries, strict=True)
+    figure.legend(
+        handles,
+        texts,
+        loc="outside lower center",
+        ncols=2,
+        frameon=False,
+        fontsize=8,
+        handletextpad=0.8,
+        columnspacing=1.6,
+    )
     return figure
 
 
-def _draw_arms(axes: "Axes", arms: Sequence[ArmResults]) -> None:
-    for place, arm in enumerate(arms):
-        interval = measured_interval(arm.test_errors.values(), TEST_ERROR)
-        colour = ORANGE if arm.is_baseline else BLUE
-        if arm.is_baseline:
-            _draw_baseline(axes, interval)
-        if interval.mean is None:
-            axes.text(
-                0.01,
-                place,
-                f"no result: {gap_text(arm)}",
-                transform=axes.get_yaxis_transform(),
-                va="center",
-                style="italic",
-                color=GREY,
-                fontsize=8,
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
-                parse_math=False,
-            )
+def _draw_seeds(axes: "Axes", groups: Sequence[Group]) -> None:
+    for place, group in enumerate(groups):
+        arm, is_baseline = group[0], any(one.is_baseline for one in group)
+        errors = [TEST_ERROR.shown(error) for error in arm.test_errors.values()]
+        if not errors:
+            _say_nothing(axes, place, arm)
             continue
-        _draw_seeds(axes, place, [*map(TEST_ERROR.shown, arm.test_errors.values())], colour)
-        ends = None if interval.half_width is None else [[interval.half_width]] * 2
-        axes.errorbar(
-            [interval.mean],
-            [place],
-            xerr=ends,
-            fmt="s" if arm.is_baseline else "o",
-            color=colour,
-            markersize=5.5,
-            markeredgecolor="white",
-            markeredgewidth=0.6,
-            elinewidth=1.5,
-            capsize=3,
-            capthick=1.5,
-            zorder=4,
-        )
+        colour = ORANGE if is_baseline else BLUE
+        mean = sum(sorted(errors)) / len(errors)
+        if is_baseline:
+            axes.axvline(mean, color=ORANGE, lw=1, ls=(0, (4, 3)), zorder=2)
+        if len(errors) > 1:  # a single one is its own mean
+            below = [place + 0.2] * len(errors)
+            axes.scatter(errors, below, s=16, color=colour, alpha=0.4, lw=0, zorder=3)
+        marker = "s" if is_baseline else "o"
+        axes.plot([mean], [place], marker, color=colour, ms=5.5, mec="white", mew=0.6, zorder=4)
 
 
-def _draw_seeds(axes: "Axes", place: int, seeds: Sequence[float], colour: str) -> None:
-    if len(seeds) > 1:  # a single one is its own mean
-        below = [place + 0.22] * len(seeds)
-        axes.scatter(seeds, below, s=15, color=colour, alpha=0.35, lw=0, zorder=3)
+def _say_nothing(axes: "Axes", place: int, arm: ArmResults) -> None:
+    axes.text(
+        0.01,
+        place,
+        f"no result: {gap_text(arm)}",
+        transform=axes.get_yaxis_transform(),
+        va="center",
+        style="italic",
+        color=GREY,
+        fontsize=8,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
+        parse_math=False,
+    )
 
 
-def _draw_baseline(axes: "Axes", interval: Interval) -> None:
-    if interval.mean is None:
-        return
-    axes.axvline(interval.mean, color=ORANGE, lw=1, ls=(0, (4, 3)), zorder=2)
-    if interval.low is not None and interval.high is not None:
-        axes.axvspan(interval.low, interval.high, color=ORANGE, alpha=0.1, lw=0, zorder=1)
-
-
-def _dress(axes: "Axes", labels: Sequence[str], title: str) -> None:
+def _dress(axes: "Axes", labels: Sequence[str], title: str, are_different: Sequence[bool]) -> None:
     axes.set_yticks(range(len(labels)), labels)
-    for label in axes.get_yticklabels():
+    for label, is_different in zip(axes.get_yticklabels(), are_different, strict=True):
         label.set_parse_math(False)  # a dollar in a name is a dollar
+        label.set_fontweight("bold" if is_different else "normal")
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color=GRID, lw=0.6)
@@ -118,33 +126,16 @@ def _dress(axes: "Axes", labels: Sequence[str], title: str) -> None:
     axes.set_title(title, loc="left", fontsize=10, parse_math=False)
 
 
-def _draw_legend(figure: "Figure", arms: Sequence[ArmResults]) -> None:
+def _legend_of_seeds() -> list[tuple[object, str]]:
     from matplotlib.lines import Line2D
 
-    seeds = len(arms[0].trials)
-    mean: dict[str, Any] = {"color": BLUE, "marker": "o", "markersize": 5.5}
-    has_interval = any(len(arm.counted) > 1 for arm in arms)
-    entries = [
-        Line2D([], [], lw=1.5 if has_interval else 0, **mean),
-        Line2D([], [], color=ORANGE, marker="s", markersize=5.5, lw=1, ls=(0, (4, 3))),
+    return [
+        (Line2D([], [], color=BLUE, marker="o", ms=5.5, lw=0), "mean, seeds as faint points"),
+        (
+            Line2D([], [], color=ORANGE, marker="s", ms=5.5, lw=1, ls=(0, (4, 3))),
+            "baseline, its mean as a line",
+        ),
     ]
-    texts = [
-        "mean, 95 % t interval" if has_interval else "one seed, no interval",
-        "baseline, interval as a band" if has_interval else "baseline",
-    ]
-    if seeds > 1:
-        entries.insert(1, Line2D([], [], color=BLUE, marker="o", ms=4, lw=0, alpha=0.35))
-        texts.insert(1, f"single seeds (n = {seeds} unless noted)")
-    figure.legend(
-        entries,
-        texts,
-        loc="outside lower center",
-        ncols=len(texts),
-        frameon=False,
-        fontsize=8,
-        handletextpad=0.5,
-        columnspacing=1.6,
-    )
 
 
 def _title(manifest: Manifest, labels: Sequence[str]) -> str:
@@ -155,9 +146,10 @@ def _title(manifest: Manifest, labels: Sequence[str]) -> str:
     return "\n".join([*changed, f"{manifest.sweep}: test error by arm"])
 
 
-def _label(arm: ArmResults) -> str:
-    """Return the arm's name in at most two lines, with n where cells are not counted."""
-    name = drawable(one_line(arm.arm.name))
+def _label(group: Group) -> str:
+    """Return the names of identical arms in at most two lines, with n where cells do not count."""
+    arm = group[0]
+    name = drawable(" = ".join(one_line(one.arm.name) for one in group))
     lines = textwrap.wrap(name, _LINE_CHARACTERS, break_long_words=True) or [name]
     if len(lines) > 2:
         lines = [lines[0], shortened(" ".join(lines[1:]), _LINE_CHARACTERS)]

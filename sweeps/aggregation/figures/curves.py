@@ -163,7 +163,7 @@ def _notes(
     if manifest.search and len(curves) < len(manifest.arms):
         again = manifest.search.confirmation
         name = f" ({one_line(again.reference)})" if again and again.reference else ""
-        yield f"Drawn are the arms confirmed and the reference{name}. The CSV file holds all."
+        yield f"Drawn are the arms confirmed and the reference{name}."
     if any(curve.is_cut for curve in drawn):
         yield "A line ends with the last epoch that all its seeds have."
     without = [f"{one_line(c.arm.arm.name)} ({_left_out(c)})" for c in curves if _left_out(c)]
@@ -172,7 +172,7 @@ def _notes(
     yield from target_notes([curve.arm for curve in drawn])
     more = sum(bool(curve.points) for curve in curves) - len(drawn)
     if more:
-        yield f"Drawn are the first {len(drawn)} arms. The CSV file holds the {more} others too."
+        yield f"Drawn are the first {len(drawn)} arms, {more} others are not."
 
 
 def _left_out(curve: ArmCurve) -> str:

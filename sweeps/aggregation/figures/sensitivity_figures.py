@@ -24,9 +24,9 @@ from sweeps.aggregation.rendering.figure_style import (
 )
 from sweeps.aggregation.rendering.measured import measured_interval
 from sweeps.aggregation.results.search_results import SearchResults
-from sweeps.aggregation.results.statistics import Interval
 from sweeps.aggregation.sensitivity.sensitivity import Marginal, Sensitivity, SettingSensitivity
 from sweeps.aggregation.sensitivity.setting_axis import SettingAxis
+from sweeps.aggregation.statistics.intervals import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

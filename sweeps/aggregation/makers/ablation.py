@@ -6,7 +6,10 @@ from search_spaces.tables import AblationTable
 from sweeps.aggregation.figures.ablation_figure import ablation_figure
 from sweeps.aggregation.makers.results import Results
 from sweeps.aggregation.rendering.contents import Figure, Section
-from sweeps.aggregation.tables.ablation import ablation_table
+from sweeps.aggregation.results.arms import arm_results
+from sweeps.aggregation.results.comparisons import ablation_comparisons
+from sweeps.aggregation.tables.ablation.table import ablation_table
+from sweeps.aggregation.tables.ablation.values import pairs_table
 from sweeps.records.errors import BadInput
 
 
@@ -22,9 +25,13 @@ def make_ablation(declared: AblationTable, results: Results) -> Section:
             f"Table '{declared.name}' compares arms with a baseline, and the search "
             f"'{manifest.sweep}' has none: declare a confirmation table instead."
         )
+    arms = arm_results(manifest, records)
+    compared = ablation_comparisons(manifest, arms, results.predictions)
+    pairs = pairs_table(arms, results.predictions, f"{declared.name}-pairs")
     return Section(
         name=declared.name,
         kind=declared.kind,
-        tables=(ablation_table(manifest, records, declared.name),),
-        figures=(Figure(declared.name, partial(ablation_figure, manifest, records)),),
+        tables=(ablation_table(manifest, records, declared.name, results.predictions),),
+        data=(pairs,) if pairs else (),
+        figures=(Figure(declared.name, partial(ablation_figure, manifest, arms, compared)),),
     )

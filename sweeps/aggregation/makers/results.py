@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
+from sweeps.aggregation.results.judged import Predictions
+from sweeps.aggregation.results.predictions import FindPredictions, no_predictions
 from sweeps.records.manifest import Manifest
-from sweeps.records.trial_record import TrialRecord
+from sweeps.records.trial_record import Outcome, TrialRecord
 
 Histories = Mapping[str, Mapping[int, float]]
 
@@ -18,8 +21,17 @@ class Results:
         records: Trial key -> record, of those cells that have one.
         histories: Gives one epoch metric of some trials: trial key -> epoch -> value. It may ask
             the tracking store, once a trial, so that only what draws curves calls it.
+        find_predictions: Gives what some trials predicted. It may ask the store as well.
     """
 
     manifest: Manifest
     records: Mapping[str, TrialRecord]
     histories: Callable[[Iterable[TrialRecord], str], Histories]
+    find_predictions: FindPredictions = no_predictions
+
+    @cached_property
+    def predictions(self) -> Mapping[str, Predictions]:
+        """What the sweep's finished trials predicted, by trial key, asked for once."""
+        return self.find_predictions(
+            record for record in self.records.values() if record.outcome is Outcome.FINISHED
+        )

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.table import Table
 
 if TYPE_CHECKING:
@@ -25,6 +27,11 @@ class Figure:
     name: str
     draw: Callable[[], "Drawing"]
 
+    @cached_property
+    def svg(self) -> bytes:
+        """Its vector drawing, made once: more than one file holds it."""
+        return drawn(self.draw, "svg")
+
 
 @dataclass(frozen=True)
 class Section:
@@ -37,6 +44,8 @@ class Section:
         data: Tables for programs alone, such as the numbers behind a figure.
         notes: Sentences that belong to none of its tables.
         formats: Names of the renderers that its tables go to; none stands for all.
+        title: What stands over it on a page; "" where its tables say so.
+        is_folded: Whether a page shows its title alone until it is asked for more.
     """
 
     name: str
@@ -46,6 +55,21 @@ class Section:
     data: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()
+    title: str = ""
+    is_folded: bool = False
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A file that is neither a table nor a figure.
+
+    Attributes:
+        name: With its ending.
+        content: All of it.
+    """
+
+    name: str
+    content: str
 
 
 @dataclass(frozen=True)
@@ -58,6 +82,8 @@ class Provenance:
         departures: What its launch changed of it as declared, in a sentence, usually "".
         trial_keys: Of its cells, each once, in the manifest's order.
         num_records: How many of these have a record.
+        digest: SHA-256 of all that the results were made from: manifest, records, curves and
+            predictions.
     """
 
     sweep: str
@@ -65,6 +91,7 @@ class Provenance:
     departures: str
     trial_keys: tuple[str, ...]
     num_records: int
+    digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,6 +106,11 @@ class Report:
         shown: What a terminal is shown of the tables.
         mixtures: What the sweep mixes that costs hang on, such as devices; usually nothing.
         left_out: A sentence for each declared table that could not be made here.
+        background: Sections that a page shows below those of the sweep and that are no files:
+            curves where the sweep declares none, health, definition, data. As the sweep's own
+            they hold only what trial keys decide.
+        runs: A section that only the page of costs shows: what each trial ran on.
+        texts: Files that are neither tables nor figures.
         paths: All files, in the order in which they were written; none before that.
     """
 
@@ -89,6 +121,9 @@ class Report:
     shown: tuple[Table, ...] = ()
     mixtures: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    background: tuple[Section, ...] = ()
+    runs: Section = Section("runs", "runs")
+    texts: tuple[TextFile, ...] = ()
     paths: tuple[Path, ...] = field(default=(), compare=False)
 
     @property

@@ -1,4 +1,4 @@
-"""Tables as whole LaTeX documents with booktabs, in ASCII so that any engine compiles them."""
+"""Tables as LaTeX with booktabs, whole documents or alone, in ASCII that any engine compiles."""
 
 import unicodedata
 
@@ -67,6 +67,7 @@ _LONGEST_ON_A_PAGE = 40
 _WIDE = 30
 _LINE_CHARACTERS = 113  # that fit between the margins, the space between columns counted
 _COLUMN_SPACE = 2.6  # in characters
+_PARAGRAPH = r">{\raggedright\arraybackslash}p{0.27\textwidth}"
 _SHRINK = r"\resizebox{\ifdim\width>\textwidth\textwidth\else\width\fi}{!}{%"
 
 
@@ -99,6 +100,27 @@ def to_latex(table: Table) -> str:
             *notes,
             "}",
             r"\end{document}",
+            "",
+        ]
+    )
+
+
+def to_latex_fragment(table: Table) -> str:
+    r"""Return the tabular alone, for `\input` into a paper: no document class, caption or float.
+
+    Title, lead and notes stand above it as comments, to be written into the paper's own caption.
+    """
+    table = shown(table)
+    words = (table.title, table.lead, *table.notes)
+    tabular = _tabular(table, paragraph=r"p{0.27\textwidth}")
+    needs = [r"\usepackage{booktabs}"]
+    if r"\textquotedbl" in "".join(tabular):
+        needs.append(r"\usepackage[T1]{fontenc}")
+    return "\n".join(
+        [
+            *(f"% {escape_latex(word)}" for word in words if word),
+            f"% It needs {' and '.join(needs)}.",
+            *tabular,
             "",
         ]
     )
@@ -140,19 +162,27 @@ def _nearest(character: str) -> str:
 
 def _float(table: Table, caption: str) -> list[str]:
     is_wide = _is_wide(table)
+    tabular = _tabular(table)
     return [
         r"\begin{table}[ht]",
         r"\centering\small",
         rf"\caption{{{caption}}}",
         *([_SHRINK] if is_wide else []),
-        rf"\begin{{tabular}}{{{_preamble(table)}}}",
+        *tabular[:-1],
+        tabular[-1] + "}" * is_wide,
+        r"\end{table}",
+    ]
+
+
+def _tabular(table: Table, paragraph: str = _PARAGRAPH) -> list[str]:
+    return [
+        rf"\begin{{tabular}}{{{_preamble(table, paragraph)}}}",
         r"\toprule",
         _heading(table.columns),
         r"\midrule",
         *(_line([_cell(cell) for cell in row]) for row in table.rows),
         r"\bottomrule",
-        r"\end{tabular}" + "}" * is_wide,
-        r"\end{table}",
+        r"\end{tabular}",
     ]
 
 
@@ -171,9 +201,8 @@ def _long_table(table: Table, caption: str) -> list[str]:
     ]
 
 
-def _preamble(table: Table) -> str:
+def _preamble(table: Table, paragraph: str = _PARAGRAPH) -> str:
     """Return the columns' alignments; a column of long texts is a paragraph that breaks."""
-    paragraph = r">{\raggedright\arraybackslash}p{0.27\textwidth}"
     return "".join(
         paragraph if column.align == "left" and longest > _WIDE else column.align[0]
         for column, longest in zip(table.columns, _longest(table), strict=True)

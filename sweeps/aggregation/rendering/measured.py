@@ -6,8 +6,14 @@ Results, tables and figures hand over what the records hold, one value a seed.
 from collections.abc import Iterable, Mapping
 
 from capsmodel.metrics import Metric
-from sweeps.aggregation.rendering.table import Cell, Column, difference_cell, mean_cell
-from sweeps.aggregation.results.statistics import Interval, mean_interval, paired_difference
+from sweeps.aggregation.rendering.table import (
+    Cell,
+    Column,
+    difference_cell,
+    mean_cell,
+    spread_cell,
+)
+from sweeps.aggregation.statistics.intervals import Interval, mean_interval, paired_difference
 
 
 def heading(metric: Metric, words: str = "") -> str:
@@ -41,6 +47,11 @@ def measured_cell(values: Iterable[float], metric: Metric, digits: int = 2) -> C
     return mean_cell(measured_interval(values, metric), digits)
 
 
+def measured_spread_cell(values: Iterable[float], metric: Metric, digits: int = 2) -> Cell:
+    """Return the mean of a metric's values with their spread, as `spread_cell`."""
+    return spread_cell([metric.shown(value) for value in values], digits)
+
+
 def measured_difference_cell(
     values: Mapping[int, float], others: Mapping[int, float], metric: Metric, digits: int = 2
 ) -> Cell:
@@ -50,6 +61,18 @@ def measured_difference_cell(
         for by_seed in (values, others)
     )
     return difference_cell(paired_difference(own, theirs), len(own), digits)
+
+
+def shown_interval(interval: Interval, metric: Metric) -> Interval:
+    """Return an interval of a metric's values, or of their differences, as readers are shown it."""
+    ends = (interval.mean, interval.low, interval.high)
+    mean, low, high = (shown_value(end, metric) for end in ends)
+    return Interval(interval.n, mean, low, high, interval.confidence)
+
+
+def shown_value(value: float | None, metric: Metric) -> float | None:
+    """Return a metric's value, or a difference of two, as readers are shown it."""
+    return None if value is None else metric.shown(value)
 
 
 def value_cell(value: float, metric: Metric, digits: int = 2) -> Cell:

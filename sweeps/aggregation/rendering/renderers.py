@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Literal
 from sweeps.aggregation.rendering.contents import Figure, Report, Section
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.figure_style import drawn
-from sweeps.aggregation.rendering.latex import to_latex
+from sweeps.aggregation.rendering.latex import to_latex, to_latex_fragment
 from sweeps.aggregation.rendering.markdown import to_markdown
+from sweeps.aggregation.rendering.page.pages import RUNS_PAGE, results_page, runs_page
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.rendering.terminal import to_rich
 
@@ -26,11 +27,19 @@ class TableRenderer:
         render: Turns a table into a file's content.
         reader: Who reads it: programs get other rows where a table has such, and the data that
             people do not see.
+        suffix: Of its files' names, where another format has the same ending.
+        signature: First line of its files, with {table} and {sweep} in it; "" where they have none.
     """
 
     ending: str
     render: Callable[[Table], bytes]
     reader: Literal["people", "programs"] = "people"
+    suffix: str = ""
+    signature: str = ""
+
+    def file_name(self, table: Table) -> str:
+        """Return what a table's file is called."""
+        return f"{table.name}{self.suffix}.{self.ending}"
 
 
 @dataclass(frozen=True)
@@ -43,10 +52,17 @@ class FigureRenderer:
 
 @dataclass(frozen=True)
 class ReportRenderer:
-    """A format of a whole report, whose file is called `report`."""
+    """A format of a whole report.
+
+    Attributes:
+        ending: Of its file, without the dot.
+        render: Turns a report into the file's content.
+        name: Of the file.
+    """
 
     ending: str
     render: Callable[[Report], bytes]
+    name: str = "report"
 
 
 @dataclass(frozen=True)
@@ -56,6 +72,12 @@ class TerminalRenderer:
     render: Callable[[Table], "RenderableType"]
 
 
+FRAGMENT = "-table"
+"""What the name of a LaTeX file ends with that holds a table alone."""
+
+FRAGMENT_SIGNATURE = "% Table {table} of sweep {sweep}, written by capsweep report."
+"""What such a file begins with: who finds it in a paper knows what it is to follow from."""
+
 Renderer = TableRenderer | FigureRenderer | ReportRenderer | TerminalRenderer
 
 
@@ -63,9 +85,17 @@ RENDERERS: Mapping[str, Renderer] = {
     "markdown": TableRenderer("md", lambda table: to_markdown(table).encode()),
     "csv": TableRenderer("csv", lambda table: to_csv(table).encode(), reader="programs"),
     "latex": TableRenderer("tex", lambda table: to_latex(table).encode()),
+    "latex-table": TableRenderer(
+        "tex",
+        lambda table: to_latex_fragment(table).encode(),
+        suffix=FRAGMENT,
+        signature=FRAGMENT_SIGNATURE,
+    ),
     "terminal": TerminalRenderer(to_rich),
     "png": FigureRenderer("png", lambda figure: drawn(figure.draw, "png")),
-    "svg": FigureRenderer("svg", lambda figure: drawn(figure.draw, "svg")),
+    "svg": FigureRenderer("svg", lambda figure: figure.svg),
+    "html": ReportRenderer("html", results_page),
+    "html of runs": ReportRenderer("html", runs_page, name=RUNS_PAGE),
 }
 
 
@@ -79,10 +109,12 @@ def render(
         renderers: Name of a format -> its renderer. A file comes of each in this order.
     """
     for section in report.all_sections():
-        yield from section_files(section, renderers)
+        yield from section_files(section, renderers, report.provenance.sweep)
+    for text in report.texts:
+        yield text.name, text.content.encode()
     for renderer in renderers.values():
         if isinstance(renderer, ReportRenderer):
-            yield f"report.{renderer.ending}", renderer.render(report)
+            yield f"{renderer.name}.{renderer.ending}", renderer.render(report)
 
 
 def for_terminal(
@@ -95,9 +127,15 @@ def for_terminal(
 
 
 def section_files(
-    section: Section, renderers: Mapping[str, Renderer] = RENDERERS
+    section: Section, renderers: Mapping[str, Renderer] = RENDERERS, sweep: str = ""
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a section: those of its tables, of its data, of its figures."""
+    """Yield the files of a section: those of its tables, of its data, of its figures.
+
+    Args:
+        section: Of a report.
+        renderers: As of `render`.
+        sweep: The report's.
+    """
     of_tables = [
         renderer
         for name, renderer in renderers.items()
@@ -107,9 +145,11 @@ def section_files(
     for table in section.tables:
         for renderer in of_tables:
             read = (renderer in for_programs and table.for_programs) or table
-            yield f"{table.name}.{renderer.ending}", renderer.render(read)
+            head = renderer.signature.format(table=table.name, sweep=sweep)
+            content = renderer.render(read)
+            yield renderer.file_name(table), f"{head}\n".encode() + content if head else content
     for table, renderer in product(section.data, for_programs):
-        yield f"{table.name}.{renderer.ending}", renderer.render(table)
+        yield renderer.file_name(table), renderer.render(table)
     of_figures = [
         renderer for renderer in renderers.values() if isinstance(renderer, FigureRenderer)
     ]

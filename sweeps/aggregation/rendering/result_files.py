@@ -18,10 +18,21 @@ def make_folder(folder: Path, name: str) -> Path:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _unwritable(target, error) from error
-    if not target.resolve().is_relative_to(folder.resolve()):
-        raise BadInput(f"{target} leads out of {folder}: remove that link, or write elsewhere.")
+    refuse_leading_out(target, folder)
     remove_leftovers(target)
     return target
+
+
+def refuse_leading_out(target: Path, folder: Path) -> None:
+    """Refuse a folder that a link leads out of the one that it seems to be in.
+
+    Raises:
+        BadInput: If it does.
+    """
+    if not target.resolve().is_relative_to(folder.resolve()):
+        raise BadInput(
+            f"{target} leads out of {folder}: remove that link, or choose another folder."
+        )
 
 
 def write_result(path: Path, content: bytes) -> None:

@@ -1,10 +1,12 @@
 """A table as a value: what the renderers turn into Markdown, CSV, LaTeX and terminal output."""
 
+import math
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sweeps.aggregation.results.statistics import Interval
+from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.records.plain_text import one_line
 
 Value = str | int | float | bool | None
@@ -121,15 +123,14 @@ def mean_cell(interval: Interval, digits: int = 2) -> Cell:
     )
 
 
-def difference_cell(interval: Interval, n: int, digits: int = 2) -> Cell:
-    """Return a signed difference, bold where its interval leaves out 0.
-
-    Values: mean, low, high, number of pairs.
+def difference_cell(interval: Interval, n: int, digits: int = 2, *, is_bold: bool = False) -> Cell:
+    """Return a signed difference. Values: mean, low, high, number of pairs.
 
     Args:
         interval: Of the paired differences.
         n: Trials of the arm; a difference that rests on fewer pairs says so.
         digits: After the point.
+        is_bold: Whether it was found to be other than 0. An interval alone never says so.
     """
     text = _mean_text(interval, "+", digits)
     if text and interval.n != n:
@@ -137,13 +138,31 @@ def difference_cell(interval: Interval, n: int, digits: int = 2) -> Cell:
     return Cell(
         text,
         (interval.mean, interval.low, interval.high, interval.n),
-        is_bold=interval.excludes_zero,
+        is_bold=is_bold,
     )
 
 
 def no_difference_cell() -> Cell:
     """Return the baseline's own difference: none. Values as in `difference_cell`."""
     return Cell("", (None, None, None, None))
+
+
+def spread_cell(values: Sequence[float], digits: int = 2) -> Cell:
+    """Return the mean of the values and their standard deviation, which claims nothing.
+
+    Values: mean, standard deviation, standard error, lowest, highest; without a mean all are
+    empty, without a second value the two of the spread.
+    """
+    if not values:
+        return Cell("", (None,) * 5)
+    mean = statistics.fmean(sorted(values))
+    text = f"{mean:.{digits}f}"
+    if len(values) == 1:
+        return Cell(text, (mean, None, None, values[0], values[0]))
+    deviation = statistics.stdev(values)
+    error = deviation / math.sqrt(len(values))
+    ends = (min(values), max(values))
+    return Cell(f"{text} ({deviation:.{digits}f})", (mean, deviation, error, *ends))
 
 
 def range_cell(values: Sequence[float], digits: int) -> Cell:
@@ -156,10 +175,15 @@ def range_cell(values: Sequence[float], digits: int) -> Cell:
     return Cell(text, (mean, low, high))
 
 
+def number_text(value: float, digits: int = 2, sign: Literal["", "+"] = "") -> str:
+    """Return a number as tables print it: a minus sign, none before a zero, "+" if asked for."""
+    rounded = round(value, digits) + 0.0
+    return f"{rounded:{sign if rounded else ''}.{digits}f}".replace("-", MINUS)
+
+
 def _mean_text(interval: Interval, sign: Literal["", "+"], digits: int) -> str:
     if interval.mean is None:
         return ""
-    rounded = round(interval.mean, digits) + 0.0  # no minus before a zero
-    text = f"{rounded:{sign if rounded else ''}.{digits}f}".replace("-", MINUS)
+    text = number_text(interval.mean, digits, sign)
     half = interval.half_width
     return text if half is None else f"{text} {PLUS_MINUS} {half:.{digits}f}"

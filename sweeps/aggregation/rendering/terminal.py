@@ -8,6 +8,8 @@ from rich.text import Text
 from sweeps.aggregation.rendering.table import Table, shown
 from sweeps.records.plain_text import one_line
 
+MOST_NOTES = 5
+
 
 def to_rich(table: Table) -> RenderableType:
     """Return what a rich console prints. Texts stand as they are: markup in them is not obeyed."""
@@ -20,4 +22,13 @@ def to_rich(table: Table) -> RenderableType:
         grid.add_column(Text(column.title), justify=column.align, overflow="fold")
     for row in table.rows:
         grid.add_row(*(Text(cell.text, style="bold" if cell.is_bold else "") for cell in row))
-    return Group(*head, grid, *(Text(one_line(note), style="dim") for note in table.notes))
+    return Group(*head, grid, *(Text(line, style="dim") for line in _numbered(table)))
+
+
+def _numbered(table: Table) -> list[str]:
+    """Return the first notes with their numbers, and where the others stand."""
+    notes = [one_line(note) for note in table.notes]
+    if len(notes) > MOST_NOTES:
+        kept = notes[: MOST_NOTES - 1]
+        notes = [*kept, f"{len(notes) - len(kept)} more notes: see {table.name}.md."]
+    return [f"({number}) {note}" for number, note in enumerate(notes, start=1)]

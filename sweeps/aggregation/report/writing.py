@@ -4,27 +4,43 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from search_spaces.tables import OwnTable
-from sweeps.aggregation.makers.results import Results
+from sweeps.aggregation.paper.making import Style
 from sweeps.aggregation.rendering.contents import Report
 from sweeps.aggregation.rendering.renderers import RENDERERS, Renderer, render
 from sweeps.aggregation.rendering.result_files import make_folder, write_result
 from sweeps.aggregation.report.making import make_report
+from sweeps.aggregation.report.reading import read_results
 from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.records.manifest import Manifest
 from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore, RecordWriter
 
 
+class ReportOptions(TypedDict, total=False):
+    """How a report is written.
+
+    Attributes:
+        reports: Where the sweep's own folder is made, by default ./reports.
+        tables: Classes of the user's own kinds of tables. Those of other such kinds are left out,
+            which the report says.
+        renderers: Name of a format -> its renderer, besides the package's or in their place.
+        style: "paper" adds the arms as a paper prints them: `mean ± sd (n)`.
+    """
+
+    reports: str | Path
+    tables: Sequence[type[OwnTable]]
+    renderers: Mapping[str, Renderer] | None
+    style: Style
+
+
 def report(
     sweep: str,
     tracking_uri: str | RecordStore | None = None,
     storage: str | None = None,
-    *,
-    reports: str | Path = "reports",
-    tables: Sequence[type[OwnTable]] = (),
-    renderers: Mapping[str, Renderer] | None = None,
+    **options: Unpack[ReportOptions],
 ) -> Report:
     """Rebuild a sweep's report from its manifest and records, as files and with its parent run.
 
@@ -35,18 +51,16 @@ def report(
         tracking_uri: Where records are, or the store; by default `CAPSWEEP_TRACKING_URI` or in
             the storage.
         storage: The storage folder, by default `CAPSWEEP_STORAGE` or ./capsweep-store.
-        reports: Where the sweep's own folder is made.
-        tables: Classes of the user's own kinds of tables. Those of other such kinds are left out,
-            which the report says.
-        renderers: Name of a format -> its renderer, besides the package's or in their place.
+        **options: See `ReportOptions`: where files go, own tables, formats, the style.
 
     Raises:
         BadInput: If there is no such sweep, or a table or a file cannot be made.
         StoreUnreachable: If the tracking store does not answer.
     """
     store = open_store(tracking_uri, storage)
-    chosen = {**RENDERERS, **(renderers or {})}
-    written = write_report(store, sweep, Path(reports), chosen, tables)
+    chosen = {**RENDERERS, **(options.get("renderers") or {})}
+    folder, own = Path(options.get("reports", "reports")), options.get("tables", ())
+    written = write_report(store, sweep, folder, chosen, own, options.get("style", "default"))
     try:
         publish_report(store.writer(), store.sweep_id(sweep), written)
     except (StoreUnreachable, OSError) as error:  # of somebody else's store, which may be read-only
@@ -61,6 +75,7 @@ def write_report(
     folder: Path = Path("reports"),
     renderers: Mapping[str, Renderer] = RENDERERS,
     own: Sequence[type[OwnTable]] = (),
+    style: Style = "default",
 ) -> Report:
     """Rebuild a sweep's tables and figures from manifest and records, under `folder/<sweep>/`.
 
@@ -72,6 +87,7 @@ def write_report(
         folder: Where the sweep's own folder is made.
         renderers: Name of a format -> its renderer.
         own: As of `make_report`.
+        style: The same.
 
     Returns:
         The report with the paths of its files.
@@ -80,15 +96,39 @@ def write_report(
         BadInput: If there is no such sweep, a name is no slug, or the folder cannot be written.
         StoreUnreachable: If the tracking store does not answer.
     """
-    manifest = store.manifest(sweep)
-    records = store.records(manifest.cell_keys().values())
-    report = make_report(Results(manifest, records, store.histories), own)
-    files = list(render(report, renderers))
-    _check_files(manifest, [name for name, _ in files])
-    target = make_folder(folder, manifest.sweep)
+    report, files = report_files(store, sweep, renderers, own, style)
+    target = make_folder(folder, report.provenance.sweep)
     for name, content in files:
         write_result(target / name, content)
     return replace(report, paths=tuple(target / name for name, _ in files))
+
+
+def report_files(
+    store: RecordStore,
+    sweep: str,
+    renderers: Mapping[str, Renderer] = RENDERERS,
+    own: Sequence[type[OwnTable]] = (),
+    style: Style = "default",
+) -> tuple[Report, list[tuple[str, bytes]]]:
+    """Return a sweep's report with the name and content of each of its files. Nothing is written.
+
+    Args:
+        store: As of `write_report`, like all others.
+        sweep: Its name.
+        renderers: Name of a format -> its renderer.
+        own: As of `make_report`.
+        style: As of `make_report`.
+
+    Raises:
+        BadInput: If there is no such sweep, or a name is no slug.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    results = read_results(store, sweep)
+    manifest = results.manifest
+    report = make_report(results, own, style)
+    files = list(render(report, renderers))
+    _check_files(manifest, [name for name, _ in files])
+    return report, files
 
 
 def publish_report(records: RecordWriter, sweep_id: str, report: Report) -> None:

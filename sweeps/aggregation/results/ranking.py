@@ -1,14 +1,17 @@
 """A sweep's arms, best first: by validation alone, and in a search by the seeds that count."""
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
-from capsmodel.metrics import Objective
+from capsmodel.metrics import VALIDATION_LOSS, Objective
 from sweeps.aggregation.results.arms import ArmResults, arm_results, cell_state
 from sweeps.aggregation.results.search_results import search_results
-from sweeps.aggregation.results.statistics import Interval, mean_interval
+from sweeps.aggregation.statistics.intervals import Interval, mean_interval
 from sweeps.records.manifest import Manifest
-from sweeps.records.trial_record import TrialRecord
+from sweeps.records.trial_record import Json, TrialRecord
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,18 @@ class RankedArm:
         return round(self.objective.cost(self.value.mean or 0.0), 12)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether every one of its trials has finished."""
+        return len(self.values) == len(self.arm.trials)
+
+    @property
+    def loss(self) -> float:
+        """Mean validation loss over the same seeds, infinite where it is not known."""
+        losses = self.arm.chosen_by(Objective(VALIDATION_LOSS))
+        mean = mean_interval(losses.values()).mean
+        return math.inf if mean is None else round(mean, 12)
+
+    @property
     def values(self) -> dict[int, float]:
         """The objective of each finished trial, by seed."""
         return self.arm.chosen_by(self.objective)
@@ -46,11 +61,22 @@ def ranking(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[Rank
 
     Of a design all arms are ranked, each by its finished trials. Of a search those that were run
     again, by these fresh seeds alone; until all those trials have ended, the proposals that ran to
-    full length, by the search's seeds. Test figures play no part, and equal means keep the order
-    of the arms. An arm whose fresh trials have not all finished stands behind those whose have.
+    full length, by the search's seeds. Test figures play no part. An arm of which a trial failed,
+    diverged or is not there stands behind those that are whole, and one whose fresh trials have not
+    all finished behind those whose have. Of equal means the lower validation loss stands first
+    where all arms have the same loss and reconstruction, else the order of the arms decides.
     """
     ranked = [arm for arm in _candidates(manifest, records) if arm.values]
-    return sorted(ranked, key=lambda arm: (not arm.is_confirmed, arm.cost))
+    has_one_loss = len({_loss_settings(arm) for arm in ranked}) == 1
+    return sorted(
+        ranked,
+        key=lambda arm: (
+            not arm.is_confirmed,
+            not arm.is_whole,
+            arm.cost,
+            arm.loss if has_one_loss else 0.0,
+        ),
+    )
 
 
 def confirmed_arms(
@@ -83,6 +109,14 @@ def _candidates(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[
         for arm in arm_results(manifest, records)
         if arm.arm.name in whole
     ]
+
+
+def _loss_settings(arm: RankedArm) -> str:
+    """Return all that losses hang on besides the weights, as text to be compared."""
+    config = arm.arm.arm.config
+    model = config.get("model")
+    decoder = cast(Json, model).get("reconstruction") if isinstance(model, dict) else None
+    return json.dumps([config.get("loss"), decoder], sort_keys=True, default=str)
 
 
 def _is_whole(arm: ArmResults, objective: Objective) -> bool:

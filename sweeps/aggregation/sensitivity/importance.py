@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sweeps.aggregation.results.statistics import Interval
+from sweeps.aggregation.statistics.intervals import Interval
 
 if TYPE_CHECKING:
     import numpy as np

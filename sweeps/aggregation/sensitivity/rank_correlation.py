@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from sweeps.aggregation.results.statistics import Interval
+from sweeps.aggregation.statistics.intervals import Interval
 
 _NORMAL_QUANTILE = 1.959963984540054  # of 97.5 %
 _ALMOST_ONE = 1 - 1e-12  # beyond it the interval's transform is infinite

@@ -11,10 +11,10 @@ from sweeps.aggregation.results.search_results import (
     SearchResults,
     search_results,
 )
-from sweeps.aggregation.results.statistics import Interval, mean_interval
 from sweeps.aggregation.sensitivity.importance import Column, importances
 from sweeps.aggregation.sensitivity.rank_correlation import rank_correlation
 from sweeps.aggregation.sensitivity.setting_axis import Group, SettingAxis
+from sweeps.aggregation.statistics.intervals import Interval, mean_interval
 from sweeps.records.manifest import Manifest, ManifestDimension, Plain
 from sweeps.records.trial_record import TrialRecord
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell
 from sweeps.aggregation.results.arms import ArmResults, cell_state
 from sweeps.aggregation.results.confirmed import Confirmed
+from sweeps.aggregation.results.varied_settings import short_names
 from sweeps.aggregation.sensitivity.setting_axis import value_text
 from sweeps.aggregation.tables.health import health_notes
 from sweeps.aggregation.tables.targets import target_notes
@@ -25,20 +26,6 @@ def settings_cell(arm: ArmResults, confirmed: Confirmed) -> Cell:
         for name, value in params.items()
     )
     return Cell(one_line(text), (json.dumps(dict(params), sort_keys=True),))
-
-
-def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return the shortest ends of paths that tell them apart: `model.pose_size` -> `pose_size`."""
-    distinct = dict.fromkeys(paths)
-    names: dict[str, str] = {}
-    for path in distinct:
-        steps = path.split(".")
-        ends = (".".join(steps[-length:]) for length in range(1, len(steps) + 1))
-        others = [f".{other}" for other in distinct if other != path]
-        names[path] = next(
-            (end for end in ends if not any(o.endswith(f".{end}") for o in others)), path
-        )
-    return names
 
 
 def confirmation_notes(confirmed: Confirmed, manifest: Manifest) -> Iterator[str]:
@@ -92,8 +79,7 @@ def _notes(confirmed: Confirmed, manifest: Manifest) -> Iterator[str]:
             f"To the reference: arm minus {one_line(confirmed.reference.arm.name)}{points}, paired "
             "by seed over the seeds that both have, with its 95 % t interval. The reference was "
             "the median of the first random proposals that ran to full length: what a middling "
-            "choice at random gives. Bold: the interval leaves out 0. The intervals are not "
-            "corrected for the number of arms."
+            "choice at random gives. The intervals are over seeds alone: nothing is bold."
         )
     yield (
         f"In the search: the mean on {_seeds(manifest.seeds)} that the arm was chosen by. As the "

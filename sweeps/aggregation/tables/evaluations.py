@@ -15,7 +15,7 @@ from sweeps.aggregation.rendering.table import (
     text_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.results.statistics import mean_interval
+from sweeps.aggregation.statistics.intervals import mean_interval
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation

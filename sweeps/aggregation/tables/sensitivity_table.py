@@ -15,7 +15,6 @@ from sweeps.aggregation.rendering.table import (
     text_cell,
 )
 from sweeps.aggregation.results.search_results import SearchResults
-from sweeps.aggregation.results.statistics import Interval
 from sweeps.aggregation.sensitivity.importance import NUM_HALVES
 from sweeps.aggregation.sensitivity.sensitivity import (
     FEWEST_TRIALS,
@@ -24,6 +23,7 @@ from sweeps.aggregation.sensitivity.sensitivity import (
     SettingSensitivity,
 )
 from sweeps.aggregation.sensitivity.setting_axis import value_text
+from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.records.plain_text import one_line
 
 _ENDS = ("", "_low", "_high")

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sweeps.aggregation.rendering.table import Table, Value, data_table
 from sweeps.aggregation.results.arms import ArmResults, arm_results, cell_reason
+from sweeps.aggregation.results.varied_settings import Setting, varied_settings
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.trial_record import (
     EPOCH_METRICS,
@@ -41,13 +42,15 @@ MISSING = "missing"
 def trials_table(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Table:
     """Return every cell of the sweep with its trial's last-epoch values, errors as fractions.
 
-    Of a trial that a search's scheduler stopped it holds what the scheduler saw last, whatever
+    Each setting that the sweep varies has a column of its own. Of a trial that a search's scheduler
+    stopped it holds what the scheduler saw last, whatever
     became of the trial in another sweep. Targets, errors of extra tests and warnings are columns
     only where a trial has such. Holds no times, devices or record ids, so that it is the
     same however the sweep came about.
     """
     rows = trial_rows(manifest, records)
-    names = (*RESULT_COLUMNS, *_more_columns(manifest, _trials(manifest, records)))
+    more = _more_columns(manifest, _trials(manifest, records))
+    names = (*RESULT_COLUMNS, *setting_columns(manifest), *more)
     return data_table("trials", names, ([row[name] for name in names] for row in rows))
 
 
@@ -59,13 +62,28 @@ def trial_rows(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[d
     cells = {(cell.arm, cell.seed): cell for cell in manifest.cells}
     objective = manifest.search.objective if manifest.search else ""
     more = _more_columns(manifest, _trials(manifest, records))
+    settings = setting_columns(manifest)
     return [
         _row(arm, cells[arm.arm.name, seed], trial)
+        | {name: by_arm[arm.arm.name] for name, by_arm in settings.items()}
         | _more(cells[arm.arm.name, seed], trial, more)
         | _stop(cells[arm.arm.name, seed], objective)
         for arm in arm_results(manifest, records)
         for seed, trial in arm.trials.items()
     ]
+
+
+def setting_columns(manifest: Manifest) -> dict[str, dict[str, Setting]]:
+    """Return the settings that the sweep varies by the names of their columns: -> arm -> value.
+
+    A column is called by the setting's path, after `setting.` where another has that name.
+    """
+    taken = {*RESULT_COLUMNS, *COST_COLUMNS, "target", "warnings"}
+    taken |= {metric.name for metric in manifest.metrics}
+    return {
+        f"setting.{path}" if path in taken else path: by_arm
+        for path, by_arm in varied_settings(manifest).items()
+    }
 
 
 def _trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[TrialRecord]:

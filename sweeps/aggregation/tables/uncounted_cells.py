@@ -8,11 +8,17 @@ from sweeps.records.plain_text import shortened
 from sweeps.records.trial_record import TrialRecord
 
 _GAPS: tuple[CellState, ...] = ("failed", "diverged", "missing", "unfinished")
+_OTHER_GAPS: tuple[CellState, ...] = ("failed", "missing", "unfinished")
 _MOST_REASONS = 50
 
 GAP_COLUMN = Column(
     "Not counted", tuple(f"num_{state}" for state in _GAPS), align="left", hide_if_empty=True
 )
+
+OTHER_GAPS_COLUMN = Column(
+    "Not counted", tuple(f"num_{state}" for state in _OTHER_GAPS), align="left", hide_if_empty=True
+)
+"""Beside a column of diverged trials."""
 
 
 def gap_cell(arm: ArmResults) -> Cell:
@@ -20,9 +26,14 @@ def gap_cell(arm: ArmResults) -> Cell:
     return Cell(gap_text(arm), tuple(arm.count(state) for state in _GAPS))
 
 
-def gap_text(arm: ArmResults) -> str:
+def other_gaps_cell(arm: ArmResults) -> Cell:
+    """Return the same but for those that diverged. Values: as of `OTHER_GAPS_COLUMN`."""
+    return Cell(gap_text(arm, _OTHER_GAPS), tuple(arm.count(state) for state in _OTHER_GAPS))
+
+
+def gap_text(arm: ArmResults, states: Sequence[CellState] = _GAPS) -> str:
     """Return how many of an arm's cells do not count, "" where all do: `1 failed, 2 missing`."""
-    counts = [(arm.count(state), state) for state in _GAPS]
+    counts = [(arm.count(state), state) for state in states]
     return ", ".join(f"{count} {state}" for count, state in counts if count)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-_DAMAGED = re.compile(r".+\.damaged(-\d+(-journal)?)?")
+_DAMAGED = re.compile(r".+\.damaged(-\d+(-journal|-wal|-shm)?)?")
 _TEMPORARY = (".unfinished", ".unfinished-journal", ".tmp")
 
 

@@ -16,7 +16,7 @@ from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.errors import StoreRefused, SweepError
 
-SILENCE_SECONDS = 30.0
+SILENCE_SECONDS = 60.0  # twice what one request may take on a busy machine
 INTERRUPTED_SECONDS = 3.0
 _SECONDS_BETWEEN_LINES = 5.0
 _MOST_ROUNDS = 3

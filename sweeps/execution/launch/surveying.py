@@ -37,7 +37,7 @@ def survey_of(
     current, adopted = earlier_manifest(store, storage.journals, name, may_be_replaced=may)
     definition = define(which, options, current.seeds if current else ())
     known = restored(definition, storage.journals, adopted)
-    definition = definition if options.fresh else known
+    definition = definition if options.fresh and definition.decided_by else known
     keys = [cell.trial_key for cell in definition.manifest.cells]
     folders = {} if options.fresh else folder_states(storage, keys)
     records = {} if options.fresh or not is_there else store.records(keys)

@@ -192,6 +192,7 @@ def _definition(
         **sweep.plan.manifest_fields(sweep),
         "metrics": sweep.metrics,
         "evaluations": manifest_evaluations(sweep),
+        "margin_points": sweep.margin_points,
         **own_plan_fields(sweep, source),
     }
     manifest = Manifest.model_validate(fields)

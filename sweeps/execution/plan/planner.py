@@ -109,15 +109,19 @@ def _surveyed(
 def dropped_cells(current: Manifest | None, new: Manifest) -> list[ManifestCell]:
     """Return the cells of the current manifest that are not in a new one.
 
-    What a search has confirmed does not count: a longer search may choose others.
+    What a search has confirmed does not count: a longer search may choose others. Nor does a cell
+    of a design whose arm has another name now: its trial is still there.
     """
     if current is None:
         return []
     kept = {(cell.arm, cell.seed, cell.trial_key) for cell in new.cells}
+    standing = {arm.name for arm in new.arms}
+    renamed = set[str]() if new.search else {cell.trial_key for cell in new.cells}
     return [
         cell
         for cell in current.proposed_cells()
         if (cell.arm, cell.seed, cell.trial_key) not in kept
+        and (cell.arm in standing or cell.trial_key not in renamed)
     ]
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from search_spaces.plans.decisions import DONE, Choose, Decision, Propose, Stop
 from sweeps.execution.cells.journal import Journal
+from sweeps.execution.plan.before_looking import with_planned_seeds
 from sweeps.execution.plan.decision_log import DecisionLog, decisions_of
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
@@ -21,13 +22,14 @@ def restored(
     """Return a definition with all that its plan has decided so far.
 
     Args:
-        definition: As declared. One that is declared in full is returned as it is.
+        definition: As declared. To one that is declared in full only the seeds that were planned
+            are added.
         journals: Folder of the journals; the sweep's need not be there.
         current: The manifest that is there, None for a new sweep.
         beyond_its_trials: Whether with those cells that an earlier, longer launch proposed.
     """
     if (plan := definition.decided_by) is None:
-        return definition
+        return with_planned_seeds(definition, current)
     from_manifest = decisions_of(current, plan) if current else []
     noted = _noted(definition, journals, plan)
     growing = GrowingDefinition(definition)

@@ -15,7 +15,7 @@ from sweeps.storage.locations import Storage
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.store import RecordStore
 
-_SILENCE_SECONDS = 30.0
+_SILENCE_SECONDS = 60.0  # twice what one request may take on a busy machine
 
 
 class SweepRepair:

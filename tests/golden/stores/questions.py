@@ -50,7 +50,7 @@ class Store:
 
     @property
     def reports(self) -> Path:
-        """Where the report of one that was broken off is kept; a finished one has published it."""
+        """Where its report as it is made of it today is kept."""
         return self.archive.with_name(f"{self.name}.report.tar.xz")
 
     @property
@@ -107,6 +107,12 @@ def answer(folder: Path, *words: str) -> str:
     return f"{code}\n{told.getvalue()}{complained.getvalue()}".replace(str(folder), _HERE)
 
 
+def without_the_disk(told: str) -> str:
+    """Return a plan without what it says of this machine's disk, which differs each day."""
+    lines = told.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("Disk: "))
+
+
 def _code() -> object:
     try:
         main()
@@ -124,11 +130,6 @@ def report_files(store: Store, folder: Path) -> dict[str, bytes]:
     """Return the files of the report that lies in a folder."""
     paths = sorted((folder / "reports" / store.sweep).iterdir())
     return {path.name: path.read_bytes() for path in paths}
-
-
-def published_report(files: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the report that a launch has added to its sweep's own run, of a store's files."""
-    return {Path(name).name: content for name, content in files.items() if "/report/" in name}
 
 
 def predicted_classes(store: Store, folder: Path) -> list[int]:

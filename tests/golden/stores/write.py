@@ -9,6 +9,11 @@ With a clean checkout of that commit in the folder PINNED, and its `capsweep` in
 The interrupted ones are broken off by Ctrl-C and SIGKILL once they have finished some trials and
 stand in the middle of another. What a store is asked is answered after it was unpacked elsewhere,
 as in the tests.
+
+Where tables are meant to change, the stores stay as they are, and what today's code tells of them
+is written anew, to be read in the difference of the files:
+
+    python -m tests.golden.stores.write answers
 """
 
 import json
@@ -22,7 +27,7 @@ from typing import Any
 
 from tests.end_to_end.command import Terminal
 from tests.end_to_end.storage_view import num_epochs_told
-from tests.golden.stores.archive import STORAGE, changes, contents, files_of, pack, pack_files
+from tests.golden.stores.archive import STORAGE, changes, contents, pack, pack_files
 from tests.golden.stores.questions import (
     BROKEN_OFF,
     FINISHED,
@@ -32,9 +37,8 @@ from tests.golden.stores.questions import (
     Store,
     answer,
     predicted_classes,
-    published_report,
-    report_files,
     trials_text,
+    without_the_disk,
 )
 from tests.golden.write import pinned_checkout
 
@@ -51,6 +55,13 @@ def write(names: Sequence[str]) -> None:
                 make(store, Path(here).resolve() / "made")
             with tempfile.TemporaryDirectory() as here:
                 ask(store, Path(here).resolve())
+
+
+def tell_again() -> None:
+    """Write what the stores that are kept answer to the code of today."""
+    for store in (*FINISHED, *BROKEN_OFF):
+        with tempfile.TemporaryDirectory() as here:
+            ask(store, Path(here).resolve())
 
 
 def make(store: Store, folder: Path) -> None:
@@ -93,22 +104,25 @@ def ask(store: Store, folder: Path) -> None:
     """Write what an unpacked store answers, and what running a finished one once more changes."""
     store.unpacked(folder)
     expected: dict[str, Any] = {
-        "answers": [(words, answer(folder, *words)) for words in store.questions(folder)],
+        "answers": [
+            (words, without_the_disk(answer(folder, *words))) for words in store.questions(folder)
+        ],
         "trials": trials_text(store, folder),
     }
     if store is FINISHED_DESIGN:
         expected["predicted classes"] = predicted_classes(store, folder)
+    pack_files(folder / "reports" / store.sweep, store.reports)
     if store in FINISHED:
-        published = published_report(files_of(store.archive))
-        assert report_files(store, folder) == published, "two reports are the same"
+        answer(folder, *store.run_again)  # publishes the report as it is made today
         before = contents(folder / STORAGE)
         expected["run again"] = answer(folder, *store.run_again)
         expected["changed"] = changes(before, contents(folder / STORAGE))
-    else:
-        pack_files(folder / "reports" / store.sweep, store.reports)
     text = json.dumps(expected, indent=1, ensure_ascii=False) + "\n"
     store.answers.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write(sys.argv[1:])
+    if sys.argv[1:] == ["answers"]:
+        tell_again()
+    else:
+        write(sys.argv[1:])

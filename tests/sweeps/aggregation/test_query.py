@@ -3,11 +3,17 @@
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
+from safetensors.numpy import save
 
-from sweeps.aggregation.query import best_configs, trials
+from sweeps.aggregation.frames import predictions, trials
+from sweeps.aggregation.query import best_configs
+from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.tables.trials import trials_table
 from sweeps.cli.console import print_best
+from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import (
     by_key,
@@ -48,6 +54,45 @@ def test_a_frame_of_an_untouched_sweep_is_all_missing(store):
 
     assert set(frame["outcome"]) == {"missing"}
     assert frame["test_error"].isna().all()
+
+
+def test_a_frame_has_a_column_for_each_setting_that_the_sweep_varies(store):
+    manifest = manifest_of(["base", "other"], [0])
+    routings = ({"kind": "dynamic", "iterations": 3}, "none")
+    arms = tuple(
+        arm.model_copy(update={"config": {"model": {"routing": routing}, "dims": [8, 16]}})
+        for arm, routing in zip(manifest.arms, routings, strict=True)
+    )
+    changed = arms[1].model_copy(
+        update={"changes": {"model.routing": "none", "model.routing.iterations": 1, "dims": 1}}
+    )
+    manifest = manifest.model_copy(update={"arms": (arms[0], changed)})
+    put_sweep(store, manifest, [finished("base", 0, 5)])
+    frame = trials("known", store)
+
+    assert [*frame["model.routing"]] == ["dynamic", "none"]
+    assert frame["model.routing.iterations"][0] == 3
+    assert pd.isna(frame["model.routing.iterations"][1])
+    assert [*frame["dims"]] == ["8 x 16", "8 x 16"]
+    csv = to_csv(trials_table(manifest, {}))
+    assert csv.splitlines()[0].endswith(",test_error,model.routing,model.routing.iterations,dims")
+
+
+def test_predictions_are_a_row_an_image_of_each_trial_that_holds_any(store, tmp_path):
+    put_sweep(store, manifest_of(["a", "b"], [0]), [])
+    record_id = put_trial(store, finished("b", 0, 0, test_error=0.5))
+    put_trial(store, finished("a", 0, 0))
+    tensors = {"predictions": np.uint8([1, 2]), "labels": np.uint8([1, 3])}
+    (tmp_path / "predictions.safetensors").write_bytes(save(tensors))
+    store.writer().upload(record_id, tmp_path / "predictions.safetensors")
+    frame = predictions("known", store)
+
+    assert [*frame["arm"]] == ["b", "b"]
+    assert [*frame["image"]] == [0, 1]
+    assert [*frame["is_wrong"]] == [False, True]
+    assert predictions("known", store, split="validation").empty
+    with pytest.raises(BadInput, match="no split 'train' to be seen"):
+        predictions("known", store, split="train")
 
 
 def put_errors(store, errors, **more):
@@ -170,7 +215,8 @@ def test_the_best_of_a_search_are_printed_with_what_they_are_ranked_by(store, ca
 
     out = capsys.readouterr().out
     assert "validation error %" in out
-    assert "1.15 to 1.63" in out
+    assert "1.39 (0.10)" in out
+    assert "iterations 3" in out
     assert "not confirmed" not in out.lower()
 
 
@@ -210,14 +256,72 @@ def test_what_another_sweep_made_of_a_stopped_trial_changes_no_result():
     assert trials_table(manifest, {}) == expected
 
 
-def test_importing_queries_loads_no_heavy_package():
+@pytest.mark.parametrize(("module", "may_load"), [("query", ""), ("report", "numpy")])
+def test_importing_aggregation_loads_no_heavy_package(module, may_load):
     program = (
-        "import sys, sweeps.aggregation.query, sweeps.aggregation.report; heavy = "
-        "('torch', 'ray', 'mlflow', 'pandas', 'numpy', 'scipy', 'matplotlib', 'capsmodel.config'); "
-        "print([m for m in heavy if m in sys.modules])"
+        f"import sys, sweeps.aggregation.{module}; heavy = ("
+        "'torch', 'ray', 'mlflow', 'pandas', 'numpy', 'scipy', 'statsmodels', 'matplotlib', "
+        "'capsmodel.config'); "
+        f"print([m for m in heavy if m in sys.modules and m != '{may_load}'])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
 
     assert done.stdout.strip() == "[]"
+
+
+def put_judged(store, tmp_path, wrong):
+    """Put a sweep with validation predictions: arm -> for each seed how many of 360 are wrong."""
+    manifest = manifest_of(wrong, range(len(next(iter(wrong.values())))))
+    put_sweep(store, manifest, [])
+    path = tmp_path / "predictions.safetensors"
+    for arm, row in wrong.items():
+        for seed, number in enumerate(row):
+            errors = {"validation_error": number / 360, "test_error": 0.0}
+            record_id = put_trial(store, finished(arm, seed, 0, epochs=1, **errors))
+            labels = np.zeros(360, np.uint8)
+            classes = np.where(np.arange(360) < number, 1, 0).astype(np.uint8)
+            of_test = {"predictions": labels, "labels": labels}
+            of_validation = {"validation_predictions": classes, "validation_labels": labels}
+            path.write_bytes(save(of_test | of_validation))
+            store.writer().upload(record_id, path)
+
+
+def test_the_best_are_told_with_their_chances_and_what_they_cannot_be_told_from(
+    store, tmp_path, capsys
+):
+    put_judged(store, tmp_path, {"a": (4, 6, 5), "far": (60, 61, 65), "b": (5, 5, 6)})
+    first, second, last = best_configs("known", store)
+
+    assert [first.arm, second.arm, last.arm] == ["a", "b", "far"]
+    assert [one.may_be_best for one in (first, second, last)] == [True, True, False]
+    assert first.chance_of_best > second.chance_of_best > last.chance_of_best == 0
+    assert first.chance_of_best + second.chance_of_best == pytest.approx(1)
+    print_best("known", [first, second, last])
+    out = capsys.readouterr().out
+    assert "Not to be told from the first, for all together at 95 %: b." in out
+
+
+def test_an_arm_that_lost_a_trial_stands_last_however_good_the_rest(store):
+    manifest = manifest_of(["whole", "lucky"], [0, 1])
+    diverged = unfinished("lucky", 1, Outcome.DIVERGED, "nan")
+    wrong = [finished("whole", 0, 9), finished("whole", 1, 9), finished("lucky", 0, 1), diverged]
+    put_sweep(store, manifest, wrong)
+
+    assert [best.arm for best in best_configs("known", store)] == ["whole", "lucky"]
+
+
+@pytest.mark.parametrize(("loss", "first"), [("margin", "b"), ("cross_entropy", "a")])
+def test_equal_means_are_ranked_by_the_loss_where_losses_compare(loss, first, store):
+    manifest = manifest_of(["a", "b"], [0])
+    configs = ({"loss": {"kind": "margin"}}, {"loss": {"kind": loss}})
+    arms = (
+        arm.model_copy(update={"config": config})
+        for arm, config in zip(manifest.arms, configs, strict=True)
+    )
+    put_sweep(store, manifest.model_copy(update={"arms": tuple(arms)}), [])
+    for arm, value in (("a", 0.3), ("b", 0.2)):
+        put_trial(store, finished(arm, 0, 5, validation_loss=value))
+
+    assert best_configs("known", store)[0].arm == first

@@ -15,9 +15,10 @@ from tests.sweeps.aggregation.small_search import confirmed_search, search_of
 
 pytestmark = pytest.mark.usefixtures("rough_importances")
 
-FILES = {"trials.csv", "cost.md", "cost.csv"} | {
+FILES = {"trials.csv", "cost.md", "cost.csv", "report.html", "report-runs.html"} | {
     f"ablation.{end}" for end in ("md", "csv", "tex", "png", "svg")
 }
+FILES |= {"ablation-table.tex", "capsweep.sty", "capsweep-known.tex", "checklist.md"}
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_a_report_written_again_is_the_same_byte_for_byte(reported, store, tmp_p
 
 
 def test_a_report_equals_the_one_from_records_that_never_saw_a_store(reported):
-    from sweeps.aggregation.tables.ablation import ablation_table
+    from sweeps.aggregation.tables.ablation.table import ablation_table
 
     report, _ = reported
     assert report.table == ablation_table(*known_sweep())
@@ -124,7 +125,7 @@ def test_each_declared_table_and_figure_has_its_files(store, tmp_path):
     put_small(store, PUBLISHED, {"kind": "curves"}, {"kind": "ablation"})
     report = write_report(store, "known", tmp_path / "reports")
 
-    own = {f"table1.{end}" for end in ("md", "csv", "tex")}
+    own = {f"table1.{end}" for end in ("md", "csv", "tex")} | {"table1-table.tex"}
     own |= {f"curves.{end}" for end in ("csv", "png", "svg")}
     assert {path.name for path in report.paths} == FILES | own
     assert [table.name for table in report.tables] == ["table1", "ablation"]

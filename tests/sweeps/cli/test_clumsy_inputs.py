@@ -124,6 +124,8 @@ def _commands() -> Iterator[list[str]]:
     for command in ("status", "report", "best", "show"):
         yield from ([command, name] for name in ("x", "", "../x", "\x1b", "a" * 5000))
         yield from _each([command, "x"], "--tracking-uri", NO_STORES[:8])
+    yield from (["verify", name] for name in ("x", "", ".", "../x", "\x1b", "a" * 5000))
+    yield from _each(["report", "x"], "--style", NO_WORDS)
     yield from (["parts", name] for name in ("x", "", "../x", "\x1b"))
     yield from _each(["best", "x"], "--count", ["x", "", "1.5"])
     yield from _each(["ui"], "--port", ["x", "-1", "99999", "1.5", ""])

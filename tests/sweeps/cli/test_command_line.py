@@ -7,7 +7,7 @@ import pytest
 from mlflow.tracking import MlflowClient
 
 from search_spaces.catalogue import named_sweep
-from sweeps.aggregation.query import TrialView
+from sweeps.aggregation.trial_view import TrialView
 from sweeps.cli.console import print_trial
 from sweeps.execution.driver import disk_survey
 from sweeps.records.trial_record import Outcome, TrialRecord, manifest_artifact
@@ -21,6 +21,7 @@ COMMANDS = (
     "run",
     "status",
     "report",
+    "verify",
     "best",
     "show",
     "ui",

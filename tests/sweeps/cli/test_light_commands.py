@@ -14,7 +14,7 @@ HEAVY = ["torch", "ray", "mlflow", "optuna", "pandas", "matplotlib", "capsmodel.
 LOADED = """
 import contextlib, io, json, sys
 from sweeps.cli import commands as cli
-from sweeps.aggregation.query import TrialView
+from sweeps.aggregation.trial_view import TrialView
 from sweeps.cli.console import print_trial
 commands, heavy = json.loads(sys.argv[1])
 for words in commands:

@@ -218,4 +218,4 @@ def test_arms_beyond_those_that_can_be_told_apart_are_said_to_be_in_the_csv(
     names = [str(place) for place in range(MOST_LINES + 3)]
     trials = by_key(*(finished(name, 0, 5) for name in names))
     notes = notes_of(manifest_of(names, [0]), trials, monkeypatch)
-    assert f"Drawn are the first {MOST_LINES} arms. The CSV file holds the 3 others too." in notes
+    assert f"Drawn are the first {MOST_LINES} arms, 3 others are not." in notes

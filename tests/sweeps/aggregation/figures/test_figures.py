@@ -1,8 +1,17 @@
 import pytest
 
-from sweeps.aggregation.figures.ablation_figure import ablation_figure
+from sweeps.aggregation.figures import ablation_figure as ablation
 from sweeps.aggregation.rendering.figure_style import drawn
+from sweeps.aggregation.results.arms import arm_results
+from sweeps.aggregation.results.comparisons import ablation_comparisons
+from tests.sweeps.aggregation.known_predictions import predictions_of
 from tests.sweeps.aggregation.known_sweep import by_key, finished, known_sweep, manifest_of
+
+
+def ablation_figure(manifest, records, predictions=None):
+    arms = arm_results(manifest, records)
+    compared = ablation_comparisons(manifest, arms, predictions or {})
+    return ablation.ablation_figure(manifest, arms, compared)
 
 
 @pytest.mark.parametrize("image_format", ["png", "svg"])
@@ -55,7 +64,10 @@ def test_an_arm_that_missed_its_target_says_so(monkeypatch):
     late = {key: one.model_copy(update={"target": "missed"}) for key, one in records.items()}
     drawn(lambda: ablation_figure(manifest, late), "png")
 
-    assert "uniform (3 missed the target)" in labels
+    assert (
+        "no decoder (3 missed the\ntarget)" in labels
+        or "no decoder (3 missed the target)" in labels
+    )
     assert "wild (n = 1, 1 missed the target)" in labels
 
 
@@ -90,3 +102,71 @@ def test_a_figure_can_be_drawn_of(arms, seeds):
 
     assert drawn(lambda: ablation_figure(manifest_of(arms, seeds), by_key(*trials)), "png")
     assert drawn(lambda: ablation_figure(manifest_of(arms, seeds), {}), "png")
+
+
+def lines_of(axes, width):
+    return [
+        tuple(line.get_xdata())
+        for line in axes.lines
+        if line.get_linewidth() == width and line.get_linestyle() != "None"
+    ]
+
+
+def test_seeds_stand_on_the_left_and_nothing_there_looks_like_a_test():
+    manifest, records = known_sweep()
+    left = ablation_figure(manifest, records, predictions_of(records)).axes[0]
+
+    assert sum(len(points.get_offsets()) for points in left.collections) == 3 * 3
+    spans = [line for line in left.lines if len({*line.get_xdata()}) > 1]
+    assert spans == []
+    assert list(left.patches) == []
+    assert list(left.containers) == []
+
+
+def test_on_the_right_stands_each_difference_with_the_intervals_of_the_table():
+    wrong = {"base": (6, 7, 8), "worse": (60, 66, 72), "near": (7, 6, 9)}
+    trials = [finished(arm, seed, n) for arm, row in wrong.items() for seed, n in enumerate(row)]
+    records = by_key(*trials)
+    manifest = manifest_of(wrong, margin_points=0.5)
+    found = predictions_of(records)
+    compared = ablation_comparisons(manifest, arm_results(manifest, records), found)
+    figure = ablation_figure(manifest, records, found)
+    _, right = figure.axes
+
+    for width, intervals in (
+        (3, [one.difference for one in compared]),
+        (0.9, [one.simultaneous for one in compared]),
+    ):
+        ends = [(100 * one.low, 100 * one.high) for one in intervals]
+        assert set(ends) <= set(lines_of(right, width))
+    assert (0, 0) in lines_of(right, 0.9), "the zero line"
+    (margin,) = right.patches
+    assert (margin.get_x(), margin.get_width()) == (-0.5, 1.0)
+    bold = [label.get_text() for label in figure.axes[0].get_yticklabels() if is_bold(label)]
+    assert bold == ["worse"]
+    told = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "95 %, for new seeds and new test images" in told
+    assert "seeds alone, no verdict" not in told
+
+
+def is_bold(label):
+    return label.get_fontweight() == "bold"
+
+
+def test_differences_that_rest_on_seeds_alone_are_marked():
+    figure = ablation_figure(*known_sweep())
+    hollow = [line for line in figure.axes[1].lines if line.get_markerfacecolor() == "white"]
+    told = [text.get_text() for text in figure.legends[0].get_texts()]
+
+    assert len(hollow) == 3  # one round = uniform, no decoder, wild
+    assert lines_of(figure.axes[1], 3) == []
+    assert "seeds alone, no verdict" in told
+    assert not any(is_bold(label) for label in figure.axes[0].get_yticklabels())
+
+
+def test_arms_with_identical_results_stand_in_one_row_as_in_the_table():
+    labels = [
+        label.get_text() for label in ablation_figure(*known_sweep()).axes[0].get_yticklabels()
+    ]
+
+    assert labels == ["three rounds", "one round = uniform", "no decoder", "wild (n = 1)", "late"]

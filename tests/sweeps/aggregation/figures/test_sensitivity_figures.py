@@ -4,8 +4,8 @@ import pytest
 
 from sweeps.aggregation.figures.sensitivity_figures import sensitivity_figures
 from sweeps.aggregation.rendering.figure_style import drawn as drawn_as
-from sweeps.aggregation.results.statistics import Interval
 from sweeps.aggregation.sensitivity.sensitivity import sensitivity
+from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_search import broken, choices, ended, floats, ints, search_of
 from tests.sweeps.aggregation.known_sweep import by_key

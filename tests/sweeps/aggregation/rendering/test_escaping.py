@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from sweeps.aggregation.figures.ablation_figure import ablation_figure
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.latex import escape_latex, to_latex
 from sweeps.aggregation.rendering.markdown import escape_markdown, to_markdown
 from sweeps.aggregation.rendering.renderers import for_terminal
-from sweeps.aggregation.tables.ablation import ablation_table
+from sweeps.aggregation.tables.ablation.table import ablation_table
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import Outcome
+from tests.sweeps.aggregation.figures.test_figures import ablation_figure
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished
 
 HOSTILE = [
@@ -47,7 +47,8 @@ def hostile_table():
     """Return a table whose arms, description and reasons are hostile."""
     manifest = manifest_of(["base", *HOSTILE], [0], description="=1+1 | <b> $x$ \\end{document}")
     reasons = [unfinished(text, 0, Outcome.FAILED, text) for text in HOSTILE[::2]]
-    results = [finished(text, 0, 5) for text in ["base", *HOSTILE[1::2]]]
+    plain = enumerate(["base", *HOSTILE[1::2]])
+    results = [finished(text, 0, 5 + place) for place, text in plain]
     records = by_key(*reasons, *results)
     return manifest, records, ablation_table(manifest, records)
 
@@ -88,7 +89,8 @@ def test_a_bare_address_in_markdown_becomes_no_link():
 
 def test_csv_holds_no_formula_and_one_line_a_row():
     _, _, table = hostile_table()
-    content = to_csv(table)
+    assert table.for_programs
+    content = to_csv(table.for_programs)
     names = [row[0] for row in csv.reader(io.StringIO(content))]
 
     assert len(content.splitlines()) == len(HOSTILE) + 2

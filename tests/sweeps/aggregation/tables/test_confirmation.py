@@ -13,15 +13,14 @@ from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
-from sweeps.aggregation.tables.ablation import ablation_table
+from sweeps.aggregation.results.varied_settings import short_names
+from sweeps.aggregation.tables.ablation.table import ablation_table
 from sweeps.aggregation.tables.confirmation import confirmation_table
-from sweeps.aggregation.tables.confirmation_words import short_names
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import (
     by_key,
     finished,
-    known_sweep,
     manifest_of,
     unfinished,
     with_metrics,
@@ -66,12 +65,11 @@ def test_the_difference_is_to_the_reference_paired_by_seed() -> None:
     assert reference["difference_points"] == ""
 
 
-def test_a_difference_is_bold_only_where_its_interval_leaves_out_zero() -> None:
+def test_an_interval_over_seeds_alone_makes_nothing_bold() -> None:
     again = {1: (8, 9, 8), 3: (30, 5, 20), 2: (18, 21, 19)}
     records = trained({0: 30, 1: 6, 2: 12, 3: 9}, again)
     table = confirmation_table(search_of([1, 3], reference=2), records)
-    assert [row[5].is_bold for row in table.rows] == [True, False, False]
-    assert not any(cell.is_bold for row in table.rows for cell in (*row[:5], *row[6:]))
+    assert not any(cell.is_bold for row in table.rows for cell in row)
 
 
 def test_settings_are_short_to_read_and_whole_for_programs() -> None:
@@ -175,7 +173,7 @@ def test_a_whole_confirmation_says_nothing_of_how_far_it_is() -> None:
 
 
 def test_a_table_too_wide_for_a_page_is_made_smaller_in_latex() -> None:
-    wide, narrow = confirmed_search(), known_sweep()
+    wide, narrow = confirmed_search(), (manifest_of(["a"]), by_key(finished("a", 0, 1)))
     assert r"\resizebox" in to_latex(confirmation_table(*wide))
     assert r"\usepackage{graphicx}" in to_latex(confirmation_table(*wide))
     assert r"\resizebox" not in to_latex(ablation_table(*narrow))

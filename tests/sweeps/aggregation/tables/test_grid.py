@@ -173,7 +173,7 @@ def test_its_files_are_the_readers_grid_and_the_programs_rows() -> None:
     manifest, records = known()
     made = make(spec_of(), Results(manifest, records, no_histories))
     files = dict(section_files(made))
-    assert sorted(files) == ["table2.csv", "table2.md", "table2.tex"]
+    assert sorted(files) == ["table2-table.tex", "table2.csv", "table2.md", "table2.tex"]
     assert files["table2.md"].decode() == to_markdown(made.tables[0])
     assert files["table2.tex"].decode() == to_latex(made.tables[0])
     assert files["table2.csv"].decode().startswith("row,column,arm,metric,error_percent,")

@@ -12,7 +12,7 @@ from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
-from sweeps.aggregation.tables.ablation import ablation_table
+from sweeps.aggregation.tables.ablation.table import ablation_table
 from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.aggregation.tables.published import published_table
 from sweeps.records.manifest import Manifest

@@ -6,9 +6,9 @@ import pytest
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
-from sweeps.aggregation.results.statistics import Interval
 from sweeps.aggregation.sensitivity.rank_correlation import rank_correlation
 from sweeps.aggregation.sensitivity.sensitivity import Sensitivity, sensitivity
+from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.sensitivity_table import sensitivity_tables
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_search import (

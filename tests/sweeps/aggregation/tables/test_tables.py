@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
-from sweeps.aggregation.tables.ablation import ablation_table
+from sweeps.aggregation.tables.ablation.table import ablation_table
 from sweeps.aggregation.tables.cost import cost_table
 from sweeps.aggregation.tables.trials import trials_table
 from sweeps.records.trial_record import Outcome
@@ -28,12 +28,18 @@ def written() -> dict[str, str]:
     table, cost = ablation_table(manifest, records), cost_table(manifest, records)
     return {
         "ablation.md": to_markdown(table),
-        "ablation.csv": to_csv(table),
+        "ablation.csv": to_csv(values_of(table)),
         "ablation.tex": to_latex(table),
         "cost.md": to_markdown(cost),
         "cost.csv": to_csv(cost),
         "trials.csv": to_csv(trials_table(manifest, records)),
     }
+
+
+def values_of(table):
+    """Return what programs read of a table."""
+    assert table.for_programs is not None
+    return table.for_programs
 
 
 @pytest.mark.parametrize("name", sorted(written()))
@@ -65,20 +71,21 @@ def difference_of(table, arm):
 
 
 def test_a_difference_is_paired_by_seed_in_percentage_points():
-    table = ablation_table(*known_sweep())
+    table = values_of(ablation_table(*known_sweep()))
 
     assert row(table, "one round")["difference_points"] == pytest.approx(100 * 3 / 360)
     assert row(table, "one round")["difference_n"] == 3
 
 
-def test_a_difference_is_bold_only_where_its_interval_leaves_out_zero():
-    arms = ["base", "clear", "unclear", "single"]
-    wrong = {"base": (5, 6, 7), "clear": (25, 26, 28), "unclear": (4, 9, 6), "single": (90,)}
+def test_without_predictions_nothing_is_bold_however_clear():
+    wrong = {"base": (5, 6, 7), "clear": (95, 96, 98)}
     trials = [finished(arm, seed, n) for arm, row in wrong.items() for seed, n in enumerate(row)]
-    table = ablation_table(manifest_of(arms), by_key(*trials))
+    table = ablation_table(manifest_of([*wrong]), by_key(*trials))
 
-    bold = {arm: difference_of(table, arm).is_bold for arm in arms}
-    assert bold == {"base": False, "clear": True, "unclear": False, "single": False}
+    assert not any(cell.is_bold for row in table.rows for cell in row)
+    assert difference_of(table, "clear").text == "+25.09 ± 0.40"
+    alone = "clear: ± covers new seeds alone and nothing is bold, as predictions are missing."
+    assert alone in table.notes
 
 
 def test_the_baseline_has_no_difference_to_itself():
@@ -99,11 +106,15 @@ def test_no_minus_stands_before_a_zero():
     assert difference_of(table, "arm").text == "0.00"
 
 
-def test_arms_with_equal_figures_on_every_seed_are_named():
-    notes = [n for n in ablation_table(*known_sweep()).notes if "identical" in n]
+def test_arms_with_equal_figures_on_every_seed_stand_in_one_row_for_readers():
+    table = ablation_table(*known_sweep())
 
-    assert len(notes) == 1
-    assert "Arms one round and uniform gave identical results" in notes[0]
+    names = [cells[0].text for cells in table.rows]
+    assert names[:3] == ["three rounds (baseline)", "one round = uniform", "no decoder"]
+    assert [note for note in table.notes if note.startswith("one round and uniform: losses")]
+    values = values_of(table)
+    assert row(values, "uniform")["identical_to"] == "one round"
+    assert row(values, "one round")["identical_to"] is None
 
 
 @pytest.mark.parametrize("figure", ["train_loss", "validation_loss", "validation_error"])
@@ -111,15 +122,15 @@ def test_arms_that_differ_in_one_figure_of_one_seed_are_not_identical(figure):
     manifest, records = known_sweep()
     trial = finished("uniform", 2, 12, **{figure: 0.123})
 
-    notes = ablation_table(manifest, records | by_key(trial)).notes
-    assert not any("identical" in note for note in notes)
+    table = ablation_table(manifest, records | by_key(trial))
+    assert not any(" = " in cells[0].text for cells in table.rows)
 
 
 def test_arms_that_lack_a_seed_are_not_called_identical():
     trials = [finished(arm, seed, 5) for arm in ("a", "b") for seed in (0, 1)]
 
-    notes = ablation_table(manifest_of(["a", "b"]), by_key(*trials)).notes
-    assert not any("identical" in note for note in notes)
+    table = ablation_table(manifest_of(["a", "b"]), by_key(*trials))
+    assert not any(" = " in cells[0].text for cells in table.rows)
 
 
 @pytest.mark.parametrize(

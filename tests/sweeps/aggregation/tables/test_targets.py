@@ -12,7 +12,7 @@ from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
-from sweeps.aggregation.tables.ablation import ablation_table
+from sweeps.aggregation.tables.ablation.table import ablation_table
 from sweeps.aggregation.tables.health import health_notes
 from sweeps.aggregation.tables.published import published_table
 from sweeps.aggregation.tables.targets import most_epochs, target_words
@@ -61,18 +61,22 @@ def test_a_figure_with_a_missed_target_is_marked_and_explained(make: Any) -> Non
     assert NOTE in table.notes
     assert any("Trials of capsules end with the first epoch" in note for note in table.notes)
     marked = [cell.text for row in table.rows for cell in row if cell.text.endswith("†")]
-    assert marked == ["2.78 ± 0.69 †"]
+    assert marked in (["2.78 ± 0.69 †"], ["2.78 (0.28) †"])
     assert "†" in to_markdown(table)
     assert r"\textdagger{}" in to_latex(table)
 
 
+def read_by_programs(table: Table) -> Table:
+    return table.for_programs or table
+
+
 @pytest.mark.parametrize("make", [ablation_table, published])
 def test_programs_read_how_many_missed_where_any_has_a_target(make: Any) -> None:
-    rows = csv.DictReader(io.StringIO(to_csv(make(*known()))))
+    rows = csv.DictReader(io.StringIO(to_csv(read_by_programs(make(*known())))))
     assert [row["num_target_missed"] for row in rows] == ["0", "2"]
     manifest, records = known()
     old = {key: one.model_copy(update={"target": None}) for key, one in records.items()}
-    assert "num_target_missed" not in to_csv(make(manifest, old))
+    assert "num_target_missed" not in to_csv(read_by_programs(make(manifest, old)))
     assert not any("target" in note for note in make(manifest, old).notes)
 
 

@@ -83,7 +83,7 @@ def litter(launches: Launches) -> list[Path]:
         put(cell / "evaluations" / "x.json.tmp"),
         put(storage.journals / "example.db.damaged-1"),
         put(storage.journals / "example.db.damaged-1-journal"),
-        put(storage.root / "mlflow.db.damaged-2"),
+        put(storage.root / "mlflow.db.damaged-2-wal"),
         old(put(storage.root / "format.json.00000000-1.unfinished")),
         old(put(run / "config.json.4711.unfinished")),
     ]

@@ -137,6 +137,12 @@ def test_fewer_arms_are_refused_by_name() -> None:
     )
 
 
+def test_an_arm_may_have_another_name_as_its_trials_are_still_there() -> None:
+    old = manifest()
+    texts = old.model_dump_json().replace('"other"', '"another"')
+    refuse_to_drop(old, type(old).model_validate_json(texts))
+
+
 def test_other_settings_are_refused_with_old_and_new() -> None:
     old = manifest(base={"a": {"b": 1, "kind": "x"}, "c": 1}, other={"a": {"b": 1}, "c": 2})
     new = manifest(base={"a": {"b": 2, "kind": "x"}, "c": 1}, other={"a": {"b": 2}, "c": 2})

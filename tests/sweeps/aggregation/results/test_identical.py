@@ -1,6 +1,6 @@
-"""Which arms gave equal results is said of every pair, and found without comparing every pair."""
+"""Which arms are one in truth, found without comparing every pair."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -8,19 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.tables.ablation import _fingerprint, _identity_notes
+from sweeps.aggregation.results.identical import grouped
 from sweeps.records.trial_record import TrialRecord
 from tests.sweeps.aggregation.known_sweep import finished, manifest_of, trial_key
-
-
-def literally(arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Compare each pair, as the sentences say."""
-    for first, second in combinations(arms, 2):
-        if _fingerprint(first) and _fingerprint(first) == _fingerprint(second):
-            yield (
-                f"Arms {first.arm.name} and {second.arm.name} gave identical results on every "
-                "seed: losses and errors of the last epoch are exactly equal."
-            )
 
 
 def arms_of(wrong: Sequence[Sequence[int | None]]) -> tuple[ArmResults, ...]:
@@ -41,9 +31,14 @@ def arms_of(wrong: Sequence[Sequence[int | None]]) -> tuple[ArmResults, ...]:
         st.lists(st.sampled_from([1, 2, None]), min_size=2, max_size=2), min_size=1, max_size=9
     )
 )
-def test_the_sentences_are_those_of_every_pair_in_the_same_order(wrong: Any) -> None:
+def test_two_arms_are_in_one_group_where_every_seed_of_both_is_equal(wrong: Any) -> None:
     arms = arms_of(wrong)
-    assert list(_identity_notes(arms)) == list(literally(arms))
+    groups = [[one.arm.name for one in group] for group in grouped(arms)]
+    assert sorted(name for names in groups for name in names) == sorted(a.arm.name for a in arms)
+    assert [names[0] for names in groups] == sorted(names[0] for names in groups)
+    for (first, own), (second, other) in combinations(zip(arms, wrong, strict=True), 2):
+        together = any({first.arm.name, second.arm.name} <= {*names} for names in groups)
+        assert together == (own == other and None not in own)
 
 
 def test_each_arm_is_looked_at_as_often_however_many_there_are() -> None:
@@ -58,5 +53,5 @@ def test_each_arm_is_looked_at_as_often_however_many_there_are() -> None:
     for number in (3, 30):
         looks.clear()
         arms = arms_of([(place, place) for place in range(number)])
-        list(_identity_notes([Watched(one.arm, one.is_baseline, one.trials) for one in arms]))
+        grouped([Watched(one.arm, one.is_baseline, one.trials) for one in arms])
         assert len(looks) == 2 * number

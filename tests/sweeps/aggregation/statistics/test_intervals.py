@@ -6,7 +6,7 @@ import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sweeps.aggregation.results.statistics import mean_interval, paired_difference
+from sweeps.aggregation.statistics.intervals import mean_interval, paired_difference
 from sweeps.records.errors import BadInput
 
 values = st.floats(-1e6, 1e6, allow_subnormal=False)
@@ -36,6 +36,16 @@ def test_the_interval_is_that_of_scipy(sample, confidence):
     expected = scipy.stats.ttest_1samp(sample, 0).confidence_interval(confidence)
     assert interval.low == pytest.approx(expected.low, rel=1e-6, abs=1e-6 * scale)
     assert interval.high == pytest.approx(expected.high, rel=1e-6, abs=1e-6 * scale)
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 1 - 0.05 / 6])
+@pytest.mark.parametrize("n", [2, 3, 5, 10])
+def test_the_interval_of_errors_is_that_of_scipy_to_ten_digits(n: int, confidence: float):
+    sample = [0.05 + math.sin(place) / 50 for place in range(n)]
+    expected = scipy.stats.ttest_1samp(sample, 0).confidence_interval(confidence)
+
+    interval = mean_interval(sample, confidence)
+    assert (interval.low, interval.high) == pytest.approx(tuple(expected), abs=1e-10)
 
 
 @given(st.lists(values, max_size=10).flatmap(lambda v: st.tuples(st.just(v), st.permutations(v))))

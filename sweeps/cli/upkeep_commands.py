@@ -1,4 +1,4 @@
-"""The command that frees what nothing needs."""
+"""Commands that look after a store: free what nothing needs, make good what was damaged."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,3 +62,19 @@ def _print(cleaned: "Cleaned") -> None:
         out.print(f"{total} are free.")
     else:
         out.print(f"{total} would be free: the same command with --yes frees them.")
+
+
+def repair(
+    sweep: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="One sweep [default: all of them].")
+    ] = None,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Rebuild what was lost or damaged: records from folders, journals; say what was done."""
+    from sweeps.cli.console import print_repaired
+    from sweeps.execution.repair.repair import repair as repair_store
+
+    repaired = repair_store(sweep, storage, tracking_uri)
+    print_repaired(repaired.sentences)
+    raise typer.Exit(repaired.exit_code)

@@ -1,0 +1,112 @@
+"""An arm of a sweep with its place among the others, and its trained models."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from capsmodel.metrics import Metric
+from sweeps.aggregation.results.varied_settings import Setting, short_names
+from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.aggregation.trained_models import load_trained
+from sweeps.records.errors import BadInput
+from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json
+from sweeps.tracking.store import RecordStore
+
+if TYPE_CHECKING:
+    from capsmodel.training.trained import Trained
+
+
+@dataclass(frozen=True)
+class RankedTrial:
+    """A finished trial as ranking sees it, without test values."""
+
+    trial_key: str
+    seed: int
+    validation_error: float
+
+
+@dataclass(frozen=True)
+class BestConfig:
+    """An arm with its place among the others.
+
+    Attributes:
+        rank: From 1, by the mean of `objective`.
+        config: The full training config as plain JSON values, without the seed.
+        validation_error: Mean last-epoch validation error, a fraction, with its t interval.
+        num_trials: Finished trials that the mean rests on.
+        num_planned: Trials that the sweep plans of this arm on those seeds.
+        trials: Those trials, the lowest validation error first.
+        is_confirmed: Whether the seeds had no part in finding the arm: False only of a search
+            whose confirmation is not there.
+        objective: The metric that ranks, validation error unless a search minds another.
+        metric: What that is.
+        value: Its mean with its t interval over seeds.
+        values: Of each of its finished trials.
+        settings: What it has of the settings that the sweep varies, path -> value.
+        set_apart_by: Paths of those that differ from the baseline's, of all in a search.
+        chance_of_best: How often it would stand first, were seeds and validation images drawn anew;
+            None where predictions of the validation images are missing.
+        may_be_best: Whether it cannot be told from the first, for all arms together at 95 %; None
+            as before.
+    """
+
+    rank: int
+    arm: str
+    config: Json
+    validation_error: Interval
+    num_trials: int
+    num_planned: int
+    trials: tuple[RankedTrial, ...]
+    is_confirmed: bool
+    objective: str
+    value: Interval
+    values: tuple[float, ...]
+    settings: Mapping[str, Setting]
+    set_apart_by: tuple[str, ...]
+    chance_of_best: float | None
+    may_be_best: bool | None
+    metric: Metric = field(repr=False)
+    store: RecordStore = field(repr=False, compare=False)
+
+    @property
+    def words(self) -> str:
+        """What sets it apart, in short names: `routing dynamic, iterations 3`."""
+        names = short_names([*self.settings])
+        return ", ".join(
+            f"{names[path]} {value:.3g}" if isinstance(value, float) else f"{names[path]} {value}"
+            for path, value in self.settings.items()
+            if value is not None and path in self.set_apart_by
+        )
+
+    def load_model(
+        self, seed: int | None = None, parts: Sequence[type[Any]] = (), device: str = "cpu"
+    ) -> "Trained":
+        """Return the trained model of one seed of this arm, ready to predict.
+
+        Args:
+            seed: None takes the seed with the lowest last-epoch validation error.
+            parts: Classes of the user's own parts that the config names.
+            device: Where the weights go.
+
+        Raises:
+            BadInput: If no finished trial has that seed, its weights were not kept or do not fit
+                the config, or the config names a part that is not given.
+        """
+        by_seed = {trial.seed: trial for trial in self.trials}
+        if seed is not None and seed not in by_seed:
+            known = ", ".join(str(known) for known in sorted(by_seed))
+            raise BadInput(
+                f"Arm '{self.arm}' has no finished trial with seed {seed}. Finished: {known}."
+            )
+        chosen = self.trials[0] if seed is None else by_seed[seed]
+        record = self.store.records([chosen.trial_key]).get(chosen.trial_key)
+        if record is None:
+            raise BadInput(f"The record of trial {chosen.trial_key} is no longer there.")
+        if not self.store.holds(record, ARTIFACT_WEIGHTS):
+            raise BadInput(
+                f"The weights of trial {chosen.trial_key} (arm '{self.arm}', seed {chosen.seed}) "
+                "are not there: a launch did not keep them (--keep-weights), or they were deleted. "
+                "Ask for another seed, or train it anew, --fresh."
+            )
+        weights = self.store.artifact(record, ARTIFACT_WEIGHTS)
+        return load_trained(weights, self.config, seed=chosen.seed, parts=parts, device=device)

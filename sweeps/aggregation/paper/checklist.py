@@ -1,0 +1,142 @@
+"""What a conference's checklist asks of error bars and compute, answered from the records."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from sweeps.aggregation.makers.results import Results
+from sweeps.aggregation.paper.compared_arms import ComparedArms
+from sweeps.aggregation.rendering.markdown import escape_markdown
+from sweeps.aggregation.results.arms import CellState
+from sweeps.aggregation.results.comparisons import Comparison
+from sweeps.records.manifest import Manifest
+
+_NOT_COUNTED: tuple[CellState, ...] = ("diverged", "failed", "missing", "unfinished")
+
+
+def checklist(results: Results, arms: ComparedArms) -> str:
+    """Return paragraphs in Markdown, to be pasted: every number in them is from the records.
+
+    Args:
+        results: Of the sweep.
+        arms: Those that the paper prints.
+    """
+    manifest = results.manifest
+    paragraphs = {
+        "What varies between runs": _varying(manifest, arms),
+        "How the intervals are made": _intervals(manifest, arms),
+        "How many runs": _counts(manifest, arms),
+        "Compute": _compute(results, arms),
+    }
+    parts = [f"# Checklist for {escape_markdown(manifest.sweep)}"]
+    for heading, sentences in paragraphs.items():
+        parts += [f"## {heading}", escape_markdown(" ".join(sentences))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _varying(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
+    seeds = list(dict.fromkeys(seed for arm in arms.arms for seed in arm.trials))
+    trained = f"Each of {_number(len(arms.arms), 'arm')} was trained with {_seeds(seeds)}"
+    if search := manifest.search:
+        again = len(arms.arms)
+        yield (
+            f"A search of {_number(search.num_trials, 'proposal')} (sampler {search.sampler}) "
+            f"chose arms by {search.objective} on {_seeds(manifest.seeds)}."
+        )
+        if not again:
+            yield "None of them was run again on fresh seeds, so that no test figure is given."
+            return
+        trained = f"{_number(again, 'arm')} ran again on {_seeds(seeds)}, which chose nothing"
+    yield f"{trained}; runs of one arm differ in the seed alone."
+    yield (
+        "A seed decides the initial weights, the order of the training images and all else that a "
+        "training draws; the test images, and the split of the others into training and "
+        "validation images, do not change with it."
+    )
+    if len({tuple(arm.trials) for arm in arms.arms}) == 1:
+        yield "All arms have the same seeds."
+
+
+def _intervals(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
+    yield (
+        "Errors are of the last epoch; beside a mean stands the standard deviation over seeds, "
+        "which is no interval."
+    )
+    compared = arms.compared
+    if tested := [one for one in compared if one.way]:
+        yield (
+            f"Differences from '{manifest.baseline}' are paired by seed, their 95 % intervals "
+            f"two-way, over {_span(one.difference.n for one in tested)} seeds and "
+            f"{_span(one.num_images for one in tested)} test images{_objects(tested)}, with "
+            f"Satterthwaite's degrees of freedom; they cover new seeds and new test images, not "
+            f"new training images or other data."
+        )
+        yield (
+            f"p values are two-sided and adjusted for {_number(len(tested), 'comparison')} by "
+            f"Holm's method, arms of identical results counted once; a difference counts below "
+            f"0.05."
+        )
+    if alone := sum(one.way is None for one in compared):
+        reasons = dict.fromkeys(one.why_seeds_alone for one in compared if one.why_seeds_alone)
+        why = f" ({'; '.join(reasons)})" if reasons else ""
+        yield f"{_number(alone, 'comparison')} could not be tested so{why}: no claim is made."
+    if any(one.log_e is not None for one in compared):
+        planned = ", ".join(str(seed) for seed in manifest.planned_seeds)
+        yield (
+            f"Seeds other than {planned} were added after looking, so that a difference also needs "
+            f"an e-process over seeds."
+        )
+    if manifest.margin_points is not None:
+        yield f"Equivalent means within {manifest.margin_points:g} points, declared beforehand."
+
+
+def _counts(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
+    planned = sum(len(arm.trials) for arm in arms.arms)
+    counted = sum(arm.count("counted") for arm in arms.arms)
+    others = [f"{sum(arm.count(s) for arm in arms.arms)} {s}" for s in _NOT_COUNTED]
+    if arms.arms:
+        yield f"Of {_number(planned, 'planned run')} {counted} count; {', '.join(others)}."
+    if manifest.search:
+        keys = {cell.trial_key for cell in manifest.cells}
+        yield f"The search as a whole has {_number(len(keys), 'run')}."
+    if diverged := [arm for arm in arms.arms if arm.count("diverged")]:
+        names = ", ".join(f"'{arm.arm.name}'" for arm in diverged)
+        yield f"Diverged runs (of {names}) enter no mean; their share has an exact interval."
+
+
+def _compute(results: Results, arms: ComparedArms) -> Iterator[str]:
+    trials = [trial for arm in arms.arms for trial in arm.counted.values()]
+    sizes = [arm.arm.num_parameters for arm in arms.arms]
+    if trials:
+        epochs = _span(trial.epochs for trial in trials)
+        word = "epoch" if epochs == "1" else "epochs"
+        yield f"A counted run has {epochs} {word}."
+    if sizes:
+        yield f"The networks have {_span(sizes)} trained parameters."
+    keys = {cell.trial_key for cell in results.manifest.cells}
+    total = sum(results.records[key].epochs for key in keys if key in results.records)
+    yield f"All runs of the sweep together, those that do not count too: {_number(total, 'epoch')}."
+    yield (
+        "The kind of device decides no result beyond rounding and is no part of a run's key: it "
+        "stands with hours and memory in cost.md."
+    )
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    listed = ", ".join(str(seed) for seed in seeds)
+    return f"{_number(len(seeds), 'seed')} ({listed})" if seeds else "no seed"
+
+
+def _objects(tested: Sequence[Comparison]) -> str:
+    """Return of how many objects the test images are views, where they are."""
+    counts = [one.way.num_clusters for one in tested if one.way]
+    is_of_views = any(count < one.num_images for count, one in zip(counts, tested, strict=True))
+    return f" of {_span(counts)} objects" if is_of_views else ""
+
+
+def _span(numbers: Iterable[int]) -> str:
+    found = sorted(set(numbers))
+    low, high = f"{found[0]:,}", f"{found[-1]:,}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"

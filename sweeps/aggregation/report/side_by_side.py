@@ -1,0 +1,122 @@
+"""Two sweeps side by side: their arms' errors in one table, and what keeps them from comparing.
+
+Nothing is tested across them: no difference, no bold. What is to be compared is trained in one
+sweep and stands in its own table.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from capsmodel.metrics import TEST_ERROR
+from sweeps.aggregation.rendering.measured import measured_spread_cell
+from sweeps.aggregation.rendering.table import (
+    Cell,
+    Column,
+    Table,
+    count_cell,
+    text_cell,
+)
+from sweeps.aggregation.report.matched_arms import Aspect, MatchedArms
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.tables.ablation.diverged import diverged_share
+from sweeps.aggregation.tables.departures import departure_sentence
+from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import one_line, shortened
+
+_STATISTICS = ("mean", "sd", "se", "min", "max")
+_ASPECTS: dict[Aspect, str] = {
+    "data": "Data fingerprints differ",
+    "code protocol": "Code protocols differ, as equal settings, seeds and data have other keys",
+    "epochs": "Epochs differ",
+    "seeds": "Seeds differ",
+    "settings": "Settings differ",
+}
+_LONGEST_LIST = 300
+
+
+def side_by_side(first: Manifest, second: Manifest, matched: Sequence[MatchedArms]) -> Table:
+    """Return a row a matched pair of arms, and one for each arm that stands alone."""
+    return Table(
+        name=f"compare-{second.sweep}",
+        title=f"{first.sweep} beside {second.sweep}: test error by arm",
+        lead=_lead(matched),
+        columns=(
+            Column("Arm", ("arm", "second_arm", "matched_by"), align="left"),
+            *_columns(first.sweep, "first"),
+            *_columns(second.sweep, "second"),
+            Column("Differs in", ("differs_in",), align="left", hide_if_empty=True),
+            Column("", ("num_same_trials",), hide_if_empty=True),
+        ),
+        rows=tuple(_row(one, first, second) for one in matched),
+        notes=tuple(_notes(first, second, matched)),
+    )
+
+
+def _columns(sweep: str, place: str) -> tuple[Column, ...]:
+    return (
+        Column(f"{sweep}: error % (sd)", tuple(f"{place}_{name}" for name in _STATISTICS)),
+        Column("n", (f"{place}_n", f"{place}_num_planned")),
+        Column(f"{sweep}: diverged", (f"{place}_num_diverged",), align="left", hide_if_empty=True),
+    )
+
+
+def _row(one: MatchedArms, first: Manifest, second: Manifest) -> tuple[Cell, ...]:
+    names = [arm.arm.name if arm else None for arm in (one.first, one.second)]
+    text = one_line(one.name)
+    if one.first and one.second and names[0] != names[1]:
+        text = f"{text} | {one_line(one.second.arm.name)}"
+    differs = "; ".join(
+        f"{aspect}: {values}" if values else aspect for aspect, values in one.unlike().items()
+    )
+    if not (one.first and one.second):
+        differs = f"only in {first.sweep if one.first else second.sweep}"
+    return (
+        Cell(text, (names[0], names[1], one.by or None)),
+        *_results(one.first),
+        *_results(one.second),
+        text_cell(differs),
+        Cell("", (one.num_same_trials(),)),
+    )
+
+
+def _results(arm: ArmResults | None) -> tuple[Cell, ...]:
+    if arm is None:
+        return (Cell("", (None,) * 5), Cell("", (None, None)), Cell("", (None,)))
+    errors = arm.test_errors.values()
+    diverged = diverged_share(arm)
+    text = f"{diverged.count:.0f} of {diverged.total}" if diverged.count else ""
+    return (
+        measured_spread_cell(errors, TEST_ERROR),
+        count_cell(len(errors), len(arm.trials)),
+        Cell(text, (int(diverged.count),)),
+    )
+
+
+def _lead(matched: Sequence[MatchedArms]) -> str:
+    pairs = [one for one in matched if one.first and one.second]
+    if not pairs:
+        return "No arm of one has the config or the name of an arm of the other."
+    unlike = [aspect for aspect in _ASPECTS if any(aspect in one.unlike() for one in pairs)]
+    told = f"{len(pairs)} arm{'s' * (len(pairs) > 1)} stand{'s' * (len(pairs) == 1)} in both"
+    if not unlike:
+        return f"{told}, with equal settings, data, epochs and seeds."
+    return f"{told}; not all is alike: {', '.join(unlike)}."
+
+
+def _notes(first: Manifest, second: Manifest, matched: Sequence[MatchedArms]) -> Iterator[str]:
+    yield (
+        "Nothing is tested across two sweeps: there is no difference and no bold. sd: spread over "
+        "seeds. To compare arms, have both in one sweep."
+    )
+    yield "Arms stand beside each other where their whole configs are equal, else by their names."
+    for aspect, words in _ASPECTS.items():
+        names = [one_line(one.name) for one in matched if aspect in one.unlike()]
+        if names:
+            yield f"{words}: {shortened(', '.join(names), _LONGEST_LIST)}."
+    by_name = [one_line(one.name) for one in matched if "settings" in one.unlike()]
+    if by_name:
+        yield "Where settings differ, keys do not tell whether the code's protocol does as well."
+    if same := sum(one.num_same_trials() for one in matched):
+        yield f"{same} of the trials are the same in both sweeps, by their keys."
+    for manifest in (first, second):
+        if sentence := departure_sentence(manifest):
+            yield f"{manifest.sweep}: {sentence}"

@@ -1,0 +1,210 @@
+"""Each arm compared with the baseline: the difference, how sure it is, and the verdict."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.identical import grouped
+from sweeps.aggregation.results.judged import Predictions
+from sweeps.aggregation.results.paired_errors import PairedErrors, paired_errors
+from sweeps.aggregation.statistics.added_seeds import log_e_value
+from sweeps.aggregation.statistics.families import (
+    SIGNIFICANCE,
+    Verdict,
+    equivalence_p,
+    holm,
+    simultaneous_confidence,
+)
+from sweeps.aggregation.statistics.intervals import Interval, paired_difference
+from sweeps.aggregation.statistics.power import detectable_difference, middle_error
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, two_way
+from sweeps.records.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One arm, or several with identical results, against the baseline. Errors are fractions.
+
+    Attributes:
+        arms: Those with identical results, in the sweep's order; usually one.
+        difference: Mean of arm minus baseline over common seeds, with its pointwise interval: over
+            seeds and images where `way` is there, else over seeds alone.
+        seeds_alone: The same over seeds alone, whatever the images say.
+        way: Its parts over seeds and images; None where there are fewer than three seeds or no
+            predictions.
+        why_seeds_alone: Why there is none, "" where there is.
+        num_images: Test images, 0 where they are not known.
+        p_value: Two-sided, of no difference; with diverged trials as guesses as well, the larger.
+        adjusted_p: For all comparisons of the table together.
+        simultaneous: The interval that holds for all of them together.
+        detectable: The smallest true difference found four times of five, None where unknown.
+        equivalent_p: Of a difference outside the declared margin, None where none is declared.
+            Below .025 the 95 % interval lies within it.
+        log_e: Evidence that looking does not inflate, where seeds were added; else None.
+        verdict: "different" is what stands in bold.
+    """
+
+    arms: tuple[ArmResults, ...]
+    difference: Interval
+    seeds_alone: Interval
+    way: TwoWay | None = None
+    why_seeds_alone: str = ""
+    num_images: int = 0
+    p_value: float | None = None
+    adjusted_p: float | None = None
+    simultaneous: Interval | None = None
+    detectable: float | None = None
+    equivalent_p: float | None = None
+    log_e: float | None = None
+    verdict: Verdict = "undecided"
+
+    @property
+    def arm(self) -> ArmResults:
+        """The first of them."""
+        return self.arms[0]
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether the differences of the seeds are not all equal."""
+        return self.way is not None and float(self.way.over_seeds) > 1e-24
+
+    @property
+    def is_different(self) -> bool:
+        """Whether it stands in bold."""
+        return self.verdict == "different"
+
+
+def ablation_comparisons(
+    manifest: Manifest, arms: Sequence[ArmResults], predictions: Mapping[str, Predictions]
+) -> list[Comparison]:
+    """Return how each arm compares with the baseline, by what the sweep has declared."""
+    margin = None if manifest.margin_points is None else manifest.margin_points / 100
+    return comparisons(arms, predictions, margin, manifest.planned_seeds)
+
+
+def comparisons(
+    arms: Sequence[ArmResults],
+    predictions: Mapping[str, Predictions],
+    margin: float | None = None,
+    planned_seeds: Sequence[int] = (),
+) -> list[Comparison]:
+    """Return one comparison a group of identical arms other than the baseline's, in their order.
+
+    Verdicts hold for the whole table together. "different" needs three seeds, images, a spread of
+    the differences above 0, an adjusted p below .05, also where diverged trials count as guesses,
+    and where seeds were added after looking one below .025 and the evidence of `log_e`.
+    "equivalent" needs the whole 95 % interval within the margin, had two more images differed as
+    much as any.
+
+    Args:
+        arms: Of a sweep, one of them the baseline.
+        predictions: By trial key, of those trials that hold any.
+        margin: Differences within it do not matter, a fraction; None where none was declared.
+        planned_seeds: Those before any were added; empty stands for all.
+    """
+    groups = grouped(arms)
+    baseline = next(arm for arm in arms if arm.is_baseline)
+    against = [tuple(group) for group in groups if not any(arm.is_baseline for arm in group)]
+    compared = [_compared(group, baseline, predictions) for group in against]
+    tested = [one for one in compared if one.p_value is not None]
+    adjusted = iter(holm([one.p_value for one in tested if one.p_value is not None]))
+
+    def judged(one: Comparison) -> Comparison:
+        one = _in_family(replace(one, adjusted_p=next(adjusted)), len(tested))
+        one = _with_margin(_with_evidence(one, baseline, planned_seeds), margin)
+        return _judged(one, len(tested))
+
+    return [one if one.p_value is None else judged(one) for one in compared]
+
+
+def _compared(
+    group: tuple[ArmResults, ...], baseline: ArmResults, predictions: Mapping[str, Predictions]
+) -> Comparison:
+    arm = group[0]
+    alone = paired_difference(arm.test_errors, baseline.test_errors)
+    pairs = paired_errors(arm, baseline, predictions)
+    if isinstance(pairs, str):
+        return Comparison(group, _without_ends(alone), alone, why_seeds_alone=pairs)
+    num_images = pairs.differences.shape[1]
+    if len(pairs.seeds) < FEWEST_SEEDS:
+        why = "there are fewer than three seeds"
+        return Comparison(group, _without_ends(alone), alone, None, why, num_images)
+    way = two_way(pairs.differences, pairs.objects)
+    guessed = paired_errors(arm, baseline, predictions, diverged_as_chance=True)
+    assert not isinstance(guessed, str)
+    return Comparison(
+        arms=group,
+        difference=_interval(way, len(pairs.seeds), 0.95),
+        seeds_alone=alone,
+        way=way,
+        num_images=num_images,
+        p_value=_p_value(way, pairs, guessed),
+    )
+
+
+def _without_ends(alone: Interval) -> Interval:
+    """Leave an interval to those with three seeds: of two it is as wide as the table."""
+    return alone if alone.n >= FEWEST_SEEDS else replace(alone, low=None, high=None)
+
+
+def _p_value(way: TwoWay, pairs: PairedErrors, guessed: PairedErrors) -> float:
+    """Return the larger p value of the trials that finished, and of those that diverged as well."""
+    if guessed.seeds == pairs.seeds:
+        return float(way.p_value)
+    harsh = two_way(guessed.differences, guessed.objects)
+    if np.sign(harsh.mean) != np.sign(way.mean):
+        return 1.0
+    return max(float(way.p_value), float(harsh.p_value))
+
+
+def _in_family(one: Comparison, num: int) -> Comparison:
+    assert one.way is not None
+    confidence = simultaneous_confidence(num)
+    found = max(
+        detectable_difference(middle_error(float(error), float(degrees)), float(degrees), num)
+        for error, degrees in one.way.errors
+    )
+    return replace(
+        one,
+        simultaneous=_interval(one.way, one.difference.n, confidence),
+        detectable=found if math.isfinite(found) else None,
+    )
+
+
+def _with_evidence(
+    one: Comparison, baseline: ArmResults, planned_seeds: Sequence[int]
+) -> Comparison:
+    own, theirs = one.arm.test_errors, baseline.test_errors
+    common = [seed for seed in own if seed in theirs]
+    if not planned_seeds or {*common} <= {*planned_seeds}:
+        return one
+    return replace(one, log_e=log_e_value([own[seed] - theirs[seed] for seed in common]))
+
+
+def _with_margin(one: Comparison, margin: float | None) -> Comparison:
+    if margin is None or one.way is None:
+        return one
+    errors = one.way.with_rare_images.errors
+    found = [equivalence_p(one.way.mean, *error, margin) for error in errors]
+    return replace(one, equivalent_p=float(max(found)))
+
+
+def _judged(one: Comparison, num_comparisons: int) -> Comparison:
+    needed = math.log(num_comparisons / SIGNIFICANCE)
+    is_shown = one.log_e is None or one.log_e >= needed
+    level = SIGNIFICANCE if one.log_e is None else SIGNIFICANCE / 2  # the first look had its part
+    is_rare = one.adjusted_p is not None and one.adjusted_p < level
+    if is_rare and is_shown and one.has_spread:
+        return replace(one, verdict="different")
+    is_within = one.equivalent_p is not None and one.equivalent_p < SIGNIFICANCE / 2
+    if is_within and one.has_spread and not one.arm.count("diverged"):
+        return replace(one, verdict="equivalent")
+    return one
+
+
+def _interval(way: TwoWay, num_seeds: int, confidence: float) -> Interval:
+    mean, half = float(way.mean), float(way.half_width(confidence))
+    return Interval(num_seeds, mean, mean - half, mean + half, confidence)

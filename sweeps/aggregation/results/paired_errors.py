@@ -1,0 +1,105 @@
+"""Two arms image by image: whether each errs where the other does not, seed by seed."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.judged import Predictions
+from sweeps.records.trial_record import Outcome, TrialRecord
+
+_FEWEST_CLUSTERS = 2
+OF_VIEWS = ("smallnorb", "viewpoints")  # kinds of data whose images are views of few objects
+
+
+@dataclass(frozen=True)
+class PairedErrors:
+    """Errors of an arm minus those of the baseline, of each seed and test image.
+
+    Attributes:
+        seeds: In the order of the rows.
+        differences: 1 where only the arm errs, -1 where only the baseline does.
+        objects: Which object each image shows; None where each image is its own.
+    """
+
+    seeds: tuple[int, ...]
+    differences: Float[np.ndarray, "seeds images"]
+    objects: Int[np.ndarray, " images"] | None
+
+
+def paired_errors(
+    arm: ArmResults,
+    baseline: ArmResults,
+    predictions: Mapping[str, Predictions],
+    *,
+    diverged_as_chance: bool = False,
+) -> PairedErrors | str:
+    """Return the differences over the seeds that both arms have, or why there are none.
+
+    Args:
+        arm: With its trials.
+        baseline: The same of the arm compared with.
+        predictions: By trial key.
+        diverged_as_chance: Whether a trial that diverged counts as one that guesses.
+    """
+    wanted = [_wanted(one, diverged_as_chance=diverged_as_chance) for one in (arm, baseline)]
+    seeds = tuple(seed for seed in wanted[0] if seed in wanted[1])
+    trials = [own[seed] for seed in seeds for own in wanted if own[seed].is_counted]
+    if arm.arm.config.get("data") != baseline.arm.config.get("data"):
+        return "the data differ"  # another split may have the same labels in the same order
+    if complaint := _complaint(arm, trials, predictions):
+        return complaint
+    shown = [predictions[trial.trial_key].test for trial in trials]
+    chance = 1 - 1 / (int(shown[0].labels.max()) + 1)
+
+    def wrong(trial: TrialRecord) -> Float[np.ndarray, " images"]:
+        if trial.is_counted:
+            return predictions[trial.trial_key].test.is_wrong.astype(float)
+        return np.full(len(shown[0].labels), chance)
+
+    def row(seed: int) -> Float[np.ndarray, " images"]:
+        own, theirs = (one[seed] for one in wanted)
+        difference = wrong(own) - wrong(theirs)
+        if not own.is_counted:  # to diverge is never better, even than worse than a guess
+            difference -= min(difference.mean(), 0.0)
+        return difference
+
+    rows = [row(seed) for seed in seeds]
+    return PairedErrors(seeds, np.stack(rows), shown[0].objects)
+
+
+def _wanted(arm: ArmResults, *, diverged_as_chance: bool) -> dict[int, TrialRecord]:
+    if not diverged_as_chance:
+        return arm.counted
+    return {
+        seed: trial
+        for seed, trial in arm.trials.items()
+        if trial is not None and (trial.is_counted or trial.outcome is Outcome.DIVERGED)
+    }
+
+
+def _complaint(
+    arm: ArmResults, trials: Iterable[TrialRecord], predictions: Mapping[str, Predictions]
+) -> str:
+    """Return why trials cannot be compared image by image, "" where they can."""
+    found = [predictions.get(trial.trial_key) for trial in trials]
+    if not found:
+        return "no seed is common"
+    first = found[0]
+    if first is None or None in found:
+        return "predictions are missing"
+    for other in found:
+        assert other is not None
+        if other.data_fingerprint != first.data_fingerprint:
+            return "the data differ"
+        if not other.test.shows_the_same(first.test):
+            return "the test images differ"
+    data = arm.arm.config.get("data")
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if kind in OF_VIEWS and first.test.objects is None:
+        return "it is not recorded which object an image shows"
+    if first.test.num_clusters < _FEWEST_CLUSTERS:
+        return "there is one test image or object"
+    return ""

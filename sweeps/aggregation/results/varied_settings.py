@@ -1,0 +1,63 @@
+"""Which settings a sweep varies, and what each arm has there."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from sweeps.records.manifest import Manifest, ManifestArm, ManifestSearch
+from sweeps.records.trial_record import Json
+
+Setting = str | int | float | bool | None
+
+
+def varied_settings(manifest: Manifest) -> dict[str, dict[str, Setting]]:
+    """Return what arms have of the settings that the sweep varies: path -> arm -> value.
+
+    Those of a search are its dimensions, those of a design what any of its arms changes. A part
+    stands by its kind; an arm that has no such setting has None. Where all arms have the same, as
+    in a search that has proposed once, the setting is there all the same.
+    """
+    if manifest.search:
+        return _proposed(manifest.search)
+    paths = dict.fromkeys(path for arm in manifest.arms for path in arm.changes)
+    return {path: {arm.name: _value(arm, path) for arm in manifest.arms} for path in paths}
+
+
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """Return the shortest ends of paths that tell them apart: `model.pose_size` -> `pose_size`."""
+    distinct = dict.fromkeys(paths)
+    names: dict[str, str] = {}
+    for path in distinct:
+        steps = path.split(".")
+        ends = (".".join(steps[-length:]) for length in range(1, len(steps) + 1))
+        others = [f".{other}" for other in distinct if other != path]
+        names[path] = next(
+            (end for end in ends if not any(o.endswith(f".{end}") for o in others)), path
+        )
+    return names
+
+
+def _proposed(search: ManifestSearch) -> dict[str, dict[str, Setting]]:
+    paths = {dimension.name: dimension.path for dimension in search.dimensions}
+    arms = [proposal.arm for proposal in search.proposals]
+    settings: dict[str, dict[str, Setting]] = {path: dict.fromkeys(arms) for path in paths.values()}
+    for proposal in search.proposals:
+        for name, value in proposal.params.items():
+            if name in paths:
+                settings[paths[name]][proposal.arm] = value
+    return settings
+
+
+def _value(arm: ManifestArm, path: str) -> Setting:
+    value: Any = arm.config
+    for step in path.split("."):
+        value = cast(Json, value).get(step) if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping):
+        value = cast(Json, value).get("kind")
+    return value if isinstance(value, str | int | float | bool) else _text(value)
+
+
+def _text(value: Any) -> str | None:
+    """Return a setting that is a list as its elements, `8 x 16`."""
+    if not isinstance(value, list | tuple):
+        return None
+    return " x ".join(str(element) for element in cast(list[object], value))

@@ -1,0 +1,81 @@
+"""What single trained pairs say: how often one is better, and on which images they part."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+
+
+@dataclass(frozen=True)
+class Share:
+    """How often something happened, and the shares that are in keeping with it.
+
+    Attributes:
+        count: How often, of `total`; a half where ties count as halves.
+        low: Lower end of the exact 95 % interval.
+        high: Upper end.
+    """
+
+    count: float
+    total: int
+    low: float
+    high: float
+
+
+def share(count: int, total: int) -> Share:
+    """Return a count with its exact 95 % interval; of nothing it is 0 to 1.
+
+    Source: Clopper and Pearson 1934, as in `scipy.stats.binomtest`.
+    """
+    if not total:
+        return Share(0.0, 0, 0.0, 1.0)
+    from scipy.stats import binomtest  # here, as it takes half a second to import
+
+    ends = binomtest(count, total).proportion_ci()
+    return Share(float(count), total, float(ends.low), float(ends.high))
+
+
+def is_better_share(values: Mapping[int, float], others: Mapping[int, float]) -> Share:
+    """Return how often a value is smaller than the other of its seed, ties as halves.
+
+    The interval leaves ties out.
+
+    Source: Bouthillier et al. 2021, Accounting for variance in machine learning benchmarks.
+    """
+    common = values.keys() & others.keys()
+    wins = sum(values[seed] < others[seed] for seed in common)
+    ties = sum(values[seed] == others[seed] for seed in common)
+    decided = share(wins, len(common) - ties)
+    return Share(wins + ties / 2, len(common), decided.low, decided.high)
+
+
+def mcnemar_p(wrong: Bool[np.ndarray, " images"], others: Bool[np.ndarray, " images"]) -> float:
+    """Return the exact p value of two networks that err on the same images equally often.
+
+    It speaks of these two networks alone; over several seeds it is not to be added up.
+
+    Source: McNemar 1947, as in `statsmodels.stats.contingency_tables.mcnemar`.
+    """
+    from statsmodels.stats.contingency_tables import mcnemar
+
+    table = [
+        [int((~wrong & ~others).sum()), int((~wrong & others).sum())],
+        [int((wrong & ~others).sum()), int((wrong & others).sum())],
+    ]
+    found: Any = mcnemar(table, exact=True)
+    return float(found.pvalue)
+
+
+def more_often_p(count: int, total: int, other_count: int, other_total: int) -> float:
+    """Return the p value of two shares that are equal, such as those of diverged trials.
+
+    Source: Boschloo 1970, as in `scipy.stats.boschloo_exact`; 1 where one of them is of nothing.
+    """
+    if not total or not other_total or count / total == other_count / other_total:
+        return 1.0
+    from scipy.stats import boschloo_exact
+
+    table = [[count, other_count], [total - count, other_total - other_count]]
+    return float(boschloo_exact(table).pvalue)

@@ -1,0 +1,79 @@
+"""What a comparison can show: the smallest difference that it finds four times of five."""
+
+import math
+from functools import partial
+from typing import Any
+
+from sweeps.aggregation.statistics.families import SIGNIFICANCE
+
+POWER = 0.8
+_STEP = 1.25
+_MOST_STEPS = 60
+
+
+def detectable_difference(
+    standard_error: float, degrees: float, num_comparisons: int = 1, power: float = POWER
+) -> float:
+    """Return the smallest true difference that is found with some power beside others.
+
+    The level is that of Holm's first step, which every verdict has to pass where it stands alone.
+
+    Source: the noncentral t distribution by `statsmodels.stats.power.TTestPower.power`, solved for
+    the effect here: its own `solve_power` stops too early where n is small.
+
+    Args:
+        standard_error: Of the difference, in any unit.
+        degrees: Of freedom of the standard error.
+        num_comparisons: In the table.
+        power: How often it is to be found.
+
+    Returns:
+        The difference in the unit of the standard error; infinity where none is found.
+    """
+    if standard_error <= 0:
+        return math.inf
+    from scipy.optimize import brentq
+
+    found = partial(_power, degrees=degrees, level=SIGNIFICANCE / max(num_comparisons, 1))
+    high = 1.0
+    for _ in range(_MOST_STEPS):
+        if found(high) >= power:
+            break
+        high *= _STEP
+    else:
+        return math.inf
+
+    def missing(effect: float) -> float:
+        return found(effect) - power
+
+    ratio: Any = brentq(missing, high / _STEP, high, xtol=1e-10)
+    return float(ratio) * standard_error
+
+
+def middle_error(standard_error: float, degrees: float) -> float:
+    """Return an estimated standard error made as often too large as too small.
+
+    By itself it is too small in 63 of 100 cases at two degrees of freedom, and so would be the
+    difference that is said to be found.
+
+    Args:
+        standard_error: The root of an unbiased variance.
+        degrees: Of freedom.
+    """
+    from scipy.special import chdtri
+
+    return standard_error * math.sqrt(degrees / float(chdtri(degrees, 0.5)))
+
+
+def _power(effect: float, degrees: float, level: float) -> float:
+    """Return how often a t test finds an effect above 0, given in standard errors.
+
+    Of large effects scipy's noncentral t has no value for the wrong side, below 1e-9 there.
+    """
+    from statsmodels.stats.power import TTestPower
+
+    sides = (
+        float(TTestPower().power(effect, 1, level / 2, degrees, alternative=side))
+        for side in ("larger", "smaller")
+    )
+    return sum(found for found in sides if not math.isnan(found))

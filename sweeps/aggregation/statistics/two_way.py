@@ -1,0 +1,155 @@
+"""Differences in two directions: how far a mean would move with new seeds and with new images.
+
+An interval over seeds alone says nothing of the images: with more seeds it shrinks around whatever
+these images happen to say. Here both are drawn at random, crossed: every seed sees every image.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+
+FEWEST_SEEDS = 3
+
+
+@dataclass(frozen=True)
+class TwoWay:
+    """Mean differences with their standard errors over seeds and images, of one or many tables.
+
+    The three parts are parts of the mean's own variance, each already divided by its count.
+
+    Attributes:
+        mean: Of all seeds and images.
+        over_seeds: What new seeds add, the residual's share in it.
+        over_images: What new images, or new objects, add, the residual's share in it.
+        residual: What both count, once.
+        largest: Part of `over_images` that the image makes which differs most.
+        num_seeds: S.
+        num_clusters: Images, or objects where images are views of one.
+    """
+
+    mean: Float[np.ndarray, "..."]
+    over_seeds: Float[np.ndarray, "..."]
+    over_images: Float[np.ndarray, "..."]
+    residual: Float[np.ndarray, "..."]
+    largest: Float[np.ndarray, "..."]
+    num_seeds: int
+    num_clusters: int
+
+    @property
+    def standard_error(self) -> Float[np.ndarray, "..."]:
+        """Of the mean; no smaller than that over either direction alone."""
+        larger = np.maximum(self.over_seeds, self.over_images)
+        both = self.over_seeds + self.over_images - self.residual
+        return np.asarray(np.sqrt(np.maximum(both, larger)))
+
+    @property
+    def degrees(self) -> Float[np.ndarray, "..."]:
+        """Degrees of freedom of the two parts together, as Satterthwaite joins them (1946)."""
+        seeds, images = self.over_seeds, self.over_images
+        below = seeds**2 / (self.num_seeds - 1) + images**2 / (self.num_clusters - 1)
+        has_any = below > 0
+        joined = (seeds + images) ** 2 / np.where(has_any, below, 1)
+        return np.where(has_any, joined, float(self.num_seeds - 1))
+
+    @property
+    def errors(self) -> tuple[tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]], ...]:
+        """Standard errors with their degrees of freedom: of both directions, of seeds, of images.
+
+        What is said of a mean has to hold by each. Few seeds that happen to agree leave both
+        directions together with a small error and with the many degrees of freedom of the images,
+        which is far too sure where seeds decide; those over seeds alone are not.
+        """
+        alone = ((self.over_seeds, self.num_seeds), (self.over_images, self.num_clusters))
+        return (
+            (self.standard_error, np.asarray(self.degrees)),
+            *((np.asarray(np.sqrt(one)), np.full_like(one, count - 1.0)) for one, count in alone),
+        )
+
+    @property
+    def with_rare_images(self) -> "TwoWay":
+        """The same, had two more images differed as much as the one that differs most.
+
+        Where few images differ at all, the variance comes out too small where the difference comes
+        out too small as well, so that large ones are taken for small ones.
+
+        Source: Bonett and Price 2012, Adjusted Wald confidence interval for a difference of
+        binomial proportions based on paired data, who add an image of either kind.
+        Difference: their variance alone, of the size seen, as means over seeds are no counts.
+        """
+        return replace(self, over_images=np.asarray(self.over_images + 2 * self.largest))
+
+    def half_width(self, confidence: float = 0.95) -> Float[np.ndarray, "..."]:
+        """Return half the width of the interval of each mean."""
+        from scipy.special import stdtrit  # here, and not scipy.stats, to keep imports quick
+
+        level = (1 + confidence) / 2
+        widths = [stdtrit(degrees, level) * error for error, degrees in self.errors]
+        return np.asarray(np.max(widths, axis=0))
+
+    @property
+    def p_value(self) -> Float[np.ndarray, "..."]:
+        """Two-sided, of a mean of 0; 1 where nothing differs anywhere, or all seeds agree."""
+        return np.asarray(np.max([self._p_value(*one) for one in self.errors], axis=0))
+
+    def _p_value(
+        self, error: Float[np.ndarray, "..."], degrees: Float[np.ndarray, "..."]
+    ) -> Float[np.ndarray, "..."]:
+        from scipy.special import stdtr
+
+        ratio = np.divide(np.abs(self.mean), error, out=np.zeros_like(error), where=error > 0)
+        return np.asarray(2 * stdtr(degrees, -ratio))
+
+
+def two_way(
+    differences: Float[np.ndarray, "... seeds images"],
+    objects: Int[np.ndarray, " images"] | None = None,
+) -> TwoWay:
+    """Return mean differences and what new seeds and new images would do to them.
+
+    The variance of the mean is `over_seeds + over_images - residual`: the first two each hold the
+    residual's share, which is counted once. Where images are views of objects, sums over an object
+    stand in for images, with the correction G / (G - 1) of G objects.
+
+    Source: Cochran's two-way crossed random effects; sums over clusters as in Cameron and Miller
+    2015, A practitioner's guide to cluster-robust inference.
+
+    Args:
+        differences: One for each seed and image, such as wrong of an arm minus wrong of another;
+            what stands before those two axes are tables of their own.
+        objects: Which object each image shows; None where each image is its own.
+
+    Raises:
+        ValueError: If there are fewer than 2 seeds or 2 images or objects.
+    """
+    num_seeds, num_images = differences.shape[-2:]
+    mean = np.asarray(differences.mean(axis=(-2, -1)))
+    by_seed = differences.mean(axis=-1)
+    by_image = differences.mean(axis=-2) - mean[..., None]
+    rest = differences - by_seed[..., None] - by_image[..., None, :]
+    if objects is not None:
+        members = members_of(objects)
+        by_image, rest = by_image @ members, rest @ members
+    num_clusters = by_image.shape[-1]
+    if min(num_seeds, num_clusters) < 2:
+        raise ValueError(
+            f"Two directions need at least 2 seeds and 2 images or objects, given were "
+            f"{num_seeds} and {num_clusters}."
+        )
+    of_clusters = num_clusters / (num_clusters - 1)
+    of_rest = of_clusters * num_seeds / (num_seeds - 1) / (num_seeds * num_images) ** 2
+    return TwoWay(
+        mean=mean,
+        over_seeds=np.asarray(by_seed.var(axis=-1, ddof=1) / num_seeds),
+        over_images=np.asarray(of_clusters * (by_image**2).sum(axis=-1) / num_images**2),
+        residual=np.asarray(of_rest * (rest**2).sum(axis=(-2, -1))),
+        largest=np.asarray((by_image**2).max(axis=-1) / num_images**2),
+        num_seeds=num_seeds,
+        num_clusters=num_clusters,
+    )
+
+
+def members_of(objects: Int[np.ndarray, " images"]) -> Float[np.ndarray, "images objects"]:
+    """Return 1 where an image shows an object, else 0."""
+    known, places = np.unique(objects, return_inverse=True)
+    return np.eye(len(known))[places]

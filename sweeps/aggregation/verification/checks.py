@@ -1,0 +1,174 @@
+"""What each file of a paper is held against, finding by finding."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from capsmodel.spelling import hint, unknown
+from sweeps.aggregation.paper.macros import (
+    STYLE_NAME,
+    arm_of,
+    macro_key,
+    style_file,
+    values_name,
+)
+from sweeps.aggregation.paper.numbers import METRICS
+from sweeps.aggregation.rendering.renderers import FRAGMENT_SIGNATURE
+from sweeps.aggregation.verification.findings import Finding
+from sweeps.aggregation.verification.sweep_truth import SweepTruth
+from sweeps.aggregation.verification.tex_files import Paper, TexFile
+from sweeps.aggregation.verification.tex_macros import Macro
+
+Truths = Mapping[str, SweepTruth]
+Place = tuple[str, str, str]
+_MOST_STALE = 5
+_MOST_NAMED = 20
+_SIGNATURE = re.compile(
+    re.escape(FRAGMENT_SIGNATURE)
+    .replace(re.escape("{table}"), "([a-z0-9_-]+)")
+    .replace(re.escape("{sweep}"), "([a-z0-9_-]+)")
+)
+
+
+def signature(file: TexFile) -> tuple[str, str] | None:
+    """Return table and sweep of a file that a report wrote as a table alone, None of another."""
+    match = _SIGNATURE.fullmatch(file.source.partition("\n")[0])
+    return (match[1], match[2]) if match else None
+
+
+def stale_values(file: TexFile, truths: Truths, used: set[Place]) -> Iterator[Finding]:
+    """Yield what a file of numbers holds and the records no longer give, the used ones first."""
+    stale = [
+        (value, _now(value, truths[value.arguments[0]]))
+        for value in file.macros.values
+        if value.arguments[:1] and value.arguments[0] in truths
+    ]
+    stale = [(value, now) for value, now in stale if now != value.arguments[3]]
+    stale.sort(key=lambda pair: pair[0].arguments[:3] not in used)
+    for value, now in stale[:_MOST_STALE]:
+        sweep, arm, metric, text = value.arguments
+        by_records = "nothing" if now is None else f"'{now}'"
+        yield Finding(
+            "stale",
+            file.place(value.start),
+            f"{metric} of '{arm_of(arm)}' in {sweep} is '{text}' here and {by_records} by the "
+            f"records: {_again(sweep)}.",
+        )
+    more = len(stale) - _MOST_STALE
+    if more > 0:
+        yield Finding("stale", file.shown, f"{more} more numbers differ from the records.")
+
+
+def stale_style(file: TexFile) -> Iterator[Finding]:
+    """Yield a finding if a style file beside a paper is not ours."""
+    if file.source != style_file():
+        yield Finding(
+            "stale", file.shown, f"It is not the {STYLE_NAME} that capsweep report writes: copy it."
+        )
+
+
+def stale_fragment(file: TexFile, truths: Truths) -> Iterator[Finding]:
+    """Yield a finding if a table that a report wrote no longer follows from the records."""
+    signed = signature(file)
+    if signed is None or signed[1] not in truths:
+        return
+    table, truth = signed[0], truths[signed[1]]
+    if table not in truth.fragments:
+        yield Finding(
+            "missing",
+            file.shown,
+            f"{unknown(f'table of {truth.sweep}', table, truth.fragments)} A sweep's own kinds of "
+            f"tables cannot be derived here.",
+        )
+    elif truth.fragments[table] != file.source:
+        yield Finding(
+            "stale",
+            file.shown,
+            f"Table {table} of {truth.sweep} differs from the records: {_again(truth.sweep)}.",
+        )
+
+
+def missing_numbers(
+    file: TexFile, truths: Truths, absent: Mapping[str, str], defined: set[Place]
+) -> Iterator[Finding]:
+    """Yield the macros of a file that print no number, each once a file.
+
+    Args:
+        file: Of the paper.
+        truths: By sweep.
+        absent: Sweep -> why there is none.
+        defined: What the files of numbers define.
+    """
+    seen = set[tuple[str, ...]]()
+    for use in file.macros.uses:
+        kind = "warning" if use.has_parameters else "missing"
+        sentence = _why_missing(use, truths, absent, defined)
+        if sentence and use.arguments not in seen:
+            yield Finding(kind, file.place(use.start), sentence)
+        if use.is_whole:
+            seen.add(use.arguments)
+
+
+def absent_sweeps(file: TexFile, absent: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield why what a report wrote into a file cannot be held against records, each sweep once."""
+    names = dict.fromkeys(value.arguments[0] for value in file.macros.values if value.is_whole)
+    if signed := signature(file):
+        names[signed[1]] = None
+    for name in names:
+        if name in absent:
+            yield Finding("missing", file.shown, f"Its numbers are of '{name}'. {absent[name]}")
+
+
+def warnings_of(paper: Paper, file: TexFile) -> Iterator[Finding]:
+    """Yield what could not be looked at, and macros that are not what they were."""
+    for offset in file.macros.redefined:
+        sentence = r"A macro of ours is defined anew: what \capsweep prints may be anything."
+        yield Finding("warning", file.place(offset), sentence)
+    for place, sentence in paper.unread:
+        if place.rpartition(", line ")[0] == file.shown:
+            yield Finding("warning", place, f"{sentence}; nothing in it was verified.")
+
+
+def _now(value: Macro, truth: SweepTruth) -> str | None:
+    _, arm, metric, _ = value.arguments
+    return truth.values.get((arm, metric))
+
+
+def _why_missing(use: Macro, truths: Truths, absent: Mapping[str, str], defined: set[Place]) -> str:
+    """Return why a macro prints no number, "" where it prints one."""
+    if not use.is_whole:
+        return r"\capsweep takes three arguments in braces: {SWEEP}{ARM}{METRIC}."
+    if use.has_parameters:
+        return (
+            f"{_written(use)} is filled by another macro, so that it cannot be verified: write it "
+            f"out where it is used."
+        )
+    sweep, key, metric = use.arguments
+    if sweep in absent:
+        return f"{_written(use)}: {absent[sweep]}"
+    if (key, metric) not in truths[sweep].values:
+        return f"{_written(use)}: {_why_unknown(truths[sweep], key, metric)}"
+    if (sweep, key, metric) not in defined:
+        return (
+            f"{_written(use)}: no file of the paper defines it: copy {values_name(sweep)} of the "
+            f"report into the paper's folder, or below, and \\input it."
+        )
+    return ""
+
+
+def _why_unknown(truth: SweepTruth, key: str, metric: str) -> str:
+    arms: Sequence[str] = [macro_key(arm) for arm in truth.numbers]
+    if key not in arms:
+        known = arms if len(arms) <= _MOST_NAMED else [*arms[:_MOST_NAMED], "..."]
+        sentence = unknown(f"arm of {truth.sweep}", key, known)
+        return sentence if known is arms else f"{hint(key, arms).strip()} {sentence}".strip()
+    if metric not in METRICS:
+        return unknown("metric", metric, METRICS)
+    return f"the records give no {metric} of '{arm_of(key)}'."
+
+
+def _written(use: Macro) -> str:
+    return "\\capsweep" + "".join(f"{{{argument}}}" for argument in use.arguments)
+
+
+def _again(sweep: str) -> str:
+    return f"copy what capsweep report {sweep} writes"

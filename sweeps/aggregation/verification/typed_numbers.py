@@ -1,0 +1,132 @@
+r"""Numbers that a paper types by hand although a macro would print them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sweeps.aggregation.paper.macros import macro_key
+from sweeps.aggregation.paper.numbers import Numbers
+from sweeps.aggregation.verification.findings import Finding
+from sweeps.aggregation.verification.tex_files import TexFile
+
+_FEWEST_DIGITS = {True: 2, False: 3}  # of a decimal, of a whole number: fewer say nothing
+_NUMBER = re.compile(
+    r"(?<![\w.\\@])"
+    r"(?:\d{1,3}(?:(?:,|\{,\}|\\,)\d{3})+|\d{1,18})(?:\.\d{1,18}|(?:,|\{,\})\d{2,18})?"
+    r"(?!\w|\.\d)"
+)
+_LENGTH = re.compile(r"[\d.]+[ \t]*\\[A-Za-z@]*(?:width|height|skip|sep|size)(?![A-Za-z@])")
+_COMMAND = re.compile(r"\\[A-Za-z@]+")
+_BREAK = re.compile(r"\n[ \t\0]*(?=\n)|\\\\|\\par(?![A-Za-z@])|\\(?:begin|end)[ \t]*\{tabular")
+_UNSEEN = re.compile(
+    r"\\(?:label|(?:eq|page|auto|c|C|name)?ref|\w*cite\w*|input|include\w*|subfile|usepackage|"
+    r"documentclass|begin|end|[vh]space|setlength|addtolength|url|href|bibliography\w*|multicolumn|"
+    r"multirow|cmidrule|rule|resizebox|scalebox)\*?[ \t]*(?:\([^()\n]*\))?(?:\[[^\[\]\n]*\])*"
+    r"(?:\{(?:[^{}\n]|\{[^{}\n]*\})*\})?"
+)
+_THOUSANDS = re.compile(r"(?:,|\{,\}|\\,)(?=\d{3}(?!\d))")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A number that the records give."""
+
+    sweep: str
+    arm: str
+    metric: str
+
+    @property
+    def macro(self) -> str:
+        """What prints it."""
+        return rf"\capsweep{{{self.sweep}}}{{{macro_key(self.arm)}}}{{{self.metric}}}"
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        return f"{self.metric} of '{self.arm}' in {self.sweep}"
+
+
+class KnownNumbers:
+    """The numbers of some sweeps, found again by how they are printed and by their digits."""
+
+    def __init__(self, numbers: Mapping[str, Numbers]) -> None:
+        """Index the numbers of sweeps, by the sweep's name."""
+        self._printed = dict[str, list[Known]]()
+        self._digits = dict[str, list[Known]]()
+        for sweep, arms in numbers.items():
+            for arm, metrics in arms.items():
+                for metric, text in metrics.items():
+                    self._add(Known(sweep, arm, metric), text)
+
+    def like(self, number: str, *, is_beside_a_macro: bool) -> list[Known]:
+        """Return what a typed number may be, nothing where it is none of these or too short."""
+        plain = _plain(number)
+        if len(_digits(plain)) < _FEWEST_DIGITS["." in plain]:
+            return []
+        found = list(self._printed.get(plain, ()))
+        if not found and is_beside_a_macro:
+            found = list(self._digits.get(_digits(plain), ()))
+        return found
+
+    def _add(self, known: Known, text: str) -> None:
+        plain = _plain(text)
+        if re.fullmatch(r"\d+(?:\.\d+)?", plain):
+            self._printed.setdefault(plain, []).append(known)
+            if len(_digits(plain)) >= _FEWEST_DIGITS["." in plain]:
+                self._digits.setdefault(_digits(plain), []).append(known)
+
+
+def typed_numbers(file: TexFile, known: KnownNumbers) -> Iterator[Finding]:
+    """Yield a warning for each number of a file that a macro would print.
+
+    That is one printed as a known number is and, in a paragraph or a row of a table that has a
+    macro, one of the same digits. Whole numbers below 100, and decimals of one digit, are let be.
+    """
+    uses = file.macros.uses
+    text, start = _prose(file), 0
+    for end in (*(match.start() for match in _BREAK.finditer(file.text)), len(text)):
+        beside = {use.arguments for use in uses if start <= use.start < end and use.is_whole}
+        for match in _NUMBER.finditer(text, start, end):
+            if found := known.like(match[0], is_beside_a_macro=bool(beside)):
+                yield _warning(file, match, found, beside)
+        start = end
+
+
+def _warning(
+    file: TexFile, match: re.Match[str], found: list[Known], beside: set[tuple[str, ...]]
+) -> Finding:
+    arms = {arguments[:2] for arguments in beside}
+    near = [one for one in found if (one.sweep, macro_key(one.arm)) in arms]
+    likely = (near or found)[0]
+    others = f" (or {len(found) - 1} more)" if len(found) > 1 else ""
+    return Finding(
+        "warning",
+        file.place(match.start()),
+        f"{match[0]} is typed by hand and looks like {likely.words}{others}: {likely.macro} stays "
+        f"true.",
+    )
+
+
+def _prose(file: TexFile) -> str:
+    """Return a file's text with blanks for all that is no prose, in the same places."""
+    parts, place = list[str](), 0
+    macros = sorted((*file.macros.uses, *file.macros.values), key=lambda macro: macro.start)
+    for macro in macros:
+        parts += [file.text[place : macro.start], " " * (macro.end - max(place, macro.start))]
+        place = max(place, macro.end)
+    text = "".join([*parts, file.text[place:]])
+    for unseen in (_UNSEEN, _LENGTH, _COMMAND):
+        text = unseen.sub(lambda match: " " * len(match[0]), text)
+    return text
+
+
+def _plain(number: str) -> str:
+    """Return a number without sign and thousands, with a point for its decimals."""
+    text = _THOUSANDS.sub("", number.lstrip("+\N{MINUS SIGN}<-"))
+    return text.replace("{,}", ".").replace(",", ".")
+
+
+def _digits(plain: str) -> str:
+    """Return the digits that count: none that only places the point."""
+    digits = plain.replace(".", "").lstrip("0")
+    return digits.rstrip("0") if "." in plain else digits

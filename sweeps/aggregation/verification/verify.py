@@ -1,0 +1,130 @@
+"""Whether the numbers in papers follow from the records."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from sweeps.aggregation.paper.macros import STYLE_NAME, values_name
+from sweeps.aggregation.verification.checks import (
+    Place,
+    Truths,
+    absent_sweeps,
+    missing_numbers,
+    signature,
+    stale_fragment,
+    stale_style,
+    stale_values,
+    warnings_of,
+)
+from sweeps.aggregation.verification.findings import Finding, Verified
+from sweeps.aggregation.verification.sweep_truth import SweepTruth, read_truth
+from sweeps.aggregation.verification.tex_files import Paper, TexFile, read_paper
+from sweeps.aggregation.verification.typed_numbers import KnownNumbers, typed_numbers
+from sweeps.records.errors import BadInput
+from sweeps.tracking.opening import open_store
+from sweeps.tracking.store import RecordStore
+
+_MOST_OF_A_FILE = 100
+_ORDER = ("stale", "missing", "warning")
+
+
+def verify(
+    papers: str | Path | Sequence[str | Path],
+    tracking_uri: str | RecordStore | None = None,
+    storage: str | None = None,
+) -> Verified:
+    r"""Derive each number of papers anew from the records, and write nothing.
+
+    A paper's numbers are its `\capsweep{SWEEP}{ARM}{METRIC}`, the files of numbers that define
+    them, and tables alone that a report wrote. Files that it inputs are looked at where they lie
+    in its folder or below. A sweep that is not in the store makes its numbers missing.
+
+    Args:
+        papers: LaTeX files, or one.
+        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        storage: Folder of the embedded store.
+
+    Raises:
+        BadInput: If a paper cannot be read, or nothing in them can be verified.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    given = [papers] if isinstance(papers, str | Path) else papers
+    read = [read_paper(paper) for paper in given]
+    names = dict.fromkeys(name for paper in read for name in _sweeps(paper))
+    if not names:
+        shown = ", ".join(str(paper) for paper in given)
+        raise BadInput(
+            f"There is nothing to verify in {shown}: write its numbers as "
+            f"\\capsweep{{SWEEP}}{{ARM}}{{METRIC}}, which capsweep.sty of a report prints."
+        )
+    truths, absent = _asked(open_store(tracking_uri, storage), [*names])
+    if not truths:
+        raise BadInput(f"Nothing can be verified: {next(iter(absent.values()), '')}")
+    files = [file for paper in read for file in paper.files.values()]
+    found = [finding for paper in read for finding in _findings(paper, truths, absent)]
+    return Verified(
+        findings=tuple(sorted(dict.fromkeys(found), key=lambda one: _ORDER.index(one.kind))),
+        num_macros=sum(len(file.macros.uses) for file in files),
+        num_tables=sum(signature(file) is not None for file in files),
+        num_files=len(files),
+        sweeps=tuple(truths),
+    )
+
+
+def _sweeps(paper: Paper) -> Iterator[str]:
+    """Yield the sweep of each macro, each number that is defined and each table of a report."""
+    for file in paper.files.values():
+        for macro in (*file.macros.uses, *file.macros.values):
+            if macro.is_whole and not macro.has_parameters:
+                yield macro.arguments[0]
+        if signed := signature(file):
+            yield signed[1]
+
+
+def _asked(
+    store: RecordStore, names: Sequence[str]
+) -> tuple[dict[str, SweepTruth], dict[str, str]]:
+    """Return what the records give of each sweep, and why they give nothing of others."""
+    truths, absent = dict[str, SweepTruth](), dict[str, str]()
+    for name in names:
+        try:
+            truths[name] = read_truth(store, name)
+        except BadInput as error:
+            absent[name] = str(error)
+    return truths, absent
+
+
+def _findings(paper: Paper, truths: Truths, absent: dict[str, str]) -> Iterator[Finding]:
+    files = {**paper.files, **_beside(paper, truths)}
+    uses = [use for file in files.values() for use in file.macros.uses if use.is_whole]
+    used: set[Place] = {(use.arguments[0], use.arguments[1], use.arguments[2]) for use in uses}
+    defined: set[Place] = {
+        (value.arguments[0], value.arguments[1], value.arguments[2])
+        for file in files.values()
+        for value in file.macros.values
+        if value.is_whole
+    }
+    known = KnownNumbers({name: truth.numbers for name, truth in truths.items()})
+    if style := paper.beside(STYLE_NAME):
+        yield from stale_style(style)
+    for file in files.values():
+        yield from stale_values(file, truths, used)
+        yield from stale_fragment(file, truths)
+        yield from absent_sweeps(file, absent)
+        yield from _few(file, missing_numbers(file, truths, absent, defined))
+        yield from _few(file, warnings_of(paper, file))
+        if not signature(file):
+            yield from _few(file, typed_numbers(file, known))
+
+
+def _few(file: TexFile, findings: Iterator[Finding]) -> Iterator[Finding]:
+    """Yield the first of many findings, and that there are more."""
+    yield from islice(findings, _MOST_OF_A_FILE)
+    if more := next(findings, None):
+        yield Finding(more.kind, file.shown, "There are more of these.")
+
+
+def _beside(paper: Paper, truths: Truths) -> dict[Path, TexFile]:
+    """Return the files of numbers that lie beside a paper, also where it inputs them otherwise."""
+    found = {Path(values_name(name)): paper.beside(values_name(name)) for name in truths}
+    return {path: file for path, file in found.items() if file is not None}

@@ -1,0 +1,77 @@
+import re
+from pathlib import Path
+
+from sweeps.aggregation.makers.results import Results
+from sweeps.aggregation.paper.checklist import checklist
+from sweeps.aggregation.paper.compared_arms import compared_arms
+from sweeps.aggregation.report import write_report
+from sweeps.tracking.memory.store import MemoryStore
+from tests.sweeps.aggregation.known_sweep import known_sweep, put_sweep
+from tests.sweeps.aggregation.paper.judged_sweep import judged_results, no_histories
+from tests.sweeps.aggregation.small_search import confirmed_search, search_of
+
+
+def of(results: Results) -> str:
+    return checklist(results, compared_arms(results))
+
+
+def test_every_number_is_from_the_records() -> None:
+    text = of(judged_results(margin_points=0.5))
+    for words in (
+        "Each of 3 arms was trained with 3 seeds (0, 1, 2)",
+        "over 3 seeds and 360 test images",
+        "adjusted for 2 comparisons by Holm's method",
+        "Of 9 planned runs 9 count; 0 diverged, 0 failed, 0 missing, 0 unfinished.",
+        "A counted run has 15 epochs.",
+        "1,000 to 1,002 trained parameters",
+        "135 epochs",
+        "within 0.5 points, declared beforehand",
+    ):
+        assert words in text, words
+
+
+def test_runs_that_do_not_count_are_told_by_kind() -> None:
+    manifest, records = known_sweep()
+    text = of(Results(manifest, records, no_histories))
+    assert "Of 18 planned runs 13 count; 1 diverged, 1 failed, 1 missing, 2 unfinished." in text
+    assert "Diverged runs (of 'wild') enter no mean" in text
+    assert "could not be tested so" in text
+
+
+def test_a_search_tells_how_it_chose() -> None:
+    manifest, records = confirmed_search()
+    text = of(Results(manifest, records, no_histories))
+    assert manifest.search is not None
+    assert f"A search of {manifest.search.num_trials} proposals" in text
+    assert "which chose nothing" in text
+
+
+def test_a_search_without_fresh_seeds_gives_no_figure() -> None:
+    manifest = search_of(num_proposals=2)
+    text = of(Results(manifest, {}, no_histories))
+    assert "None of them was run again on fresh seeds" in text
+    assert "planned run" not in text
+    assert f"The search as a whole has {len(manifest.cells)} runs." in text
+
+
+def test_it_names_no_device_hour_or_date() -> None:
+    text = of(judged_results())
+    assert not re.search(r"\bcpu\b|\bgpu\b|seconds|20\d\d-", text)
+    assert "cost.md" in text
+
+
+def test_a_name_gets_no_markup() -> None:
+    text = of(judged_results({"*base* <b>": (6, 7, 8), "b": (6, 7, 9)}))
+    assert r"'\*base\* &lt;b&gt;'" in text
+
+
+def test_a_report_holds_it_with_the_macros(store: MemoryStore, tmp_path: Path) -> None:
+    manifest, records = known_sweep()
+    put_sweep(store, manifest, records.values())
+    report = write_report(store, "known", tmp_path, style="paper")
+    names = {path.name for path in report.paths}
+    assert {"checklist.md", "capsweep.sty", "capsweep-known.tex"} <= names
+    assert {"ablation-paper.md", "ablation-paper.tex", "ablation-paper-table.tex"} <= names
+    assert "ablation-paper.csv" not in names
+    fragment = (tmp_path / "known" / "ablation-table.tex").read_text()
+    assert fragment.startswith("% Table ablation of sweep known, written by capsweep report.\n")

@@ -1,0 +1,87 @@
+"""The page of a report in a browser: no complaint, no wider than a phone, A4 on paper."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sweeps.aggregation.report import write_report
+from tests.sweeps.aggregation.known_sweep import known_sweep, put_sweep
+
+pytestmark = pytest.mark.slow
+A4_POINTS = (595, 842)
+PHONE_PIXELS = 390
+FRAMED = """<body style="margin:0"><iframe src="{page}" onload="tell(this)"
+style="width:{width}px;height:800px;border:0"></iframe><p id="told">nothing</p><script>
+function tell(frame) {{
+  const inside = frame.contentDocument, root = inside.documentElement;
+  const empty = [...inside.querySelectorAll("figure svg")].filter(
+    drawing => drawing.getBoundingClientRect().height < 50);
+  const cut = [...inside.querySelectorAll("clipPath > rect")].filter(
+    shape => !(shape.width.baseVal.value > 0));
+  document.getElementById("told").textContent =
+    [root.scrollWidth, empty.length, cut.length].join(" ");
+}}
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
+        if path := shutil.which(name):
+            return path
+    pytest.skip("no Chromium is installed")
+
+
+@pytest.fixture
+def folder(store, tmp_path) -> Path:
+    manifest, records = known_sweep()
+    put_sweep(store, manifest, records.values())
+    write_report(store, "known", tmp_path / "reports")
+    return tmp_path / "reports" / "known"
+
+
+def asked(browser: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    common = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+    common.append("--allow-file-access-from-files")
+    return subprocess.run(
+        [browser, *common, f"--user-data-dir={folder / 'profile'}", *words],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+
+
+@pytest.mark.parametrize("page", ["report.html", "report-runs.html"])
+def test_a_page_is_shown_without_a_complaint(page, browser, folder):
+    words = ["--enable-logging=stderr", "--dump-dom", (folder / page).as_uri()]
+    told = asked(browser, folder, *words)
+
+    assert "CONSOLE" not in told.stderr
+    assert "three rounds" in told.stdout
+
+
+@pytest.mark.parametrize("page", ["report.html", "report-runs.html"])
+@pytest.mark.parametrize("width", [PHONE_PIXELS, 1200])
+def test_nothing_but_a_box_of_its_own_is_wider_than_the_screen(width, page, browser, folder):
+    frame = folder / "frame.html"
+    frame.write_text(FRAMED.format(page=(folder / page).as_uri(), width=width))
+    words = ["--virtual-time-budget=10000", "--dump-dom", frame.as_uri()]
+    told = re.search(r'id="told">([^<]*)<', asked(browser, folder, *words).stdout)
+
+    assert told is not None
+    assert told[1].split() == [str(width), "0", "0"]
+
+
+def test_on_paper_a_page_is_a4(browser, folder):
+    paper = folder / "page.pdf"
+    words = ["--no-pdf-header-footer", f"--print-to-pdf={paper}"]
+    asked(browser, folder, *words, (folder / "report.html").as_uri())
+    boxes = re.findall(rb"/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)\]", paper.read_bytes())
+
+    assert boxes
+    for box in boxes:
+        assert tuple(round(float(side)) for side in box) == A4_POINTS

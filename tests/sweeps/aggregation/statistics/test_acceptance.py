@@ -1,0 +1,111 @@
+"""What tables promise holds in tables of drawn networks: the short form of a benchmark.
+
+`benchmarks/statistics_acceptance.py` has the long form, with its figures beside it. Here the
+interval of each rate has to reach what is promised; chance is the same in every run.
+"""
+
+from collections.abc import Iterable
+
+import pytest
+
+from benchmarks.simulated import best_arms, criteria
+from benchmarks.simulated.cases import images_of
+from benchmarks.simulated.figures import Figure
+from benchmarks.simulated.networks import (
+    BOTH_MATTER,
+    FEW_ERRORS,
+    GENERATORS,
+    HEAVY_TAILS,
+    IMAGES_DOMINATE,
+    SEEDS_DOMINATE,
+    SEEDS_MATTER,
+    VIEWS,
+    Generator,
+)
+
+by_name = pytest.mark.parametrize("generator", GENERATORS, ids=lambda one: one.name)
+
+
+def assert_held(figures: Iterable[Figure]) -> None:
+    found = list(figures)
+    assert found
+    for figure in found:
+        low, high = figure.ends
+        assert low <= figure.most, figure.as_line()
+        assert high >= figure.least, figure.as_line()
+
+
+@by_name
+@pytest.mark.parametrize(("seeds", "draws"), [(2, 200), (3, 2000), (5, 1200), (10, 500)])
+def test_intervals_cover_and_hardly_anything_is_bold_where_no_arm_differs(
+    generator: Generator, seeds: int, draws: int
+):
+    assert_held(criteria.under_null(generator, seeds, images_of(generator), draws))
+
+
+def test_intervals_cover_and_hardly_anything_is_bold_where_seeds_and_images_both_matter():
+    assert_held(criteria.under_null(BOTH_MATTER, 10, 360, 3000))
+
+
+def test_seeds_alone_would_neither_cover_nor_keep_what_is_bold_rare():
+    covers, bold = criteria.under_null(IMAGES_DOMINATE, 10, 360, 400)
+
+    assert covers.beside["seeds alone"] < 0.7
+    assert bold.beside["old rule"] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("generator", "seeds", "compared"),
+    [(IMAGES_DOMINATE, 5, 6), (SEEDS_MATTER, 3, 1)],
+    ids=lambda one: str(getattr(one, "name", one)),
+)
+def test_what_is_printed_as_detectable_is_found_four_times_of_five(
+    generator: Generator, seeds: int, compared: int
+):
+    assert_held(criteria.power(generator, seeds, images_of(generator), 800, compared))
+
+
+@pytest.mark.parametrize(
+    ("generator", "seeds", "margin"),
+    [(FEW_ERRORS, 5, 0.01), (FEW_ERRORS, 3, 0.02), (VIEWS, 10, 0.04), (IMAGES_DOMINATE, 10, 0.02)],
+    ids=lambda one: str(getattr(one, "name", one)),
+)
+def test_an_arm_that_differs_by_the_margin_is_hardly_ever_equivalent(
+    generator: Generator, seeds: int, margin: float
+):
+    assert_held(criteria.equivalence(generator, seeds, images_of(generator), 1000, margin))
+
+
+def test_equal_arms_are_found_equivalent_within_a_wide_margin():
+    (figure,) = criteria.equivalence(FEW_ERRORS, 5, 360, 500, 0.03)
+
+    assert figure.beside["where equal"] > 0.9
+
+
+@pytest.mark.parametrize("base", [0.02, 0.5, 0.85])
+@pytest.mark.parametrize(
+    "generator", [IMAGES_DOMINATE, SEEDS_DOMINATE, FEW_ERRORS], ids=lambda one: one.name
+)
+def test_an_arm_that_diverges_twice_of_five_is_never_better(generator: Generator, base: float):
+    (figure,) = criteria.divergence(generator, base, 0.02, 360, 1000)
+
+    assert figure.count == 0
+
+
+@pytest.mark.parametrize("generator", [IMAGES_DOMINATE, HEAVY_TAILS], ids=lambda one: one.name)
+def test_looking_again_after_each_three_seeds_shows_hardly_anything(generator: Generator):
+    assert_held(criteria.peeking(generator, 360, 500))
+
+
+@pytest.mark.parametrize(("seeds", "images"), [(3, 180), (5, 360), (10, 360)])
+@pytest.mark.parametrize("spacing", [0.0, 0.001])
+def test_the_truly_best_arm_is_among_those_not_told_from_the_best(
+    spacing: float, seeds: int, images: int
+):
+    assert_held(best_arms.sets_of_best(FEW_ERRORS, spacing, seeds, images, 500))
+
+
+def test_the_set_of_best_arms_leaves_out_those_that_are_clearly_worse():
+    (figure,) = best_arms.sets_of_best(FEW_ERRORS, 0.02, 5, 360, 200)
+
+    assert figure.beside["arms in the set"] < 4

@@ -1,0 +1,213 @@
+"""What stands in bold, what is equivalent, and what nothing can be said of."""
+
+import numpy as np
+import pytest
+
+from sweeps.aggregation.rendering.table import Table
+from sweeps.aggregation.results.arms import arm_results
+from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
+from sweeps.aggregation.statistics.two_way import two_way
+from sweeps.aggregation.tables.ablation.table import ablation_table
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.aggregation.known_sweep import by_key, manifest_of, unfinished
+from tests.sweeps.aggregation.predicted import Wrong, predictions_of, trials_of
+
+CLEAR: Wrong = {
+    "base": [range(5), range(6), range(7)],
+    "clear": [range(40), range(44), range(41)],
+    "near": [range(1, 6), range(2, 6), range(8)],
+}
+
+
+def compared(
+    wrong: Wrong, manifest: Manifest | None = None, num_seeds: int = 3
+) -> dict[str, Comparison]:
+    chosen = manifest or manifest_of([*wrong], range(num_seeds))
+    arms = arm_results(chosen, by_key(*trials_of(wrong)))
+    found = ablation_comparisons(chosen, arms, predictions_of(wrong))
+    return {one.arm.arm.name: one for one in found}
+
+
+def table_of(wrong: Wrong, manifest: Manifest | None = None) -> Table:
+    chosen = manifest or manifest_of([*wrong])
+    return ablation_table(chosen, by_key(*trials_of(wrong)), predictions=predictions_of(wrong))
+
+
+def test_a_clear_difference_is_bold_and_named_above_the_table() -> None:
+    table = table_of(CLEAR)
+    bold = [[cell.text for cell in row if cell.is_bold] for row in table.rows]
+    assert [len(cells) for cells in bold] == [0, 2, 0]
+    assert bold[1][1] == "different"
+    assert table.lead.startswith("Different from the baseline: clear (+9.91 points).")
+    assert "Undecided (1 arm): 360 images and 3 seeds show differences from about" in table.lead
+
+
+def test_the_interval_is_over_seeds_and_images() -> None:
+    clear = compared(CLEAR)["clear"]
+    rows = np.zeros((3, 360))
+    for seed, (own, base) in enumerate(zip(CLEAR["clear"], CLEAR["base"], strict=True)):
+        rows[seed, list(own)] += 1
+        rows[seed, list(base)] -= 1
+    way = two_way(rows)
+    assert clear.difference.mean == float(way.mean)
+    assert clear.difference.half_width == pytest.approx(float(way.half_width()), abs=1e-15)
+    assert clear.seeds_alone.half_width is not None
+    assert clear.difference.half_width > clear.seeds_alone.half_width
+
+
+@pytest.mark.parametrize("num_seeds", [1, 2])
+def test_fewer_than_three_seeds_decide_nothing(num_seeds: int) -> None:
+    few = {arm: seeds[:num_seeds] for arm, seeds in CLEAR.items()}
+    clear = compared(few, num_seeds=num_seeds)["clear"]
+    assert clear.verdict == "undecided"
+    assert clear.difference.half_width is None
+    assert clear.why_seeds_alone == "there are fewer than three seeds"
+
+
+def test_equal_differences_of_all_seeds_are_never_bold() -> None:
+    wrong = {"base": [range(5)] * 3, "arm": [range(60)] * 3}
+    arm = compared(wrong)["arm"]
+    assert arm.adjusted_p == 1
+    assert arm.verdict == "undecided"
+    table = table_of(wrong)
+    assert table.lead.endswith("as the differences of all seeds are equal.")
+    assert [note for note in table.notes if note.startswith("arm: the differences of all seeds")]
+
+
+def test_what_holds_alone_need_not_hold_for_all_together() -> None:
+    images = [range(10, 16), range(10, 17), range(10, 16)]
+    alone: Wrong = {"base": [[0], [1], [2]], "arm": images}
+    assert compared(alone)["arm"].verdict == "different"
+    others = {f"other {n}": [[n, n + 30], [n + 60], [n + 90]] for n in range(40, 55)}
+    together = compared({**alone, **others})["arm"]
+    assert together.p_value == compared(alone)["arm"].p_value
+    assert together.verdict == "undecided"
+
+
+@pytest.mark.parametrize("what", ["data", "images", "gone"])
+def test_other_images_leave_seeds_alone(what: str) -> None:
+    manifest = manifest_of([*CLEAR])
+    predictions = predictions_of(CLEAR)
+    one = manifest.cell_keys()["clear", 1]
+    match what:
+        case "data":
+            predictions[one] = predictions_of(CLEAR, fingerprint="other")[one]
+        case "images":
+            predictions[one] = predictions_of(CLEAR, objects=[0] * 360)[one]
+        case _:
+            del predictions[one]
+    arms = arm_results(manifest, by_key(*trials_of(CLEAR)))
+    found = {o.arm.arm.name: o for o in ablation_comparisons(manifest, arms, predictions)}
+    assert found["clear"].way is None
+    assert found["clear"].verdict == "undecided"
+    assert found["clear"].difference == found["clear"].seeds_alone
+    assert found["near"].way is not None
+
+
+def test_another_split_is_not_taken_for_the_same_images() -> None:
+    manifest = manifest_of([*CLEAR])
+    split = manifest.arms[1].model_copy(update={"config": {"data": {"split_seed": 1}}})
+    arms = (manifest.arms[0], split, manifest.arms[2])
+    found = compared(CLEAR, manifest.model_copy(update={"arms": arms}))
+    assert found["clear"].why_seeds_alone == "the data differ"
+    assert found["near"].way is not None
+
+
+def test_views_of_a_single_object_decide_nothing() -> None:
+    manifest = manifest_of([*CLEAR])
+    arms = arm_results(manifest, by_key(*trials_of(CLEAR)))
+    found = ablation_comparisons(manifest, arms, predictions_of(CLEAR, objects=[7] * 360))
+    assert found[0].why_seeds_alone == "there is one test image or object"
+
+
+def test_images_of_one_object_count_as_one() -> None:
+    manifest = manifest_of([*CLEAR])
+    arms = arm_results(manifest, by_key(*trials_of(CLEAR)))
+    objects = [place // 60 for place in range(360)]
+    found = ablation_comparisons(manifest, arms, predictions_of(CLEAR, objects=objects))
+    assert found[0].way is not None
+    assert found[0].way.num_clusters == 6
+    assert found[0].verdict == "undecided"
+
+
+@pytest.mark.parametrize(("margin", "verdict"), [(0.2, "undecided"), (3.0, "equivalent")])
+def test_an_arm_is_equivalent_within_a_declared_margin_alone(margin: float, verdict: str) -> None:
+    manifest = manifest_of([*CLEAR], margin_points=margin)
+    found = compared(CLEAR, manifest)
+    assert found["near"].verdict == verdict
+    assert found["clear"].verdict == "different"
+
+
+def test_an_arm_that_diverges_is_not_better_for_what_is_left() -> None:
+    wrong: Wrong = {
+        "base": [range(30), range(33), range(31), range(34), range(30)],
+        "wild": [range(3), range(4), range(2)],
+    }
+    manifest = manifest_of([*wrong], range(5))
+    lost = [unfinished("wild", seed, Outcome.DIVERGED, "nan") for seed in (3, 4)]
+    records = by_key(*trials_of(wrong), *lost)
+    predictions = predictions_of(wrong)
+    arms = arm_results(manifest, records)
+    assert ablation_comparisons(manifest, arms, predictions)[0].verdict == "undecided"
+    table = ablation_table(manifest, records, predictions=predictions)
+    assert table.rows[1][5].text == "2 of 5 (5 % to 85 %)"
+    without = manifest_of([*wrong])
+    only_three = arm_results(without, by_key(*trials_of(wrong)))
+    assert ablation_comparisons(without, only_three, predictions)[0].verdict == "different"
+
+
+def test_seeds_added_after_looking_need_more_evidence() -> None:
+    planned = manifest_of([*CLEAR], planned_seeds=(0,))
+    assert compared(CLEAR)["clear"].log_e is None
+    clear = compared(CLEAR, planned)["clear"]
+    assert clear.log_e is not None
+    assert clear.verdict == "undecided"
+    assert any("were added after looking" in note for note in table_of(CLEAR, planned).notes)
+
+
+def test_old_records_of_views_do_not_say_which_object_an_image_shows() -> None:
+    manifest = manifest_of([*CLEAR])
+    of_views = {"config": {"data": {"kind": "smallnorb"}}}
+    arms = tuple(arm.model_copy(update=of_views) for arm in manifest.arms)
+    manifest = manifest.model_copy(update={"arms": arms})
+    why = compared(CLEAR, manifest)["clear"].why_seeds_alone
+    assert why == "it is not recorded which object an image shows"
+
+
+def test_one_arm_has_nothing_to_be_compared_with() -> None:
+    table = table_of({"base": CLEAR["base"]})
+    assert table.lead == "There is one arm: nothing to compare it with."
+    assert [cell.text for cell in table.rows[0]][:3] == ["base (baseline)", "", "1.67 (0.28)"]
+
+
+def test_where_nothing_finished_the_table_says_so() -> None:
+    assert ablation_table(manifest_of(["a", "b"]), {}).lead.startswith("No trial has finished")
+
+
+def test_seeds_added_after_looking_leave_half_the_level() -> None:
+    images = [[*range(10, 14), *([20] if seed % 2 else [])] for seed in range(10)]
+    wrong: Wrong = {"base": [[0]] * 10, "arm": [[0, *places] for places in images]}
+    once = compared(wrong, num_seeds=10)["arm"]
+    assert once.adjusted_p is not None
+    assert 0.025 < once.adjusted_p < 0.05
+    assert once.verdict == "different"
+    added = compared(wrong, manifest_of([*wrong], range(10), planned_seeds=(0, 1, 2)))["arm"]
+    assert added.log_e is not None
+    assert added.log_e > 3
+    assert added.verdict == "undecided"
+
+
+def test_to_diverge_is_never_better_even_than_a_baseline_worse_than_a_guess() -> None:
+    """Guesses err on 90 %: as they stand they would be better where the baseline errs on more."""
+    wrong: Wrong = {
+        "base": [range(340), range(341), range(342), range(356), range(356)],
+        "wild": [range(2), range(3), range(4)],
+    }
+    manifest = manifest_of([*wrong], range(5))
+    lost = [unfinished("wild", seed, Outcome.DIVERGED, "nan") for seed in (3, 4)]
+    arms = arm_results(manifest, by_key(*trials_of(wrong), *lost))
+    one = ablation_comparisons(manifest, arms, predictions_of(wrong))[0]
+    assert one.p_value is not None
+    assert one.p_value > 0.07  # two of five that are 0 leave t at most 2.45 at 4 degrees of freedom
+    assert one.verdict == "undecided"

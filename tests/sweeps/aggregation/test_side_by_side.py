@@ -1,0 +1,166 @@
+"""Two sweeps side by side: which arms stand beside each other, and what is said of them."""
+
+import hashlib
+
+import pytest
+
+from sweeps.aggregation.rendering.csv_text import to_csv
+from sweeps.aggregation.report.comparing import compare_sweeps
+from sweeps.aggregation.report.matched_arms import matched_arms
+from sweeps.aggregation.report.side_by_side import side_by_side
+from sweeps.aggregation.results.arms import arm_results
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from tests.sweeps.aggregation.known_sweep import (
+    finished,
+    known_sweep,
+    manifest_of,
+    put_sweep,
+    trial_key,
+)
+
+
+def sweep_of(name, arms, seeds=(0, 1, 2), key=trial_key, **more):
+    """Return a sweep of arms with given configs, and records of its finished trials."""
+    manifest = Manifest.model_validate(
+        {
+            "sweep": name,
+            "baseline": next(iter(arms)),
+            "arms": [
+                {"name": arm, "config": config, "num_parameters": 10}
+                for arm, config in arms.items()
+            ],
+            "seeds": list(seeds),
+            "cells": [
+                {"arm": arm, "seed": seed, "trial_key": key(arm, seed)}
+                for arm in arms
+                for seed in seeds
+            ],
+        }
+    )
+    told = {"data_fingerprint": "digits-1", "epochs": 15} | more
+    records = {
+        key(arm, seed): finished(arm, seed, 5 + seed, **told).model_copy(
+            update={"trial_key": key(arm, seed)}
+        )
+        for arm in arms
+        for seed in seeds
+    }
+    return manifest, records
+
+
+def other_key(arm, seed):
+    return hashlib.sha256(f"another version/{arm}/{seed}".encode()).hexdigest()[:20]
+
+
+def compared(first, second):
+    matched = list(matched_arms(arm_results(*first), arm_results(*second)))
+    return side_by_side(first[0], second[0], matched)
+
+
+def differs(table):
+    place = next(n for n, column in enumerate(table.columns) if column.title == "Differs in")
+    return {row[0].text: row[place].text for row in table.rows}
+
+
+A, B, C = ({"batch_size": size, "stopping": {"epochs": 15}} for size in (32, 64, 128))
+
+
+def test_arms_match_by_their_configs_and_else_by_their_names():
+    first = sweep_of("one", {"a": A, "b": B, "only": C})
+    second = sweep_of("two", {"b": A, "a": {"batch_size": 7}, "more": {"batch_size": 9}})
+    matched = list(matched_arms(arm_results(*first), arm_results(*second)))
+    names = [
+        (one.first and one.first.arm.name, one.second and one.second.arm.name, one.by)
+        for one in matched
+    ]
+    # b has the name of an arm that a's config has taken
+    expected = [("a", "b", "config"), ("b", None, ""), ("only", None, "")]
+    assert names == [*expected, (None, "a", ""), (None, "more", "")]
+
+    third = sweep_of("three", {"b": {"batch_size": 7}})
+    (found,) = (one for one in matched_arms(arm_results(*first), arm_results(*third)) if one.second)
+    assert (found.name, found.by) == ("b", "name")
+
+
+def test_the_same_trials_of_both_are_counted_and_nothing_differs():
+    table = compared(sweep_of("one", {"a": A, "b": B}), sweep_of("two", {"a": A, "c": B}))
+
+    assert differs(table)["a"] == ""
+    assert (
+        "with equal settings, data, epochs and seeds" not in table.lead
+    )  # b and c have other keys
+    assert any("3 of the trials are the same in both sweeps" in note for note in table.notes)
+
+
+def test_another_protocol_shows_in_the_keys_of_equal_settings_seeds_and_data():
+    table = compared(sweep_of("one", {"a": A}), sweep_of("two", {"a": A}, key=other_key))
+
+    assert differs(table) == {"a": "code protocol"}
+    assert any(note.startswith("Code protocols differ") for note in table.notes)
+    assert "code protocol" in table.lead
+
+
+@pytest.mark.parametrize(
+    ("arms", "seeds", "more", "words", "note"),
+    [
+        (
+            {"a": A},
+            (0, 1, 2),
+            {"data_fingerprint": "digits-2"},
+            "data: digits-1 | digits-2",
+            "Data",
+        ),
+        ({"a": A}, (0, 1, 2), {"epochs": 3}, "epochs: 15 | 3", "Epochs differ: a"),
+        ({"a": A}, (0, 1, 2, 7), {}, "seeds: 0-2 | 0-2, 7", "Seeds differ: a"),
+        ({"a": B}, (0, 1, 2), {}, "settings: batch_size 32 | 64", "Where settings differ, keys"),
+    ],
+    ids=["data", "epochs", "seeds", "settings"],
+)
+def test_what_keeps_results_from_comparing_is_said(arms, seeds, more, words, note):
+    table = compared(sweep_of("one", {"a": A}), sweep_of("two", arms, seeds, **more))
+
+    assert words in differs(table)["a"]
+    assert any(told.startswith(note) for told in table.notes)
+
+
+def test_no_difference_and_no_bold_stands_across_two_sweeps():
+    first, second = sweep_of("one", {"a": A}), sweep_of("two", {"a": A})
+    worse = {
+        k: one.model_copy(update={"metrics": {"test_error": 0.5}}) for k, one in second[1].items()
+    }
+    table = compared(first, (second[0], worse))
+
+    assert not any(cell.is_bold for row in table.rows for cell in row)
+    assert not any(
+        f.startswith(("difference", "p", "verdict")) for c in table.columns for f in c.fields
+    )
+    assert "first_mean" in to_csv(table)
+    assert "no difference and no bold" in table.notes[0]
+
+
+def test_files_are_written_beside_the_first_ones_report(store, tmp_path):
+    manifest, records = known_sweep()
+    put_sweep(store, manifest, records.values())
+    put_sweep(store, manifest_of(["three rounds", "new"], sweep="other"), [])
+    found = compare_sweeps("known", "other", store, reports=tmp_path)
+
+    assert {path.name for path in found.paths} == {
+        f"compare-other.{e}" for e in ("md", "csv", "tex")
+    }
+    assert {path.parent for path in found.paths} == {tmp_path / "known"}
+    assert "| new |" in (tmp_path / "known" / "compare-other.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [("known", "beside itself"), ("unknown", "no sweep 'unknown'"), ("other", "of its own")],
+)
+def test_what_cannot_be_compared_is_refused_and_nothing_written(other, words, store, tmp_path):
+    tables = [{"kind": "ablation", "name": "compare-other"}]
+    put_sweep(store, manifest_of(["a"], tables=tables), [])
+    put_sweep(store, manifest_of(["a"], sweep="other"), [])
+
+    with pytest.raises(BadInput, match=words):
+        compare_sweeps("known", other, store, reports=tmp_path / "reports")
+    assert not (tmp_path / "reports").exists()

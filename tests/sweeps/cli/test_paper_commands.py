@@ -1,0 +1,84 @@
+"""From records to a paper and back, through the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from sweeps.tracking.opening import open_store
+from tests.sweeps.aggregation.known_sweep import finished, known_sweep, put_sweep, put_trial
+from tests.sweeps.cli.shell import Shell
+
+PAPER = r"""\usepackage{capsweep}
+\input{capsweep-known}
+It errs on \capsweep{known}{three rounds}{test_error}.
+\input{ablation-paper-table}
+"""
+
+
+@pytest.fixture
+def reported(shell: Shell, storage: Path) -> Path:
+    """A storage folder with a sweep, its report, and a paper beside what that wrote."""
+    manifest, records = known_sweep()
+    put_sweep(open_store(None, str(storage)), manifest, records.values())
+    answer = shell("report", "known", "--style", "paper")
+    assert answer.code == 0, answer.err
+    for path in Path("reports/known").iterdir():
+        if path.suffix in {".sty", ".tex"}:
+            Path(path.name).write_bytes(path.read_bytes())
+    Path("paper.tex").write_text(PAPER)
+    return storage
+
+
+def test_a_paper_follows_from_the_records_until_they_change(shell: Shell, reported: Path) -> None:
+    before = shell.files()
+    answer = shell("verify", "paper.tex")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == "1 number and 1 table in 3 files: all follow from the records of known.\n"
+    assert {path: shell.files()[path] for path in before if "mlflow.db" not in path} == {
+        path: content for path, content in before.items() if "mlflow.db" not in path
+    }
+
+    put_trial(open_store(None, str(reported)), finished("late", 0, 30))
+    answer = shell("verify", "paper.tex")
+    assert answer.code == 1
+    assert "stale: capsweep-known.tex, line " in answer.out
+    assert "stale: ablation-paper-table.tex: Table ablation-paper of known differs" in answer.out
+    assert answer.out.splitlines()[-1].startswith("1 number and 1 table in 3 files: ")
+
+    assert shell("report", "known", "--style", "paper").code == 0
+    for name in ("capsweep-known.tex", "ablation-paper-table.tex"):
+        Path(name).write_bytes((Path("reports/known") / name).read_bytes())
+    assert shell("verify", "paper.tex").code == 0
+
+
+def test_a_macro_that_is_not_there_is_named(shell: Shell, reported: Path) -> None:
+    assert reported.is_dir()
+    Path("more.tex").write_text(r"\capsweep{known}{four rounds}{n} \capsweep{nothing}{a}{n}")
+    answer = shell("verify", "paper.tex", "more.tex")
+    assert answer.code == 1
+    assert r"missing: more.tex, line 1: \capsweep{known}{four rounds}{n}: Unknown arm" in answer.out
+    assert "There is no sweep 'nothing'" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("paper", "why"),
+    [
+        (r"\capsweep{nothing}{a}{n}", "Nothing can be verified: There is no sweep 'nothing'"),
+        ("1.94", "There is nothing to verify in paper.tex"),
+        (None, "paper.tex cannot be read"),
+    ],
+    ids=["a sweep that is not there", "no macro", "no paper"],
+)
+@pytest.mark.usefixtures("storage")
+def test_what_cannot_be_verified_gets_one_sentence(
+    paper: str | None, why: str, shell: Shell
+) -> None:
+    if paper:
+        Path("paper.tex").write_text(paper)
+    assert why in shell.refused("verify", "paper.tex")
+
+
+@pytest.mark.usefixtures("storage")
+def test_a_style_that_is_not_there_writes_nothing(shell: Shell) -> None:
+    assert "Unknown style 'papr'" in shell.refused("report", "quickstart", "--style", "papr")
+    assert not Path("reports").exists()
