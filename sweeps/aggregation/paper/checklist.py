@@ -66,8 +66,9 @@ def _intervals(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
             f"Differences from '{manifest.baseline}' are paired by seed, their 95 % intervals "
             f"two-way, over {_span(one.difference.n for one in tested)} seeds and "
             f"{_span(one.num_images for one in tested)} test images{_objects(tested)}, with "
-            f"Satterthwaite's degrees of freedom; they cover new seeds and new test images, not "
-            f"new training images or other data."
+            f"Satterthwaite's degrees of freedom and no narrower than over seeds alone or images "
+            f"alone; they cover new seeds and new test images, not new training images or other "
+            f"data."
         )
         yield (
             f"p values are two-sided and adjusted for {_number(len(tested), 'comparison')} by "
@@ -81,8 +82,8 @@ def _intervals(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     if any(one.log_e is not None for one in compared):
         planned = ", ".join(str(seed) for seed in manifest.planned_seeds)
         yield (
-            f"Seeds other than {planned} were added after looking, so that a difference also needs "
-            f"an e-process over seeds."
+            f"Seeds other than {planned} were added after looking, so that a difference counts "
+            f"below 0.025, and needs an e-process over seeds as well."
         )
     if manifest.margin_points is not None:
         yield f"Equivalent means within {manifest.margin_points:g} points, declared beforehand."

@@ -69,7 +69,7 @@ class Comparison:
     @property
     def has_spread(self) -> bool:
         """Whether the differences of the seeds are not all equal."""
-        return self.way is not None and float(self.way.over_seeds) > 1e-24
+        return self.way is not None and float(self.way.over_seeds) > 0
 
     @property
     def is_different(self) -> bool:
@@ -93,11 +93,11 @@ def comparisons(
 ) -> list[Comparison]:
     """Return one comparison a group of identical arms other than the baseline's, in their order.
 
-    Verdicts hold for the whole table together. "different" needs three seeds, images, a spread of
-    the differences above 0, an adjusted p below .05, also where diverged trials count as guesses,
-    and where seeds were added after looking one below .025 and the evidence of `log_e`.
-    "equivalent" needs the whole 95 % interval within the margin, had two more images differed as
-    much as any.
+    Verdicts hold for the whole table together. "different" needs three seeds, images, an adjusted
+    p below .05 (it is 1 where all seeds differ alike), also where diverged trials count as
+    guesses, and where seeds were added after looking one below .025 and the evidence of `log_e`.
+    "equivalent" needs seeds that differ, and the whole 95 % interval within the margin, had two
+    more images differed as much as any.
 
     Args:
         arms: Of a sweep, one of them the baseline.
@@ -197,7 +197,7 @@ def _judged(one: Comparison, num_comparisons: int) -> Comparison:
     is_shown = one.log_e is None or one.log_e >= needed
     level = SIGNIFICANCE if one.log_e is None else SIGNIFICANCE / 2  # the first look had its part
     is_rare = one.adjusted_p is not None and one.adjusted_p < level
-    if is_rare and is_shown and one.has_spread:
+    if is_rare and is_shown:
         return replace(one, verdict="different")
     is_within = one.equivalent_p is not None and one.equivalent_p < SIGNIFICANCE / 2
     if is_within and one.has_spread and not one.arm.count("diverged"):

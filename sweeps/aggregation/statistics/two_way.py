@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 FEWEST_SEEDS = 3
+_ROUNDING = 1e-12  # of the largest difference: sums of equal ones differ by less
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class TwoWay:
 
     Attributes:
         mean: Of all seeds and images.
-        over_seeds: What new seeds add, the residual's share in it.
+        over_seeds: What new seeds add, the residual's share in it; exactly 0 where all agree.
         over_images: What new images, or new objects, add, the residual's share in it.
         residual: What both count, once.
         largest: Part of `over_images` that the image makes which differs most.
@@ -138,9 +139,11 @@ def two_way(
         )
     of_clusters = num_clusters / (num_clusters - 1)
     of_rest = of_clusters * num_seeds / (num_seeds - 1) / (num_seeds * num_images) ** 2
+    over_seeds = np.asarray(by_seed.var(axis=-1, ddof=1) / num_seeds)
+    rounding = (_ROUNDING * np.abs(differences).max(axis=(-2, -1))) ** 2
     return TwoWay(
         mean=mean,
-        over_seeds=np.asarray(by_seed.var(axis=-1, ddof=1) / num_seeds),
+        over_seeds=np.where(over_seeds > rounding, over_seeds, 0.0),
         over_images=np.asarray(of_clusters * (by_image**2).sum(axis=-1) / num_images**2),
         residual=np.asarray(of_rest * (rest**2).sum(axis=(-2, -1))),
         largest=np.asarray((by_image**2).max(axis=-1) / num_images**2),

@@ -105,11 +105,14 @@ def test_few_seeds_that_happen_to_agree_are_not_sure_of_what_seeds_decide():
     assert way.p_value == pytest.approx(max(alone.pvalue, joined), abs=EXACT)
 
 
-def test_seeds_that_all_agree_are_no_evidence():
-    table = np.zeros((3, 360))
-    table[:, :50] = 1
+@pytest.mark.parametrize(("seeds", "wrong"), [(3, 50), (3, 9), (5, 5), (6, 5), (7, 5)])
+def test_seeds_that_all_agree_are_no_evidence(seeds: int, wrong: int):
+    """Also where the sums of equal differences are not equal to the last digit."""
+    table = np.zeros((seeds, 360))
+    table[:, :wrong] = 1
 
     assert two_way(table).p_value == 1
+    assert two_way(0.1 * table).over_seeds == 0
 
 
 @settings(max_examples=30)
