@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from sweeps.execution.engine.process.ended_group import is_alive
 from sweeps.execution.repair.repair import repair
 from sweeps.records.errors import BadInput
 from sweeps.tracking.mlflow.dashboard import serve
@@ -26,7 +27,8 @@ CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))
 IGNORING_CTRL_C = ("sh", "-c", 'trap "" INT; exec "$0" "$@"')  # as a script's background job does
 LISTENING = """\
 #!{python}
-import socket, sys
+import socket, subprocess, sys
+subprocess.Popen(["sleep", "86399"])
 port = int(sys.argv[sys.argv.index("--port") + 1])
 with socket.create_server(("127.0.0.1", port)) as listener:
     while True:
@@ -45,16 +47,16 @@ def test_the_ui_is_served_on_loopback_alone_and_ends_with_ctrl_c_also_in_the_bac
     command = [*IGNORING_CTRL_C, CAPSWEEP, "ui", "--port", "0", "--storage", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            server = see_the_ui(process, run_id)
+            processes = see_the_ui(process, run_id)
             process.send_signal(signal.SIGINT)
             assert process.wait(PATIENCE_SECONDS) == 0
-            assert not psutil.pid_exists(server)
+            assert not [one for one in processes if is_alive(one)]
         finally:
             process.terminate()
 
 
-def see_the_ui(process: "subprocess.Popen[str]", run_id: str) -> int:
-    """Look at the UI that a process serves, and at a file; return the id of MLflow's process."""
+def see_the_ui(process: "subprocess.Popen[str]", run_id: str) -> list[psutil.Process]:
+    """Look at the UI that a process serves, and at a file; return MLflow's processes."""
     assert process.stdout is not None
     printed = process.stdout.readline() + process.stdout.readline()
     address = re.search(r"http://127\.0\.0\.1:(\d+)", printed)
@@ -64,15 +66,16 @@ def see_the_ui(process: "subprocess.Popen[str]", run_id: str) -> int:
     file = f"{address[0]}/get-artifact?path=report/table.md&run_uuid={run_id}"
     with urllib.request.urlopen(file, timeout=PATIENCE_SECONDS) as answer:
         assert answer.read() == b"a table"
-    server = psutil.Process(process.pid).children()[0]
+    processes = psutil.Process(process.pid).children(recursive=True)
     listening = {
         connection.laddr.ip
-        for one in (server, *server.children(recursive=True))
+        for one in processes
         for connection in one.net_connections()
         if connection.status == psutil.CONN_LISTEN
     }
     assert listening == {"127.0.0.1"}
-    return server.pid
+    assert not [one for one in processes if "jobs" in " ".join(one.cmdline())]
+    return processes
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
@@ -89,9 +92,12 @@ def test_a_signal_that_was_ignored_ends_the_ui_and_is_ignored_again(
     server.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(server))  # in place of Python with MLflow
 
+    processes: list[psutil.Process] = []
+
     def end_it() -> None:
         told: list[str] = []
         wait_until(lambda: told.append(capfd.readouterr().out) or "Ctrl-C ends it" in "".join(told))
+        processes.extend(psutil.Process().children(recursive=True))
         os.kill(os.getpid(), number)
 
     before = signal.signal(number, signal.SIG_IGN)
@@ -104,7 +110,8 @@ def test_a_signal_that_was_ignored_ends_the_ui_and_is_ignored_again(
         signal.signal(number, before)
         ending.join()
     assert "The UI has ended" in capfd.readouterr().out
-    assert not [child for child in psutil.Process().children() if str(server) in child.cmdline()]
+    assert len(processes) == 2
+    wait_until(lambda: not [one for one in processes if is_alive(one)])
 
 
 def test_a_store_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:

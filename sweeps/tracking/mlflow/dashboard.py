@@ -8,11 +8,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import IO
 
+import psutil
 import typer
 
 from sweeps.records.errors import BadInput
@@ -24,6 +25,7 @@ from sweeps.tracking.mlflow.recorded_places import place_elsewhere
 
 _LOOPBACK = "127.0.0.1"
 _START_SECONDS = 90.0
+_END_SECONDS = 10.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -63,6 +65,7 @@ def _server(
         **os.environ,
         "MLFLOW_BACKEND_STORE_URI": uri,  # not an argument: those are seen by everybody
         "MLFLOW_DISABLE_TELEMETRY": "true",
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # evaluations of language models: not ours
     }
     with _interruptible():
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
@@ -71,8 +74,19 @@ def _server(
         except KeyboardInterrupt:
             typer.echo("The UI has ended; the records are as they were.")
         finally:
-            process.terminate()
-            process.wait()
+            _end(process)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End the server and what it has started, for which it does not always wait."""
+    started: list[psutil.Process] = []
+    with suppress(psutil.NoSuchProcess):
+        started = psutil.Process(process.pid).children(recursive=True)
+    process.terminate()
+    process.wait()
+    for left in psutil.wait_procs(started, timeout=_END_SECONDS)[1]:
+        with suppress(psutil.NoSuchProcess):
+            left.kill()
 
 
 @contextmanager
