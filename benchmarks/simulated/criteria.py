@@ -15,6 +15,7 @@ from sweeps.aggregation.statistics.two_way import two_way
 COMPARED = 6
 GUESSES_WRONG = 0.9  # of ten classes
 LOOKS = (3, 6, 9, 12, 15)
+MOST_PRINTED = 0.5
 COVERAGE = "coverage of the population's difference, .94 to .99"
 OFF_NULL = "coverage where the arm differs, reported"
 NULL = "any bold of six arms that are as the baseline, at most .055"
@@ -69,7 +70,7 @@ def power(
     for wrong in generator.parts(case, errors, (draws, seeds, images)):
         tables = judged_tables(wrong, generator.objects(images))
         bold.append(tables.is_bold[:, 0])
-        printed.append(100 * tables.detectable(compared))
+        printed.append(100 * _printed(tables, compared))
     found = np.concatenate(printed)
     beside = {
         "true difference, points": 100 * true,
@@ -84,23 +85,30 @@ def power(
 def _printed_where_true(
     generator: Generator, shape: tuple[int, int, int], compared: int
 ) -> float | None:
-    """Return the true difference that tables print, on average, as the smallest they can show."""
+    """Return the true difference that tables print, on average, as the smallest they can show.
+
+    None where that is above what they print as a number.
+    """
     from scipy.optimize import brentq
 
     def too_small(difference: float) -> float:
         errors = [generator.error, generator.error + difference]
         case = f"printed {shape[1]} {compared}"  # the same networks for every difference
         found = [
-            judged_tables(wrong, generator.objects(shape[2])).detectable(compared)[:, 0]
+            _printed(judged_tables(wrong, generator.objects(shape[2])), compared)[:, 0]
             for wrong in generator.parts(case, errors, shape)
         ]
         return float(np.minimum(np.concatenate(found), 1.0).mean()) - difference
 
-    most = 0.95 - generator.error
-    if too_small(most) > 0:
+    if too_small(MOST_PRINTED) > 0:
         return None
-    root: Any = brentq(too_small, 1e-4, most, xtol=5e-4)
+    root: Any = brentq(too_small, 1e-4, MOST_PRINTED, xtol=5e-4)
     return float(root)
+
+
+def _printed(tables: JudgedTables, compared: int) -> Float[np.ndarray, "draws arms"]:
+    """Return what `detectable_text` prints: tenths of a point, rounded up."""
+    return np.ceil(1000 * tables.detectable(compared) - 1e-9) / 1000
 
 
 def equivalence(

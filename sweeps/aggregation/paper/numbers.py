@@ -6,7 +6,7 @@ from typing import Any
 from sweeps.aggregation.makers.results import Results
 from sweeps.aggregation.paper.compared_arms import ComparedArms, compared_arms
 from sweeps.aggregation.rendering.table import Value, number_text
-from sweeps.aggregation.tables.ablation.values import arm_values, difference_values
+from sweeps.aggregation.tables.ablation.values import arm_values, detectable_text, difference_values
 
 Numbers = Mapping[str, Mapping[str, str]]
 """Name of an arm -> name of a metric -> how it is printed. What is not known is not there."""
@@ -20,10 +20,6 @@ def _plain(value: float) -> str:
 
 def _signed(value: float) -> str:
     return number_text(value, sign="+")
-
-
-def _tenths(value: float) -> str:
-    return number_text(value, 1)
 
 
 def _count(value: int) -> str:
@@ -56,7 +52,7 @@ _METRICS: Mapping[str, tuple[str, Printer]] = {
     "simultaneous_low": ("simultaneous_points_low", _signed),
     "simultaneous_high": ("simultaneous_points_high", _signed),
     "seeds_alone_half": ("seeds_alone_points_half", _plain),
-    "detectable": ("detectable_points", _tenths),
+    "detectable": ("detectable_points", detectable_text),
     "equivalence_p": ("equivalence_p", _probability),
     "num_images": ("num_images", _count),
     "num_objects": ("num_objects", _count),

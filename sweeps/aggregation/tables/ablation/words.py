@@ -8,6 +8,7 @@ from sweeps.aggregation.rendering.table import MINUS, PLUS_MINUS
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.tables.ablation.diverged import diverged_notes
+from sweeps.aggregation.tables.ablation.values import detectable_text
 from sweeps.aggregation.tables.health import health_notes
 from sweeps.aggregation.tables.targets import target_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, reason_notes
@@ -119,7 +120,9 @@ def _reach(compared: Sequence[Comparison]) -> str:
         reasons = dict.fromkeys(one.why_seeds_alone or _NO_SPREAD for one in compared)
         why = f", as {'; '.join(reasons)}" if reasons else ""
         return f"no difference can be tested{why}"
-    low, high = f"{min(found):.1f}", f"{max(found):.1f}"
+    low, high = detectable_text(min(found)), detectable_text(max(found))
+    if low.startswith("over"):
+        return f"{_data(compared)} show only differences of {low} points"
     reach = low if low == high else f"{low} to {high}"
     return f"{_data(compared)} show differences from about {reach} points on"
 

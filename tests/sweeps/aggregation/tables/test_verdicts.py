@@ -8,6 +8,7 @@ from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
 from sweeps.aggregation.statistics.two_way import two_way
 from sweeps.aggregation.tables.ablation.table import ablation_table
+from sweeps.aggregation.tables.ablation.values import detectable_text
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import by_key, manifest_of, unfinished
@@ -41,6 +42,28 @@ def test_a_clear_difference_is_bold_and_named_above_the_table() -> None:
     assert bold[1][1] == "different"
     assert table.lead.startswith("Different from the baseline: clear (+9.91 points).")
     assert "Undecided (1 arm): 360 images and 3 seeds show differences from about" in table.lead
+
+
+@pytest.mark.parametrize(
+    ("spread", "reach"),
+    [
+        ((0, 2, 4), "3 seeds show differences from about 2.2 points on."),
+        ((0, 60, 120), "3 seeds show only differences of over 50 points."),
+    ],
+    ids=["a number", "none"],
+)
+def test_how_small_a_difference_is_shown_stands_above_the_table(
+    spread: tuple[int, int, int], reach: str
+) -> None:
+    undecided = {"base": [[0]] * 3, "arm": [range(1 + wrong) for wrong in spread]}
+    assert table_of(undecided).lead.endswith(reach)
+
+
+@pytest.mark.parametrize(
+    ("points", "text"), [(1.4, "1.4"), (1.401, "1.5"), (50, "50.0"), (50.01, "over 50")]
+)
+def test_a_difference_that_is_shown_is_rounded_up(points: float, text: str) -> None:
+    assert detectable_text(points) == text
 
 
 def test_the_interval_is_over_seeds_and_images() -> None:
