@@ -16,6 +16,8 @@ ESCAPES = "\x1b]0;owned\x07\x1b[2J\rfine\u202efaked"
 NOT_YOURS = "not yours\n"  # what a victim's files hold
 ZEROS = "zeros"  # the one that holds nothing but zeros
 _DEEP = "[" * 100_000
+_READ = {"config.json", "log.txt", "manifest.json", "parts.py"}  # of a run's files
+_OF_REPORT = "a file of a report"  # which nobody reads again, whatever its name
 
 
 @dataclass(frozen=True)
@@ -104,11 +106,13 @@ def mutations(storage: Path, traps: Traps) -> list[Mutation]:
 
 
 def _kinds_of_files(storage: Path) -> dict[str, list[Path]]:
-    """Return the files of a store by what they are: one kind for all cells, one for all runs."""
+    """Return the files of a store by what they are: one kind for all cells, runs and reports."""
     kinds: dict[str, list[Path]] = {}
     for path in sorted(path for path in storage.rglob("*") if path.is_file()):
         parts = path.relative_to(storage).parts
         name = "manifest.json" if parts[-1].startswith("manifest") else parts[-1]
+        is_read = name in _READ or name.endswith(".safetensors")
+        name = name if is_read or parts[0] != "artifacts" else _OF_REPORT
         kinds.setdefault(f"{parts[0]}/{name}" if len(parts) > 1 else name, []).append(path)
     return kinds
 

@@ -13,9 +13,10 @@ terminal; of the UI also no answer, an answer from outside the storage, another 
 a process that it leaves. Only the command line is used, so that another state of the package can
 be asked as well: `--tree` is a checkout of it.
 
-The exit code is 1 if anything was found. A round is repeated by `--seed N --only ROUND`; `--match`
-looks closer at some rows or files, such as `--match "artifact_uri of runs"`, and `--other "clean
---yes"` gives that command in every round.
+The exit code is 1 if anything was found. All changes take hours: `--share 0/2` and `1/2` halve them
+between two that run at once, `--first` goes on where another has stopped. A round is repeated by
+`--seed N --only ROUND`; `--match` looks closer at some rows or files, such as `--match
+"artifact_uri of runs"`, and `--other "clean --yes"` gives that command in every round.
 """
 
 import argparse
@@ -55,22 +56,29 @@ def main() -> int:
     todo = _rounds(given.seed, _changes(place, given.match), given.rounds)
     commands = Commands(launches, given.limit, tuple(given.other.split()))
     counts: Counter[str] = Counter()
-    started, done = time.monotonic(), 0
-    for number, changes in todo:
-        if given.only not in {None, number} or time.monotonic() - started > 60 * given.minutes:
-            continue
+    started, done, last = time.monotonic(), 0, 0
+    for number, changes in (one for one in todo if _is_asked(one[0], given)):
+        if time.monotonic() - started > 60 * given.minutes:
+            break
         chance = random.Random(f"{given.seed} {number}")
         for finding in fuzz(place, commands, changes, chance):
             counts[finding.kind] += 1
             what = " and ".join(change.words for change in changes)
             told = f"{number}: {what}: {finding.command}: {finding.kind}: {finding.words}"
             print(told, flush=True)
-        done += 1
+        done, last = done + 1, number
+    minutes = (time.monotonic() - started) / 60
     print(
-        f"seed {given.seed}, {done} rounds in {(time.monotonic() - started) / 60:.1f} minutes: "
+        f"seed {given.seed}, {done} rounds up to {last} of {len(todo)} in {minutes:.1f} minutes: "
         + (", ".join(f"{n} {kind}" for kind, n in counts.items()) or "nothing was found")
     )
     return 1 if counts else 0
+
+
+def _is_asked(number: int, given: argparse.Namespace) -> bool:
+    share, shares = given.share
+    is_mine = number >= given.first and number % shares == share
+    return is_mine if given.only is None else number == given.only
 
 
 def _make(place: Place, launches: list[tuple[str, ...]]) -> None:
@@ -132,6 +140,13 @@ def _given() -> argparse.Namespace:
     parser.add_argument("--match", default="", help="only changes whose words match this pattern")
     parser.add_argument("--other", default="", help="words of the command beside the readers")
     parser.add_argument("--only", type=int, help="this round alone")
+    parser.add_argument("--first", type=int, default=0, help="the round to begin with")
+    parser.add_argument(
+        "--share",
+        type=lambda text: tuple(map(int, text.split("/"))),
+        default=(0, 1),
+        help="1/4: every fourth round, from round 1 on",
+    )
     parser.add_argument("--limit", type=float, default=30.0, help="seconds a command may take")
     parser.add_argument("--tree", type=Path, default=Path(__file__).resolve().parents[1])
     parser.add_argument(

@@ -96,6 +96,12 @@ def _print_arms(survey: "Survey", out: Console) -> None:
             _seeds(cell.cell.seed for cell in own if not cell.is_filled),
         )
     out.print(table)
+    if planned := manifest.planned_seeds:
+        added = [seed for seed in manifest.seeds if seed not in planned]
+        out.print(
+            f"Seeds added after looking: {_seeds(added)}. What is bold then needs half the level, "
+            f"and evidence that repeated looks do not inflate (an e-process over seeds)."
+        )
 
 
 def _print_search(survey: "Survey", search: "ManifestSearch", out: Console) -> None:

@@ -165,6 +165,16 @@ def test_named_sweeps_are_listed_with_their_question(shell: Shell) -> None:
     assert "capsweep run NAME" in answer.out
 
 
+def test_a_plan_says_what_seeds_that_are_added_after_looking_ask_for(
+    shell: Shell, storage: Path
+) -> None:
+    assert storage.exists()
+    assert "added after looking" not in shell("plan", "quickstart").out
+    assert (
+        "Seeds added after looking: 3, 4." in shell("plan", "quickstart", "--add-seeds", "3-4").out
+    )
+
+
 def test_a_plan_tells_arms_seeds_and_why_and_writes_nothing(shell: Shell) -> None:
     answer = shell("plan", "quickstart", "--seeds", "0-4", "--set", "batch_size=64")
     assert (answer.code, answer.err) == (0, "")
