@@ -91,6 +91,7 @@ class TrialRecord(_Frozen):
         target: Whether it reached what its stopping asks for, None where that is nothing, or not
             known as it has not finished.
         warnings: What was found unsound in it, a sentence each.
+        ended_at: In seconds since 1970; None where that is not told.
         peak_memory_bytes: Of this trial alone; None where the machine cannot tell.
         evaluations: Key of each that the record holds -> name of its metric -> value.
         settings: The config's settings, path -> text, for browsing.
@@ -109,6 +110,7 @@ class TrialRecord(_Frozen):
     warnings: tuple[str, ...] = ()
     num_parameters: Count | None = None
     duration_seconds: Seconds | None = None
+    ended_at: Seconds | None = None
     peak_memory_bytes: Count | None = None
     device: str = ""
     threads: Count | None = None

@@ -101,6 +101,7 @@ def record_of(
     facts: Mapping[str, str],
     metrics: Mapping[str, float],
     settings: Mapping[str, str],
+    ended_at: float | None = None,
 ) -> TrialRecord:
     """Read a record from what a store holds of it.
 
@@ -109,6 +110,7 @@ def record_of(
         facts: By name.
         metrics: The last value of each.
         settings: Path -> text.
+        ended_at: In seconds since 1970, where the store tells it.
 
     Raises:
         pydantic.ValidationError: If a fact does not hold what it should.
@@ -119,7 +121,8 @@ def record_of(
         "warnings": _SENTENCES.validate_json(facts.get(TAG_WARNINGS) or "[]"),
         "evaluations": recorded_evaluations(facts, metrics),
     }
-    known = {"record_id": record_id, "settings": settings, **given, **told}
+    own = {"record_id": record_id, "settings": settings, "ended_at": ended_at}
+    known = {**own, **given, **told}
     return TrialRecord.model_validate(known)
 
 

@@ -1,7 +1,8 @@
-"""What trial keys do not decide, a row a trial: records, machines, versions, seconds."""
+"""What trial keys do not decide, a row a trial: records, dates, machines, versions, seconds."""
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from sweeps.aggregation.rendering.contents import Section
@@ -11,13 +12,14 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 
 _MEBIBYTE = 2**20
-_LEFT = ("arm", "trial_key", "record", "trained_for", "device", "code")
+_LEFT = ("arm", "trial_key", "record", "trained_for", "ended", "device", "code")
 _HEADINGS = {
     "arm": "Arm",
     "seed": "Seed",
     "trial_key": "Trial key",
     "record": "Record",
     "trained_for": "Trained for",
+    "ended": "Ended (UTC)",
     "seconds": "Seconds",
     "peak_memory_mebibytes": "Peak memory (MiB)",
     "device": "Device",
@@ -51,12 +53,19 @@ def _row(arm: str, seed: int, trial: TrialRecord) -> tuple[Cell, ...]:
         text_cell(trial.trial_key),
         text_cell(trial.record_id),
         text_cell(trial.sweep),
+        text_cell(_when(trial.ended_at)),
         _number(trial.duration_seconds, f"{trial.duration_seconds or 0:.1f}"),
         _number(memory, f"{(memory or 0) / _MEBIBYTE:,.0f}"),
         text_cell(trial.device),
         _number(trial.threads, str(trial.threads)),
         text_cell(trial.git_revision),
     )
+
+
+def _when(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _number(value: Value, text: str) -> Cell:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 EXPERIMENT = "capsweep"
+_YEAR_9999 = 253_370_764_800_000  # in milliseconds: no calendar goes further
 RUN_STATUS = {
     Outcome.RUNNING: "RUNNING",
     Outcome.FINISHED: "FINISHED",
@@ -34,7 +35,14 @@ def record_of_run(run: "Run") -> TrialRecord:
         pydantic.ValidationError: If a tag does not hold what it should.
     """
     numbers = {name: as_recorded(value) for name, value in _named(run.data.metrics).items()}
-    return record_of(run.info.run_id, tags_of(run), numbers, _named(run.data.params))
+    ended_at = _seconds(run.info.end_time)
+    return record_of(run.info.run_id, tags_of(run), numbers, _named(run.data.params), ended_at)
+
+
+def _seconds(milliseconds: Any) -> float | None:
+    """Return a time as seconds; None of what a database may hold in its place."""
+    is_time = isinstance(milliseconds, int) and 0 < milliseconds < _YEAR_9999
+    return milliseconds / 1000 if is_time else None
 
 
 def tags_of(run: "Run") -> dict[str, str]:

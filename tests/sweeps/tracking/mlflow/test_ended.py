@@ -1,0 +1,44 @@
+"""When a trial ended is read from its run, and shown on the page of records."""
+
+from typing import Any
+
+import pytest
+from mlflow.entities import RunInfo
+from mlflow.tracking import MlflowClient
+
+from sweeps.aggregation.report.runs import runs_section
+from sweeps.tracking.mlflow.runs import record_of_run
+from sweeps.tracking.mlflow.store import MlflowStore
+from tests.sweeps.aggregation.known_sweep import finished, manifest_of
+from tests.sweeps.tracking.mlflow.runs import put_trial
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        (1_795_390_245_678, "2026-11-22 23:30:45"),
+        (None, ""),
+        (0, ""),
+        (-1, ""),
+        (2**62, ""),
+        ("2026", ""),
+    ],
+    ids=str,
+)
+def test_when_a_trial_ended_is_shown_and_nothing_for_what_is_no_time(
+    told: Any,
+    shown: str,
+    client: MlflowClient,
+    mlflow_store: MlflowStore,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trial = finished("a", 0, 5)
+    run = client.get_run(put_trial(client, trial))
+    (kept,) = mlflow_store.records([trial.trial_key]).values()
+    assert kept.ended_at is not None
+    assert round(1000 * kept.ended_at) == run.info.end_time
+
+    monkeypatch.setattr(RunInfo, "end_time", told)
+    table = runs_section(manifest_of(["a"], range(1)), {trial.trial_key: record_of_run(run)})
+    column = [one.fields for one in table.tables[0].columns].index(("ended",))
+    assert table.tables[0].rows[0][column].text == shown
