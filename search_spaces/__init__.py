@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from search_spaces.plans.base import Plan as Plan
     from search_spaces.plans.decisions import Cell as Cell
+    from search_spaces.plans.designs.factorial import FullFactorial as FullFactorial
+    from search_spaces.plans.designs.leave_one_out import LeaveOneOut as LeaveOneOut
+    from search_spaces.plans.designs.one_factor import OneFactor as OneFactor
     from search_spaces.plans.listed import Arm as Arm
     from search_spaces.plans.listed import ListedArms as ListedArms
     from search_spaces.plans.scheduler import Asha as Asha
@@ -38,12 +41,15 @@ _HOMES = {
     "CurvesFigure": "search_spaces.tables",
     "Dimension": "search_spaces.space.dimension",
     "EvaluationsTable": "search_spaces.tables",
+    "FullFactorial": "search_spaces.plans.designs.factorial",
     "GridCell": "search_spaces.tables",
     "GridRow": "search_spaces.tables",
     "GridTable": "search_spaces.tables",
+    "LeaveOneOut": "search_spaces.plans.designs.leave_one_out",
     "ListedArms": "search_spaces.plans.listed",
     "Median": "search_spaces.plans.scheduler",
     "NoScheduler": "search_spaces.plans.scheduler",
+    "OneFactor": "search_spaces.plans.designs.one_factor",
     "OwnTable": "search_spaces.tables",
     "PublishedRow": "search_spaces.tables",
     "PublishedTable": "search_spaces.tables",

@@ -5,10 +5,14 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter
 
 from search_spaces.plans.base import Plan
+from search_spaces.plans.designs.factorial import FullFactorial
+from search_spaces.plans.designs.leave_one_out import LeaveOneOut
+from search_spaces.plans.designs.one_factor import OneFactor
 from search_spaces.plans.listed import ListedArms
 from search_spaces.plans.search import Search
 
-_BuiltIn = Annotated[ListedArms | Search, Field(discriminator="kind")]
+_Members = ListedArms | OneFactor | LeaveOneOut | FullFactorial | Search
+_BuiltIn = Annotated[_Members, Field(discriminator="kind")]
 
 
 def built_in_plan(values: object) -> Plan:
@@ -17,4 +21,4 @@ def built_in_plan(values: object) -> Plan:
     Raises:
         ValidationError: If there is no such kind, or the plan cannot be so.
     """
-    return TypeAdapter[ListedArms | Search](_BuiltIn).validate_python(values)
+    return TypeAdapter[_Members](_BuiltIn).validate_python(values)

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from sweeps.aggregation.tables.ablation.same_rows import same_row_notes
 from sweeps.aggregation.tables.targets import target_words
 from sweeps.cli.console import console, table_of
 from sweeps.cli.terminal import plain
 
 if TYPE_CHECKING:
     from sweeps.execution.driver.survey import Survey
-    from sweeps.records.manifest import ManifestDimension, ManifestSearch
+    from sweeps.records.manifest_plan import ManifestDimension, ManifestSearch
 
 
 def print_plan(survey: "Survey") -> None:
@@ -25,7 +26,8 @@ def print_plan(survey: "Survey") -> None:
         _print_arms(survey, out)
     for line in _why(survey):
         out.print(line)
-    _print_refusal(survey, out)
+    if refusal := survey.refusal:
+        out.print(f"run would refuse: {plain(refusal)}", soft_wrap=True)
     capacity = survey.capacity
     out.print(f"{capacity.gpus_per_trial:g} GPUs a trial, {capacity.num_concurrent} at once.")
     seconds = survey.estimate_seconds
@@ -64,20 +66,6 @@ def _about(survey: "Survey") -> str:
     return "at most about" if has_target else "about"
 
 
-def _print_refusal(survey: "Survey", out: Console) -> None:
-    """Say if `run` would refuse, as the launch would drop cells."""
-    from sweeps.execution.plan.before_looking import refuse_other_margin
-    from sweeps.execution.plan.planner import refuse_to_drop
-    from sweeps.records.errors import BadInput
-
-    try:
-        refuse_to_drop(survey.current, survey.known.manifest, survey.lost)
-        if survey.current:
-            refuse_other_margin(survey.current, survey.known.manifest)
-    except BadInput as refusal:
-        out.print(f"run would refuse: {plain(str(refusal))}", soft_wrap=True)
-
-
 def _print_arms(survey: "Survey", out: Console) -> None:
     """Print the arms of a design and where their cells stand."""
     manifest = survey.definition.manifest
@@ -96,6 +84,8 @@ def _print_arms(survey: "Survey", out: Console) -> None:
             _seeds(cell.cell.seed for cell in own if not cell.is_filled),
         )
     out.print(table)
+    for note in same_row_notes(manifest):
+        out.print(plain(note), soft_wrap=True)
     if planned := manifest.planned_seeds:
         added = [seed for seed in manifest.seeds if seed not in planned]
         out.print(

@@ -9,14 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from sweeps.records.manifest import (
-    Confirmation,
-    Manifest,
-    ManifestArm,
-    ManifestCell,
-    Proposal,
-    Stopped,
-)
+from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell, Stopped
+from sweeps.records.manifest_plan import Confirmation, Proposal
 
 
 class Choice(BaseModel):

@@ -5,8 +5,9 @@ from typing import Any
 
 from sweeps.aggregation.makers.results import Results
 from sweeps.aggregation.paper.compared_arms import ComparedArms, compared_arms
+from sweeps.aggregation.rendering.measured import detectable_text
 from sweeps.aggregation.rendering.table import Value, number_text
-from sweeps.aggregation.tables.ablation.values import arm_values, detectable_text, difference_values
+from sweeps.aggregation.tables.ablation.values import arm_values, difference_values
 
 Numbers = Mapping[str, Mapping[str, str]]
 """Name of an arm -> name of a metric -> how it is printed. What is not known is not there."""

@@ -3,6 +3,7 @@
 Results, tables and figures hand over what the records hold, one value a seed.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 
 from capsmodel.metrics import Metric
@@ -14,6 +15,9 @@ from sweeps.aggregation.rendering.table import (
     spread_cell,
 )
 from sweeps.aggregation.statistics.intervals import Interval, mean_interval, paired_difference
+
+_MOST_POINTS = 50
+_ROUNDING = 1e-9
 
 
 def heading(metric: Metric, words: str = "") -> str:
@@ -88,3 +92,14 @@ def recorded_mean_cell(interval: Interval, metric: Metric) -> Cell:
         return mean_cell(interval, digits=4)
     mean, low, high = (None if value is None else metric.shown(value) for value in values)
     return Cell(mean_cell(Interval(interval.n, mean, low, high)).text, values)
+
+
+def detectable_text(points: float) -> str:
+    """Return how the smallest difference that can be shown is printed.
+
+    Rounded up, as it is shown from there on; beyond half of all images it is no figure, as arms
+    that differ so much do not spread as these do.
+    """
+    if points > _MOST_POINTS:
+        return f"over {_MOST_POINTS}"
+    return f"{math.ceil(10 * points - _ROUNDING) / 10:.1f}"

@@ -12,7 +12,8 @@ from sweeps.aggregation.rendering.table import (
     text_cell,
 )
 from sweeps.aggregation.tables.departures import departure_sentence
-from sweeps.records.manifest import Manifest, ManifestArm, ManifestDimension, ManifestSearch
+from sweeps.records.manifest import Manifest, ManifestArm
+from sweeps.records.manifest_plan import ManifestDimension, ManifestSearch
 from sweeps.records.plain_text import one_line, shortened
 from sweeps.tracking.record_facts import flat_settings
 

@@ -9,7 +9,8 @@ from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.ranking import confirmed_arms, with_seeds
 from sweeps.aggregation.results.search_results import ProposalResult, SearchResults, search_results
 from sweeps.aggregation.statistics.intervals import mean_interval
-from sweeps.records.manifest import Confirmation, Manifest
+from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_plan import Confirmation
 from sweeps.records.trial_record import TrialRecord
 
 

@@ -8,7 +8,8 @@ from typing import Literal
 
 from capsmodel.metrics import Objective
 from sweeps.records.errors import BadInput
-from sweeps.records.manifest import Manifest, ManifestCell, ManifestSearch, Plain, Proposal
+from sweeps.records.manifest import Manifest, ManifestCell
+from sweeps.records.manifest_plan import ManifestSearch, Plain, Proposal
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 ProposalState = Literal["finished", "stopped", "diverged", "failed", "unfinished"]

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from sweeps.records.manifest import Manifest, ManifestArm, ManifestSearch
+from sweeps.records.manifest import Manifest, ManifestArm
+from sweeps.records.manifest_plan import ManifestSearch
 from sweeps.records.trial_record import Json
 
 Setting = str | int | float | bool | None

@@ -15,7 +15,8 @@ from sweeps.aggregation.sensitivity.importance import Column, importances
 from sweeps.aggregation.sensitivity.rank_correlation import rank_correlation
 from sweeps.aggregation.sensitivity.setting_axis import Group, SettingAxis
 from sweeps.aggregation.statistics.intervals import Interval, mean_interval
-from sweeps.records.manifest import Manifest, ManifestDimension, Plain
+from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_plan import ManifestDimension, Plain
 from sweeps.records.trial_record import TrialRecord
 
 FEWEST_TRIALS = 20

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from sweeps.records.manifest import ManifestDimension, Plain
+from sweeps.records.manifest_plan import ManifestDimension, Plain
 
 _MOST_LEVELS = 10  # of a range of whole numbers, up to which each value stands for itself
 _NUM_BINS = 5

@@ -3,10 +3,12 @@
 from dataclasses import dataclass, field
 
 from sweeps.execution.engine.capacity import Capacity
+from sweeps.execution.plan.before_looking import refuse_other_margin
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.disk_estimate import DiskEstimate
 from sweeps.execution.plan.evaluations import EvaluationState, SurveyedEvaluation, count
-from sweeps.execution.plan.planner import SurveyedCell
+from sweeps.execution.plan.planner import SurveyedCell, refuse_to_drop
+from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.storage.locations import Storage
 from sweeps.tracking.opening import open_store
@@ -53,6 +55,17 @@ class Survey:
     def store(self) -> RecordStore:
         """The tracking store, not opened yet."""
         return open_store(self.tracking_uri, self.storage.root)
+
+    @property
+    def refusal(self) -> str | None:
+        """Why a launch would refuse, as it would drop cells or change a margin; None if not."""
+        try:
+            refuse_to_drop(self.current, self.known.manifest, self.lost)
+            if self.current:
+                refuse_other_margin(self.current, self.known.manifest)
+        except BadInput as refusal:
+            return str(refusal)
+        return None
 
     @property
     def has_work(self) -> bool:

@@ -10,8 +10,9 @@ from sweeps.execution.plan.arms import manifest_arm, manifest_cells
 from sweeps.execution.plan.definition import Definition, head_of
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
-from sweeps.records.manifest import ManifestArm, ManifestCell, Proposal, Stopped
+from sweeps.records.manifest import ManifestArm, ManifestCell, Stopped
 from sweeps.records.manifest_growth import Choice, GrowingManifest, ManifestLine
+from sweeps.records.manifest_plan import Proposal
 
 
 class GrowingDefinition:

@@ -14,7 +14,7 @@ from capsmodel.search_range import Choices, Floats, Ints
 from search_spaces.plans.search import Search
 from search_spaces.space.space import Dimension
 from sweeps.execution.search.observation import Observation
-from sweeps.records.manifest import Plain
+from sweeps.records.manifest_plan import Plain
 
 if TYPE_CHECKING:
     from optuna import Study

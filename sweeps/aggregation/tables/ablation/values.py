@@ -1,6 +1,5 @@
 """All that the verdicts of an ablation table were made from: what programs read of it."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,8 +17,6 @@ from sweeps.aggregation.statistics.pairs import is_better_share, mcnemar_p
 from sweeps.aggregation.tables.ablation.diverged import diverged_p, diverged_share
 from sweeps.aggregation.tables.targets import missed
 
-_MOST_POINTS = 50
-_ROUNDING = 1e-9
 _PAIR_FIELDS = ("arm", "seed", "num_only_arm_wrong", "num_only_baseline_wrong", "mcnemar_p")
 
 
@@ -117,17 +114,6 @@ def difference_values(one: Comparison | None) -> dict[str, Value]:
         "equivalence_p": one.equivalent_p if one else None,
         "log_e_value": one.log_e if one else None,
     }
-
-
-def detectable_text(points: float) -> str:
-    """Return how the smallest difference that can be shown is printed.
-
-    Rounded up, as it is shown from there on; beyond half of all images it is no figure, as arms
-    that differ so much do not spread as these do.
-    """
-    if points > _MOST_POINTS:
-        return f"over {_MOST_POINTS}"
-    return f"{math.ceil(10 * points - _ROUNDING) / 10:.1f}"
 
 
 def _of_pairs(arm: ArmResults, baseline: ArmResults) -> dict[str, Value]:

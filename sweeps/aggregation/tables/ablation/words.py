@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from capsmodel.metrics import TEST_ERROR
-from sweeps.aggregation.rendering.measured import shown_value
+from sweeps.aggregation.rendering.measured import detectable_text, shown_value
 from sweeps.aggregation.rendering.table import MINUS, PLUS_MINUS
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.tables.ablation.diverged import diverged_notes
-from sweeps.aggregation.tables.ablation.values import detectable_text
+from sweeps.aggregation.tables.ablation.same_rows import same_row_notes
 from sweeps.aggregation.tables.health import health_notes
 from sweeps.aggregation.tables.targets import target_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, reason_notes
@@ -58,6 +58,7 @@ def ablation_notes(
         if len(one.arms) > 1:
             names = " and ".join(one_line(arm.arm.name) for arm in one.arms)
             yield f"{names}: losses and errors of the last epoch are exactly equal on every seed."
+    yield from same_row_notes(manifest)
     yield from health_notes(arms)
     yield from reason_notes(arms)
 

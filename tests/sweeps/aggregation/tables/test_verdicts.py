@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from sweeps.aggregation.rendering.measured import detectable_text
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
 from sweeps.aggregation.statistics.two_way import two_way
 from sweeps.aggregation.tables.ablation.table import ablation_table
-from sweeps.aggregation.tables.ablation.values import detectable_text
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import by_key, manifest_of, unfinished

@@ -10,7 +10,7 @@ from capsmodel.search_range import Floats
 from search_spaces import Median, Space
 from search_spaces.tables import ConfirmationTable, SensitivityTable
 from sweeps.execution.plan.definition import Changes, define
-from sweeps.records.manifest import ManifestSearch
+from sweeps.records.manifest_plan import ManifestSearch
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.search.examples import (
     BATCH,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 
 from sweeps.execution.cells.journal import Journal
-from sweeps.records.manifest import Plain
+from sweeps.records.manifest_plan import Plain
 
 
 class EarlierAccount:

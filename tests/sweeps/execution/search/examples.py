@@ -8,7 +8,8 @@ from capsmodel.search_range import Choices
 from search_spaces import Asha, Confirm, Search, Space, Sweep
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.execution.search.observation import Observation
-from sweeps.records.manifest import Manifest, Plain
+from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_plan import Plain
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.search.grown import with_proposal
 

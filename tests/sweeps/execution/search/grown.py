@@ -6,7 +6,8 @@ from search_spaces.plans.decisions import Cell, Choose, Stop
 from sweeps.execution.plan.decision_log import name_of_proposal
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
-from sweeps.records.manifest import ManifestCell, Plain, Stopped
+from sweeps.records.manifest import ManifestCell, Stopped
+from sweeps.records.manifest_plan import Plain
 
 
 def with_proposal(

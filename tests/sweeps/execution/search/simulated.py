@@ -33,8 +33,9 @@ from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.search_known import SearchKnown
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.cell_contents import EpochLine, OutboxLine, TrialHead
-from sweeps.records.manifest import Manifest, ManifestCell, Plain
+from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.manifest_growth import ManifestLine
+from sweeps.records.manifest_plan import Plain
 from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine, Training
 from tests.sweeps.execution.examples import final

@@ -5,7 +5,8 @@ import pytest
 from search_spaces import ListedArms, Sweep
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.records.errors import BadInput
-from sweeps.records.manifest import ManifestSearch, Stopped
+from sweeps.records.manifest import Stopped
+from sweeps.records.manifest_plan import ManifestSearch
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.search.examples import (
     BATCH,

@@ -1,0 +1,1 @@
+"""Plans whose arms are declared in full before anything runs, made of factors."""
