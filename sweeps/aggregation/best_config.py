@@ -45,7 +45,8 @@ class BestConfig:
         settings: What it has of the settings that the sweep varies, path -> value.
         set_apart_by: Paths of those that differ from the baseline's, of all in a search.
         chance_of_best: How often it would stand first, were seeds and validation images drawn anew;
-            None where predictions of the validation images are missing.
+            None where it was not compared: fewer than three seeds, a trial that did not finish, or
+            no predictions of the same validation images.
         may_be_best: Whether it cannot be told from the first, for all arms together at 95 %; None
             as before.
     """
@@ -110,3 +111,17 @@ class BestConfig:
             )
         weights = self.store.artifact(record, ARTIFACT_WEIGHTS)
         return load_trained(weights, self.config, seed=chosen.seed, parts=parts, device=device)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The arms of a sweep in their places.
+
+    Attributes:
+        configs: The best first.
+        without_place: Those that have no finished trial -> what became of theirs; none of a search,
+            whose proposals may be stopped.
+    """
+
+    configs: tuple[BestConfig, ...]
+    without_place: Mapping[str, str]

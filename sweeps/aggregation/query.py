@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capsmodel.metrics import VALIDATION_ERROR, Objective
-from sweeps.aggregation.best_config import BestConfig, RankedTrial
-from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.best_config import BestConfig, RankedTrial, Ranking
+from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.ranking import RankedArm, ranking
 from sweeps.aggregation.results.varied_settings import Setting, varied_settings
 from sweeps.aggregation.statistics.intervals import mean_interval
+from sweeps.aggregation.tables.uncounted_cells import gap_text
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.tracking.opening import open_store
@@ -44,21 +45,47 @@ def best_configs(
         BadInput: If there is no such sweep or store, or `count` is below 1.
         StoreUnreachable: If the tracking store does not answer.
     """
+    refuse_count(count)
+    return [*ranked_configs(name, tracking_uri, storage).configs[:count]]
+
+
+def refuse_count(count: int | None) -> None:
+    """Refuse to return fewer than one configuration.
+
+    Raises:
+        BadInput: If `count` is below 1.
+    """
     if count is not None and count < 1:
         raise BadInput(f"At least one configuration is asked for, given was {count}.")
+
+
+def ranked_configs(
+    name: str, tracking_uri: str | RecordStore | None = None, storage: str | None = None
+) -> Ranking:
+    """Return all arms of a sweep in their places, and those that have none.
+
+    Raises:
+        BadInput: If there is no such sweep or store.
+        StoreUnreachable: If the tracking store does not answer.
+    """
     store = open_store(tracking_uri, storage)
     manifest = store.manifest(name)
-    ranked = ranking(manifest, store.records(manifest.cell_keys().values()))
+    records = store.records(manifest.cell_keys().values())
+    ranked = ranking(manifest, records)
     settings = varied_settings(manifest)
     standing = _standings(ranked, store)
-    return [
+    configs = tuple(
         replace(
             _best_config(rank, arm, store, standing.get(arm.arm.arm.name)),
             settings={path: by_arm[arm.arm.arm.name] for path, by_arm in settings.items()},
             set_apart_by=_set_apart_by(arm.arm.arm.name, manifest, settings),
         )
-        for rank, arm in enumerate(ranked[:count], start=1)
-    ]
+        for rank, arm in enumerate(ranked, start=1)
+    )
+    with_place = {config.arm for config in configs}
+    others = () if manifest.search else arm_results(manifest, records)
+    without = {arm.arm.name: gap_text(arm) for arm in others if arm.arm.name not in with_place}
+    return Ranking(configs, without)
 
 
 def _set_apart_by(

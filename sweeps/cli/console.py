@@ -4,7 +4,7 @@ import json
 import os
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -19,14 +19,12 @@ from sweeps.cli.terminal import PlainConsole, plain
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sweeps.aggregation.best_config import BestConfig
+    from sweeps.aggregation.best_config import BestConfig, Ranking
     from sweeps.aggregation.pictures.trial_pictures import Pictures
     from sweeps.aggregation.report import CheckedReport, ComparedSweeps, Report
     from sweeps.aggregation.trial_view import TrialView
     from sweeps.execution.driver.result import SweepResult
     from sweeps.execution.driver.status import SweepStatus
-
-_FEWEST_SEEDS = 3  # below which arms are not told apart
 
 
 def console() -> Console:
@@ -155,12 +153,24 @@ def print_status(status: "SweepStatus") -> None:
             out.print(f"The last launch took {took} and ended with code {launch.exit_code}.")
 
 
-def print_best(name: str, configs: "Sequence[BestConfig]") -> None:
-    """Print arms, best first, with what sets them apart and how sure their places are."""
+def print_best(name: str, ranking: "Ranking", count: int) -> None:
+    """Print arms, best first, with what sets them apart and how sure their places are.
+
+    Args:
+        name: The sweep's.
+        ranking: Of all arms: what is said of the first holds against all of them.
+        count: How many have a row.
+    """
+    from sweeps.aggregation.best_words import ranking_words
+
     out = console()
-    if not configs:
-        out.print(f"No trial of {name} has finished yet.")
-        return
+    if configs := ranking.configs[:count]:
+        out.print(_best_table(configs))
+    for sentence in ranking_words(name, ranking):
+        out.print(plain(sentence), soft_wrap=True)
+
+
+def _best_table(configs: "Sequence[BestConfig]") -> Table:
     metric = configs[0].metric
     is_sure = any(config.chance_of_best is not None for config in configs)
     has_settings = any(config.settings for config in configs)
@@ -178,35 +188,7 @@ def print_best(name: str, configs: "Sequence[BestConfig]") -> None:
             f"{config.num_trials} of {config.num_planned}",
             f"{config.trials[0].trial_key} (seed {config.trials[0].seed})",
         )
-    out.print(table)
-    for sentence in _of_ranking(configs):
-        out.print(sentence)
-
-
-def _of_ranking(configs: "Sequence[BestConfig]") -> Iterator[str]:
-    """Say how arms were ranked, and which may be as good as the first."""
-    yield f"Ranked by mean last-epoch {configs[0].metric.text}; the test split plays no part."
-    if not configs[0].is_confirmed:
-        yield (
-            "Not confirmed: the same seeds found these arms, so the best look better than they are."
-        )
-    may_be = [config for config in configs if config.may_be_best]
-    if configs[0].num_trials >= _FEWEST_SEEDS and may_be:
-        others = ", ".join(plain(config.arm) for config in may_be[1:])
-        if others:
-            yield f"Not to be told from the first, for all together at 95 %: {others}."
-        else:
-            yield "The first can be told from all others here, for all together at 95 %."
-    if any(config.chance_of_best is not None for config in configs):
-        yield "P(best): how often an arm would stand first with new seeds and validation images."
-    if any(config.num_trials < config.num_planned for config in configs):
-        yield "Arms of which trials did not finish stand last: their means leave those out."
-    means = [round(config.value.mean or 0, 12) for config in configs]
-    if len(set(means)) < len(means):
-        yield (
-            "Of equal means the lower validation loss stands first where all losses compare, else "
-            "the sweep's order decides: validation does not tell such arms apart."
-        )
+    return table
 
 
 def print_trial(view: "TrialView") -> None:

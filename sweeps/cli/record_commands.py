@@ -33,10 +33,11 @@ def best(
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Rank a sweep's arms by mean last-epoch validation error."""
-    from sweeps.aggregation.query import best_configs
+    from sweeps.aggregation.query import ranked_configs, refuse_count
     from sweeps.cli.console import print_best
 
-    print_best(name, best_configs(name, tracking_uri, storage, count))
+    refuse_count(count)
+    print_best(name, ranked_configs(name, tracking_uri, storage), count)
 
 
 def show(

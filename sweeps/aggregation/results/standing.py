@@ -8,6 +8,7 @@ import numpy as np
 from sweeps.aggregation.results.judged import Judged, Predictions
 from sweeps.aggregation.results.ranking import RankedArm
 from sweeps.aggregation.statistics.best import chances_of_best, not_told_from
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 
 _MOST_ARMS = 50  # of a ranking, the first: what stands below them has no chance to speak of
 
@@ -19,6 +20,7 @@ class Standing:
     Attributes:
         chance_of_best: How often it would stand first, were seeds and validation images drawn anew.
         may_be_best: Whether it cannot be told from the first, for all of them together at 95 %.
+            An arm without a standing was not compared: nothing is known of it.
     """
 
     chance_of_best: float
@@ -31,7 +33,8 @@ def standings(
     """Return how sure it is where arms stand: name -> standing.
 
     Of those arms, the first fifty at most, that hold validation predictions of the same images for
-    the same seeds as the first arm; empty where the first holds none, or stands alone.
+    all seeds of the first arm; empty where the first lacks any, has fewer than three, or stands
+    alone.
 
     Args:
         ranked: The best first, ranked by validation error.
@@ -49,7 +52,8 @@ def standings(
             seed in found and found[seed].shows_the_same(shown[0]) for seed in seeds
         ):
             alike[arm.arm.arm.name] = found
-    if not seeds or len(alike) < 2:
+    is_whole = seeds == sorted(ranked[0].arm.trials)
+    if not is_whole or len(seeds) < FEWEST_SEEDS or len(alike) < 2:
         return {}
     wrong = np.stack([[found[seed].is_wrong for seed in seeds] for found in alike.values()])
     chances = chances_of_best(wrong, shown[0].objects)

@@ -1,4 +1,4 @@
-"""None"""
+"""The best configurations of a sweep, and its trials as a frame."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import save
 
 from sweeps.aggregation.frames import predictions, trials
-from sweeps.aggregation.query import best_configs
+from sweeps.aggregation.query import best_configs, ranked_configs
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.tables.trials import trials_table
 from sweeps.cli.console import print_best
@@ -211,7 +211,7 @@ def test_the_arms_of_a_design_need_no_confirmation(store):
 
 def test_the_best_of_a_search_are_printed_with_what_they_are_ranked_by(store, capsys):
     put_search(store, *confirmed_search())
-    print_best("known", best_configs("known", store))
+    print_best("known", ranked_configs("known", store), 10)
 
     out = capsys.readouterr().out
     assert "validation error %" in out
@@ -223,7 +223,7 @@ def test_the_best_of_a_search_are_printed_with_what_they_are_ranked_by(store, ca
 def test_arms_that_are_not_confirmed_are_printed_as_such(store, capsys):
     manifest = search_of(objective="validation_loss")
     put_search(store, manifest, trained({0: 30, 1: 6}))
-    print_best("known", best_configs("known", store))
+    print_best("known", ranked_configs("known", store), 10)
 
     out = capsys.readouterr().out
     assert "proposal 1 (not confirmed)" in out
@@ -269,38 +269,6 @@ def test_importing_aggregation_loads_no_heavy_package(module, may_load):
     )
 
     assert done.stdout.strip() == "[]"
-
-
-def put_judged(store, tmp_path, wrong):
-    """Put a sweep with validation predictions: arm -> for each seed how many of 360 are wrong."""
-    manifest = manifest_of(wrong, range(len(next(iter(wrong.values())))))
-    put_sweep(store, manifest, [])
-    path = tmp_path / "predictions.safetensors"
-    for arm, row in wrong.items():
-        for seed, number in enumerate(row):
-            errors = {"validation_error": number / 360, "test_error": 0.0}
-            record_id = put_trial(store, finished(arm, seed, 0, epochs=1, **errors))
-            labels = np.zeros(360, np.uint8)
-            classes = np.where(np.arange(360) < number, 1, 0).astype(np.uint8)
-            of_test = {"predictions": labels, "labels": labels}
-            of_validation = {"validation_predictions": classes, "validation_labels": labels}
-            path.write_bytes(save(of_test | of_validation))
-            store.writer().upload(record_id, path)
-
-
-def test_the_best_are_told_with_their_chances_and_what_they_cannot_be_told_from(
-    store, tmp_path, capsys
-):
-    put_judged(store, tmp_path, {"a": (4, 6, 5), "far": (60, 61, 65), "b": (5, 5, 6)})
-    first, second, last = best_configs("known", store)
-
-    assert [first.arm, second.arm, last.arm] == ["a", "b", "far"]
-    assert [one.may_be_best for one in (first, second, last)] == [True, True, False]
-    assert first.chance_of_best > second.chance_of_best > last.chance_of_best == 0
-    assert first.chance_of_best + second.chance_of_best == pytest.approx(1)
-    print_best("known", [first, second, last])
-    out = capsys.readouterr().out
-    assert "Not to be told from the first, for all together at 95 %: b." in out
 
 
 def test_an_arm_that_lost_a_trial_stands_last_however_good_the_rest(store):

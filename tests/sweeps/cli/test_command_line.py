@@ -222,7 +222,7 @@ def test_the_status_of_a_sweep_that_was_only_launched_is_all_missing(shell: Shel
 @pytest.mark.usefixtures("storage")
 def test_best_of_a_sweep_without_results_says_so(shell: Shell) -> None:
     answer = shell("best", "quickstart")
-    assert (answer.code, answer.out) == (0, "No trial of quickstart has finished yet.\n")
+    assert (answer.code, answer.out) == (0, "No trial of quickstart has finished.\n")
 
 
 @pytest.mark.usefixtures("storage")

@@ -1,0 +1,69 @@
+"""What a ranking says in words: how it was made, and how sure its first place is."""
+
+from collections.abc import Iterator, Sequence
+
+from sweeps.aggregation.best_config import BestConfig, Ranking
+from sweeps.records.plain_text import one_line
+
+_MOST_NAMED = 10
+
+
+def ranking_words(name: str, ranking: Ranking) -> Iterator[str]:
+    """Say how arms were ranked, which may be as good as the first, and which have no place."""
+    configs = ranking.configs
+    if configs:
+        yield from _of_places(configs)
+        yield from _of_the_first(configs)
+        yield from _of_ties(configs)
+    else:
+        yield f"No trial of {name} has finished."
+    has_ended = any(
+        "diverged" in gaps or "failed" in gaps for gaps in ranking.without_place.values()
+    )
+    if ranking.without_place and (configs or has_ended):
+        arms = [f"{arm} ({gaps})" for arm, gaps in ranking.without_place.items()]
+        yield f"Without a finished trial, and so without a place: {_named(arms)}."
+
+
+def _of_places(configs: Sequence[BestConfig]) -> Iterator[str]:
+    yield f"Ranked by mean last-epoch {configs[0].metric.text}; the test split plays no part."
+    if not configs[0].is_confirmed:
+        yield (
+            "Not confirmed: the same seeds found these arms, so the best look better than they are."
+        )
+    if any(config.num_trials < config.num_planned for config in configs):
+        yield "Arms of which trials did not finish stand last: their means leave those out."
+
+
+def _of_the_first(configs: Sequence[BestConfig]) -> Iterator[str]:
+    """Say from which of the others the first can be told."""
+    if configs[0].may_be_best is None or not configs[1:]:
+        return
+    alike = [config.arm for config in configs[1:] if config.may_be_best]
+    untested = [config.arm for config in configs[1:] if config.may_be_best is None]
+    if alike:
+        yield f"Not to be told from the first, for all together at 95 %: {_named(alike)}."
+    else:
+        others = "others that could be compared" if untested else "others"
+        yield f"The first can be told from all {others}, for all together at 95 %."
+    if untested:
+        yield (
+            f"Not compared with the first (a trial did not finish, there are no predictions of the "
+            f"same validation images, or fifty others stand before): {_named(untested)}."
+        )
+    yield "P(best): how often an arm would stand first with new seeds and validation images."
+
+
+def _of_ties(configs: Sequence[BestConfig]) -> Iterator[str]:
+    means = [round(config.value.mean or 0, 12) for config in configs]
+    if len(set(means)) < len(means):
+        yield (
+            "Of equal means the lower validation loss stands first where all losses compare, else "
+            "the sweep's order decides: validation does not tell such arms apart."
+        )
+
+
+def _named(arms: Sequence[str]) -> str:
+    more = len(arms) - _MOST_NAMED
+    names = ", ".join(map(one_line, arms[:_MOST_NAMED]))
+    return names + (f" and {more} more" if more > 0 else "")

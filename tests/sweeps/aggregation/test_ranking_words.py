@@ -1,0 +1,101 @@
+"""How sure a ranking's first place is, in numbers and in words."""
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from sweeps.aggregation.best_words import ranking_words
+from sweeps.aggregation.query import best_configs, ranked_configs
+from sweeps.cli.console import print_best
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.aggregation.known_sweep import (
+    finished,
+    manifest_of,
+    put_sweep,
+    put_trial,
+    unfinished,
+)
+
+
+def put_judged(store, tmp_path, wrong, without=()):
+    """Put a sweep with validation predictions: arm -> for each seed how many of 360 are wrong.
+
+    Args:
+        without: Arms of which the last seed has none.
+    """
+    manifest = manifest_of(wrong, range(len(next(iter(wrong.values())))))
+    put_sweep(store, manifest, [])
+    path = tmp_path / "predictions.safetensors"
+    for arm, row in wrong.items():
+        for seed, number in enumerate(row):
+            errors = {"validation_error": number / 360, "test_error": 0.0}
+            record_id = put_trial(store, finished(arm, seed, 0, epochs=1, **errors))
+            labels = np.zeros(360, np.uint8)
+            classes = np.where(np.arange(360) < number, 1, 0).astype(np.uint8)
+            of_test = {"predictions": labels, "labels": labels}
+            of_validation = {"validation_predictions": classes, "validation_labels": labels}
+            has_none = arm in without and seed == len(row) - 1
+            path.write_bytes(save(of_test | ({} if has_none else of_validation)))
+            store.writer().upload(record_id, path)
+
+
+def test_the_best_are_told_with_their_chances_and_what_they_cannot_be_told_from(
+    store, tmp_path, capsys
+):
+    put_judged(store, tmp_path, {"a": (4, 6, 5), "far": (60, 61, 65), "b": (5, 5, 6)})
+    first, second, last = best_configs("known", store)
+
+    assert [first.arm, second.arm, last.arm] == ["a", "b", "far"]
+    assert [one.may_be_best for one in (first, second, last)] == [True, True, False]
+    assert first.chance_of_best > second.chance_of_best > last.chance_of_best == 0
+    assert first.chance_of_best + second.chance_of_best == pytest.approx(1)
+    for count in (1, 3):
+        print_best("known", ranked_configs("known", store), count)
+        out = capsys.readouterr().out
+        assert "Not to be told from the first, for all together at 95 %: b." in out
+        assert ("far" in out) is (count == 3)
+
+
+def test_what_was_not_compared_with_the_first_is_not_called_told_from_it(store, tmp_path):
+    put_judged(store, tmp_path, {"a": (4, 6, 5), "far": (60, 61, 65), "lost": (5, 5, 6)}, {"lost"})
+    ranking = ranked_configs("known", store)
+
+    assert [config.may_be_best for config in ranking.configs] == [True, None, False]
+    words = " ".join(ranking_words("known", ranking))
+    assert "The first can be told from all others that could be compared" in words
+    assert "Not compared with the first" in words
+    assert words.split("stand before): ")[1].startswith("lost.")
+
+
+def test_where_the_first_lacks_predictions_nothing_is_said_of_places(store, tmp_path):
+    put_judged(store, tmp_path, {"a": (4, 6, 5), "b": (5, 5, 6), "c": (7, 7, 9)}, {"a"})
+    ranking = ranked_configs("known", store)
+
+    assert {config.chance_of_best for config in ranking.configs} == {None}
+    assert len([*ranking_words("known", ranking)]) == 1
+
+
+@pytest.mark.parametrize("num_seeds", [1, 2])
+def test_fewer_than_three_seeds_give_no_chances(num_seeds, store, tmp_path):
+    put_judged(store, tmp_path, {"a": (4, 6)[:num_seeds], "b": (60, 61)[:num_seeds]})
+
+    assert best_configs("known", store)[0].chance_of_best is None
+
+
+def test_arms_without_a_finished_trial_are_named_with_what_became_of_them(store):
+    wild = [unfinished("wild", seed, Outcome.DIVERGED, "nan") for seed in (0, 1)]
+    whole = [finished("whole", seed, 9) for seed in (0, 1)]
+    put_sweep(store, manifest_of(["whole", "wild"], [0, 1]), [*whole, *wild])
+    words = [*ranking_words("known", ranked_configs("known", store))]
+
+    assert words[-1] == "Without a finished trial, and so without a place: wild (2 diverged)."
+
+
+def test_where_none_has_finished_no_trial_is_waited_for(store):
+    wild = [unfinished("wild", seed, Outcome.DIVERGED, "nan") for seed in (0, 1)]
+    put_sweep(store, manifest_of(["wild"], [0, 1]), wild)
+
+    assert [*ranking_words("known", ranked_configs("known", store))] == [
+        "No trial of known has finished.",
+        "Without a finished trial, and so without a place: wild (2 diverged).",
+    ]
