@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from capsmodel.metrics import Metric
+from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.varied_settings import Setting, short_names
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.trained_models import load_trained
@@ -119,9 +120,9 @@ class Ranking:
 
     Attributes:
         configs: The best first.
-        without_place: Those that have no finished trial -> what became of theirs; none of a search,
-            whose proposals may be stopped.
+        without_place: Those that have no finished trial; none of a search, whose proposals may be
+            stopped.
     """
 
     configs: tuple[BestConfig, ...]
-    without_place: Mapping[str, str]
+    without_place: tuple[ArmResults, ...] = ()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from sweeps.aggregation.best_config import BestConfig, Ranking
+from sweeps.aggregation.tables.uncounted_cells import gap_text
 from sweeps.records.plain_text import one_line
 
 _MOST_NAMED = 10
@@ -17,11 +18,9 @@ def ranking_words(name: str, ranking: Ranking) -> Iterator[str]:
         yield from _of_ties(configs)
     else:
         yield f"No trial of {name} has finished."
-    has_ended = any(
-        "diverged" in gaps or "failed" in gaps for gaps in ranking.without_place.values()
-    )
-    if ranking.without_place and (configs or has_ended):
-        arms = [f"{arm} ({gaps})" for arm, gaps in ranking.without_place.items()]
+    others = ranking.without_place
+    if others and (configs or any(arm.count("diverged") + arm.count("failed") for arm in others)):
+        arms = [f"{arm.arm.name} ({gap_text(arm)})" for arm in others]
         yield f"Without a finished trial, and so without a place: {_named(arms)}."
 
 

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from capsmodel.metrics import VALIDATION_ERROR, Objective
 from sweeps.aggregation.best_config import BestConfig, RankedTrial, Ranking
-from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.results.ranking import RankedArm, ranking
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.ranking import RankedArm, ranking, without_place
 from sweeps.aggregation.results.varied_settings import Setting, varied_settings
 from sweeps.aggregation.statistics.intervals import mean_interval
-from sweeps.aggregation.tables.uncounted_cells import gap_text
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.tracking.opening import open_store
@@ -82,10 +81,7 @@ def ranked_configs(
         )
         for rank, arm in enumerate(ranked, start=1)
     )
-    with_place = {config.arm for config in configs}
-    others = () if manifest.search else arm_results(manifest, records)
-    without = {arm.arm.name: gap_text(arm) for arm in others if arm.arm.name not in with_place}
-    return Ranking(configs, without)
+    return Ranking(configs, without_place(manifest, records))
 
 
 def _set_apart_by(

@@ -4,7 +4,7 @@ import json
 import os
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -19,7 +19,7 @@ from sweeps.cli.terminal import PlainConsole, plain
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sweeps.aggregation.best_config import BestConfig, Ranking
+    from sweeps.aggregation.best_config import BestConfig
     from sweeps.aggregation.pictures.trial_pictures import Pictures
     from sweeps.aggregation.report import CheckedReport, ComparedSweeps, Report
     from sweeps.aggregation.trial_view import TrialView
@@ -120,6 +120,9 @@ def print_checked(checked: "CheckedReport") -> None:
         out.print(f"{sentence} anew by capsweep report {plain(checked.sweep)}.", soft_wrap=True)
     else:
         out.print(f"All {checked.num_files} files of the report follow from the records.")
+    if checked.others:
+        names = plain(", ".join(checked.others[:10]) + " ..." * (len(checked.others) > 10))
+        out.print(f"Not looked at, as the report has no such files: {names}.", soft_wrap=True)
 
 
 def print_status(status: "SweepStatus") -> None:
@@ -153,20 +156,17 @@ def print_status(status: "SweepStatus") -> None:
             out.print(f"The last launch took {took} and ended with code {launch.exit_code}.")
 
 
-def print_best(name: str, ranking: "Ranking", count: int) -> None:
+def print_best(configs: "Sequence[BestConfig]", words: Iterable[str]) -> None:
     """Print arms, best first, with what sets them apart and how sure their places are.
 
     Args:
-        name: The sweep's.
-        ranking: Of all arms: what is said of the first holds against all of them.
-        count: How many have a row.
+        configs: Those that have a row.
+        words: What is said of the ranking as a whole.
     """
-    from sweeps.aggregation.best_words import ranking_words
-
     out = console()
-    if configs := ranking.configs[:count]:
+    if configs:
         out.print(_best_table(configs))
-    for sentence in ranking_words(name, ranking):
+    for sentence in words:
         out.print(plain(sentence), soft_wrap=True)
 
 

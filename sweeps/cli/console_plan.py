@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from sweeps.aggregation.tables.ablation.same_rows import same_row_notes
+from sweeps.aggregation.tables.ablation.arm_notes import same_row_notes
 from sweeps.aggregation.tables.targets import target_words
 from sweeps.cli.console import console, table_of
 from sweeps.cli.terminal import plain

@@ -59,7 +59,7 @@ OutOption = Annotated[
     str, typer.Option(help="Where the pictures go, in a folder named by the trial key.")
 ]
 StyleOption = Annotated[
-    str,
+    str | None,
     typer.Option("--style", help="'paper' adds the arms as a paper prints them: mean ± sd (n)."),
 ]
 

@@ -33,11 +33,13 @@ def best(
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Rank a sweep's arms by mean last-epoch validation error."""
+    from sweeps.aggregation.best_words import ranking_words
     from sweeps.aggregation.query import ranked_configs, refuse_count
     from sweeps.cli.console import print_best
 
     refuse_count(count)
-    print_best(name, ranked_configs(name, tracking_uri, storage), count)
+    ranking = ranked_configs(name, tracking_uri, storage)
+    print_best(ranking.configs[:count], ranking_words(name, ranking))
 
 
 def show(

@@ -27,7 +27,7 @@ def report(
     name: LaunchedNameOption = None,
     check: CheckOption = False,
     compare: CompareOption = None,
-    style: StyleOption = "default",
+    style: StyleOption = None,
     *,
     place: Place,
 ) -> None:
@@ -44,14 +44,14 @@ def report(
         from sweeps.aggregation.report.checking import check_report
         from sweeps.cli.console import print_checked
 
-        checked = check_report(launched, *place, tables=tables)
+        checked = check_report(launched, *place, tables=tables, style=cast("Style | None", style))
         print_checked(checked)
         raise typer.Exit(checked.exit_code)
     else:
         from sweeps.aggregation.report import report as rebuild
         from sweeps.cli.console import print_report
 
-        chosen = cast("Style", style)  # which the report refuses if there is none such
+        chosen = cast("Style | None", style)  # which the report refuses if there is none such
         print_report(rebuild(launched, *place, tables=tables, style=chosen))
 
 

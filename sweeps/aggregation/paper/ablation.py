@@ -1,22 +1,21 @@
 """The ablation table as a paper prints it: mean, standard deviation and number of seeds."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from search_spaces.tables import GridTable, PublishedTable
 from sweeps.aggregation.paper.compared_arms import ComparedArms
+from sweeps.aggregation.paper.notes import paper_notes
 from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell, Column, Table, number_text
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.tables.ablation.diverged import (
     DIVERGED_COLUMN,
     diverged_cell,
-    diverged_notes,
 )
 from sweeps.aggregation.tables.ablation.values import arm_values, difference_values
 from sweeps.aggregation.tables.departures import with_departures
-from sweeps.aggregation.tables.targets import marked, target_notes
-from sweeps.aggregation.tables.uncounted_cells import gap_notes
+from sweeps.aggregation.tables.targets import marked
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 
@@ -53,7 +52,7 @@ def paper_table(manifest: Manifest, arms: ComparedArms, name: str = "ablation-pa
             DIVERGED_COLUMN,
         ),
         rows=tuple(_row(group, arms.by_arm, printed) for group in arms.groups),
-        notes=tuple(_notes(manifest, arms)),
+        notes=tuple(paper_notes(manifest, arms)),
     )
     return with_departures(manifest, table)
 
@@ -110,36 +109,3 @@ def _difference(one: Comparison | None, printed: Printed) -> Cell:
     if low is not None and high is not None:
         text += f" [{number_text(low, sign='+')}, {number_text(high, sign='+')}]"
     return Cell(text, (mean, low, high), is_bold=one.is_different)
-
-
-def _notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
-    yield from _difference_notes(manifest, arms.compared)
-    yield from diverged_notes(arms.arms)
-    yield from gap_notes(arms.arms)
-    yield from target_notes(arms.arms)
-    yield "Of the last epoch of each training. Selection never saw the test split."
-
-
-def _difference_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
-    if any(one.way for one in compared):
-        yield (
-            f"Difference: from '{one_line(manifest.baseline)}' in percentage points, paired by "
-            f"seed; in brackets its 95 % interval for new seeds and new test images."
-        )
-        yield (
-            "Bold: different, by a verdict that holds for all comparisons together (Holm). What "
-            "is not bold is not shown to be equal."
-        )
-    if equivalent := [one for one in compared if one.verdict == "equivalent"]:
-        within = f"{PLUS_MINUS}{manifest.margin_points:g} points"
-        yield f"Equivalent to it within {within}, as declared: {_named(equivalent)}."
-    alone = [one for one in compared if one.way is None and one.difference.mean is not None]
-    if alone:
-        yield (
-            f"{_named(alone)}: brackets, where there are any, cover new seeds alone; nothing is "
-            f"bold."
-        )
-
-
-def _named(compared: Sequence[Comparison]) -> str:
-    return ", ".join(" = ".join(one_line(a.arm.name) for a in one.arms) for one in compared)

@@ -1,5 +1,6 @@
 """What a report holds for a paper: files beside its tables, and a table in a paper's style."""
 
+from pathlib import Path
 from typing import Literal, get_args
 
 from capsmodel.spelling import unknown
@@ -14,6 +15,7 @@ from sweeps.records.errors import BadInput
 
 Style = Literal["default", "paper"]
 _FORMATS = ("markdown", "latex", "latex-table")
+_TABLE = "ablation-paper"
 
 
 def paper_texts(results: Results) -> tuple[TextFile, ...]:
@@ -24,6 +26,16 @@ def paper_texts(results: Results) -> tuple[TextFile, ...]:
         TextFile(values_name(sweep), values_file(sweep, numbers_of(arms))),
         TextFile("checklist.md", checklist(results, arms)),
     )
+
+
+def style_of(folder: Path, style: Style | None) -> Style:
+    """Return a style as asked for, else that of the report that a sweep's folder holds.
+
+    So a report stays in its style when it is made anew, and no file of a style is left behind.
+    """
+    if style is not None:
+        return style
+    return "paper" if (folder / f"{_TABLE}.md").is_file() else "default"
 
 
 def why_not_in_style(sections: tuple[Section, ...], style: Style) -> tuple[str, ...]:
@@ -50,4 +62,4 @@ def paper_sections(results: Results, style: Style) -> tuple[Section, ...]:
     if not arms.arms:
         return ()
     table = paper_table(results.manifest, arms)
-    return (Section("ablation-paper", "paper", tables=(table,), formats=_FORMATS),)
+    return (Section(_TABLE, "paper", tables=(table,), formats=_FORMATS),)

@@ -46,8 +46,8 @@ class MatchedArms:
             return {}
         first, second = self.first, self.second
         pairs: dict[Aspect, tuple[str, str]] = {
-            "data": (_data(first), _data(second)),
-            "epochs": (_epochs(first), _epochs(second)),
+            "data": (_data(_trials(first)), _data(_trials(second))),
+            "epochs": (_epochs(_trials(first)), _epochs(_trials(second))),
             "seeds": (_numbers(first.counted), _numbers(second.counted)),
         }
         found: dict[Aspect, str] = {}
@@ -94,6 +94,17 @@ def matched_arms(
         yield MatchedArms(None, arm)
 
 
+def unlike_sweeps(matched: Sequence[MatchedArms]) -> dict[Aspect, tuple[str, str]]:
+    """Return the data and the epochs of all trials of each sweep, where they are not the same."""
+    first = [trial for one in matched if one.first for trial in _trials(one.first)]
+    second = [trial for one in matched if one.second for trial in _trials(one.second)]
+    pairs: dict[Aspect, tuple[str, str]] = {
+        "data": (_data(first), _data(second)),
+        "epochs": (_epochs(first), _epochs(second)),
+    }
+    return {aspect: pair for aspect, pair in pairs.items() if all(pair) and pair[0] != pair[1]}
+
+
 def _key(arm: ArmResults, by: Literal["config", "name"]) -> str:
     return arm.arm.name if by == "name" else json.dumps(arm.arm.config, sort_keys=True)
 
@@ -111,12 +122,12 @@ def _value(text: str | None) -> str:
     return "not there" if text is None else shortened(text, _LONGEST_VALUE)
 
 
-def _data(arm: ArmResults) -> str:
-    return ", ".join(_several(trial.data_fingerprint for trial in _trials(arm)))
+def _data(trials: Collection[TrialRecord]) -> str:
+    return ", ".join(_several(trial.data_fingerprint for trial in trials))
 
 
-def _epochs(arm: ArmResults) -> str:
-    return _numbers({trial.epochs for trial in _trials(arm)})
+def _epochs(trials: Collection[TrialRecord]) -> str:
+    return _numbers({trial.epochs for trial in trials})
 
 
 def _several(texts: Iterator[str]) -> list[str]:

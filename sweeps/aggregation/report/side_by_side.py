@@ -15,7 +15,7 @@ from sweeps.aggregation.rendering.table import (
     count_cell,
     text_cell,
 )
-from sweeps.aggregation.report.matched_arms import Aspect, MatchedArms
+from sweeps.aggregation.report.matched_arms import Aspect, MatchedArms, unlike_sweeps
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.tables.ablation.diverged import diverged_share
 from sweeps.aggregation.tables.departures import departure_sentence
@@ -112,6 +112,9 @@ def _notes(first: Manifest, second: Manifest, matched: Sequence[MatchedArms]) ->
         names = [one_line(one.name) for one in matched if aspect in one.unlike()]
         if names:
             yield f"{words}: {shortened(', '.join(names), _LONGEST_LIST)}."
+    for aspect, (own, other) in unlike_sweeps(matched).items():
+        told = f"{first.sweep} {own}; {second.sweep} {other}"
+        yield shortened(f"{aspect.capitalize()} of all trials differ: {told}.", _LONGEST_LIST)
     by_name = [one_line(one.name) for one in matched if "settings" in one.unlike()]
     if by_name:
         yield "Where settings differ, keys do not tell whether the code's protocol does as well."

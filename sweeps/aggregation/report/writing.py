@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from search_spaces.tables import OwnTable
-from sweeps.aggregation.paper.making import Style
+from sweeps.aggregation.paper.making import Style, style_of
 from sweeps.aggregation.rendering.contents import Report
 from sweeps.aggregation.rendering.renderers import RENDERERS, Renderer, render
 from sweeps.aggregation.rendering.result_files import make_folder, write_result
@@ -27,13 +27,14 @@ class ReportOptions(TypedDict, total=False):
         tables: Classes of the user's own kinds of tables. Those of other such kinds are left out,
             which the report says.
         renderers: Name of a format -> its renderer, besides the package's or in their place.
-        style: "paper" adds the arms as a paper prints them: `mean ± sd (n)`.
+        style: "paper" adds the arms as a paper prints them: `mean ± sd (n)`. By default that of
+            the report that is there.
     """
 
     reports: str | Path
     tables: Sequence[type[OwnTable]]
     renderers: Mapping[str, Renderer] | None
-    style: Style
+    style: Style | None
 
 
 def report(
@@ -60,7 +61,7 @@ def report(
     store = open_store(tracking_uri, storage)
     chosen = {**RENDERERS, **(options.get("renderers") or {})}
     folder, own = Path(options.get("reports", "reports")), options.get("tables", ())
-    written = write_report(store, sweep, folder, chosen, own, options.get("style", "default"))
+    written = write_report(store, sweep, folder, chosen, own, options.get("style"))
     try:
         publish_report(store.writer(), store.sweep_id(sweep), written)
     except (StoreUnreachable, OSError) as error:  # of somebody else's store, which may be read-only
@@ -75,7 +76,7 @@ def write_report(
     folder: Path = Path("reports"),
     renderers: Mapping[str, Renderer] = RENDERERS,
     own: Sequence[type[OwnTable]] = (),
-    style: Style = "default",
+    style: Style | None = None,
 ) -> Report:
     """Rebuild a sweep's tables and figures from manifest and records, under `folder/<sweep>/`.
 
@@ -87,7 +88,7 @@ def write_report(
         folder: Where the sweep's own folder is made.
         renderers: Name of a format -> its renderer.
         own: As of `make_report`.
-        style: The same.
+        style: The same; None for that of the report that is there.
 
     Returns:
         The report with the paths of its files.
@@ -96,7 +97,8 @@ def write_report(
         BadInput: If there is no such sweep, a name is no slug, or the folder cannot be written.
         StoreUnreachable: If the tracking store does not answer.
     """
-    report, files = report_files(store, sweep, renderers, own, style)
+    chosen = style_of(folder / sweep, style)
+    report, files = report_files(store, sweep, renderers, own, chosen)
     target = make_folder(folder, report.provenance.sweep)
     for name, content in files:
         write_result(target / name, content)

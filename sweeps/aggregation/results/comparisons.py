@@ -10,7 +10,7 @@ from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.identical import grouped
 from sweeps.aggregation.results.judged import Predictions
 from sweeps.aggregation.results.paired_errors import PairedErrors, paired_errors
-from sweeps.aggregation.statistics.added_seeds import log_e_value
+from sweeps.aggregation.statistics.added_seeds import level_of_evidence, log_e_value
 from sweeps.aggregation.statistics.families import (
     SIGNIFICANCE,
     Verdict,
@@ -20,7 +20,7 @@ from sweeps.aggregation.statistics.families import (
 )
 from sweeps.aggregation.statistics.intervals import Interval, paired_difference
 from sweeps.aggregation.statistics.power import detectable_difference, middle_error
-from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, two_way
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, OVER_SEEDS, TwoWay, two_way
 from sweeps.records.manifest import Manifest
 
 
@@ -43,6 +43,7 @@ class Comparison:
         detectable: The smallest true difference found four times of five, None where unknown.
         equivalent_p: Of a difference outside the declared margin, None where none is declared.
             Below .025 the 95 % interval lies within it.
+        num_together: Comparisons that the table makes.
         log_e: Evidence that looking does not inflate, where seeds were added; else None.
         verdict: "different" is what stands in bold.
     """
@@ -58,6 +59,7 @@ class Comparison:
     simultaneous: Interval | None = None
     detectable: float | None = None
     equivalent_p: float | None = None
+    num_together: int = 1
     log_e: float | None = None
     verdict: Verdict = "undecided"
 
@@ -65,6 +67,11 @@ class Comparison:
     def arm(self) -> ArmResults:
         """The first of them."""
         return self.arms[0]
+
+    @property
+    def level(self) -> float:
+        """What the adjusted p has to be below; after seeds were added, the first look had half."""
+        return SIGNIFICANCE if self.log_e is None else SIGNIFICANCE / 2
 
     @property
     def has_spread(self) -> bool:
@@ -113,9 +120,9 @@ def comparisons(
     adjusted = iter(holm([one.p_value for one in tested if one.p_value is not None]))
 
     def judged(one: Comparison) -> Comparison:
-        one = _in_family(replace(one, adjusted_p=next(adjusted)), len(tested))
-        one = _with_margin(_with_evidence(one, baseline, planned_seeds), margin)
-        return _judged(one, len(tested))
+        one = _with_evidence(replace(one, adjusted_p=next(adjusted)), baseline, planned_seeds)
+        one = _with_margin(_in_family(one, len(tested)), margin)
+        return _judged(one, baseline)
 
     return [one if one.p_value is None else judged(one) for one in compared]
 
@@ -162,16 +169,30 @@ def _p_value(way: TwoWay, pairs: PairedErrors, guessed: PairedErrors) -> float:
 
 def _in_family(one: Comparison, num: int) -> Comparison:
     assert one.way is not None
-    confidence = simultaneous_confidence(num)
-    found = max(
-        detectable_difference(middle_error(float(error), float(degrees)), float(degrees), num)
-        for error, degrees in one.way.errors
-    )
+    found = max(_detectable(one.way, num, level=one.level))
+    if one.log_e is not None:
+        level = level_of_evidence(one.difference.n, evidence_needed(num))
+        found = max(found, _detectable(one.way, 1, level=level)[OVER_SEEDS])
     return replace(
         one,
-        simultaneous=_interval(one.way, one.difference.n, confidence),
+        num_together=num,
+        simultaneous=_interval(one.way, one.difference.n, simultaneous_confidence(num)),
         detectable=found if math.isfinite(found) else None,
     )
+
+
+def _detectable(way: TwoWay, num: int, *, level: float) -> list[float]:
+    """Return what is found by each of the errors of `way`."""
+    errors = [(float(error), float(degrees)) for error, degrees in way.errors]
+    return [
+        detectable_difference(middle_error(error, degrees), degrees, num, level=level)
+        for error, degrees in errors
+    ]
+
+
+def evidence_needed(num_comparisons: int) -> float:
+    """Return what the logarithm of the evidence has to reach for a difference to be bold."""
+    return math.log(num_comparisons / SIGNIFICANCE)
 
 
 def _with_evidence(
@@ -192,15 +213,14 @@ def _with_margin(one: Comparison, margin: float | None) -> Comparison:
     return replace(one, equivalent_p=float(max(found)))
 
 
-def _judged(one: Comparison, num_comparisons: int) -> Comparison:
-    needed = math.log(num_comparisons / SIGNIFICANCE)
-    is_shown = one.log_e is None or one.log_e >= needed
-    level = SIGNIFICANCE if one.log_e is None else SIGNIFICANCE / 2  # the first look had its part
-    is_rare = one.adjusted_p is not None and one.adjusted_p < level
+def _judged(one: Comparison, baseline: ArmResults) -> Comparison:
+    is_shown = one.log_e is None or one.log_e >= evidence_needed(one.num_together)
+    is_rare = one.adjusted_p is not None and one.adjusted_p < one.level
     if is_rare and is_shown:
         return replace(one, verdict="different")
     is_within = one.equivalent_p is not None and one.equivalent_p < SIGNIFICANCE / 2
-    if is_within and one.has_spread and not one.arm.count("diverged"):
+    has_diverged = one.arm.count("diverged") or baseline.count("diverged")
+    if is_within and one.has_spread and not has_diverged:
         return replace(one, verdict="equivalent")
     return one
 

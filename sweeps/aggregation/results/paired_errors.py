@@ -86,7 +86,7 @@ def _complaint(
     """Return why trials cannot be compared image by image, "" where they can."""
     found = [predictions.get(trial.trial_key) for trial in trials]
     if not found:
-        return "no seed is common"
+        return "no seed has a result of both"
     first = found[0]
     if first is None or None in found:
         return "predictions are missing"

@@ -79,6 +79,14 @@ def ranking(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[Rank
     )
 
 
+def without_place(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[ArmResults, ...]:
+    """Return the arms of a design that have no finished trial, and so no place."""
+    if manifest.search:
+        return ()
+    arms = arm_results(manifest, records)
+    return tuple(arm for arm in arms if not arm.chosen_by(manifest.objective))
+
+
 def confirmed_arms(
     manifest: Manifest, records: Mapping[str, TrialRecord]
 ) -> tuple[ArmResults, ...]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import count
 
 _PRIOR = 0.25  # of the effect's variance, in units of the differences' own
 
@@ -24,3 +25,29 @@ def log_e_value(differences: Sequence[float]) -> float:
         return 0.0
     share = math.fsum(differences) ** 2 / ((n + _PRIOR) * squares)
     return 0.5 * math.log(_PRIOR / (n + _PRIOR)) - n / 2 * math.log1p(-share)
+
+
+def level_of_evidence(num_seeds: int, log_e: float) -> float:
+    """Return the two-sided level at which a t test over seeds asks for as much as evidence does.
+
+    Args:
+        num_seeds: Of the differences, two at least.
+        log_e: What `log_e_value` has to reach.
+
+    Returns:
+        The level; 0 where no differences of so few seeds reach it, however clear they are.
+    """
+    from scipy.special import stdtr
+
+    n = num_seeds
+    share = -math.expm1(-2 / n * (log_e + 0.5 * math.log((n + _PRIOR) / _PRIOR)))
+    left = n - share * (n + _PRIOR)
+    if left <= 0:
+        return 0.0
+    ratio = math.sqrt(share * (n + _PRIOR) * (n - 1) / left)
+    return 2 * float(stdtr(n - 1, -ratio))
+
+
+def fewest_seeds(log_e: float) -> int:
+    """Return how many seeds can reach some evidence at all."""
+    return next(n for n in count(2) if level_of_evidence(n, log_e) > 0)

@@ -12,7 +12,11 @@ _MOST_STEPS = 60
 
 
 def detectable_difference(
-    standard_error: float, degrees: float, num_comparisons: int = 1, power: float = POWER
+    standard_error: float,
+    degrees: float,
+    num_comparisons: int = 1,
+    power: float = POWER,
+    level: float = SIGNIFICANCE,
 ) -> float:
     """Return the smallest true difference that is found with some power beside others.
 
@@ -26,15 +30,16 @@ def detectable_difference(
         degrees: Of freedom of the standard error.
         num_comparisons: In the table.
         power: How often it is to be found.
+        level: Of all comparisons together; at 0 nothing is found.
 
     Returns:
         The difference in the unit of the standard error; infinity where none is found.
     """
-    if standard_error <= 0:
+    if standard_error <= 0 or level <= 0:
         return math.inf
     from scipy.optimize import brentq
 
-    found = partial(_power, degrees=degrees, level=SIGNIFICANCE / max(num_comparisons, 1))
+    found = partial(_power, degrees=degrees, level=level / max(num_comparisons, 1))
     high = 1.0
     for _ in range(_MOST_STEPS):
         if found(high) >= power:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 FEWEST_SEEDS = 3
+OVER_SEEDS = 1  # place among `TwoWay.errors`
 _ROUNDING = 1e-12  # of the largest difference: sums of equal ones differ by less
 
 

@@ -52,7 +52,28 @@ def test_files_that_are_none_of_the_reports_are_left_alone(store, written):
     (written / "my notes.txt").write_text("mine")
     (written / "compare-other.md").write_text("theirs")
 
+    found = checked(store, written)
+    assert found.exit_code == 0
+    assert found.others == ("compare-other.md", "my notes.txt")
+
+
+def test_a_report_stays_in_its_style_and_is_checked_in_it(store, written):
+    default = found = checked(store, written)
+    write_report(store, "known", written.parent, style="paper")
+    found = checked(store, written)
+    assert (found.exit_code, found.others) == (0, ())
+    assert found.num_files == default.num_files + 3
+
+    (written / "ablation-paper.tex").write_text("better")
+    assert checked(store, written).stale == ("ablation-paper.tex",)
+    write_report(store, "known", written.parent)
     assert checked(store, written).exit_code == 0
+    assert check_report("known", store, reports=written.parent, style="default").others
+
+
+def test_an_unknown_style_is_refused_when_a_report_is_checked(store, written):
+    with pytest.raises(BadInput, match="Unknown style 'papr'"):
+        check_report("known", store, reports=written.parent, style="papr")
 
 
 def test_after_a_new_record_all_that_hangs_on_it_is_stale(store, written):

@@ -17,6 +17,11 @@ from tests.sweeps.aggregation.known_sweep import (
 )
 
 
+def printed(store, count):
+    ranking = ranked_configs("known", store)
+    print_best(ranking.configs[:count], ranking_words("known", ranking))
+
+
 def put_judged(store, tmp_path, wrong, without=()):
     """Put a sweep with validation predictions: arm -> for each seed how many of 360 are wrong.
 
@@ -50,7 +55,7 @@ def test_the_best_are_told_with_their_chances_and_what_they_cannot_be_told_from(
     assert first.chance_of_best > second.chance_of_best > last.chance_of_best == 0
     assert first.chance_of_best + second.chance_of_best == pytest.approx(1)
     for count in (1, 3):
-        print_best("known", ranked_configs("known", store), count)
+        printed(store, count)
         out = capsys.readouterr().out
         assert "Not to be told from the first, for all together at 95 %: b." in out
         assert ("far" in out) is (count == 3)

@@ -53,6 +53,17 @@ def other_key(arm, seed):
     return hashlib.sha256(f"another version/{arm}/{seed}".encode()).hexdigest()[:20]
 
 
+def test_sweeps_of_other_lengths_or_data_say_so_also_where_no_arm_stands_in_both():
+    first = sweep_of("long", {"a": {"x": 1}})
+    short = {"epochs": 1, "data_fingerprint": "digits-2"}
+    second = sweep_of("short", {"b": {"x": 2}}, key=other_key, **short)
+
+    notes = compared(first, second).notes
+    assert "Epochs of all trials differ: long 15; short 1." in notes
+    assert "Data of all trials differ: long digits-1; short digits-2." in notes
+    assert not [note for note in compared(first, first).notes if "of all trials" in note]
+
+
 def compared(first, second):
     matched = list(matched_arms(arm_results(*first), arm_results(*second)))
     return side_by_side(first[0], second[0], matched)

@@ -9,7 +9,7 @@ from sweeps.aggregation.results.identical import grouped
 from sweeps.aggregation.results.judged import Predictions
 from sweeps.aggregation.tables.ablation.cells import COLUMNS, row
 from sweeps.aggregation.tables.ablation.values import ablation_values
-from sweeps.aggregation.tables.ablation.words import ablation_lead, ablation_notes
+from sweeps.aggregation.tables.ablation.words import ablation_words
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
@@ -39,14 +39,15 @@ def ablation_table(
     by_arm = {arm.arm.name: one for one in compared for arm in one.arms}
     is_whole = all(len(arm.counted) == len(arm.trials) for arm in arms)
     rows = [row(group, by_arm.get(group[0].arm.name), is_whole=is_whole) for group in grouped(arms)]
+    lead, notes = ablation_words(manifest, arms, compared)
     table = Table(
         name=name,
         title=f"Ablation {manifest.sweep}: test error by arm",
-        lead=ablation_lead(compared, arms),
+        lead=lead,
         description=one_line(manifest.description),
         columns=COLUMNS,
         rows=tuple(rows),
-        notes=tuple(ablation_notes(manifest, arms, compared)),
+        notes=notes,
         for_programs=with_departures(manifest, ablation_values(arms, by_arm, name)),
     )
     return with_departures(manifest, table)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -88,6 +89,16 @@ def test_every_kind_of_cell_has_its_place() -> None:
     assert rows["late"][0] == ""
     assert rows["wild"][0] == "8.33 (1)"
     assert any("nothing is bold" in note for note in table.notes)
+
+
+def test_added_seeds_and_identical_arms_are_said_as_in_the_other_table() -> None:
+    results = judged_results()
+    planned = results.manifest.model_copy(update={"planned_seeds": (0,)})
+    notes = paper_table(planned, compared_arms(replace(results, manifest=planned))).notes
+    assert [note for note in notes if note.startswith("Seeds other than 0 were added after look")]
+    manifest, records = known_sweep()
+    notes = paper_table(manifest, compared_arms(Results(manifest, records, no_histories))).notes
+    assert [note for note in notes if note.startswith("one round and uniform: losses and errors")]
 
 
 def test_a_fragment_is_a_table_alone() -> None:

@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeps.aggregation.statistics.added_seeds import log_e_value
+from sweeps.aggregation.statistics.added_seeds import fewest_seeds, level_of_evidence, log_e_value
 
 differences = st.lists(st.floats(-10, 10, allow_subnormal=False), min_size=2, max_size=12)
 
@@ -55,3 +55,25 @@ def test_it_rarely_exceeds_however_often_it_is_looked_at():
 def test_fewer_than_five_seeds_are_never_enough_for_six_arms():
     assert log_e_value([1.0, 1.0, 1.0, 1.0 + 1e-9]) < math.log(120)
     assert log_e_value([1.0] * 9 + [1.0 + 1e-9]) > math.log(120)
+
+
+@given(
+    st.lists(st.floats(0.1, 10), min_size=4, max_size=12, unique=True),
+    st.floats(0.5, 6),
+)
+def test_evidence_is_reached_exactly_where_a_t_test_has_its_level(
+    values: list[float], needed: float
+):
+    level = level_of_evidence(len(values), needed)
+    found: Any = scipy.stats.ttest_1samp(values, 0.0)
+    if abs(found.pvalue - level) > 1e-9:
+        assert (log_e_value(values) >= needed) is bool(found.pvalue < level)
+
+
+def test_three_and_four_seeds_show_nothing_of_six_arms_after_one_was_added():
+    needed = math.log(6 / 0.05)
+
+    assert [level_of_evidence(n, needed) for n in (3, 4)] == [0, 0]
+    assert fewest_seeds(needed) == 5
+    critical = scipy.stats.t.isf(level_of_evidence(10, needed) / 2, 9)
+    assert 4.5 < critical < 5.5

@@ -11,7 +11,7 @@ from sweeps.aggregation.statistics.two_way import two_way
 from sweeps.aggregation.tables.ablation.table import ablation_table
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome
-from tests.sweeps.aggregation.known_sweep import by_key, manifest_of, unfinished
+from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished
 from tests.sweeps.aggregation.predicted import Wrong, predictions_of, trials_of
 
 CLEAR: Wrong = {
@@ -234,3 +234,20 @@ def test_to_diverge_is_never_better_even_than_a_baseline_worse_than_a_guess() ->
     assert one.p_value is not None
     assert one.p_value > 0.07  # two of five that are 0 leave t at most 2.45 at 4 degrees of freedom
     assert one.verdict == "undecided"
+
+
+@pytest.mark.parametrize("wild", ["base", "arm"])
+def test_nothing_is_equivalent_where_trials_diverged(wild: str) -> None:
+    wrong: Wrong = {
+        "base": [range(3 + seed % 2) for seed in range(6)],
+        "arm": [range(1, 4 + seed % 3) for seed in range(6)],
+    }
+    whole = manifest_of([*wrong], range(6), margin_points=5.0)
+    assert compared(wrong, whole)["arm"].verdict == "equivalent"
+    lost = [unfinished(wild, seed, Outcome.DIVERGED, "nan") for seed in (6, 7, 8)]
+    manifest = manifest_of([*wrong], range(9), margin_points=5.0)
+    other = "arm" if wild == "base" else "base"
+    there = [finished(other, seed, 4) for seed in (6, 7, 8)]
+    arms = arm_results(manifest, by_key(*trials_of(wrong), *lost, *there))
+    predictions = predictions_of({**wrong, other: [*wrong[other], *[range(4)] * 3]})
+    assert ablation_comparisons(manifest, arms, predictions)[0].verdict == "undecided"
