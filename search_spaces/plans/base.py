@@ -1,7 +1,6 @@
 """A plan: who says which cells a sweep has next."""
 
-import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
@@ -11,6 +10,7 @@ from pydantic_core import to_jsonable_python
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import paths_set, with_settings, written_out
 from capsmodel.settings.parts import Part, Settings
+from search_spaces.plans.arm_names import refuse_arm_names
 from search_spaces.plans.decisions import (
     Cell,
     Decision,
@@ -25,7 +25,6 @@ from search_spaces.plans.own_parts import refuse_undeclared_parts
 from search_spaces.plans.varied import Varied, part_of_kind
 from search_spaces.tables import AblationTable, Table
 
-_LONGEST_NAME = 200  # of an arm, as records hold it
 _OF_A_SEARCH = {"sensitivity", "confirmation"}
 _ADVICE = "set something that no arm changes, or write the arm in a sweep of your own"
 
@@ -254,21 +253,6 @@ class Plan(Settings):
             for path, own in _paths_of(settings, definition if with_profiles else None):
                 who = f"the sweep itself (arm '{name}' changes '{own}')"
                 yield Varied(path, who, _ADVICE, is_within_kinds=True)
-
-
-def refuse_arm_names(names: Collection[str]) -> None:
-    """Refuse names that no record can hold.
-
-    Raises:
-        ValueError: Naming the first.
-    """
-    for name in names:
-        if any(unicodedata.category(letter) in {"Cc", "Cs"} for letter in name):
-            raise ValueError(f"An arm's name is one line of plain text, got {name!r}.")
-        if not 0 < len(name) <= _LONGEST_NAME:
-            raise ValueError(
-                f"An arm's name has 1 to {_LONGEST_NAME} characters, got {len(name)}: '{name}'."
-            )
 
 
 def _proposed(decisions: Sequence[Decision]) -> tuple[Cell, ...]:

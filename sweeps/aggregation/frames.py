@@ -11,6 +11,15 @@ from sweeps.tracking.store import RecordStore
 if TYPE_CHECKING:
     import pandas as pd
 
+_OF_AN_IMAGE = {
+    "arm": "str",
+    "seed": "int64",
+    "trial_key": "str",
+    "image": "int64",
+    "label": "uint8",
+    "prediction": "uint8",
+    "is_wrong": "bool",
+}
 _WHOLE_NUMBERS = ("epochs", "stopped_epoch", "num_parameters", "peak_memory_bytes", "threads")
 _NUMBERS = ("train_loss", "validation_loss", "validation_error", "test_error", "duration_seconds")
 
@@ -91,5 +100,6 @@ def predictions(
             }
             objects = {} if judged.objects is None else {"object": judged.objects}
             frames.append(pd.DataFrame(columns | objects))
-    empty = pd.DataFrame(columns=["arm", "seed", "trial_key", "image", "label", "prediction"])
-    return pd.concat(frames, ignore_index=True) if frames else empty
+    if frames:
+        return pd.concat(frames, ignore_index=True)
+    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in _OF_AN_IMAGE.items()})

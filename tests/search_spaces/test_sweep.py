@@ -183,3 +183,31 @@ def test_tables_of_the_other_kind_of_plan_are_refused() -> None:
     plan = search.plan.model_copy(update={"confirm": None})
     with pytest.raises(ValueError, match="confirms nothing"):
         Sweep.model_validate({**fields, "plan": plan, "tables": (ConfirmationTable(),)})
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("NA", "whoever reads its table takes that for a missing value"),
+        ("null", "takes that for a missing value"),
+        ("two  spaces", "nor two in a row"),
+        (" ahead", "no space at its ends"),
+    ],
+)
+def test_names_that_files_would_not_hold_are_refused(name: str, words: str):
+    with pytest.raises(ValidationError, match=words):
+        sweep({"base": {}, name: {"batch_size": 8}})
+
+
+def test_every_name_that_pandas_reads_as_missing_is_refused():
+    from io import StringIO
+
+    import pandas as pd
+
+    from search_spaces.plans.arm_names import MISSING
+
+    frame = pd.read_csv(StringIO("arm,x\n" + "".join(f"{name},1\n" for name in sorted(MISSING))))
+    assert frame["arm"].isna().all()
+    words = ["none", "No", "nothing", "0", "na", "N A", "NAs"]
+    frame = pd.read_csv(StringIO("arm,x\n" + "".join(f"{name},1\n" for name in words)))
+    assert not frame["arm"].isna().any()

@@ -91,7 +91,9 @@ def test_predictions_are_a_row_an_image_of_each_trial_that_holds_any(store, tmp_
     assert [*frame["arm"]] == ["b", "b"]
     assert [*frame["image"]] == [0, 1]
     assert [*frame["is_wrong"]] == [False, True]
-    assert predictions("known", store, split="validation").empty
+    empty = predictions("known", store, split="validation")
+    assert empty.empty
+    assert {**empty.dtypes} == {**frame.dtypes}
     with pytest.raises(BadInput, match="no split 'train' to be seen"):
         predictions("known", store, split="train")
 

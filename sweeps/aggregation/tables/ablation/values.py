@@ -57,11 +57,16 @@ def pairs_table(
             other = baseline.counted.get(seed)
             own = predictions.get(trial.trial_key)
             theirs = predictions.get(other.trial_key) if other and other is not trial else None
-            if own and theirs and own.test.shows_the_same(theirs.test):
+            if own and theirs and _show_the_same(own, theirs):
                 wrong, against = own.test.is_wrong, theirs.test.is_wrong
                 counts = (int((wrong & ~against).sum()), int((against & ~wrong).sum()))
                 rows.append((arm.arm.name, seed, *counts, mcnemar_p(wrong, against)))
     return data_table(name, _PAIR_FIELDS, rows) if rows else None
+
+
+def _show_the_same(own: Predictions, theirs: Predictions) -> bool:
+    is_of_one = own.data_fingerprint == theirs.data_fingerprint
+    return is_of_one and own.test.shows_the_same(theirs.test)
 
 
 def arm_values(arm: ArmResults, first: str) -> dict[str, Value]:
@@ -118,10 +123,10 @@ def difference_values(one: Comparison | None) -> dict[str, Value]:
 
 def _of_pairs(arm: ArmResults, baseline: ArmResults) -> dict[str, Value]:
     if arm is baseline:
-        return dict.fromkeys(("better_seeds", "better_low", "better_high", "diverged_p"))
+        return dict.fromkeys(("better_share", "better_low", "better_high", "diverged_p"))
     better = is_better_share(arm.test_errors, baseline.test_errors)
     return {
-        "better_seeds": better.count,
+        "better_share": better.count / better.total if better.total else None,
         "better_low": better.low,
         "better_high": better.high,
         "diverged_p": diverged_p(arm, baseline),
