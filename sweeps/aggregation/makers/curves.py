@@ -23,4 +23,5 @@ def make_curves(declared: CurvesFigure, results: Results) -> Section:
         kind=declared.kind,
         figures=(Figure(declared.name, partial(curves_figure, manifest, curves, declared)),),
         data=(curves_data(declared.name, curves, manifest.metric(declared.metric)),),
+        title=f"Learning curves: {manifest.metric(declared.metric).text}",
     )
