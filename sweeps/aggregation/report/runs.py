@@ -12,7 +12,7 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 
 _MEBIBYTE = 2**20
-_LEFT = ("arm", "trial_key", "record", "trained_for", "ended", "device", "code")
+_LEFT = ("arm", "trial_key", "record", "trained_for", "device", "code")
 _HEADINGS = {
     "arm": "Arm",
     "seed": "Seed",
