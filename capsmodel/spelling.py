@@ -1,7 +1,7 @@
-"""Sentences about names that are not known."""
+"""Names: the shortest that tell paths apart, and sentences about those that are not known."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
@@ -22,3 +22,17 @@ def words_of(error: BaseException) -> str:
         return str(error)
     except Exception:  # noqa: BLE001 - whatever a user's own class raises there
         return "it says nothing, as its __str__ raises"
+
+
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """Return the shortest ends of paths that tell them apart: `model.pose_size` -> `pose_size`."""
+    distinct = dict.fromkeys(paths)
+    names: dict[str, str] = {}
+    for path in distinct:
+        steps = path.split(".")
+        ends = (".".join(steps[-length:]) for length in range(1, len(steps) + 1))
+        others = [f".{other}" for other in distinct if other != path]
+        names[path] = next(
+            (end for end in ends if not any(o.endswith(f".{end}") for o in others)), path
+        )
+    return names

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from capsmodel.metrics import Metric
+from capsmodel.spelling import short_names
 from sweeps.aggregation.results.arms import ArmResults
-from sweeps.aggregation.results.varied_settings import Setting, short_names
+from sweeps.aggregation.results.varied_settings import Setting
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.trained_models import load_trained
 from sweeps.records.errors import BadInput

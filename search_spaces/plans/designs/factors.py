@@ -13,6 +13,7 @@ from capsmodel.settings.kinds import KIND
 from capsmodel.settings.messages import settings_of
 from capsmodel.settings.parts import Part, Settings, kind_of
 from capsmodel.settings.profiles import PROFILE, value_at
+from capsmodel.spelling import short_names
 from search_spaces.plans.base import Arm, Definition, Plan
 from search_spaces.plans.decisions import DONE, Cell, Done
 from search_spaces.plans.known import Known
@@ -70,14 +71,20 @@ class FactorDesign(Plan):
         """Return the arms as they can be.
 
         Raises:
-            ValueError: If a level is not allowed.
+            ValueError: If a level is not allowed, or two arms would have one name.
         """
         arms: dict[str, Row] = {}
         same: dict[str, tuple[str, ...]] = {}
         names: dict[str, str] = {}
         for row_name, row in self.rows(definition):
             config, settings = _existing(definition, row_name, row)
-            name = names.setdefault(config.model_dump_json(), self.arm_name(row_name, settings))
+            key, own = config.model_dump_json(), self.arm_name(row_name, settings)
+            if key not in names and own in arms:
+                raise ValueError(
+                    f"Two arms of the design that are not the same would be called '{own}': call "
+                    f"one otherwise, or give levels that read differently."
+                )
+            name = names.setdefault(key, own)
             arms.setdefault(name, settings)
             if row_name != name:
                 same[name] = (*same.get(name, ()), row_name)
@@ -110,6 +117,7 @@ class FactorDesign(Plan):
 
     def check(self, definition: Definition) -> None:
         """Refuse a factor that no arm has, or all alike, and levels that are not allowed."""
+        self.built(definition)
         levels: dict[str, Any] = {}
         kept: set[str] = set()
         for name, row in self.rows(definition):
@@ -144,11 +152,6 @@ def name_of(row: Row, factors: Sequence[str]) -> str:
     """
     names = short_names(factors)
     return ", ".join(f"{names[path]}={_words(level)}" for path, level in row.items())
-
-
-def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return the shortest end of each path that is no other's."""
-    return {path: _short(path, paths) for path in paths}
 
 
 def refuse_too_many(num_arms: int) -> None:
@@ -202,14 +205,6 @@ def _leads_somewhere(config: Settings, path: str) -> bool:
     if not isinstance(part, Settings):
         return False
     return name in {*settings_of(type(part)), PROFILE} or (name == KIND and isinstance(part, Part))
-
-
-def _short(path: str, paths: Sequence[str]) -> str:
-    fields = path.split(".")
-    ends = (".".join(fields[start:]) for start in range(len(fields) - 1, 0, -1))
-    others = [other for other in paths if other != path]
-    alone = (end for end in ends if not any(f".{other}".endswith(f".{end}") for other in others))
-    return next(alone, path)
 
 
 def _words(level: Any) -> str:

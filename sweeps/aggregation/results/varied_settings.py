@@ -1,6 +1,6 @@
 """Which settings a sweep varies, and what each arm has there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
 from sweeps.records.manifest import Manifest, ManifestArm
@@ -21,20 +21,6 @@ def varied_settings(manifest: Manifest) -> dict[str, dict[str, Setting]]:
         return _proposed(manifest.search)
     paths = dict.fromkeys(path for arm in manifest.arms for path in arm.changes)
     return {path: {arm.name: _value(arm, path) for arm in manifest.arms} for path in paths}
-
-
-def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return the shortest ends of paths that tell them apart: `model.pose_size` -> `pose_size`."""
-    distinct = dict.fromkeys(paths)
-    names: dict[str, str] = {}
-    for path in distinct:
-        steps = path.split(".")
-        ends = (".".join(steps[-length:]) for length in range(1, len(steps) + 1))
-        others = [f".{other}" for other in distinct if other != path]
-        names[path] = next(
-            (end for end in ends if not any(o.endswith(f".{end}") for o in others)), path
-        )
-    return names
 
 
 def _proposed(search: ManifestSearch) -> dict[str, dict[str, Setting]]:

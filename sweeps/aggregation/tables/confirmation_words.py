@@ -3,10 +3,10 @@
 import json
 from collections.abc import Iterator, Sequence
 
+from capsmodel.spelling import short_names
 from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell
 from sweeps.aggregation.results.arms import ArmResults, cell_state
 from sweeps.aggregation.results.confirmed import Confirmed
-from sweeps.aggregation.results.varied_settings import short_names
 from sweeps.aggregation.sensitivity.setting_axis import value_text
 from sweeps.aggregation.tables.health import health_notes
 from sweeps.aggregation.tables.targets import target_notes

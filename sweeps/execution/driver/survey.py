@@ -56,13 +56,21 @@ class Survey:
         """The tracking store, not opened yet."""
         return open_store(self.tracking_uri, self.storage.root)
 
+    def refuse_losses(self) -> None:
+        """Refuse a launch that would drop cells, or change what was settled before the results.
+
+        Raises:
+            BadInput: In one sentence.
+        """
+        refuse_to_drop(self.current, self.known.manifest, self.lost)
+        if self.current:
+            refuse_other_margin(self.current, self.known.manifest)
+
     @property
     def refusal(self) -> str | None:
-        """Why a launch would refuse, as it would drop cells or change a margin; None if not."""
+        """Why a launch would be refused for that, None where it would not."""
         try:
-            refuse_to_drop(self.current, self.known.manifest, self.lost)
-            if self.current:
-                refuse_other_margin(self.current, self.known.manifest)
+            self.refuse_losses()
         except BadInput as refusal:
             return str(refusal)
         return None

@@ -10,9 +10,7 @@ from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.survey import Survey
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.launch.surveying import survey_of
-from sweeps.execution.plan.before_looking import refuse_other_margin
 from sweeps.execution.plan.definition import Launchable
-from sweeps.execution.plan.planner import refuse_to_drop
 from sweeps.records.errors import BadInput
 
 
@@ -44,7 +42,5 @@ def survey_launch(which: Launchable, options: LaunchOptions) -> Survey:
     """
     survey = survey_of(which, options)
     if not options.replace:
-        refuse_to_drop(survey.current, survey.known.manifest, survey.lost)
-        if survey.current:
-            refuse_other_margin(survey.current, survey.known.manifest)
+        survey.refuse_losses()
     return survey

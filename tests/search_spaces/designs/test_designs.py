@@ -14,9 +14,9 @@ from capsmodel.overrides import with_settings
 from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.routing import DynamicRouting
 from capsmodel.settings.messages import explain
+from capsmodel.spelling import short_names
 from search_spaces import FullFactorial, LeaveOneOut, ListedArms, OneFactor, Sweep
 from search_spaces.plans.base import Plan
-from search_spaces.plans.designs.factors import short_names
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.manifest import Manifest
 from tests.search_spaces.declared import Mine, sweep
@@ -227,6 +227,10 @@ def test_names_are_as_short_as_tells_them_apart(paths: tuple[str, ...], names: t
             "make 16,384 arms, and a design has at most 10,000",
         ),
         (lambda: LeaveOneOut(components={}), "at least 1"),
+        (
+            lambda: LeaveOneOut(components={"x": {"batch_size": 8}}, baseline="without x"),
+            "Two arms of the design that are not the same would be called 'without x'",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(make: Any, words: str):

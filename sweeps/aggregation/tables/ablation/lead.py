@@ -67,7 +67,7 @@ def _reach(compared: Sequence[Comparison]) -> str:
     points = (shown_value(one.detectable, TEST_ERROR) for one in compared)
     found = [value for value in points if value is not None]
     if not found:
-        reasons = dict.fromkeys(_why_none(one, compared) for one in compared)
+        reasons = dict.fromkeys(_why_none(one) for one in compared)
         why = f", as {'; '.join(reasons)}" if reasons else ""
         return f"no difference can be tested{why}"
     low, high = detectable_text(min(found)), detectable_text(max(found))
@@ -77,7 +77,7 @@ def _reach(compared: Sequence[Comparison]) -> str:
     return f"{_data(compared)} show differences from about {reach} points on"
 
 
-def _why_none(one: Comparison, compared: Sequence[Comparison]) -> str:
+def _why_none(one: Comparison) -> str:
     """Return why nothing could be shown of an arm."""
     if one.log_e is None or not one.has_spread:
         return one.why_seeds_alone or NO_SPREAD

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capsmodel.spelling import short_names
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
-from sweeps.aggregation.results.varied_settings import short_names
 from sweeps.aggregation.tables.ablation.table import ablation_table
 from sweeps.aggregation.tables.confirmation import confirmation_table
 from sweeps.records.errors import BadInput
