@@ -89,12 +89,14 @@ class DataSet(Part, ABC):
     """Where images come from and how they are split.
 
     The test split is fixed by the data set. The validation split is taken from the training
-    images by `split_seed`, the same for all arms and seeds of a sweep.
+    images by `split_seed`, the same for all arms and seeds of a sweep unless it lists several.
 
     Attributes:
         image_shape: Channels, height, width; known without loading.
         num_classes: Number of classes; known without loading.
         fingerprint: Hash of the raw data, known without loading and verified on loading.
+        is_split_by_seed: Whether another split seed gives other validation images; not where these
+            are given with the data.
         validation_fraction: Share of the training images that is held out for validation.
         split_seed: Which images these are.
         fraction: Share of every split that is used, the test split too. Which images these are is
@@ -105,6 +107,7 @@ class DataSet(Part, ABC):
     image_shape: ClassVar[tuple[int, int, int]]
     num_classes: ClassVar[int]
     fingerprint: ClassVar[str]
+    is_split_by_seed: ClassVar[bool] = True
     validation_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.125
     split_seed: Annotated[int, Field(ge=0)] = 0
 

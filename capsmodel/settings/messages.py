@@ -62,6 +62,8 @@ def _in_words(schema: Mapping[str, Any]) -> str:
         return "one of " + ", ".join(map(str, schema.get("enum", [schema.get("const")])))
     if schema.get("type") == "array":
         return _list_in_words(schema)
+    if schema.get("additionalProperties"):
+        return _dict_in_words(schema)
     noun = {
         "integer": "an integer",
         "number": "a number",
@@ -86,9 +88,19 @@ def _in_words(schema: Mapping[str, Any]) -> str:
 
 
 def _list_in_words(schema: Mapping[str, Any]) -> str:
-    least = f" of at least {schema['minItems']}" if "minItems" in schema else ""
+    least = _least_in_words(schema, "minItems")
     each = f", each {_in_words(schema['items'])}" if "items" in schema else ""
     return f"a list{least}{each}"
+
+
+def _dict_in_words(schema: Mapping[str, Any]) -> str:
+    least, values = _least_in_words(schema, "minProperties"), schema["additionalProperties"]
+    words = _NO_WORDS if isinstance(values, bool) else _in_words(values)
+    return f"a dict{least}" if _NO_WORDS in words else f"a dict{least}, each value {words}"
+
+
+def _least_in_words(schema: Mapping[str, Any], key: str) -> str:
+    return f" of at least {schema[key]}" if key in schema else ""
 
 
 def _one_of(field: FieldInfo) -> OneOf | None:

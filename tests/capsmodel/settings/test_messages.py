@@ -1,5 +1,6 @@
 """One sentence says what is wrong, what was given and what is allowed."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -29,6 +30,9 @@ class Example(Settings):
     only: Literal["x"] = "x"
     sizes: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)] = (1,)
     kinds: tuple[type[Settings], ...] = ()
+    named: Mapping[str, Any] = {}
+    named_well: Annotated[Mapping[str, Any], Field(min_length=1)] = {"a": 1}
+    sizes_of: Mapping[str, tuple[int, ...]] = {}
 
 
 @pytest.mark.parametrize(
@@ -44,6 +48,9 @@ class Example(Settings):
         ("mode", "one of a, b"),
         ("only", "one of x"),
         ("sizes", "a list of at least 1, each an integer at least 1"),
+        ("named", "a dict"),
+        ("named_well", "a dict of at least 1"),
+        ("sizes_of", "a dict, each value a list, each an integer"),
     ],
 )
 def test_what_a_setting_takes_is_told_in_words(name: str, words: str) -> None:
