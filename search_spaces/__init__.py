@@ -6,22 +6,34 @@ if TYPE_CHECKING:
     from search_spaces.plans.base import Plan as Plan
     from search_spaces.plans.decisions import Cell as Cell
     from search_spaces.plans.designs.factorial import FullFactorial as FullFactorial
+    from search_spaces.plans.designs.fractional import FractionalFactorial as FractionalFactorial
     from search_spaces.plans.designs.leave_one_out import LeaveOneOut as LeaveOneOut
     from search_spaces.plans.designs.one_factor import OneFactor as OneFactor
+    from search_spaces.plans.designs.plackett_burman import PlackettBurman as PlackettBurman
+    from search_spaces.plans.designs.staged.path import Path as Path
+    from search_spaces.plans.designs.staged.tuned_arms import TunedArms as TunedArms
+    from search_spaces.plans.ends import AfterEpochs as AfterEpochs
+    from search_spaces.plans.ends import AtTarget as AtTarget
+    from search_spaces.plans.ends import NoImprovement as NoImprovement
     from search_spaces.plans.listed import Arm as Arm
     from search_spaces.plans.listed import ListedArms as ListedArms
     from search_spaces.plans.scheduler import Asha as Asha
     from search_spaces.plans.scheduler import Median as Median
     from search_spaces.plans.scheduler import NoScheduler as NoScheduler
+    from search_spaces.plans.scheduler import PromotionAsha as PromotionAsha
     from search_spaces.plans.search import Confirm as Confirm
     from search_spaces.plans.search import Search as Search
     from search_spaces.space.dimension import Dimension as Dimension
+    from search_spaces.space.limit import Limit as Limit
     from search_spaces.space.space import Space as Space
     from search_spaces.sweep import Sweep as Sweep
     from search_spaces.tables import AblationTable as AblationTable
+    from search_spaces.tables import ComponentsTable as ComponentsTable
     from search_spaces.tables import ConfirmationTable as ConfirmationTable
     from search_spaces.tables import CurvesFigure as CurvesFigure
+    from search_spaces.tables import EffectsTable as EffectsTable
     from search_spaces.tables import EvaluationsTable as EvaluationsTable
+    from search_spaces.tables import FrontTable as FrontTable
     from search_spaces.tables import GridCell as GridCell
     from search_spaces.tables import GridRow as GridRow
     from search_spaces.tables import GridTable as GridTable
@@ -34,29 +46,41 @@ _HOMES = {
     "Cell": "search_spaces.plans.decisions",
     "Plan": "search_spaces.plans.base",
     "AblationTable": "search_spaces.tables",
+    "AfterEpochs": "search_spaces.plans.ends",
     "Arm": "search_spaces.plans.listed",
     "Asha": "search_spaces.plans.scheduler",
+    "AtTarget": "search_spaces.plans.ends",
+    "ComponentsTable": "search_spaces.tables",
     "Confirm": "search_spaces.plans.search",
     "ConfirmationTable": "search_spaces.tables",
     "CurvesFigure": "search_spaces.tables",
     "Dimension": "search_spaces.space.dimension",
+    "EffectsTable": "search_spaces.tables",
     "EvaluationsTable": "search_spaces.tables",
+    "FractionalFactorial": "search_spaces.plans.designs.fractional",
+    "FrontTable": "search_spaces.tables",
     "FullFactorial": "search_spaces.plans.designs.factorial",
     "GridCell": "search_spaces.tables",
     "GridRow": "search_spaces.tables",
     "GridTable": "search_spaces.tables",
     "LeaveOneOut": "search_spaces.plans.designs.leave_one_out",
+    "Limit": "search_spaces.space.limit",
     "ListedArms": "search_spaces.plans.listed",
     "Median": "search_spaces.plans.scheduler",
+    "NoImprovement": "search_spaces.plans.ends",
     "NoScheduler": "search_spaces.plans.scheduler",
     "OneFactor": "search_spaces.plans.designs.one_factor",
     "OwnTable": "search_spaces.tables",
+    "Path": "search_spaces.plans.designs.staged.path",
+    "PlackettBurman": "search_spaces.plans.designs.plackett_burman",
+    "PromotionAsha": "search_spaces.plans.scheduler",
     "PublishedRow": "search_spaces.tables",
     "PublishedTable": "search_spaces.tables",
     "Search": "search_spaces.plans.search",
     "SensitivityTable": "search_spaces.tables",
     "Space": "search_spaces.space.space",
     "Sweep": "search_spaces.sweep",
+    "TunedArms": "search_spaces.plans.designs.staged.tuned_arms",
 }
 
 

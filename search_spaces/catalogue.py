@@ -49,8 +49,13 @@ def named_sweep(name: str) -> "Sweep":
         from capsmodel.settings.messages import unknown
 
         raise ValueError(unknown("sweep", name, names))
+    return cast("Sweep", importlib.import_module(module_of(name)).SWEEP)
+
+
+def module_of(name: str) -> str:
+    """Return the module that a named sweep is imported from."""
     package = "search_spaces" if name == _AT_THE_TOP else "search_spaces.named"
-    return cast("Sweep", importlib.import_module(f"{package}.{name}").SWEEP)
+    return f"{package}.{name}"
 
 
 def _defines_sweep(statement: ast.stmt) -> bool:

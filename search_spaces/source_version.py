@@ -4,6 +4,7 @@ import ast
 import hashlib
 import json
 import symtable
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -20,6 +21,20 @@ def part_version(text: str, class_name: str) -> str:
     reached = _reached(class_name, definitions)
     tree = {name: [_plain(node) for node in definitions[name]] for name in sorted(reached)}
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def reached_statements(text: str, class_names: Sequence[str]) -> list[ast.stmt]:
+    """Return the statements of a file that decide the versions of some of its classes, in order.
+
+    Args:
+        text: The file's source.
+        class_names: Classes at the top level of the file.
+    """
+    module = ast.parse(text)
+    definitions = _definitions(module)
+    names = {name for start in class_names for name in _reached(start, definitions)}
+    reached = {id(statement) for name in names for statement in definitions[name]}
+    return [statement for statement in module.body if id(statement) in reached]
 
 
 def _definitions(module: ast.Module) -> dict[str, list[ast.stmt]]:

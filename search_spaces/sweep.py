@@ -1,6 +1,7 @@
 """A sweep: a named set of trials with one purpose."""
 
 from collections.abc import Mapping
+from itertools import cycle
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -22,7 +23,14 @@ from search_spaces.plans.base import Arm, Plan
 from search_spaces.plans.built_in import built_in_plan
 from search_spaces.plans.confirm import Seed, each_seed_once
 from search_spaces.plans.scheduler import Scheduler
-from search_spaces.sweep_rules import refuse_evaluations_of, refuse_parts, refuse_tables
+from search_spaces.sweep_rules import (
+    refuse_arms_with_splits,
+    refuse_evaluations_of,
+    refuse_parts,
+    refuse_plan_over_splits,
+    refuse_splits,
+    refuse_tables,
+)
 from search_spaces.tables import OwnTable, Table, own_kinds
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
@@ -44,6 +52,8 @@ class Sweep(Settings):
         margin_points: Differences of test errors within it, in percentage points, do not matter:
             arms that are shown to differ by less are equivalent. Declared before the results, or
             not at all.
+        split_seeds: Over which splits of the training images into training and validation images,
+            dealt to the seeds in turn; with none, all are trained on the split of the base.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -57,6 +67,7 @@ class Sweep(Settings):
     tables: tuple[Table, ...] = ()
     evaluations: tuple[Annotated[Evaluation, OneOf(EVALUATIONS)], ...] = ()
     margin_points: Annotated[float, Field(gt=0, le=100, strict=True)] | None = None
+    split_seeds: tuple[Seed, ...] = ()
 
     @field_validator("seeds")
     @classmethod
@@ -95,10 +106,26 @@ class Sweep(Settings):
         self.plan.check(self)
         return self
 
+    @model_validator(mode="after")
+    def _splits_can_be_dealt(self) -> Self:
+        if self.split_seeds:
+            refuse_plan_over_splits(self, self.plan, self.tables)
+            refuse_splits(self.split_seeds, len(self.arm_seeds))
+        return self
+
     @property
     def arm_seeds(self) -> tuple[int, ...]:
         """Every arm is trained once with each: those listed, or the plan's own."""
         return self.plan.seeds_given(self.seeds)
+
+    @property
+    def splits(self) -> dict[int, int]:
+        """The split of each seed, dealt in turn; empty where all have that of the base.
+
+        No seed stands on two splits: then trainings of two splits share no chance of their own, and
+        each more training speaks of another seed, and of another split while there are more.
+        """
+        return dict(zip(self.arm_seeds, cycle(self.split_seeds), strict=False))
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -128,7 +155,10 @@ class Sweep(Settings):
         Raises:
             ValueError: In one sentence, if an arm cannot be.
         """
-        return self.plan.build(self)
+        arms = self.plan.build(self)
+        if self.split_seeds:
+            refuse_arms_with_splits(self.base, arms)
+        return arms
 
     def proposed(self, name: str, settings: Mapping[str, Any]) -> Arm:
         """Return an arm that the plan proposes.

@@ -3,8 +3,7 @@
 It varies what is disputed about capsules: the routing, the capsules' number and dimensions, the
 loss and the schedule of its margins, the weight of the reconstruction, and the learning rate
 beside them. Once ten trials have passed half-way, those that are there worse than half of the
-others are stopped. The best three are trained again on five fresh seeds, beside the median of the
-first random ones.
+others are stopped. The best three are trained again on five fresh seeds, beside the base.
 
 Half of the training images are held out, 718 of 1,437, and a trial has 8 epochs. With the usual
 180 one image is 0.56 % of error; and with longer trainings on more images most good networks tie

@@ -9,7 +9,8 @@ MISSING = frozenset(  # what pandas reads as no value
         *("NULL", "null", "None", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
     )
 )
-_LONGEST = 200  # as records hold it
+LONGEST = 200
+"""Characters of a name, as records hold it."""
 
 
 def refuse_arm_names(names: Collection[str]) -> None:
@@ -21,9 +22,9 @@ def refuse_arm_names(names: Collection[str]) -> None:
     for name in names:
         if any(unicodedata.category(letter) in {"Cc", "Cs"} for letter in name):
             raise ValueError(f"An arm's name is one line of plain text, got {name!r}.")
-        if not 0 < len(name) <= _LONGEST:
+        if not 0 < len(name) <= LONGEST:
             raise ValueError(
-                f"An arm's name has 1 to {_LONGEST} characters, got {len(name)}: '{name}'."
+                f"An arm's name has 1 to {LONGEST} characters, got {len(name)}: '{name}'."
             )
         if name != " ".join(name.split()):
             raise ValueError(

@@ -25,7 +25,8 @@ from search_spaces.plans.own_parts import refuse_undeclared_parts
 from search_spaces.plans.varied import Varied, part_of_kind
 from search_spaces.tables import AblationTable, Table
 
-_OF_A_SEARCH = {"sensitivity", "confirmation"}
+_OF_A_SEARCH = {"sensitivity", "confirmation", "front"}
+_OF_FACTORS = {"effects": "a FullFactorial", "components": "a LeaveOneOut or a FullFactorial"}
 _ADVICE = "set something that no arm changes, or write the arm in a sweep of your own"
 
 Parts = tuple[type[Part], ...]
@@ -105,6 +106,10 @@ class Plan(Settings):
         """Return the arm that the others are compared with, "" where there is none."""
         return next(iter(self.arms_at_start(definition)), "")
 
+    def told_arms(self, definition: Definition) -> Sequence[str]:
+        """Return the arms that tables may name."""
+        return tuple(self.arms_at_start(definition))
+
     def told_factors(self) -> Mapping[str, Sequence[Any]]:
         """Return what it varies, path -> levels; empty where it lists its arms otherwise."""
         return {}
@@ -113,6 +118,11 @@ class Plan(Settings):
         """Return the epoch metrics that it wants small; none where it only compares."""
         return ()
 
+    def share_to_come(self, num_epochs: int) -> float:
+        """Return which share of a full training one that is to come takes at most, on average."""
+        scheduler = getattr(self, "scheduler", None)
+        return scheduler.mean_share(num_epochs) if scheduler else 1.0
+
     def question(self) -> str:
         """Return what its choices answer: one that answered another question is made anew."""
         return ""
@@ -120,6 +130,13 @@ class Plan(Settings):
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
         """Return what the manifest holds of it besides arms, cells and seeds, as plain values."""
         return {}
+
+    def earlier_definition(self, definition: Definition) -> str:
+        """Return the hash that the rules of an earlier release gave it, "" where there were none.
+
+        A sweep that is finished stands as it was made, whatever the rules are now.
+        """
+        return ""
 
     def default_tables(self) -> tuple[Table, ...]:
         """Return the tables of a sweep that declares none."""
@@ -148,6 +165,11 @@ class Plan(Settings):
         if table.kind in _OF_A_SEARCH:
             raise ValueError(
                 f"A design has nothing for a table of the kind '{table.kind}': only a search has."
+            )
+        if instead := _OF_FACTORS.get(table.kind):
+            raise ValueError(
+                f"The plan '{self.kind}' has nothing for a table of the kind '{table.kind}': leave "
+                f"'{table.name}' out, or declare {instead}."
             )
 
     def seeds_given(self, seeds: tuple[int, ...]) -> tuple[int, ...]:

@@ -78,6 +78,17 @@ class Propose:
 
 
 @dataclass(frozen=True)
+class Draw(Propose):
+    """Random points that a search is held against are trained next, to their full length.
+
+    Attributes:
+        random_seed: What they are drawn by.
+    """
+
+    random_seed: int
+
+
+@dataclass(frozen=True)
 class Stop:
     """A trial is not trained beyond an epoch.
 
@@ -91,11 +102,49 @@ class Stop:
 
 
 @dataclass(frozen=True)
+class Pause:
+    """A trial waits at an epoch, with its checkpoint, until it is continued there or stopped."""
+
+    trial_key: str
+    epoch: int
+
+
+@dataclass(frozen=True)
 class Continue:
     """A trial was judged at an epoch and goes on."""
 
     trial_key: str
     epoch: int
+
+
+@dataclass(frozen=True)
+class WarmStart:
+    """A search proposes points of another sweep first.
+
+    Attributes:
+        sweep: Which.
+        points: Of its space, dimension -> value, the best first.
+        num_fitting: How many of that sweep are points of its space at all.
+    """
+
+    sweep: str
+    points: tuple[Mapping[str, Any], ...]
+    num_fitting: int
+
+
+@dataclass(frozen=True)
+class Enough:
+    """A search proposes no more, before it has made all its proposals.
+
+    Attributes:
+        reason: Why.
+        until: The ends that it had; with others it may go on.
+        num_proposals: That it had made.
+    """
+
+    reason: str
+    until: str
+    num_proposals: int
 
 
 @dataclass(frozen=True)
@@ -105,11 +154,14 @@ class Choose:
     Attributes:
         reference: The arm that they are held against, None where there is none.
         question: What they answer, so that a choice is not taken for the answer to another.
+        random: The best of random points, which they are held against as well; None where there is
+            none.
     """
 
     arms: tuple[str, ...]
     reference: str | None = None
     question: str = ""
+    random: str | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +177,6 @@ class Done:
 WAIT = Wait()
 DONE = Done()
 
-Decision = Propose | Stop | Continue | Choose | Wait | Done
+Decision = Propose | Stop | Pause | Continue | WarmStart | Enough | Choose | Wait | Done
 Entry = Decision | EpochTold | CellEnded
 """What the journal of a sweep holds: what was decided, and what became of it."""

@@ -13,6 +13,7 @@ from search_spaces.plans.decisions import (
     Done,
     Entry,
     EpochTold,
+    Pause,
     Propose,
     Stop,
 )
@@ -28,6 +29,7 @@ class KnownTrial:
         last: Metrics of its last epoch, once it has ended; empty where there is none.
         length: The last epoch that counts, once it has ended.
         judged: Epochs at which a verdict fell.
+        pauses: Epochs at which it was to wait for one.
         stopped: The verdict that ended it, None where none did.
     """
 
@@ -36,9 +38,10 @@ class KnownTrial:
     last: Mapping[str, Any] = field(default_factory=dict[str, Any])
     length: int = 0
     judged: set[int] = field(default_factory=set[int])
+    pauses: set[int] = field(default_factory=set[int])
     stopped: Stop | None = None
 
-    def take(self, entry: EpochTold | CellEnded | Stop | Continue) -> None:
+    def take(self, entry: EpochTold | CellEnded | Stop | Pause | Continue) -> None:
         """Take one more entry about this trial; where it was stopped, it has ended."""
         match entry:
             case EpochTold():
@@ -49,15 +52,28 @@ class KnownTrial:
                 self.judged.add(entry.epoch)
                 self.stopped, self.ended, self.last = entry, "pruned", {}
                 self.length = entry.epoch
+            case Pause():
+                self.pauses.add(entry.epoch)
             case Continue():
                 self.judged.add(entry.epoch)
             case _:
                 pass
 
+    def go_on(self) -> None:
+        """Let it go on where it was stopped."""
+        if self.stopped:
+            self.stopped, self.ended, self.length = None, None, 0
+            self.pauses.clear()
+
     @property
     def is_open(self) -> bool:
         """Whether it has not ended."""
         return self.ended is None
+
+    @property
+    def waits_at(self) -> int:
+        """The epoch at which it waits for a verdict, 0 where it does not."""
+        return max(self.pauses - self.judged, default=0) if self.is_open else 0
 
 
 class Known:
@@ -99,7 +115,7 @@ class Known:
                 self.chosen = entry
             case Done():
                 self.is_over = True
-            case EpochTold() | CellEnded() | Stop() | Continue():
+            case EpochTold() | CellEnded() | Stop() | Pause() | Continue():
                 self.by_key(entry.trial_key).take(entry)
                 if isinstance(entry, Stop):
                     self.stops[entry.trial_key] = entry
@@ -121,6 +137,11 @@ class Known:
     def trials(self, arm: str) -> list[KnownTrial]:
         """Return what is known of an arm's trials, in the order of its cells."""
         return [self.trial(*place) for place in self.cells if place[0] == arm]
+
+    @property
+    def waiting(self) -> dict[str, int]:
+        """The trials that wait for a verdict, and the epoch at which each does."""
+        return {key: trial.waits_at for key, trial in self._trials.items() if trial.waits_at}
 
     @property
     def arms(self) -> tuple[str, ...]:

@@ -2,11 +2,13 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from capsmodel.settings.parts import Part
+from capsmodel.settings.parts import OneOf, Part
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
@@ -14,10 +16,17 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 class Scheduler(Part, ABC):
     """When a search gives up a trial that others have left behind.
 
-    A verdict falls at a *rung*, an epoch at which all trials are compared.
+    A verdict falls at a *rung*, an epoch at which all proposals are compared, each by its mean over
+    its seeds: it falls once all of them are there, and for all of them. Where fewer trainings run
+    at once than a proposal has seeds, little is saved, as most of them have ended by then.
+
+    Attributes:
+        pauses: Whether who comes to a rung waits there until it is promoted, else it trains on
+            until it is stopped.
     """
 
     family: ClassVar[str] = "scheduler"
+    pauses: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -32,6 +41,19 @@ class Scheduler(Part, ABC):
     @abstractmethod
     def rungs(self, num_epochs: int) -> tuple[int, ...]:
         """Return the epochs of the rungs, ascending, all before the end of a full training."""
+
+    def mean_share(self, num_epochs: int) -> float:
+        """Return which share of a full training a proposal takes at most, on average of many."""
+        del num_epochs
+        return 1.0
+
+    def own(self, costs: Sequence[float]) -> float:
+        """Return what a proposal is judged by, of what it came to until then; small is good."""
+        return costs[-1]
+
+    def rival(self, costs: Sequence[float]) -> float:
+        """Return what others are held against, of what a proposal came to until then."""
+        return costs[-1]
 
 
 class NoScheduler(Scheduler):
@@ -87,17 +109,60 @@ class Asha(Scheduler):
 
     def rungs(self, num_epochs: int) -> tuple[int, ...]:
         """Return the end of the grace, and the epochs `reduction_factor` times as late."""
-        epochs = [_end_of_grace(self.grace, num_epochs)]
-        while epochs[-1] < num_epochs:
-            epochs.append(epochs[-1] * self.reduction_factor)
-        return tuple(epochs[:-1])
+        return _ever_farther(self.grace, self.reduction_factor, num_epochs)
+
+
+class PromotionAsha(Scheduler):
+    """Asynchronous successive halving as published: all wait at a rung, the best are promoted.
+
+    A free place goes to the best that waits at the highest rung, where it is one of the best
+    `1 / reduction_factor` of all that have come there so far; else to a new proposal. So a proposal
+    may be promoted long after it has come to a rung, and little is trained of what is hopeless.
+
+    Source: Li, Jamieson, Rostamizadeh, Gonina, Hardt, Recht and Talwalkar 2018, arXiv:1810.05934,
+    algorithm 2.
+    Difference: there is an end of proposals. When all are made and none is to be promoted any
+    more, the best of the highest rung go on until as many are of full length as are confirmed, at
+    least one; who waits then is stopped there.
+
+    Attributes:
+        grace: Share of the full length before the first rung.
+        reduction_factor: One in so many is promoted, and the rungs are so many times farther apart.
+    """
+
+    kind: Literal["promotion"] = "promotion"
+    pauses: ClassVar[bool] = True
+    grace: Share = 0.1
+    reduction_factor: Annotated[int, Field(ge=2)] = 3
+
+    @property
+    def kept(self) -> float:
+        """One in `reduction_factor`."""
+        return 1 / self.reduction_factor
+
+    @property
+    def min_rivals(self) -> int:
+        """As many as it takes for one of all to be the kept share."""
+        return self.reduction_factor - 1
+
+    def rungs(self, num_epochs: int) -> tuple[int, ...]:
+        """Return the end of the grace, and the epochs `reduction_factor` times as late."""
+        return _ever_farther(self.grace, self.reduction_factor, num_epochs)
+
+    def mean_share(self, num_epochs: int) -> float:
+        """Return what is trained where just the kept share goes on from each rung."""
+        lengths = (end - begin for begin, end in pairwise((0, *self.rungs(num_epochs), num_epochs)))
+        return sum(length * self.kept**rung for rung, length in enumerate(lengths)) / num_epochs
 
 
 class Median(Scheduler):
-    """The median rule: the worse half of those seen so far at an epoch is stopped.
+    """The median rule: stopped is whose best so far is worse than the median of running averages.
 
-    Source: Golovin, Solnik, Moitra, Kochanski, Karro and Sculley 2017, Google Vizier, section 3.2.
-    Difference: a trial is compared by its value at the epoch, not by its best or its mean so far.
+    One bad epoch stops nobody, and of curves that differ by noise alone most survive.
+
+    Source: Golovin, Solnik, Moitra, Kochanski, Karro and Sculley 2017, Google Vizier, section
+    3.2.1.
+    Difference: the rivals are all that have come as far, not those alone that have ended.
 
     Attributes:
         grace: Share of the full length before the first verdict.
@@ -122,8 +187,24 @@ class Median(Scheduler):
         """Return every epoch from the end of the grace on."""
         return tuple(range(_end_of_grace(self.grace, num_epochs), num_epochs))
 
+    def own(self, costs: Sequence[float]) -> float:
+        """Return the best so far."""
+        return min(costs)
 
-SCHEDULERS = (NoScheduler, Asha, Median)
+    def rival(self, costs: Sequence[float]) -> float:
+        """Return the average so far."""
+        return sum(costs) / len(costs)
+
+
+SCHEDULERS = (NoScheduler, Asha, PromotionAsha, Median)
+AnyScheduler = Annotated[Scheduler, OneOf(SCHEDULERS)]
+
+
+def _ever_farther(grace: float, factor: int, num_epochs: int) -> tuple[int, ...]:
+    epochs = [_end_of_grace(grace, num_epochs)]
+    while epochs[-1] < num_epochs:
+        epochs.append(epochs[-1] * factor)
+    return tuple(epochs[:-1])
 
 
 def _end_of_grace(grace: float, num_epochs: int) -> int:

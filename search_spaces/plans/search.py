@@ -5,60 +5,93 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from capsmodel.settings.messages import unknown
-from capsmodel.settings.parts import OneOf
+from search_spaces.plans import two_objectives
 from search_spaces.plans.base import Arm, Definition, Plan
 from search_spaces.plans.confirm import Confirm as Confirm
 from search_spaces.plans.confirm import Seed, each_seed_once
 from search_spaces.plans.decisions import Cell
+from search_spaces.plans.ends import AnyEnd
 from search_spaces.plans.objective import DEFAULT_OBJECTIVE, refuse_objective
-from search_spaces.plans.scheduler import SCHEDULERS, NoScheduler, Scheduler
-from search_spaces.plans.search_fields import decisive_scheduler, definition_hash, dimension_fields
+from search_spaces.plans.scheduler import AnyScheduler, NoScheduler
+from search_spaces.plans.search_fields import (
+    RULES,
+    decisive_scheduler,
+    definition_hash,
+    dimension_fields,
+    sampler_flags,
+    startup_field,
+)
 from search_spaces.plans.search_rules import (
+    DEFAULT_STARTUP,
+    learns_nothing,
     refuse_confirmation,
     refuse_definition,
+    refuse_ends,
+    refuse_limits,
     refuse_points,
+    refuse_random_reference,
     refuse_sampler,
+    refuse_startup,
+    refuse_unknown_sampler,
     refuse_varied_objective,
 )
 from search_spaces.plans.varied import Varied
-from search_spaces.space.space import Space
-from search_spaces.tables import ConfirmationTable, SensitivityTable, Table
+from search_spaces.space.space import Limit, Space
+from search_spaces.tables import ConfirmationTable, FrontTable, SensitivityTable, Table
 
-Sampler = Literal["tpe", "random", "gp", "grid", "qmc"]
+Sampler = Literal["tpe", "random", "gp", "nsga2", "grid", "qmc"]
+
+BASE = "base"
+"""What the tables call the configuration that a search changes."""
 
 
 class Search(Plan):
     """Proposals of a sampler, each an arm; a scheduler stops the hopeless early.
+
+    The base is trained as well, in full: samplers learn from it where it is a point of the space,
+    and what is confirmed is confirmed against it. Proposals that diverge are told to samplers as
+    the worst that was seen, those that fail are not told. No point of a space that can be counted
+    is proposed twice.
 
     Attributes:
         space: What varies, over which values.
         objective: The epoch metric that proposals are chosen by, mean over the seeds: a built-in
             one, or one that a part of the sweep declares. It is always one of the validation
             split: selection never sees the test split.
-        sampler: What proposes. `tpe` and `gp` learn from the results so far, `random`, `qmc`
-            (points that fill the space evenly) and `grid` (all points) do not.
+        cost: What is to be small as well, beside the objective: all proposals that none is better
+            than in both are then the answer, their front.
+        sampler: What proposes. `tpe`, `gp` and `nsga2` (children of the best so far, in generations
+            of `startup`) learn from the results so far, `random`, `qmc` (points that fill the
+            space evenly) and `grid` (all points) do not.
         sampler_seed: What all chance of the sampler comes from.
-        scheduler: When a trial is given up; its kind alone is enough.
-        trials: Proposals in all.
+        scheduler: When a trial is given up, or waits to be promoted; its kind alone is enough.
+        trials: Proposals in all, beside the base.
         seeds: Every proposal is trained once with each.
         confirm: What is done with the best, None where nothing is.
-        num_startup: Proposals at the start that are random, as there is nothing to learn from.
+        stop: Ends before all trials are proposed; whichever comes first. Like `trials` they decide
+            how many proposals there are and not which, so that a later launch may have others.
+        limits: What proposals may come to: a point that breaks one is never trained, and another
+            is drawn in its place. The base is trained whatever it comes to.
+        startup: Proposals at the start that are random, as there is nothing to learn from. From 20
+            on they are a sample of their own, which says what settings matter.
     """
 
     has_own_seeds: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = ("trials", "sampler", "scheduler")
     is_search: ClassVar[bool] = True
-    num_startup: ClassVar[int] = 10
     kind: Literal["search"] = "search"
     space: Space
     objective: str = DEFAULT_OBJECTIVE
+    cost: two_objectives.Cost = two_objectives.NO_COST
     sampler: Sampler = "tpe"
     sampler_seed: Seed = 0
-    scheduler: Annotated[Scheduler, OneOf(SCHEDULERS)] = NoScheduler()
+    scheduler: AnyScheduler = NoScheduler()
     trials: Annotated[int, Field(ge=1, le=100_000)]
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] = (0,)
     confirm: Confirm | None = Confirm()
+    stop: tuple[AnyEnd, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    startup: Annotated[int, Field(ge=1, le=100_000)] = startup_field()
 
     @field_validator("objective", mode="before")
     @classmethod
@@ -69,14 +102,18 @@ class Search(Plan):
     @field_validator("sampler", mode="before")
     @classmethod
     def _sampler_is_known(cls, sampler: object) -> object:
-        if sampler not in get_args(Sampler):
-            raise ValueError(unknown("sampler", str(sampler), get_args(Sampler)))
+        refuse_unknown_sampler(sampler, get_args(Sampler))
         return sampler
 
     @field_validator("scheduler", mode="before")
     @classmethod
     def _scheduler_by_kind(cls, scheduler: object) -> object:
         return {"kind": scheduler} if isinstance(scheduler, str) else scheduler
+
+    @field_validator("stop", "limits", mode="before")
+    @classmethod
+    def _one_alone(cls, given: object) -> object:
+        return given if isinstance(given, list | tuple) else (given,)
 
     @field_validator("seeds")
     @classmethod
@@ -86,6 +123,7 @@ class Search(Plan):
     @model_validator(mode="after")
     def _sampler_can_do_the_space(self) -> Self:
         refuse_sampler(self.sampler, self.space, self.trials)
+        refuse_startup(self.startup, self.sampler, self.trials)
         return self
 
     @model_validator(mode="after")
@@ -97,6 +135,15 @@ class Search(Plan):
     def _confirmation_is_apart(self) -> Self:
         if self.confirm:
             refuse_confirmation(self.confirm, self.trials, self.seeds)
+            is_random = learns_nothing(self.sampler, self.trials, self.startup)
+            refuse_random_reference(self.confirm, is_random and self.scheduler.kind == "none")
+        return self
+
+    @model_validator(mode="after")
+    def _ends_can_come(self) -> Self:
+        for end in self.stop:
+            end.refuse(self.trials)
+        two_objectives.refuse_beside_cost(self.cost, self.scheduler, self.stop, self.confirm)
         return self
 
     def changed(self, **fields: Any) -> Self:
@@ -113,45 +160,76 @@ class Search(Plan):
         own = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self).model_validate({**own, **changes})
 
+    @property
+    def num_startup(self) -> int:
+        """Proposals at the start that are random."""
+        return self.startup
+
     def told_objectives(self) -> tuple[str, ...]:
-        """The one that is to be small."""
-        return (self.objective,)
+        """Those that are to be small."""
+        return (self.objective, self.cost) if self.cost else (self.objective,)
 
     def question(self) -> str:
         """Return which are the best of how many, on which seeds they are confirmed."""
         again = self.confirm
-        return f"{again.best} of {self.trials}, seeds {again.seeds}" if again else ""
+        asked = f"{again.best} of {self.trials}, {again.words}" if again else ""
+        return f"{asked}, until {self.until}" if again and self.stop else asked
+
+    @property
+    def until(self) -> str:
+        """Its ends in words, "" where it has none."""
+        return ", ".join(end.words for end in self.stop)
 
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
         """Return what varies and how, without proposals."""
-        dimensions = [dimension_fields(dimension) for dimension in self.space.dimensions]
-        decisive = {
-            "dimensions": dimensions,
-            "objective": self.objective,
-            "sampler": [self.sampler, self.sampler_seed],
-            "scheduler": decisive_scheduler(self.scheduler),
-            "seeds": self.seeds,
-        }
+        flags = sampler_flags(self.sampler, has_limits=bool(self.limits))
+        decisive = self._decisive() | {"sampler flags": flags, "rules": RULES}
         fields = {
             "objective": self.objective,
+            "cost": self.cost or "",
             "definition": definition_hash(definition.base, decisive),
             "sampler": self.sampler,
             "scheduler": self.scheduler.model_dump(mode="json"),
             "num_trials": self.trials,
             "num_startup": self.num_startup,
-            "dimensions": dimensions,
-            "confirmation": self.confirm and self.confirm.model_dump(),
+            "base": BASE,
+            "rules": RULES,
+            "dimensions": decisive["dimensions"],
+            "confirmation": self.confirm and self.confirm.manifest_fields(),
+            "until": self.until,
+            "limits": [limit.words for limit in self.limits],
         }
         return {"search": fields}
 
+    def earlier_definition(self, definition: Definition) -> str:
+        """Return the hash by the rules that had no number."""
+        return definition_hash(definition.base, self._decisive())
+
+    def _decisive(self) -> dict[str, Any]:
+        """Return what decides which points are proposed, but for the rules."""
+        limits = {"limits": [limit.words for limit in self.limits]} if self.limits else {}
+        cost = {"cost": self.cost} if self.cost else {}
+        startup = {"startup": self.startup} if self.startup != DEFAULT_STARTUP else {}
+        return {
+            "dimensions": [dimension_fields(dimension) for dimension in self.space.dimensions],
+            "objective": self.objective,
+            "sampler": [self.sampler, self.sampler_seed],
+            "scheduler": decisive_scheduler(self.scheduler),
+            "seeds": self.seeds,
+            **limits,
+            **cost,
+            **startup,
+        }
+
     def default_tables(self) -> tuple[Table, ...]:
-        """Return what the settings matter, after the best where they are confirmed."""
+        """Return what the settings matter, after the front, and the best that are confirmed."""
         again = (ConfirmationTable(),) if self.confirm else ()
-        return (*again, SensitivityTable())
+        return (*(FrontTable(),) * bool(self.cost), *again, SensitivityTable())
 
     def check(self, definition: Definition) -> None:
         """Refuse a space that the base does not have, and parts that are not declared."""
         refuse_definition(definition, self.space, self.objective)
+        refuse_ends(definition, self.stop, self.objective, len(self.seeds))
 
     def check_all(self, definition: Definition) -> None:
         """Refuse a space in which some points are no settings."""
@@ -160,6 +238,8 @@ class Search(Plan):
             return self.arm(definition, "a proposal", params)
 
         refuse_points(self.space, self.objective, proposed)
+        refuse_limits(self.limits, self.space, definition.base, proposed)
+        two_objectives.refuse_same_cost(self.cost, self.space, proposed)
 
     def refuse_table(self, table: Table) -> None:
         """Refuse a table that needs a baseline, or arms that are confirmed where none are."""
@@ -168,6 +248,9 @@ class Search(Plan):
                 "A search has no baseline for an ablation table: declare a SensitivityTable, a "
                 "ConfirmationTable or a CurvesFigure."
             )
+        if table.kind in {"effects", "components"}:
+            super().refuse_table(table)
+        two_objectives.refuse_front(table, self.cost)
         if table.kind == "confirmation" and self.confirm is None:
             raise ValueError(
                 "The search confirms nothing, so there is no ConfirmationTable: leave it out, or "
@@ -195,8 +278,8 @@ class Search(Plan):
         return self.changed(seeds=seeds or None, **options)
 
     def cells_at_start(self, definition: Definition) -> tuple[Cell, ...]:
-        """Return none, as all are proposed while it runs."""
-        return ()
+        """Return those of the base; all others are proposed while it runs."""
+        return tuple(Cell(BASE, {}, seed) for seed in self.seeds)
 
     def is_whole_at_start(self, definition: Definition) -> bool:
         """Return that it is not."""
@@ -204,6 +287,8 @@ class Search(Plan):
 
     def arm(self, definition: Definition, name: str, settings: Mapping[str, Any]) -> Arm:
         """Return the arm of a point of the space; a part of the base's kind keeps its settings."""
+        if name == BASE:
+            return Arm(name, definition.base, {})
         config = self.space.config(definition.base, settings, definition.parts)
         return Arm(name, config, self.space.changes(settings))
 

@@ -7,9 +7,40 @@ from typing import Any
 
 from capsmodel.config import TrainingConfig
 from capsmodel.search_range import Choices
+from capsmodel.settings.later_field import later
 from search_spaces.plans.scheduler import Scheduler
+from search_spaces.plans.search_rules import DEFAULT_STARTUP
 from search_spaces.space.dimension import Dimension
 from search_spaces.trial_key import trial_key
+
+RULES = 2
+"""Raised whenever a search with the same fields would propose, stop or choose otherwise."""
+
+SAMPLER_FLAGS: Mapping[str, Mapping[str, Any]] = {
+    "tpe": {"multivariate": True, "constant_liar": True, "group": False},
+    "nsga2": {"crossover_prob": 0.9, "swapping_prob": 0.5},
+}
+"""What samplers of Optuna are given besides a seed, so that no default of its decides."""
+
+FLAGS_WITH_LIMITS: Mapping[str, Mapping[str, Any]] = {
+    "tpe": {"points_tried": 64},
+    "gp": {"points_tried": 0},
+}
+"""How many points all over the space are tried, to tell a sampler of those that break the limits.
+
+A model of the objective would have to be told what these came to, so that `gp` has none.
+"""
+
+
+def sampler_flags(sampler: str, *, has_limits: bool) -> dict[str, Any]:
+    """Return what a sampler is given in a search, with limits or without."""
+    more = FLAGS_WITH_LIMITS.get(sampler, {}) if has_limits else {}
+    return {**SAMPLER_FLAGS.get(sampler, {}), **more}
+
+
+def startup_field() -> Any:
+    """Return the field of a random start, written only where it is not the usual one."""
+    return later(DEFAULT_STARTUP)
 
 
 def decisive_scheduler(scheduler: Scheduler) -> list[Any]:

@@ -1,20 +1,42 @@
 """What a search is held against: its space, sampler, objective and confirmation go together."""
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from capsmodel.config import TrainingConfig
+from capsmodel.metrics import VALIDATION_LOSS
 from capsmodel.settings.measures import refuse_unmeasured
+from capsmodel.settings.messages import unknown
 from search_spaces.plans.base import Arm, Definition
 from search_spaces.plans.confirm import Confirm
-from search_spaces.plans.objective import measured_objective
+from search_spaces.plans.ends import End
+from search_spaces.plans.objective import measured_objective, weighing_the_loss
 from search_spaces.plans.own_parts import refuse_undeclared_parts
-from search_spaces.space.settings_tree import is_at_or_below
+from search_spaces.space.limit import Limit
+from search_spaces.space.proposal import point_of
 from search_spaces.space.space import Space
 
+NUM_TRIED = 64
+"""How many points all over a space are looked at before a search begins."""
+
+DEFAULT_STARTUP = 10
+"""Proposals at random before a sampler learns, where nothing else is said."""
+
 _LARGEST_GRID = 100_000
-_NUM_TRIED = 64
+_LEARNING = ("tpe", "gp", "nsga2")
 _OF_CONDITIONAL_SPACES = "tpe, random, grid, qmc"
-_OF_ENDLESS_SPACES = "tpe, random, gp, qmc"
+_OF_ENDLESS_SPACES = "tpe, random, gp, nsga2, qmc"
+
+
+def refuse_unknown_sampler(sampler: object, known: Sequence[str]) -> None:
+    """Refuse a sampler that there is not.
+
+    Raises:
+        ValueError: Naming the near one.
+    """
+    if sampler not in known:
+        raise ValueError(unknown("sampler", str(sampler), known))
 
 
 def refuse_sampler(sampler: str, space: Space, trials: int) -> None:
@@ -23,15 +45,45 @@ def refuse_sampler(sampler: str, space: Space, trials: int) -> None:
     Raises:
         ValueError: Naming those that can.
     """
-    if sampler == "gp" and space.is_conditional:
+    if sampler in {"gp", "nsga2"} and space.is_conditional:
         conditional = next(dimension for dimension in space.dimensions if dimension.conditions)
         raise ValueError(
-            f"The sampler gp cannot propose settings that are not always there, such as "
+            f"The sampler {sampler} cannot propose settings that are not always there, such as "
             f"'{conditional.name}': choose {_OF_CONDITIONAL_SPACES}, or leave them out of the "
             f"space."
         )
     if sampler == "grid":
-        _refuse_grid(space, trials)
+        _refuse_grid(space)
+    if space.num_points is not None and trials > space.num_points:
+        raise ValueError(
+            f"The space has {space.num_points} points, fewer than the {trials} trials, and none is "
+            f"proposed twice: have at most {space.num_points}."
+        )
+
+
+def learns_nothing(sampler: str, trials: int, startup: int) -> bool:
+    """Return whether all proposals are drawn at random."""
+    return sampler == "random" or (sampler in _LEARNING and trials <= startup)
+
+
+def refuse_startup(startup: int, sampler: str, trials: int) -> None:
+    """Refuse a random start of a sampler that has none, or after which nothing is left to learn.
+
+    Raises:
+        ValueError: In one sentence.
+    """
+    if startup == DEFAULT_STARTUP:
+        return
+    if sampler not in _LEARNING:
+        raise ValueError(
+            f"The sampler {sampler} does not learn, so that it has no random start: leave out "
+            f"startup={startup}, or choose {', '.join(_LEARNING[:-1])} or {_LEARNING[-1]}."
+        )
+    if startup >= trials:
+        raise ValueError(
+            f"A random start of {startup} leaves nothing to learn in {trials} trials: have at "
+            f"least {startup + 1} trials, or a smaller startup."
+        )
 
 
 def refuse_varied_objective(objective: str, space: Space) -> None:
@@ -40,13 +92,13 @@ def refuse_varied_objective(objective: str, space: Space) -> None:
     Raises:
         ValueError: Naming the dimension.
     """
-    weighing = ("loss", "model.reconstruction")
-    for dimension in space.dimensions if objective == "validation_loss" else ():
-        if any(is_at_or_below(dimension.path, path) for path in weighing):
-            raise ValueError(
-                f"The objective validation_loss cannot be compared where '{dimension.name}' "
-                f"varies, as that changes what the loss measures: choose validation_error."
-            )
+    names = {dimension.path: dimension.name for dimension in reversed(space.dimensions)}
+    weighing = weighing_the_loss([one.path for one in space.dimensions])
+    if weighing and objective == VALIDATION_LOSS.name:
+        raise ValueError(
+            f"The objective {objective} cannot be compared where '{names[weighing[0]]}' varies, as "
+            f"that changes what the loss measures: choose validation_error."
+        )
 
 
 def refuse_confirmation(confirm: Confirm, trials: int, seeds: tuple[int, ...]) -> None:
@@ -68,6 +120,29 @@ def refuse_confirmation(confirm: Confirm, trials: int, seeds: tuple[int, ...]) -
         )
 
 
+def refuse_random_reference(confirm: Confirm, is_random: bool) -> None:
+    """Refuse to hold a search against random points that is made of such, or to draw none.
+
+    Args:
+        confirm: What is asked.
+        is_random: Whether the search draws all its points at random and stops none.
+
+    Raises:
+        ValueError: In one sentence.
+    """
+    if confirm.against_random and is_random:
+        raise ValueError(
+            "This search draws all its points at random and trains them in full, so that random "
+            "points at equal compute are no other search: leave out against_random=True, or choose "
+            "a sampler that learns (with more trials than its random start) or a scheduler."
+        )
+    if confirm.random_seed and not confirm.against_random:
+        raise ValueError(
+            f"random_seed={confirm.random_seed} is what random points are drawn by, and none are "
+            f"asked for: give against_random=True as well, or leave it out."
+        )
+
+
 def refuse_definition(definition: Definition, space: Space, objective: str) -> None:
     """Refuse a space that the base does not have, and parts and metrics that are not declared.
 
@@ -77,6 +152,19 @@ def refuse_definition(definition: Definition, space: Space, objective: str) -> N
     refuse_undeclared_parts(definition.base, definition.parts)
     space.check(definition.base, definition.parts)
     measured_objective(objective, definition)
+
+
+def refuse_ends(
+    definition: Definition, ends: Sequence[End], objective: str, num_seeds: int
+) -> None:
+    """Refuse ends that never come.
+
+    Raises:
+        ValueError: In one sentence.
+    """
+    metric = measured_objective(objective, definition).metric
+    for end in ends:
+        end.refuse_for(metric, definition.base.stopping.num_epochs * num_seeds)
 
 
 def refuse_points(
@@ -90,11 +178,7 @@ def refuse_points(
     Raises:
         ValueError: Naming the first point.
     """
-    from scipy.stats import qmc
-
-    points = qmc.Sobol(len(space.dimensions), rng=0).random(_NUM_TRIED)
-    for point in points:
-        params = space.at([float(coordinate) for coordinate in point])
+    for params in points_all_over(space):
         try:
             refuse_unmeasured(objective, proposed(params).config)
         except ValueError as error:
@@ -104,7 +188,42 @@ def refuse_points(
             ) from error
 
 
-def _refuse_grid(space: Space, trials: int) -> None:
+def points_all_over(space: Space) -> Iterator[Mapping[str, Any]]:
+    """Yield so many points of a space that fill it evenly."""
+    from scipy.stats import qmc
+
+    for point in qmc.Sobol(len(space.dimensions), rng=0).random(NUM_TRIED):
+        yield space.at([float(coordinate) for coordinate in point])
+
+
+def refuse_limits(
+    limits: Sequence[Limit],
+    space: Space,
+    base: TrainingConfig,
+    proposed: Callable[[Mapping[str, Any]], Arm],
+) -> None:
+    """Refuse limits that nothing keeps, of the base's own point and of points all over the space.
+
+    Raises:
+        ValueError: Naming the least that a point comes to.
+    """
+    if not limits:
+        return
+    least = dict.fromkeys(limits, sys.maxsize)
+    own = point_of(space.dimensions, base)
+    for params in (*([own] if own else []), *points_all_over(space)):
+        values = {limit: limit.value(proposed(params).config) for limit in limits}
+        if all(value <= limit.at_most for limit, value in values.items()):
+            return
+        least = {limit: min(least[limit], value) for limit, value in values.items()}
+    told = ", ".join(f"{limit.words}, where the least is {least[limit]}" for limit in limits)
+    raise ValueError(
+        f"No point of the space keeps the limits, of {NUM_TRIED} that were tried ({told}): raise "
+        f"them, or let settings vary that make it smaller."
+    )
+
+
+def _refuse_grid(space: Space) -> None:
     for dimension in space.dimensions:
         if dimension.num_values is None:
             raise ValueError(
@@ -116,9 +235,4 @@ def _refuse_grid(space: Space, trials: int) -> None:
         raise ValueError(
             f"The grid has {num_points} points, more than the {_LARGEST_GRID} that can be "
             f"listed: choose {_OF_ENDLESS_SPACES}, or a smaller space."
-        )
-    if trials > num_points:
-        raise ValueError(
-            f"The grid has {num_points} points, fewer than the {trials} trials: have at "
-            f"most {num_points}."
         )

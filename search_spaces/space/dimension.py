@@ -51,6 +51,16 @@ class Dimension:
                     f"Choices({low:g}, {high:g})."
                 )
 
+    def holds(self, value: object) -> bool:
+        """Return whether a value is one of them."""
+        if isinstance(self.range, Choices):
+            return any(value == one and type(value) is type(one) for one in self.range.values)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        if isinstance(self.range, Floats):
+            return self.range.low <= value <= self.range.high
+        return value in range(self.range.low, self.range.high + 1, self.range.step)
+
     def ends(self) -> tuple[Plain, ...]:
         """Return the values that tell whether all are valid: both ends, or each choice."""
         if isinstance(self.range, Choices):

@@ -5,7 +5,10 @@ from typing import Any
 
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
+from capsmodel.search_range import Plain
 from capsmodel.settings.parts import Part, Settings
+from capsmodel.settings.profiles import value_at
+from search_spaces.space.dimension import Dimension
 
 
 def applied(
@@ -33,6 +36,23 @@ def applied(
         needed[path] = value
         replaced.append(path)
     return with_settings(base, needed, parts)
+
+
+def point_of(dimensions: Sequence[Dimension], base: TrainingConfig) -> dict[str, Plain] | None:
+    """Return the point of a space that changes nothing of a base, None where it holds none.
+
+    Args:
+        dimensions: Of the space, each choice before what it brings along.
+        base: What its points change.
+    """
+    params: dict[str, Plain] = {}
+    for dimension in dimensions:
+        if dimension.is_there(params):
+            value = kind_at(base, dimension.path) or value_at(base, dimension.path.split("."))
+            if not dimension.holds(value):
+                return None
+            params[dimension.name] = value
+    return params
 
 
 def kind_at(settings: Settings, path: str) -> str | None:

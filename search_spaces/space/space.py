@@ -16,6 +16,7 @@ from capsmodel.settings.messages import unknown
 from capsmodel.settings.parts import Part, Settings
 from search_spaces.space import points
 from search_spaces.space.dimension import Dimension as Dimension
+from search_spaces.space.limit import Limit as Limit
 from search_spaces.space.proposal import applied, kind_at
 from search_spaces.space.settings_tree import (
     Place,
@@ -238,8 +239,7 @@ class Space:
             kinds = {s.path for s in self.settings if isinstance(s.values, tuple)}
             chosen = {path: value for path, value in changes.items() if path in kinds}
             try:
-                with_kinds_alone = applied(base, chosen, parts)
-                self._refuse_other_kinds(with_kinds_alone, params)
+                self._refuse_other_kinds(applied(base, chosen, parts), params)
                 applied(base, changes, parts)
             except ValueError as error:
                 raise ValueError(f"The space proposes what cannot be: {error}") from error

@@ -5,10 +5,13 @@ aggregation reads it.
 """
 
 from search_spaces.tables.ablation import AblationTable as AblationTable
+from search_spaces.tables.components import ComponentsTable as ComponentsTable
 from search_spaces.tables.confirmation import ConfirmationTable as ConfirmationTable
 from search_spaces.tables.curves import CurvesFigure as CurvesFigure
 from search_spaces.tables.declared import DeclaredTable as DeclaredTable
+from search_spaces.tables.effects import EffectsTable as EffectsTable
 from search_spaces.tables.evaluations import EvaluationsTable as EvaluationsTable
+from search_spaces.tables.front import FrontTable as FrontTable
 from search_spaces.tables.grid import GridCell as GridCell
 from search_spaces.tables.grid import GridRow as GridRow
 from search_spaces.tables.grid import GridTable as GridTable

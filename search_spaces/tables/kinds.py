@@ -8,10 +8,13 @@ from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from search_spaces.tables.ablation import AblationTable
+from search_spaces.tables.components import ComponentsTable
 from search_spaces.tables.confirmation import ConfirmationTable
 from search_spaces.tables.curves import CurvesFigure
 from search_spaces.tables.declared import DeclaredTable
+from search_spaces.tables.effects import EffectsTable
 from search_spaces.tables.evaluations import EvaluationsTable
+from search_spaces.tables.front import FrontTable
 from search_spaces.tables.grid import GridTable
 from search_spaces.tables.own import OwnTable, UnknownTable
 from search_spaces.tables.published import PublishedTable
@@ -25,6 +28,9 @@ TABLES: tuple[type[DeclaredTable], ...] = (
     PublishedTable,
     GridTable,
     EvaluationsTable,
+    EffectsTable,
+    ComponentsTable,
+    FrontTable,
 )
 
 

@@ -66,6 +66,9 @@ class Scene:
     def restarted(self, trial_key: str, why: str) -> None:
         self.heard.append((self.seconds, "restarted", why))
 
+    def paused(self, trial_key: str, epoch: int) -> None:
+        raise AssertionError
+
     def ended(self, trial_key: str, outcome: Outcome, reason: str) -> None:
         self.heard.append((self.seconds, outcome.value, reason))
 

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices, Floats, Ints
 from search_spaces import Dimension, Space
+from search_spaces.space.proposal import point_of
 from tests.search_spaces.spaces import BASE, COUNTED, ROUTING, SMALL, WHOLE
 
 units = st.floats(0, 1)
@@ -39,6 +41,25 @@ def test_every_proposal_is_a_valid_config_with_the_values_proposed(
         for field in path.split("."):
             found = getattr(found, field)
         assert getattr(found, "kind", found) == value
+
+
+@given(points())
+def test_the_point_of_a_config_is_the_one_that_makes_it(
+    point: tuple[Space, dict[str, Any]],
+) -> None:
+    space, params = point
+    assert point_of(space.dimensions, space.config(BASE, params)) == params
+
+
+def test_a_config_beside_the_space_has_no_point() -> None:
+    space = Space.of(TrainingConfig).only("batch_size").varied({"batch_size": Choices(32, 64)})
+    assert point_of(space.dimensions, BASE.model_copy(update={"batch_size": 64})) == {
+        "batch_size": 64
+    }
+    assert point_of(space.dimensions, BASE.model_copy(update={"batch_size": 63})) is None
+    steps = space.varied({"batch_size": Ints(10, 30, step=10)})
+    assert point_of(steps.dimensions, BASE.model_copy(update={"batch_size": 20})) is not None
+    assert point_of(steps.dimensions, BASE.model_copy(update={"batch_size": 25})) is None
 
 
 @given(points())

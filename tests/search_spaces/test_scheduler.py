@@ -72,4 +72,5 @@ def test_one_in_at_least_two_goes_on() -> None:
 
 
 def test_every_scheduler_has_a_kind_of_its_own() -> None:
-    assert [scheduler().kind for scheduler in SCHEDULERS] == ["none", "asha", "median"]
+    kinds = [scheduler().kind for scheduler in SCHEDULERS]
+    assert kinds == ["none", "asha", "promotion", "median"]

@@ -9,6 +9,7 @@ from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices
 from capsmodel.settings.messages import explain
 from search_spaces import Asha, Confirm, Median, NoScheduler, Search, Space, Sweep
+from search_spaces.plans.objective import losses_compare
 
 CONDITIONAL = Space.of(TrainingConfig).only("loss", "batch_size")
 RATE = (
@@ -58,11 +59,11 @@ def test_a_scheduler_may_be_given_by_its_kind(scheduler: Any, expected: Any) -> 
     [
         (
             {"sampler": "tpee"},
-            "Unknown sampler 'tpee'. Did you mean 'tpe'? Known: tpe, random, gp, grid, qmc.",
+            "Unknown sampler 'tpee'. Did you mean 'tpe'? Known: tpe, random, gp, nsga2, grid, qmc.",
         ),
         (
             {"scheduler": "ahsa"},
-            "Unknown scheduler 'ahsa'. Did you mean 'asha'? Known: none, asha, median.",
+            "Unknown scheduler 'ahsa'. Did you mean 'asha'? Known: none, asha, promotion, median.",
         ),
         (
             {"objective": "test_error"},
@@ -96,11 +97,12 @@ def test_a_scheduler_may_be_given_by_its_kind(scheduler: Any, expected: Any) -> 
         (
             {"sampler": "grid"},
             "The sampler grid needs values that can be counted, but 'optimiser.learning_rate' is "
-            "a range without steps: give it Choices, or choose tpe, random, gp, qmc.",
+            "a range without steps: give it Choices, or choose tpe, random, gp, nsga2, qmc.",
         ),
         (
             {"space": SIZES, "sampler": "grid", "trials": 9},
-            "The grid has 8 points, fewer than the 9 trials: have at most 8.",
+            "The space has 8 points, fewer than the 9 trials, and none is proposed twice: have "
+            "at most 8.",
         ),
         (
             {"trials": 3},
@@ -111,6 +113,27 @@ def test_a_scheduler_may_be_given_by_its_kind(scheduler: Any, expected: Any) -> 
             {"seeds": (0, 103)},
             "The seed 103 is one of the search and of its confirmation, which is to be on fresh "
             "ones: take others for one of them.",
+        ),
+        (
+            {"startup": 20, "sampler": "qmc", "trials": 30},
+            "The sampler qmc does not learn, so that it has no random start: leave out startup=20, "
+            "or choose tpe, gp or nsga2.",
+        ),
+        (
+            {"startup": 8},
+            "A random start of 8 leaves nothing to learn in 8 trials: have at least 9 trials, or a "
+            "smaller startup.",
+        ),
+        (
+            {"confirm": Confirm(against_random=True)},
+            "This search draws all its points at random and trains them in full, so that random "
+            "points at equal compute are no other search: leave out against_random=True, or choose "
+            "a sampler that learns (with more trials than its random start) or a scheduler.",
+        ),
+        (
+            {"confirm": Confirm(random_seed=3)},
+            "random_seed=3 is what random points are drawn by, and none are asked for: give "
+            "against_random=True as well, or leave it out.",
         ),
     ],
 )
@@ -166,3 +189,29 @@ def test_a_grid_that_cannot_be_listed_is_refused() -> None:
     space = Space.of(TrainingConfig).varied(dict.fromkeys(paths, values)).only(*paths)
     with pytest.raises(ValueError, match="more than the 100000 that can be listed"):
         Search(space=space, trials=8, sampler="grid")
+
+
+def test_a_search_that_learns_or_stops_may_be_held_against_random() -> None:
+    again = Confirm(against_random=True)
+    assert search(confirm=again, trials=11)
+    assert search(confirm=again, startup=4)
+    assert search(confirm=again, sampler="random", scheduler="asha")
+    with pytest.raises(ValidationError, match="draws all its points at random"):
+        search(confirm=again, sampler="random", trials=40)
+
+
+def test_a_random_start_of_its_own_decides_and_the_usual_one_leaves_all_as_it_was() -> None:
+    def made(**changes: Any) -> dict[str, Any]:
+        sweep = Sweep(name="a", base=TrainingConfig(), plan=search(trials=30, **changes))
+        return sweep.plan.manifest_fields(sweep)["search"]
+
+    assert made(startup=10) == made()
+    assert made(startup=20)["num_startup"] == 20
+    assert made(startup=20)["definition"] != made()["definition"]
+    assert made(confirm=Confirm(against_random=True))["definition"] == made()["definition"]
+
+
+def test_losses_do_not_compare_where_what_they_weigh_varies() -> None:
+    assert losses_compare(["optimiser.learning_rate", "model.routing"])
+    for path in ("loss", "loss.scale", "model", "model.reconstruction.weight"):
+        assert not losses_compare(["batch_size", path])

@@ -51,7 +51,7 @@ def test_an_own_part_is_proposed_where_it_is_declared() -> None:
 
 def test_an_own_part_in_the_base_of_a_search_is_declared() -> None:
     base = TrainingConfig(model=CapsNet(routing=Mine()))
-    plan = Search(space=Space.of(TrainingConfig).only("batch_size"), trials=8)
+    plan = Search(space=Space.of(TrainingConfig).only("batch_size"), trials=4)
     assert "declare it, Sweep(parts=[Mine], ...)" in refusal(base=base, plan=plan, seeds=())
     assert searching(plan=plan, base=base, parts=(Mine,))
 

@@ -14,11 +14,14 @@ from capsmodel.settings.messages import settings_of
 from capsmodel.settings.parts import Part, Settings, kind_of
 from capsmodel.settings.profiles import PROFILE, value_at
 from capsmodel.spelling import short_names
+from search_spaces.plans.arm_names import LONGEST
 from search_spaces.plans.base import Arm, Definition, Plan
 from search_spaces.plans.decisions import DONE, Cell, Done
 from search_spaces.plans.known import Known
+from search_spaces.tables import AblationTable, EffectsTable, Table
 
 _MOST_ARMS = 10_000
+_MOST_SHOWN = 100  # characters of a name that has to be cut
 
 
 def _with_levels(factors: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
@@ -60,7 +63,8 @@ class FactorDesign(Plan):
 
     A setting is built only where it exists: `model.routing.iterations` is left out of an arm whose
     routing has none. Rows that come out as the same configuration are one arm, under the first
-    name.
+    name. A name that is too long for records is cut and led by the number of its row:
+    "row 07: iterations=1, reconstruction=none, ...".
     """
 
     def rows(self, definition: Definition) -> Iterator[tuple[str, Row]]:
@@ -76,9 +80,10 @@ class FactorDesign(Plan):
         arms: dict[str, Row] = {}
         same: dict[str, tuple[str, ...]] = {}
         names: dict[str, str] = {}
-        for row_name, row in self.rows(definition):
-            config, settings = _existing(definition, row_name, row)
-            key, own = config.model_dump_json(), self.arm_name(row_name, settings)
+        for number, (row_name, row) in enumerate(self.rows(definition), start=1):
+            config, settings = existing(definition, row_name, row)
+            own = _fitting(self.arm_name(row_name, settings), number)
+            key = config.model_dump_json()
             if key not in names and own in arms:
                 raise ValueError(
                     f"Two arms of the design that are not the same would be called '{own}': call "
@@ -86,8 +91,8 @@ class FactorDesign(Plan):
                 )
             name = names.setdefault(key, own)
             arms.setdefault(name, settings)
-            if row_name != name:
-                same[name] = (*same.get(name, ()), row_name)
+            if (told := _fitting(row_name, number)) != name:
+                same[name] = (*same.get(name, ()), told)
         return BuiltArms(arms, same)
 
     def arm_name(self, row_name: str, settings: Row) -> str:
@@ -115,6 +120,20 @@ class FactorDesign(Plan):
         same = self.built(definition).same
         return {"design": {"kind": self.kind, "factors": factors, "same": same}}
 
+    def crosses_factors(self) -> bool:
+        """Return that they do, unless a member says otherwise."""
+        return bool(self.told_factors())
+
+    def default_tables(self) -> tuple[Table, ...]:
+        """Return the ablation table, and what each factor does where they are crossed."""
+        effects = (EffectsTable(),) if self.crosses_factors() else ()
+        return (AblationTable(), *effects)
+
+    def refuse_table(self, table: Table) -> None:
+        """Refuse tables of factors where these are not crossed, and those of a search."""
+        if table.kind not in {"effects", "components"} or not self.crosses_factors():
+            super().refuse_table(table)
+
     def check(self, definition: Definition) -> None:
         """Refuse a factor that no arm has, or all alike, and levels that are not allowed."""
         self.built(definition)
@@ -122,7 +141,7 @@ class FactorDesign(Plan):
         kept: set[str] = set()
         for name, row in self.rows(definition):
             levels |= row
-            kept |= _existing(definition, name, row)[1].keys()
+            kept |= existing(definition, name, row)[1].keys()
         for path, level in levels.items():
             if path not in kept:
                 with_settings(definition.base, {path: level}, definition.parts)
@@ -169,13 +188,16 @@ def refuse_too_many(num_arms: int) -> None:
 
 def is_base(definition: Definition, row: Row) -> bool:
     """Return whether a row, as far as it exists, changes nothing of the base."""
-    return _existing(definition, name_of(row, tuple(row)), row)[0] == definition.base
+    return existing(definition, name_of(row, tuple(row)), row)[0] == definition.base
 
 
-def _existing(definition: Definition, name: str, row: Row) -> tuple[TrainingConfig, Row]:
+def existing(definition: Definition, name: str, row: Row) -> tuple[TrainingConfig, Row]:
     """Return the config of a row, and those of its settings that exist in it.
 
     Parts are set before what lies below them, so that it is known what there is.
+
+    Raises:
+        ValueError: If a level is not allowed, naming the arm.
     """
     config, settings = definition.base, dict[str, Any]()
     for path in sorted(row, key=lambda path: path.removesuffix(f".{KIND}").count(".")):
@@ -183,6 +205,13 @@ def _existing(definition: Definition, name: str, row: Row) -> tuple[TrainingConf
             settings[path] = row[path]
             config = _config(definition, name, settings)
     return config, {path: settings[path] for path in row if path in settings}
+
+
+def _fitting(name: str, number: int) -> str:
+    """Return a name of an arm as it is, or cut where records cannot hold it."""
+    if len(name) <= LONGEST:
+        return name
+    return f"row {number:02}: {name[:_MOST_SHOWN].rpartition(', ')[0] or name[:_MOST_SHOWN]}, ..."
 
 
 def _config(definition: Definition, name: str, settings: Row) -> TrainingConfig:

@@ -39,6 +39,10 @@ class OneFactor(FactorDesign):
                     f"The factor '{path}' has no level but that of the base: give it another."
                 )
 
+    def crosses_factors(self) -> bool:
+        """Return that no two are ever changed together."""
+        return False
+
     def told_factors(self) -> Mapping[str, Sequence[Any]]:
         """Return the factors as declared."""
         return self.factors

@@ -15,11 +15,20 @@ from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.routing import DynamicRouting
 from capsmodel.settings.messages import explain
 from capsmodel.spelling import short_names
-from search_spaces import FullFactorial, LeaveOneOut, ListedArms, OneFactor, Sweep
+from search_spaces import (
+    ComponentsTable,
+    EffectsTable,
+    FullFactorial,
+    LeaveOneOut,
+    ListedArms,
+    OneFactor,
+    Search,
+    Sweep,
+)
 from search_spaces.plans.base import Plan
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.manifest import Manifest
-from tests.search_spaces.declared import Mine, sweep
+from tests.search_spaces.declared import SPACE, Mine, sweep
 
 BASE = TrainingConfig(
     model=CapsNet(
@@ -160,6 +169,65 @@ def test_of_two_components_each_alone_is_the_other_left_out():
         "without routing": ("only reconstruction",),
         "without reconstruction": ("only routing",),
     }
+
+
+def test_a_manifest_says_which_components_each_arm_has():
+    components = {"reconstruction": {DECODER: "none"}, "routing": {ROUTING: "uniform"}}
+    manifest = manifest_of(LeaveOneOut(components=components, add_one_in=True))
+
+    assert manifest.design
+    assert manifest.design.components == {
+        "full": ("reconstruction", "routing"),
+        "without reconstruction": ("routing",),
+        "without routing": ("reconstruction",),
+        "none of them": (),
+    }
+    factorial = manifest_of(FullFactorial(factors={ITERATIONS: (1, 3)}))
+    assert factorial.design
+    assert "components" not in factorial.design.model_dump()
+
+
+def test_each_design_has_the_tables_that_its_arms_can_tell():
+    out = LeaveOneOut(components={"routing": {ROUTING: "uniform"}})
+    kinds = {
+        plan.kind: [table.kind for table in manifest_of(plan).tables]
+        for plan in (
+            out,
+            OneFactor(factors={ITERATIONS: (1, 3)}),
+            FullFactorial(factors={ITERATIONS: (1, 3), ROUTING: ("dynamic", "uniform")}),
+        )
+    }
+    assert kinds == {
+        "leave_one_out": ["ablation", "components"],
+        "one_factor": ["ablation"],
+        "factorial": ["ablation", "effects"],
+    }
+
+
+@pytest.mark.parametrize("table", [EffectsTable(), ComponentsTable(name="parts")])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        ListedArms(baseline="base", arms={"base": {}, "one": {ITERATIONS: 1}}),
+        OneFactor(factors={ITERATIONS: (1, 2)}),
+        Search(space=SPACE, trials=8),
+    ],
+    ids=lambda plan: plan.kind,
+)
+def test_a_table_of_factors_is_refused_where_none_are_crossed(plan: Plan, table: Any):
+    seeds = {"seeds": ()} if plan.is_search else {}
+    words = refused(lambda: plan, tables=[table], **seeds)
+    assert f"has nothing for a table of the kind '{table.kind}': leave '{table.name}' out" in words
+
+
+def test_a_check_mark_table_is_of_components_or_crossed_factors():
+    out = LeaveOneOut(components={"routing": {ROUTING: "uniform"}})
+    assert designed(out, tables=[ComponentsTable()]).tables
+    crossed = FullFactorial(factors={ITERATIONS: (1, 3), "batch_size": (8, 9)})
+    assert designed(crossed, tables=[ComponentsTable(), EffectsTable()]).tables
+    assert "nothing for a table of the kind 'effects'" in refused(
+        lambda: out, tables=[EffectsTable()]
+    )
 
 
 def test_what_is_trained_is_what_the_same_arms_written_out_would_train():

@@ -1,0 +1,90 @@
+"""A screen of many factors by few arms."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Literal, Self
+
+import numpy as np
+from pydantic import model_validator
+
+from search_spaces.plans.designs.fraction import FEWEST_FACTORS, Effect
+from search_spaces.plans.designs.two_level import TwoLevelDesign
+
+_MOST_FACTORS = 23
+_RESOLUTION = 3
+
+
+class PlackettBurman(TwoLevelDesign):
+    """A screen of k factors with two levels each by the next multiple of four above k arms.
+
+    It tells which of many factors matter at all, if few do and their interactions are small: 11
+    factors by 12 arms. Main effects are clear of each other. With 12, 20 and 24 arms each takes on
+    a part of the interactions of two others (with 12 a third of every one), so that an interaction
+    can pass for the main effect of a third factor; with 4, 8 and 16 it takes on some of them whole,
+    as in a fraction of resolution III. It tells no interaction. What it finds is a guess, which a
+    design of the few factors left has to confirm.
+
+    Source: Plackett and Burman 1946, Biometrika 33(4), pages 305 to 325.
+
+    Attributes:
+        factors: Path -> two levels, of 3 to 23 settings.
+    """
+
+    kind: Literal["plackett_burman"] = "plackett_burman"
+
+    @model_validator(mode="after")
+    def _screen_exists(self) -> Self:
+        num_factors = len(self.factors)
+        if not FEWEST_FACTORS <= num_factors <= _MOST_FACTORS:
+            raise ValueError(
+                f"A screen has {FEWEST_FACTORS} to {_MOST_FACTORS} factors, got {num_factors}: "
+                + ("take FullFactorial." if num_factors < FEWEST_FACTORS else "leave some out.")
+            )
+        return self
+
+    def combinations(self) -> Iterator[tuple[bool, ...]]:
+        """Yield the rows of the screen."""
+        return iter(_screen(len(self.factors)))
+
+    def mixed(self) -> Iterator[tuple[Effect, tuple[Effect, ...]]]:
+        """Yield the effects with those that a part of which they take on.
+
+        An interaction has main effects and those interactions that it is one with.
+        """
+        return iter(_mixed(len(self.factors)))
+
+    def told_fraction(self) -> Mapping[str, Any]:
+        """Return the resolution, and whether an effect takes on but a part of others."""
+        num_arms = len(_screen(len(self.factors)))
+        is_fraction = num_arms & (num_arms - 1) == 0
+        return {"resolution": _RESOLUTION, "is_partly_aliased": not is_fraction}
+
+
+@cache
+def _screen(num_factors: int) -> tuple[tuple[bool, ...], ...]:
+    from pydoe import pbdesign
+
+    return tuple(tuple(bool(sign < 0) for sign in row) for row in reversed(pbdesign(num_factors)))
+
+
+@cache
+def _mixed(num_factors: int) -> tuple[tuple[Effect, tuple[Effect, ...]], ...]:
+    signs = 1 - 2 * np.array(_screen(num_factors), dtype=np.int64)
+    effects: list[Effect] = [(place,) for place in range(num_factors)]
+    effects += itertools.combinations(range(num_factors), 2)
+    contrasts = np.stack([signs[:, effect].prod(axis=1) for effect in effects])
+    shared = abs(contrasts @ contrasts.T)
+    num_arms = len(signs)
+    found: list[tuple[Effect, tuple[Effect, ...]]] = []
+    for place, effect in enumerate(effects):
+        others = [
+            other
+            for against, other in enumerate(effects)
+            if other != effect
+            and shared[place, against]
+            and (shared[place, against] == num_arms or 1 in {len(effect), len(other)})
+        ]
+        if others:
+            found.append((effect, tuple(others)))
+    return tuple(found)

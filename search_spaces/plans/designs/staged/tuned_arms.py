@@ -1,0 +1,218 @@
+"""Arms that are each tuned by the same small search before they are compared."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from search_spaces.plans.arm_names import refuse_arm_names
+from search_spaces.plans.base import Definition, Plan
+from search_spaces.plans.confirm import Seed, each_seed_once
+from search_spaces.plans.decisions import (
+    DONE,
+    WAIT,
+    Cell,
+    Choose,
+    Decision,
+    Event,
+    Propose,
+    SlotFree,
+)
+from search_spaces.plans.designs.staged.choosing import (
+    CHOOSING_SEEDS,
+    best_of,
+    has_ended,
+    missing,
+    refuse_seeds,
+)
+from search_spaces.plans.designs.staged.nuisance import Nuisance, Point, points_of
+from search_spaces.plans.known import Known
+from search_spaces.plans.objective import losses_compare
+from search_spaces.space.settings_tree import is_at_or_below
+from search_spaces.trial_key import trial_key
+
+_FEWEST_SEEDS = 2
+_RULES = 1  # raised whenever the same fields would try or choose otherwise
+
+
+class TunedArms(Plan):
+    """Arms compared as each is best: every one gets the same search over nuisance settings.
+
+    A learning rate that was found for the baseline favours the baseline. Here every arm is trained
+    at the same points of what nobody asks about, and the best of them on validation, the mean over
+    the tuning seeds, is what the arm is; ties go to the lower validation loss, then to the earlier
+    point. What was chosen is trained anew on the sweep's seeds, which chose nothing, and the tables
+    show these trainings alone. It costs arms x points x tuning seeds trainings before the arms x
+    seeds that are compared.
+
+    It tells how arms compare where each is tuned this well: what is bold holds also where choosing
+    by so few trainings has missed the best of the points. An arm that wants points beyond those
+    that were tried is still at a disadvantage; tables say where one has the first or last value of
+    a setting.
+
+    Attributes:
+        arms: Name -> changes, path -> value, as those of `ListedArms`.
+        baseline: The arm that the others are compared with.
+        nuisance: Path -> values, of which all combinations are tried, or a range: `Floats(1e-4,
+            1e-2, log=True)`.
+        trials: How many points every arm gets; None stands for all combinations of values.
+        draw_seed: What points are drawn by, where not all are taken.
+        tuning_seeds: On which every point is trained, two or more; none of the sweep's seeds.
+    """
+
+    kind: Literal["tuned"] = "tuned"
+    arms: Annotated[Mapping[str, Mapping[str, Any]], Field(min_length=1)]
+    baseline: str
+    nuisance: Nuisance
+    trials: Annotated[int, Field(ge=2, le=1000)] | None = None
+    draw_seed: Seed = 0
+    tuning_seeds: tuple[Seed, ...] = CHOOSING_SEEDS
+
+    @field_validator("tuning_seeds")
+    @classmethod
+    def _each_seed_once(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        if len(seeds) < _FEWEST_SEEDS:
+            raise ValueError(
+                f"On one tuning seed nobody can say how sure a choice is, so that nothing could "
+                f"be shown of the arms: give {_FEWEST_SEEDS} or more, got {seeds}."
+            )
+        return each_seed_once(seeds)
+
+    @model_validator(mode="after")
+    def _arms_can_be_tuned(self) -> Self:
+        refuse_arm_names(self.arms)
+        if self.baseline not in self.arms:
+            raise ValueError(
+                f"The baseline '{self.baseline}' is none of the arms: {', '.join(self.arms)}."
+            )
+        tried = {self._tried(name, place) for name in self.arms for place in self._places}
+        if both := [name for name in self.arms if name in tried]:
+            raise ValueError(f"'{both[0]}' is what a tuning is called: call the arm otherwise.")
+        for name, changes in self.arms.items():
+            for path in changes:
+                for tuned in self.nuisance:
+                    if is_at_or_below(path, tuned):
+                        raise ValueError(
+                            f"The arm '{name}' sets '{path}', which tuning '{tuned}' would "
+                            f"replace: leave one of them out."
+                        )
+        return self
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """What is tried for every arm, in order.
+
+        Raises:
+            ValueError: If there are no such points.
+        """
+        return points_of(self.nuisance, self.trials, self.draw_seed)
+
+    def decide(self, definition: Definition, journal: Known, event: Event) -> Sequence[Decision]:
+        """Tune all arms, choose once all of that has ended, and train what was chosen."""
+        if not isinstance(event, SlotFree):
+            return ()
+        tuning = self._tunings()
+        if first := missing(journal, tuning):
+            return (Propose(first),)
+        if journal.chosen is None:
+            return (self._choice(journal),) if has_ended(journal, tuning) else (WAIT,)
+        chosen = self._chosen(definition, journal.chosen.arms)
+        if again := missing(journal, chosen):
+            return (Propose(again),)
+        return (DONE,)
+
+    def told_baseline(self, definition: Definition) -> str:
+        """Return the baseline as declared: it is there once it is tuned."""
+        return self.baseline
+
+    def told_arms(self, definition: Definition) -> Sequence[str]:
+        """Return the arms as they are compared."""
+        return tuple(self.arms)
+
+    def told_factors(self) -> Mapping[str, Sequence[Any]]:
+        """Return what is tuned, with the values that are tried."""
+        return {path: tuple({point[path]: None for point in self.points}) for path in self.nuisance}
+
+    def manifest_fields(self, definition: Definition) -> dict[str, Any]:
+        """Return which of its arms are tried for which, and what all of it costs."""
+        tuned = {arm: [self._tried(arm, place) for place in self._places] for arm in self.arms}
+        num_seeds = len(self.points) * len(self.tuning_seeds) + len(definition.arm_seeds)
+        plan = {
+            "kind": self.kind,
+            "definition": self._hash(definition),
+            "factors": self.told_factors(),
+            "choosing_seeds": self.tuning_seeds,
+            "tuned": tuned,
+            "num_cells": len(self.arms) * num_seeds,
+        }
+        return {"plan": plan}
+
+    def check(self, definition: Definition) -> None:
+        """Refuse seeds that both choose and compare, and what an arm does not have."""
+        refuse_seeds(definition.arm_seeds, self.tuning_seeds)
+        for name, changes in self.arms.items():
+            self.arm(definition, name, changes)
+            try:
+                self.arm(definition, name, {**changes, **self.points[0]})
+            except ValueError as error:
+                raise ValueError(
+                    f"What is tuned has to be there in every arm. {error} Leave it or the arm out."
+                ) from error
+
+    def refuse_more_seeds(self) -> None:
+        """Refuse them, as what they would add to is chosen by then."""
+        raise ValueError(
+            "Arms that are tuned get no more seeds once they were launched: list all of them in "
+            "Sweep(seeds=...) under another name (--name NEW); what is trained is found again."
+        )
+
+    def with_arm_settings(self, settings: Mapping[str, Mapping[str, Any]]) -> Self:
+        """Return the plan with settings added to some arms, given by what is tried for them."""
+        arms = {
+            name: {**changes, **settings.get(self._tried(name, 0), {})}
+            for name, changes in self.arms.items()
+        }
+        own = {field: getattr(self, field) for field in type(self).model_fields}
+        return type(self).model_validate({**own, "arms": arms})
+
+    @property
+    def _places(self) -> range:
+        return range(len(self.points))
+
+    def _tried(self, arm: str, place: int) -> str:
+        return f"{arm}, tuning {place + 1}"
+
+    def _tunings(self) -> list[Cell]:
+        return [
+            Cell(self._tried(arm, place), {**self.arms[arm], **self.points[place]}, seed)
+            for seed in self.tuning_seeds
+            for place in self._places
+            for arm in self.arms
+        ]
+
+    def _choice(self, known: Known) -> Choose:
+        by_loss = losses_compare(tuple(self.nuisance))
+        tried = ([self._tried(arm, place) for place in self._places] for arm in self.arms)
+        best = (best_of(known, names, self.tuning_seeds, by_loss=by_loss) for names in tried)
+        return Choose(tuple(best))
+
+    def _chosen(self, definition: Definition, tried: Sequence[str]) -> list[Cell]:
+        """Return the arms with what was chosen for each, as plain values."""
+        settings: dict[str, Mapping[str, Any]] = {}
+        for arm in self.arms:
+            place = next(place for place in self._places if self._tried(arm, place) in tried)
+            wanted = {**self.arms[arm], **self.points[place]}
+            settings[arm] = self.arm(definition, arm, wanted).changes
+        return [
+            Cell(arm, settings[arm], seed) for seed in definition.arm_seeds for arm in self.arms
+        ]
+
+    def _hash(self, definition: Definition) -> str:
+        tried = {cell.arm: cell.settings for cell in self._tunings()}
+        configs = {arm: self.arm(definition, arm, tried[arm]).config for arm in tried}
+        keys = [[cell.arm, trial_key(configs[cell.arm], cell.seed)] for cell in self._tunings()]
+        decisive = [self.kind, _RULES, self.baseline, [*self.nuisance], definition.arm_seeds, keys]
+        return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:20]

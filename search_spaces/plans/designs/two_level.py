@@ -1,0 +1,114 @@
+"""What fractions and screens share: factors of two levels, and the rows that some of them make."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+from search_spaces.plans.base import Definition
+from search_spaces.plans.designs.factors import (
+    FactorDesign,
+    Factors,
+    Row,
+    existing,
+    is_base,
+    name_of,
+    refuse_single_levels,
+)
+from search_spaces.plans.designs.fraction import Effect
+
+BASELINE = "base"
+
+
+def _of_two_levels(factors: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
+    refuse_single_levels(factors)
+    for path, levels in factors.items():
+        if len(levels) > 2:
+            raise ValueError(
+                f"Here every factor has two levels, and '{path}' has {len(levels)}: choose two of "
+                f"them, or take FullFactorial."
+            )
+    return factors
+
+
+TwoLevelFactors = Annotated[Factors, AfterValidator(_of_two_levels)]
+"""Path of a setting -> its two levels."""
+
+
+class TwoLevelDesign(FactorDesign):
+    """Some combinations of two levels: members say which, and which effects are mixed by that.
+
+    Of each factor the level that the base has counts as the first, so that the row of all first
+    levels is the base where it can be. That row is called "base", the others by those levels that
+    differ from the first row's.
+
+    Attributes:
+        factors: Path -> two levels.
+    """
+
+    factors: TwoLevelFactors
+
+    def combinations(self) -> Iterator[tuple[bool, ...]]:
+        """Yield the rows: of each factor whether it has its second level."""
+        raise NotImplementedError
+
+    def mixed(self) -> Iterator[tuple[Effect, tuple[Effect, ...]]]:
+        """Yield the effects that cannot be told from others, and from which."""
+        raise NotImplementedError
+
+    def told_fraction(self) -> Mapping[str, Any]:
+        """Return what the manifest holds of the fraction besides its aliases."""
+        raise NotImplementedError
+
+    def rows(self, definition: Definition) -> Iterator[tuple[str, Row]]:
+        """Yield the combinations, that of the base first where it is one."""
+        ordered = {path: self._base_first(definition, path) for path in self.factors}
+        paths = tuple(ordered)
+        first: Row = {}
+        for has_second in self.combinations():
+            levels = zip(ordered.items(), has_second, strict=True)
+            row = {path: pair[is_second] for (path, pair), is_second in levels}
+            if first:
+                yield name_of({p: row[p] for p in row if row[p] != first[p]}, paths), row
+            else:
+                first = row
+                yield BASELINE if is_base(definition, row) else name_of(row, paths), row
+
+    def check(self, definition: Definition) -> None:
+        """Refuse also a factor that some arms lack, or whose levels are the same."""
+        super().check(definition)
+        rows = tuple(self.rows(definition))
+        for name, row in rows:
+            if lacking := row.keys() - existing(definition, name, row)[1].keys():
+                raise ValueError(
+                    f"The factor '{min(lacking)}' does not exist in the arm '{name}', and here "
+                    f"every arm has all factors: leave it out, or take FullFactorial."
+                )
+        (name, first), *_ = rows
+        for path, levels in self.factors.items():
+            configs = [existing(definition, name, {**first, path: level})[0] for level in levels]
+            if configs[0] == configs[1]:
+                raise ValueError(
+                    f"Both levels of the factor '{path}' are the same there: give it another."
+                )
+
+    def manifest_fields(self, definition: Definition) -> dict[str, Any]:
+        """Return also its resolution, and which effects it cannot tell apart."""
+        (name, design), *_ = super().manifest_fields(definition).items()
+        aliases = {
+            self._title(effect): tuple(map(self._title, others)) for effect, others in self.mixed()
+        }
+        return {name: {**design, **self.told_fraction(), "aliases": aliases}}
+
+    def told_factors(self) -> Mapping[str, Sequence[Any]]:
+        """Return the factors as declared."""
+        return self.factors
+
+    def _title(self, effect: Effect) -> str:
+        paths = tuple(self.factors)
+        return " x ".join(paths[place] for place in effect)
+
+    def _base_first(self, definition: Definition, path: str) -> tuple[Any, Any]:
+        first, second = self.factors[path]
+        is_turned = is_base(definition, {path: second}) and not is_base(definition, {path: first})
+        return (second, first) if is_turned else (first, second)

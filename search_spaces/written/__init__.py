@@ -1,0 +1,1 @@
+"""Sweeps written as the Python files that a person would have written."""

@@ -1,0 +1,127 @@
+"""A design of factors over the base of another sweep, and the file that says it."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from capsmodel.config import TrainingConfig
+from capsmodel.overrides import with_settings
+from capsmodel.spelling import short_names
+from search_spaces.plans.designs.factors import FactorDesign
+from search_spaces.plans.designs.fractional import FractionalFactorial
+from search_spaces.sweep import Sweep
+from search_spaces.written.grid_designs import DESIGNS
+from search_spaces.written.python_text import Call, Imported
+from search_spaces.written.settings_text import settings_call
+from search_spaces.written.sweep_text import base_call, seeds_call, sweep_text
+
+_HERE = "search_spaces"
+_LONGEST_NAME = 64
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What a grid is asked for.
+
+    Attributes:
+        origin: The sweep whose base it varies.
+        module: Where the named sweep lies; "" for one of a file, which no other may import.
+        factors: Path -> levels, plain values.
+        design: One of `DESIGNS`.
+        resolution: Of a fraction; None takes the smallest one with clear main effects.
+        settings: What is changed of the base, path -> plain value.
+        name: None for one made of the origin and the factors.
+    """
+
+    origin: Sweep
+    module: str
+    factors: Mapping[str, tuple[Any, ...]]
+    design: str = "full"
+    resolution: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    seeds: tuple[int, ...] = (0, 1, 2)
+    name: str | None = None
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """The sweep.
+
+        Raises:
+            ValueError: In one sentence, if it cannot be.
+        """
+        return Sweep(
+            name=self._own_name() if self.name is None else self.name,
+            description=self._description,
+            base=self._base,
+            plan=self._plan,
+            seeds=self.seeds,
+        )
+
+    def text(self) -> str:
+        """Return the text of its file, which gives an equal sweep.
+
+        Raises:
+            ValueError: In one sentence, if it cannot be.
+        """
+        kind = type(self.sweep.plan).__name__
+        named = {
+            "name": self.sweep.name,
+            "description": self.sweep.description,
+            "base": base_call(self.module, self.settings) or settings_call(self._base),
+            "plan": Call(Imported(_HERE, kind), named=self._plan_fields()),
+            "seeds": seeds_call(self.seeds),
+        }
+        design = DESIGNS[self.design]
+        base = f"The base is that of {self.origin.name}{', changed' if self.settings else ''}."
+        question = f"{self._said(design.question)}\n\n{base}\n{design.meaning}"
+        return sweep_text(question, Call(Imported(_HERE, "Sweep"), named=named))
+
+    @property
+    def _description(self) -> str:
+        title = self._said(DESIGNS[self.design].title)
+        return f"{title[0].upper()}{title[1:]}."
+
+    @cached_property
+    def _base(self) -> TrainingConfig:
+        return with_settings(self.origin.base, self.settings)
+
+    @cached_property
+    def _plan(self) -> FactorDesign:
+        return DESIGNS[self.design].plan(**self._plan_fields())
+
+    def _plan_fields(self) -> dict[str, Any]:
+        """Return the plan's settings as the file says them."""
+        if self.design != "fractional":
+            if self.resolution is not None:
+                raise ValueError(
+                    f"Only the design 'fractional' has a resolution, got {self.resolution} for "
+                    f"'{self.design}': leave it out."
+                )
+            return {"factors": dict(self.factors)}
+        asked = FractionalFactorial(factors=self.factors, resolution=self.resolution)
+        return {"factors": dict(self.factors), "resolution": asked.fraction.resolution}
+
+    def _own_name(self) -> str:
+        names = "_".join((self.origin.name, *short_names(tuple(self.factors)).values()))
+        plain = re.sub(r"[^a-z0-9_]+", "_", names.lower()).strip("_")
+        if len(plain) <= _LONGEST_NAME:
+            return plain
+        return f"{self.origin.name[: _LONGEST_NAME - len(self.design) - 1]}_{self.design}"
+
+    def _said(self, words: str) -> str:
+        combinations = math.prod(map(len, self.factors.values()))
+        return words.format(varied=self._varied, combinations=f"{combinations:,}")
+
+    @property
+    def _varied(self) -> str:
+        """The factors in words, as far as they are few."""
+        names = tuple(short_names(tuple(self.factors)).values())
+        if len(names) == 1:
+            return names[0]
+        if len(names) > _MOST_NAMED or len("".join(names)) > _LONGEST_NAME // 2:
+            return f"{len(names)} settings"
+        return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,107 @@
+"""A user's own parts in a written file: imported, or copied from the file that defines them."""
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from capsmodel.settings.parts import Part
+from search_spaces.source_version import reached_statements
+from search_spaces.written.python_text import Imported, import_lines
+
+
+@dataclass(frozen=True)
+class OwnCode:
+    """What a file has of a user's own parts.
+
+    Attributes:
+        parts: Each of them -> how the file names it.
+        imports: What their code imports, as it stands where it is from.
+        code: That code, which has the same versions here; "" where all parts are imported.
+    """
+
+    parts: Mapping[type[Part], Imported] = field(default_factory=dict[type[Part], Imported])
+    imports: tuple[ast.Import | ast.ImportFrom, ...] = ()
+    code: str = ""
+
+    def with_imports(self, names: Iterator[Imported]) -> list[str]:
+        """Return the lines that import names beside those of the code.
+
+        A name is bound once, as a second import of it would be another version of the code.
+
+        Raises:
+            ValueError: If the code calls something else by one of the names.
+        """
+        bound = {
+            (alias.asname or alias.name): getattr(statement, "module", None)
+            for statement in self.imports
+            for alias in statement.names
+        }
+        told = {name.alias or name.name: name for name in names if name.module}
+        for own, name in told.items():
+            if bound.get(own, name.module) != name.module:
+                raise ValueError(
+                    f"The code of its own parts has a '{own}' of its own, and the file needs that "
+                    f"of {name.module}: import it there under another name."
+                )
+        lines = [ast.unparse(statement) for statement in self.imports]
+        lines += import_lines(name for own, name in told.items() if own not in bound)
+        return _in_blocks(lines)
+
+
+NO_CODE = OwnCode()
+
+
+def own_code(text: str | None, parts: Sequence[type[Part]]) -> OwnCode:
+    """Return what a file needs of a user's own parts to have them in the same version.
+
+    Args:
+        text: Of the sweep's file that declares them; None where there is none.
+        parts: Those that are needed.
+
+    Raises:
+        ValueError: If one is made neither by a class at the top of that file, nor imported there.
+    """
+    classes = {node.name for node in ast.parse(text or "").body if isinstance(node, ast.ClassDef)}
+    named: dict[type[Part], Imported] = {}
+    for part in parts:
+        is_here = part.__name__ in classes
+        if not is_here and sys.modules[part.__module__].__spec__ is None:
+            raise ValueError(
+                f"The part {part.__name__} is no class at the top level of its file, so that it "
+                f"cannot be written into another: define it there, or in a package."
+            )
+        named[part] = Imported("" if is_here else part.__module__, part.__name__)
+    here = [name.name for name in named.values() if not name.module]
+    statements = reached_statements(text, here) if text and here else []
+    imports = [one for one in statements if isinstance(one, ast.Import | ast.ImportFrom)]
+    if text and statements:
+        top = (one for one in ast.parse(text).body if isinstance(one, ast.ImportFrom))
+        imports += [one for one in top if one.module == "__future__"]
+    code = _code(text or "", [one for one in statements if one not in imports])
+    return OwnCode(named, tuple(imports), code)
+
+
+def _code(text: str, statements: Sequence[ast.stmt]) -> str:
+    """Return statements as they stand in a text, with the comments above them."""
+    lines, code, end = text.splitlines(), "", 0
+    for statement in statements:
+        decorators = getattr(statement, "decorator_list", [])
+        first = min(node.lineno for node in (statement, *decorators)) - 1
+        while first > end and lines[first - 1].startswith("#"):
+            first -= 1
+        gap = "\n" if end == first else "\n\n\n"
+        first, end = max(first, end), statement.end_lineno or 0
+        code += gap * bool(code) + "\n".join(lines[first:end])
+    return code
+
+
+def _in_blocks(lines: Sequence[str]) -> list[str]:
+    """Return imports sorted, those of the standard library before the others."""
+    blocks: dict[int, list[str]] = {}
+    for line in sorted(lines, key=lambda line: (line.startswith("from"), line.split()[1])):
+        top = line.split()[1].partition(".")[0]
+        place = 0 if top == "__future__" else 2 - (top in sys.stdlib_module_names)
+        blocks.setdefault(place, []).append(line)
+    ordered = [blocks[place] for place in sorted(blocks)]
+    return [line for block in ordered for line in ("", *block)][1:]

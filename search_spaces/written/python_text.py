@@ -1,0 +1,126 @@
+"""Values and calls as Python text, laid out as ruff's formatter would."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+_WIDTH = 88  # of ruff, where nothing else is said
+_STEP = 4
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A name from a module, or what follows it: `QUICKSTART.base`.
+
+    Attributes:
+        module: Where it is from; "" for a built-in.
+        name: There.
+        alias: What the file calls it, if otherwise.
+        rest: What is said of it: ".base".
+    """
+
+    module: str
+    name: str
+    alias: str = ""
+    rest: str = ""
+
+    @property
+    def text(self) -> str:
+        """As it stands in an expression."""
+        return (self.alias or self.name) + self.rest
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call, whose arguments may be calls."""
+
+    called: Imported
+    arguments: Sequence[Any] = ()
+    named: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def python_text(value: Any, indent: int = 0, before: int = 0) -> str:
+    """Return a value as an expression that gives an equal value.
+
+    Args:
+        value: A plain value as JSON has it, a tuple, a call or a name; or any of these in another.
+        indent: Of the line that it stands in.
+        before: Characters in front of it there.
+
+    Raises:
+        ValueError: If it is none of these, or a number that is not finite.
+    """
+    line = _on_one_line(value)
+    parts = _parts(value)
+    if parts is None or indent + before + len(line) + 1 <= _WIDTH:  # the comma behind it
+        return line
+    opening, items, closing = parts
+    inner = indent + _STEP
+    lines = [" " * inner + lead + python_text(item, inner, len(lead)) + "," for lead, item in items]
+    return "\n".join((opening, *lines, " " * indent + closing))
+
+
+def imports_of(value: Any) -> Iterator[Imported]:
+    """Yield the names that an expression takes from modules."""
+    if isinstance(value, Imported):
+        yield value
+    if isinstance(value, Call):
+        yield value.called
+    for _, item in (_parts(value) or ("", [], ""))[1]:
+        yield from imports_of(item)
+
+
+def import_lines(names: Iterator[Imported]) -> list[str]:
+    """Return the lines that import names, by module, each once."""
+    by_module: dict[str, set[str]] = {}
+    for one in names:
+        if one.module:
+            told = f"{one.name} as {one.alias}" if one.alias else one.name
+            by_module.setdefault(one.module, set()).add(told)
+    lines: list[str] = []
+    for module in sorted(by_module):
+        members = sorted(by_module[module])
+        line = f"from {module} import {', '.join(members)}"
+        if len(line) > _WIDTH:
+            inside = "".join(f"{' ' * _STEP}{member},\n" for member in members)
+            line = f"from {module} import (\n{inside})"
+        lines.append(line)
+    return lines
+
+
+def _parts(value: Any) -> tuple[str, list[tuple[str, Any]], str] | None:
+    """Return what a value opens with, its items with what leads each, and what closes it."""
+    if isinstance(value, Call):
+        items = [("", item) for item in value.arguments]
+        items += [(f"{name}=", item) for name, item in value.named.items()]
+        return f"{value.called.text}(", items, ")"
+    if isinstance(value, Mapping):
+        return "{", [(f"{_on_one_line(key)}: ", item) for key, item in value.items()], "}"
+    if isinstance(value, tuple | list):
+        opening, closing = ("(", ")") if isinstance(value, tuple) else ("[", "]")
+        return opening, [("", item) for item in value], closing
+    return None
+
+
+def _on_one_line(value: Any) -> str:
+    if parts := _parts(value):
+        opening, items, closing = parts
+        inside = ", ".join(lead + _on_one_line(item) for lead, item in items)
+        return opening + inside + "," * (isinstance(value, tuple) and len(value) == 1) + closing
+    if isinstance(value, Imported):
+        return value.text
+    if isinstance(value, str):
+        return _quoted(value)
+    if value is None or (isinstance(value, bool | int | float) and math.isfinite(value)):
+        return repr(value).replace("e+", "e")  # as ruff writes exponents
+    raise ValueError(f"There is no Python text for {value!r}: give a plain value.")
+
+
+def _quoted(text: str) -> str:
+    """Return a text in double quotes, in single ones where that needs fewer escapes."""
+    quote = "'" if text.count('"') > text.count("'") else '"'
+    body = repr(text)[1:-1]
+    if "'" in text and '"' in text:
+        body = body.replace("\\'", "'")  # there repr puts every ' behind a backslash
+    return quote + body.replace(quote, f"\\{quote}") + quote

@@ -1,0 +1,130 @@
+"""A search that weighs its objective against a cost is refused in a sentence where it cannot be."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from capsmodel import TrainingConfig
+from capsmodel.config import num_parameters
+from capsmodel.settings.messages import explain
+from search_spaces import (
+    AfterEpochs,
+    AtTarget,
+    Confirm,
+    ConfirmationTable,
+    FrontTable,
+    NoImprovement,
+    Search,
+    SensitivityTable,
+    Space,
+    Sweep,
+)
+from tests.capsmodel.small_config import small_config
+
+WHOLE = Space.of(TrainingConfig).varied({"model": ("capsnet",), "optimiser": ("adam",)})
+SIZES = WHOLE.only("model.primary_types", "optimiser.learning_rate")
+RATE = WHOLE.only("optimiser.learning_rate")
+
+
+def search(**changes: Any) -> Search:
+    known: dict[str, Any] = {"space": SIZES, "trials": 12, "cost": "num_parameters"}
+    return Search(**(known | changes))
+
+
+def sweep(**changes: Any) -> Sweep:
+    return Sweep(name="a", base=small_config(), plan=search(**changes))
+
+
+def refusal(**changes: Any) -> str:
+    with pytest.raises(ValidationError) as caught:
+        search(**changes)
+    sentence = explain(caught.value)
+    assert "\n" not in sentence
+    return sentence
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"cost": "num_parameter"},
+            "Unknown cost of a search 'num_parameter'. Did you mean 'num_parameters'? Known: "
+            "num_parameters.",
+        ),
+        (
+            {"cost": "epoch_seconds"},
+            "The cost of a search cannot be 'epoch_seconds': what a trial takes hangs on the "
+            "machine and on what runs beside it, not on its trial key, so that a search that goes "
+            "on would not be the one that was begun; choose num_parameters, and read what trials "
+            "took in the cost table.",
+        ),
+        (
+            {"scheduler": "asha"},
+            "A search with the cost num_parameters cannot stop trials early: the scheduler 'asha' "
+            "goes by the objective alone and would drop the cheap ones; leave it out "
+            "(scheduler='none'), or leave out the cost.",
+        ),
+        (
+            {"confirm": Confirm(against_random=True)},
+            "A search with the cost num_parameters cannot be held against random points, of which "
+            "the best by the objective alone is taken: leave out against_random, or the cost.",
+        ),
+        (
+            {"stop": NoImprovement(proposals=4)},
+            "A search with the cost num_parameters cannot end at 'no improvement for 4', which "
+            "asks for the best of one objective, and a front has no best: choose AfterEpochs, or "
+            "fewer trials.",
+        ),
+        (
+            {"sampler": "nsga2", "space": WHOLE.only("loss", "model.primary_types")},
+            "The sampler nsga2 cannot propose settings that are not always there, such as "
+            "'loss[margin].positive_margin': choose tpe, random, grid, qmc, or leave them out of "
+            "the space.",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(changes: dict[str, Any], sentence: str) -> None:
+    assert refusal(**changes) == sentence
+
+
+def test_memory_is_no_cost_and_a_target_no_end() -> None:
+    assert "cannot be 'peak_memory_bytes'" in refusal(cost="peak_memory_bytes")
+    assert "cannot end at 'target 0.01'" in refusal(stop=AtTarget(value=0.01))
+
+
+def test_an_end_by_epochs_may_be() -> None:
+    assert search(stop=AfterEpochs(epochs=100)).cost == "num_parameters"
+
+
+def test_a_scheduler_cannot_be_given_at_launch_either() -> None:
+    with pytest.raises(ValueError, match="cannot stop trials early"):
+        search().launched(None, {"scheduler": "median"})
+
+
+def test_a_cost_that_nothing_changes_is_refused() -> None:
+    one = sweep(space=RATE)
+    with pytest.raises(ValueError, match="nothing to weigh against the objective") as caught:
+        one.plan.check_all(one)
+    assert "\n" not in str(caught.value)
+    size = f"{num_parameters(small_config()):,}"
+    assert f"is {size} at all of 64 points" in str(caught.value)
+    whole = sweep()
+    whole.plan.check_all(whole)
+
+
+def test_a_front_is_shown_first_and_of_one_objective_refused() -> None:
+    assert search().default_tables() == (FrontTable(), ConfirmationTable(), SensitivityTable())
+    with pytest.raises(ValidationError) as caught:
+        Sweep(name="a", base=TrainingConfig(), plan=search(cost=None), tables=(FrontTable(),))
+    assert explain(caught.value) == (
+        "The search has one objective, so there is no FrontTable: leave it out, or give a second "
+        "one, Search(cost='num_parameters')."
+    )
+
+
+def test_a_cost_decides_what_is_proposed_and_its_absence_changes_nothing() -> None:
+    with_cost, without = (one.plan.manifest_fields(one) for one in (sweep(), sweep(cost=None)))
+    assert with_cost["search"]["definition"] != without["search"]["definition"]
+    assert "cost" not in search(cost=None).model_dump()
+    assert search().told_objectives() == ("validation_error", "num_parameters")
