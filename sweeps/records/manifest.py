@@ -29,7 +29,15 @@ from sweeps.records.bounds import (
 )
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest_evaluation import ManifestEvaluation
-from sweeps.records.manifest_plan import Line, ManifestDesign, ManifestPlan, ManifestSearch, Seeds
+from sweeps.records.manifest_plan import (
+    Line,
+    ManifestDesign,
+    ManifestPlan,
+    ManifestSearch,
+    Proposal,
+    RandomReference,
+    Seeds,
+)
 from sweeps.records.trial_record import SCHEMA_VERSION, Slug, Text, TrialKey
 
 
@@ -76,6 +84,13 @@ class ManifestCell(_Frozen):
     stopped: Stopped | None = None
 
 
+def on_split(config: Json, split: int | None) -> Json:
+    """Return a config with another split of its data, the same where none is given."""
+    if split is None:
+        return config
+    return {**config, "data": {**config.get("data", {}), "split_seed": split}}
+
+
 class Manifest(_Frozen):
     """A sweep's definition and its cells.
 
@@ -87,9 +102,11 @@ class Manifest(_Frozen):
         metrics: Those of the sweep's own parts; the others are built in.
         evaluations: Of each finished trial's network.
         design: Its factors; None where its arms are listed, or proposed by a search.
-        plan: Of a user's own; None where the plan is one of the package.
+        plan: One that decides while the sweep runs, other than a search; None where there is none.
         margin_points: Differences of test errors within it do not matter; None where not declared.
         planned_seeds: Those before a later launch added others; empty where none were added.
+        splits: Seed -> the split seed of its data, in place of that in an arm's config; empty where
+            all are trained on that one.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -110,23 +127,25 @@ class Manifest(_Frozen):
     margin_points: Annotated[float, Field(gt=0, le=100)] | None = later(None)
     design: ManifestDesign | None = later(None)
     planned_seeds: Annotated[tuple[Whole, ...], Field(max_length=100_000)] = later(())
+    splits: Annotated[dict[Whole, Count], Field(max_length=100_000)] = later({})
 
     @model_validator(mode="after")
     def _arms_are_told_apart(self) -> Self:
         names = [arm.name for arm in self.arms]
         if len(set(names)) != len(names):
             raise ValueError("two arms have the same name")
-        if self.search is None and self.baseline not in names:
+        is_to_come = self.plan is not None and self.baseline in self.plan.tuned
+        if self.search is None and self.baseline not in names and not is_to_come:
             raise ValueError(f"the baseline {self.baseline!r} is none of the arms")
         return self
 
     @model_validator(mode="after")
     def _cells_are_those_of_the_plan(self) -> Self:
         # even a small file names more arms and seeds than could be held each with each
-        arms, seeds = {arm.name for arm in self.arms}, set(self.seeds)
+        arms, seeds = {arm.name for arm in self.arms}, {*self.seeds, *self.choosing_seeds}
         chosen, fresh = set[str](), set[int]()
         if self.search and (again := self.search.confirmation):
-            chosen = {*(again.arms or ()), *([again.reference] if again.reference else [])}
+            chosen = {*again.confirmed}
             fresh = set(again.seeds)
         places = {(cell.arm, cell.seed) for cell in self.cells}
         planned = {(arm, seed) for arm, seed in places if arm in arms and seed in seeds}
@@ -138,13 +157,23 @@ class Manifest(_Frozen):
         return self
 
     @model_validator(mode="after")
+    def _each_seed_has_a_split(self) -> Self:
+        if self.splits and not {cell.seed for cell in self.cells} <= {*self.splits}:
+            raise ValueError("a cell's seed has no split")
+        return self
+
+    @model_validator(mode="after")
     def _proposals_are_the_arms(self) -> Self:
         if self.search is None:
             return self
-        if [proposal.arm for proposal in self.search.proposals] != [arm.name for arm in self.arms]:
+        proposals, names = self.search.proposals, [arm.name for arm in self.arms]
+        before = [self.search.base] if self.search.base else []
+        drawn = self.drawn
+        if [*before, *(one.arm for one in (*proposals, *drawn))] != names:
             raise ValueError("the proposals of the search are not its arms")
-        if [proposal.number for proposal in self.search.proposals] != list(range(len(self.arms))):
-            raise ValueError("the proposals of the search are not numbered from 0")
+        for numbered in (proposals, drawn):
+            if [one.number for one in numbered] != list(range(len(numbered))):
+                raise ValueError("the proposals of the search are not numbered from 0")
         return self
 
     @model_validator(mode="after")
@@ -175,20 +204,68 @@ class Manifest(_Frozen):
             return self.plan is not None and not self.plan.is_over
         again = self.search.confirmation
         is_unconfirmed = again is not None and again.arms is None
-        return len(self.search.proposals) < self.search.num_trials or is_unconfirmed
+        return len(self.search.proposals) < self.search.num_asked or is_unconfirmed
 
     @property
     def num_expected(self) -> int:
         """How many cells there will be in the end, at most, as far as it is known."""
-        if self.search is None or not self.is_growing:
+        if not self.is_growing:
             return len(self.cells)
-        again = self.search.confirmation
-        confirmed = (again.best + 1) * len(again.seeds) if again else 0
-        return self.search.num_trials * len(self.seeds) + confirmed
+        if self.search is None:
+            return max(len(self.cells), self.plan.num_cells if self.plan else 0)
+        again, num_points = self.search.confirmation, self.search.num_asked + bool(self.search.base)
+        num_seeds = len(self.seeds)
+        confirmed = again.num_cells(num_points, num_seeds) if again else 0
+        return max(len(self.cells), num_points * num_seeds + confirmed)
+
+    @property
+    def random_reference(self) -> RandomReference | None:
+        """The random points that a search is held against, None where that is not asked for."""
+        again = self.search.confirmation if self.search else None
+        return again.random if again else None
+
+    @property
+    def drawn(self) -> tuple[Proposal, ...]:
+        """Random points that a search is held against, none of which it proposed."""
+        return self.random_reference.draws if self.random_reference else ()
 
     def proposed_cells(self) -> tuple[ManifestCell, ...]:
-        """Return the cells but those in which a search's best are confirmed."""
-        return tuple(cell for cell in self.cells if not self.search or cell.seed in {*self.seeds})
+        """Return the cells but those in which a search's best are confirmed or held to random."""
+        if not self.search:
+            return self.cells
+        seeds, drawn = {*self.seeds}, {one.arm for one in self.drawn}
+        return tuple(cell for cell in self.cells if cell.seed in seeds and cell.arm not in drawn)
+
+    @property
+    def choosing_seeds(self) -> tuple[int, ...]:
+        """Those of the trials that a plan has only to choose by; none of a search's."""
+        return self.plan.choosing_seeds if self.plan else ()
+
+    def compared(self) -> Self:
+        """Return it without the trials that a plan has only to choose by, and arms of no others.
+
+        All of it where nothing is chosen so. The baseline is there once it is chosen.
+        """
+        if not self.choosing_seeds:
+            return self
+        cells = tuple(cell for cell in self.cells if cell.seed not in {*self.choosing_seeds})
+        names = {cell.arm for cell in cells}
+        arms = tuple(arm for arm in self.arms if arm.name in names)
+        return self.model_copy(update={"arms": arms, "cells": cells})
+
+    @property
+    def is_choosing(self) -> bool:
+        """Whether there is nothing to compare yet, as the plan has still to choose it."""
+        return bool(self.choosing_seeds) and not self.compared().arms
+
+    @property
+    def num_splits(self) -> int:
+        """How many splits the seeds are dealt to, 0 where all have that of the arms' configs."""
+        return len({*self.splits.values()})
+
+    def config_of(self, arm: ManifestArm, seed: int) -> Json:
+        """Return the config that an arm is trained with on a seed."""
+        return on_split(arm.config, self.splits.get(seed))
 
     def cell_keys(self) -> dict[tuple[str, int], str]:
         """Return the trial key of each place, (arm, seed) -> key."""

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
+from capsmodel.settings.later_field import later
 from sweeps.records.bounds import MOST_ARMS, Bounded, Count, Finite, Json, Whole
 from sweeps.records.bounds import Plain as Plain
 from sweeps.records.trial_record import Text
@@ -51,6 +52,21 @@ class Proposal(_Frozen):
     params: Annotated[dict[Line, Plain], Field(max_length=1000)]
 
 
+class RandomReference(_Frozen):
+    """Random points that a search is held against, trained to their full length on its seeds.
+
+    Attributes:
+        seed: What they are drawn by.
+        draws: So far.
+        best: The arm that is the best of them on validation; None before it is chosen, or where
+            none ran to full length.
+    """
+
+    seed: Whole
+    draws: Annotated[tuple[Proposal, ...], Field(max_length=MOST_ARMS)] = ()
+    best: Text | None = None
+
+
 class Confirmation(_Frozen):
     """The best arms of a search, run again on fresh seeds.
 
@@ -58,14 +74,64 @@ class Confirmation(_Frozen):
         best: How many are.
         arms: Which, the best first; None before the search has ended. Empty where no proposal ran
             to full length, so that there is nothing to confirm.
-        reference: The arm that was the median of the first proposals that ran to full length:
-            what a middling choice at random gives. None where there is no such.
+        reference: The arm that they are held against: the base; in searches of an earlier release
+            the median of the first random proposals that ran to full length, None if none did.
+        random: What they are held against as well; None where that is not asked for.
     """
 
     best: Annotated[int, Field(ge=1, le=MOST_ARMS)]
     seeds: Seeds
     arms: Annotated[tuple[Text, ...], Field(max_length=MOST_ARMS)] | None = None
     reference: Text | None = None
+    random: RandomReference | None = later(None)
+
+    @property
+    def confirmed(self) -> tuple[str, ...]:
+        """All arms that are run again: those chosen, and what they are held against."""
+        best = self.random.best if self.random else None
+        return tuple(dict.fromkeys(filter(None, (*(self.arms or ()), self.reference, best))))
+
+    def num_cells(self, num_points: int, num_seeds: int) -> int:
+        """Return how many trainings it will take, as far as it is known before anything is chosen.
+
+        Args:
+            num_points: Proposals of the search and the base; random ones are as many where none
+                is stopped early.
+            num_seeds: Of each of them.
+        """
+        if self.random is None:
+            return (self.best + 1) * len(self.seeds)
+        num_drawn = max(num_points, len(self.random.draws))
+        return (self.best + 2) * len(self.seeds) + num_drawn * num_seeds
+
+
+class Ended(_Frozen):
+    """Why a search proposes no more, before it has made all its proposals.
+
+    Attributes:
+        reason: In words.
+        until: The ends that it had.
+    """
+
+    reason: Line
+    until: Line
+
+
+class ManifestWarmStart(_Frozen):
+    """Points of another sweep that a search proposes first.
+
+    Attributes:
+        sweep: Which.
+        points: The best first, dimension -> value.
+        num_fitting: How many of that sweep are points of the space at all.
+    """
+
+    sweep: Text
+    points: Annotated[
+        tuple[Annotated[dict[Line, Plain], Field(max_length=1000)], ...],
+        Field(min_length=1, max_length=1000),
+    ]
+    num_fitting: Count
 
 
 class ManifestSearch(_Frozen):
@@ -78,6 +144,13 @@ class ManifestSearch(_Frozen):
         scheduler: Its name and settings.
         num_trials: Proposals in all.
         num_startup: Proposals that are random because there is nothing to learn from yet.
+        base: The arm that is what proposals change; "" where an earlier release did not train it.
+        rules: Which release's rules it goes by.
+        until: The ends that it has, in words; "" where it makes all its proposals.
+        ended: None where no end has come.
+        limits: What every proposal keeps, in words.
+        cost: What is to be small beside the objective, "" where nothing is.
+        warm_start: None where it begins with what its sampler says.
     """
 
     objective: Text
@@ -89,6 +162,13 @@ class ManifestSearch(_Frozen):
     dimensions: Annotated[tuple[ManifestDimension, ...], Field(min_length=1, max_length=1000)]
     proposals: Annotated[tuple[Proposal, ...], Field(max_length=MOST_ARMS)] = ()
     confirmation: Confirmation | None = None
+    base: Annotated[str, StringConstraints(max_length=200)] = later("")
+    rules: Annotated[int, Field(ge=1, le=1000)] = later(1)
+    until: Annotated[str, StringConstraints(max_length=2000)] = later("")
+    ended: Ended | None = later(None)
+    warm_start: ManifestWarmStart | None = later(None)
+    limits: Annotated[tuple[Line, ...], Field(max_length=100)] = later(())
+    cost: Literal["", "num_parameters"] = later("")
 
     @field_validator("scheduler")
     @classmethod
@@ -97,9 +177,35 @@ class ManifestSearch(_Frozen):
             raise ValueError("the scheduler has no kind")
         return scheduler
 
+    @property
+    def num_asked(self) -> int:
+        """How many proposals there will be in all, as far as it is known."""
+        return len(self.proposals) if self.ended else self.num_trials
+
+    @property
+    def beginning(self) -> str:
+        """How it begins with points of another sweep, "" where it does not."""
+        if self.warm_start is None:
+            return ""
+        warm = self.warm_start
+        fit = "point fits" if warm.num_fitting == 1 else "points fit"
+        best = "best is" if len(warm.points) == 1 else f"best {len(warm.points)} are"
+        return (
+            f"starts warm from '{warm.sweep}', of which {warm.num_fitting} {fit} its space: the "
+            f"{best} proposed first"
+        )
+
+    @property
+    def ending(self) -> str:
+        """How it ended before all its proposals were made, "" where it did not."""
+        if self.ended is None:
+            return ""
+        made = f"{len(self.proposals)} of {self.num_trials}"
+        return f"ended after {made} proposals: {self.ended.reason}"
+
 
 class ManifestPlan(_Frozen):
-    """A plan of a user's own, from the sweep's file.
+    """A plan that says while its sweep runs which cells follow: a user's own, or one that chooses.
 
     Attributes:
         kind: What it calls itself.
@@ -108,6 +214,11 @@ class ManifestPlan(_Frozen):
         chosen: Arms that it has chosen, the best first; None before it has.
         factors: What it varies, path -> levels; empty where it does not say.
         objectives: Epoch metrics that it wants small.
+        choosing_seeds: Cells with these are trained only to choose by, and are no part of what is
+            compared; empty where nothing is chosen so.
+        tuned: Arm that is compared -> arms of which one is chosen to be it; empty where none are.
+        adds_up: Whether each arm that it has chosen has one change more than that before it.
+        num_cells: How many there will be in the end, at most; 0 where that is not known.
     """
 
     kind: Text
@@ -116,6 +227,10 @@ class ManifestPlan(_Frozen):
     chosen: Annotated[tuple[Text, ...], Field(max_length=MOST_ARMS)] | None = None
     factors: Annotated[dict[Line, tuple[Bounded, ...]], Field(max_length=1000)] = {}
     objectives: Annotated[tuple[Text, ...], Field(max_length=1000)] = ()
+    choosing_seeds: Annotated[tuple[Whole, ...], Field(max_length=100_000)] = later(())
+    tuned: Annotated[dict[Line, tuple[Line, ...]], Field(max_length=MOST_ARMS)] = later({})
+    adds_up: bool = later(False)
+    num_cells: Count = later(0)
 
 
 class ManifestDesign(_Frozen):
@@ -125,8 +240,23 @@ class ManifestDesign(_Frozen):
         kind: Of its plan.
         factors: Path -> levels.
         same: Name of an arm -> names of rows that came out as the same configuration.
+        generators: How a fraction was made, "D=AB", its factors lettered in their order without I.
+        resolution: Of a fraction or a screen: the fewest factors of a product that is constant. At
+            3 a main effect is mixed with interactions of two others, at 4 these with each other.
+            None where nothing is mixed.
+        aliases: Effect -> the main effects and interactions of two factors that it cannot be told
+            from: `{"a": ("b x c",)}`, by the paths of the factors in their order.
+        is_partly_aliased: Whether some aliases enter an effect with a part of theirs, not whole, as
+            in a screen of Plackett and Burman. An interaction then lists no other interaction that
+            it shares but a part with.
+        components: Name of an arm -> the components that it has, of a design that is made of such.
     """
 
     kind: Text
     factors: Annotated[dict[Line, tuple[Bounded, ...]], Field(max_length=1000)] = {}
     same: Annotated[dict[Line, tuple[Line, ...]], Field(max_length=MOST_ARMS)] = {}
+    generators: Annotated[tuple[Line, ...], Field(max_length=1000)] = later(())
+    resolution: Count | None = later(None)
+    aliases: Annotated[dict[Line, tuple[Line, ...]], Field(max_length=MOST_ARMS)] = later({})
+    is_partly_aliased: bool = later(False)
+    components: Annotated[dict[Line, tuple[Line, ...]], Field(max_length=MOST_ARMS)] = later({})

@@ -40,4 +40,14 @@ class GrowingLaunch:
             queue.close()
             epochs = {cell.arm: self.growing.epochs[cell.arm] for cell in line.cells}
             self._board.add(surveyed(line.cells, folder_states(storage, keys), {}), epochs)
+        if line.trial_key:
+            self._board.given_up(line.trial_key)
+        if line.ended or line.choice:
+            self._board.num_expected = self.growing.manifest.num_expected
+        if line.ended:
+            self._board.say(f"no more is proposed: {line.ended.reason}")
+        if line.drawn and line.drawn.number == 0:
+            self._board.say(
+                "random points at equal compute are trained, to hold the search against"
+            )
         hand_on(storage.journals, self._survey.name, line)

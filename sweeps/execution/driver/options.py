@@ -33,6 +33,8 @@ class LaunchArguments(TypedDict, total=False):
     gpus_per_trial: float | None
     max_concurrent: int | None
     time_limit_seconds: float | None
+    budget_epochs: int | None
+    warm_start: str | None
     gradient_checkpointing: bool
     keep_weights: str
     address: str | None
@@ -50,6 +52,7 @@ class LaunchOptions(Changes):
 
     Attributes:
         time_limit_seconds: Ends the launch as Ctrl-C does after this time.
+        budget_epochs: Ends it so too, but lets what runs then train to its end.
         reports: Where reports/<sweep>/ is written.
     """
 
@@ -64,6 +67,14 @@ class LaunchOptions(Changes):
     )
     time_limit_seconds: Annotated[float, Field(gt=0, le=_LONGEST_SECONDS)] | None = Field(
         default=None, description="End as Ctrl-C does after this time: 90s, 30m, 2h, 1h30m."
+    )
+    budget_epochs: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="Hand out no new trial once this launch has trained so many epochs.",
+    )
+    warm_start: str | None = Field(
+        default=None,
+        description="Begin a search with the best points of this sweep that its space holds.",
     )
     gradient_checkpointing: bool = Field(
         default=False,

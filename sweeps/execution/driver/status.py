@@ -1,14 +1,17 @@
 """How far a sweep is, from its manifest, its records and its cells' folders."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from search_spaces.plans.known import known_from
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.journal import Journal, Launch
 from sweeps.execution.driver.evaluation_survey import standing_evaluations
+from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.evaluations import SurveyedEvaluation
-from sweeps.records.manifest import ManifestCell
+from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.storage.locations import resolve_storage
@@ -21,7 +24,7 @@ class CellStatus:
 
     Attributes:
         state: An outcome; pruned where this sweep's scheduler stopped it, "missing" where nothing
-            is recorded, "running" where a process holds it.
+            is recorded, "running" where a process holds it, "waiting" where it may be promoted.
         epoch: Done so far.
         reason: Why it did not finish.
     """
@@ -41,6 +44,7 @@ class SweepStatus:
         is_recorded: Whether every filled cell's record is in the tracking store.
         declared: The evaluations that the sweep declares.
         evaluations: Each of every finished trial, and where it stands.
+        ending: How a search ended before all its proposals were made, "" where it did not.
     """
 
     sweep: str
@@ -50,6 +54,7 @@ class SweepStatus:
     is_recorded: bool
     declared: tuple[ManifestEvaluation, ...] = ()
     evaluations: tuple[SurveyedEvaluation, ...] = ()
+    ending: str = ""
 
     def counts(self, arm: str | None = None) -> Counter[str]:
         """Return state -> number of cells, of one arm or of all."""
@@ -69,8 +74,11 @@ def sweep_status(
     store = open_store(tracking_uri, str(place.root))
     manifest = store.manifest(name)
     records = store.records(cell.trial_key for cell in manifest.cells)
+    waiting = _waiting(place.journals, manifest)
     cells = tuple(
-        _cell_status(cell, CellFolder(place.cells, cell.trial_key), records.get(cell.trial_key))
+        _cell_status(
+            cell, CellFolder(place.cells, cell.trial_key), records.get(cell.trial_key), waiting
+        )
         for cell in manifest.cells
     )
     filled = [cell for cell in cells if cell.state in {Outcome.FINISHED, Outcome.DIVERGED}]
@@ -86,10 +94,16 @@ def sweep_status(
         ),
         declared=manifest.evaluations,
         evaluations=standing_evaluations(manifest, place, outcomes, records, store),
+        ending=manifest.search.ending if manifest.search else "",
     )
 
 
-def _cell_status(cell: ManifestCell, folder: CellFolder, record: TrialRecord | None) -> CellStatus:
+def _cell_status(
+    cell: ManifestCell,
+    folder: CellFolder,
+    record: TrialRecord | None,
+    waiting: Mapping[str, int],
+) -> CellStatus:
     if cell.stopped:
         return CellStatus(cell, Outcome.PRUNED.value, cell.stopped.epoch)
     if record and record.outcome.is_final:
@@ -98,10 +112,24 @@ def _cell_status(cell: ManifestCell, folder: CellFolder, record: TrialRecord | N
         return CellStatus(cell, final.outcome.value, len(final.curve), final.reason)
     if folder.is_busy():
         return CellStatus(cell, "running", folder.epochs_done())
+    if epoch := waiting.get(cell.trial_key):
+        return CellStatus(cell, "waiting", epoch)
     if reason := folder.failure_since() or (record.reason if record else ""):
         return CellStatus(cell, Outcome.FAILED.value, folder.epochs_done(), reason)
     epochs = folder.epochs_done()
     return CellStatus(cell, Outcome.INTERRUPTED.value if epochs else "missing", epochs)
+
+
+def _waiting(journals: Path, manifest: Manifest) -> Mapping[str, int]:
+    """Return the trials of a search that wait for their promotion, and at which epoch."""
+    if manifest.search is None or not (journals / f"{manifest.sweep}.db").exists():
+        return {}
+    journal = Journal(journals, manifest.sweep)
+    try:
+        log = DecisionLog(journal, manifest.search.definition, manifest.seeds)
+        return known_from(log.entries()).waiting
+    finally:
+        journal.close()
 
 
 def _last_launch(journals: Path, sweep: str) -> Launch | None:

@@ -30,6 +30,7 @@ class Survey:
         capacity: What each trial would get, and how many run at once.
         estimate_seconds: Of the empty cells, None where nothing like them was trained.
         evaluations: Every one of the finished trials and where it stands.
+        share_to_come: Of a full training, that a cell which is still to come takes on average.
         disk: What the launch takes on the disk of the storage folder, and what is free there.
     """
 
@@ -44,6 +45,7 @@ class Survey:
     tracking_uri: str
     evaluations: tuple[SurveyedEvaluation, ...] = ()
     adopted: Manifest | None = None
+    share_to_come: float = 1.0
     disk: DiskEstimate = field(default_factory=DiskEstimate)
 
     @property

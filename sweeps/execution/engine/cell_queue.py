@@ -18,6 +18,7 @@ from sweeps.execution.engine.failure_policy import (
     FailurePolicy,
     GiveUp,
     restart_blameless,
+    why_restarted,
 )
 from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop, TrialEnded
 from sweeps.execution.engine.oom_kills import num_oom_kills
@@ -44,6 +45,10 @@ class Onlooker(Protocol):
         """A trial is to go on from its checkpoint, after its process was killed, say."""
         ...
 
+    def paused(self, trial_key: str, epoch: int) -> None:
+        """A trial has no process any more; it waits at an epoch, or, where that is 0, goes on."""
+        ...
+
     def ended(self, trial_key: str, outcome: Outcome, reason: str) -> None:
         """A trial was filled, or failed."""
         ...
@@ -57,11 +62,15 @@ class CellSource(Protocol):
         ...
 
     def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, float]) -> bool:
-        """Hear of an epoch; return whether the trial is stopped there."""
+        """Hear of an epoch; return whether the trial is stopped there, for good or to wait."""
         ...
 
     def why_stopped(self, trial_key: str) -> str:
         """Return why a trial was stopped, "" if it was not."""
+        ...
+
+    def let_go(self, trial_key: str) -> int:
+        """Hear that a trial has no process any more; return the epoch at which it waits, else 0."""
         ...
 
     def ended(self, trial_key: str, outcome: Outcome) -> None:
@@ -87,6 +96,10 @@ class Listed:
     def why_stopped(self, trial_key: str) -> str:
         """Return that no trial is stopped."""
         return ""
+
+    def let_go(self, trial_key: str) -> int:
+        """Return that no trial waits."""
+        return 0
 
     def ended(self, trial_key: str, outcome: Outcome) -> None:
         """Nothing follows from it."""
@@ -151,6 +164,7 @@ class CellQueue:
         self._same_fault = SameFault()
         self._waiting = deque[_Waiting]()
         self._running: dict[str, _Running] = {}
+        self._held_back: set[str] = set()  # of the running ones, those that are not to go on
         self._attempts = defaultdict[str, list[FailedAttempt]](list)
 
     def next(self) -> Order | Next:
@@ -177,6 +191,7 @@ class CellQueue:
     def _judge(self, told: EpochTold) -> Stop | None:
         key, metrics = told.trial_key, told.metrics
         is_stopped = self._source.judge(key, told.epoch, metrics)
+        self._held_back |= {key} if is_stopped else set()
         self._onlooker.progressed(key, told.epoch, metrics["validation_error"])
         return Stop(trial_key=key) if is_stopped else None
 
@@ -186,7 +201,7 @@ class CellQueue:
             folder = _folder(waiting.order)
             if folder.is_filled():
                 self._tell_filled(folder, waiting.order.head)
-            elif waiting.not_before > self._clock() or folder.is_busy():
+            elif waiting.not_before > self._clock() or self._is_held(folder):
                 self._waiting.append(waiting)
             else:
                 key = waiting.order.head.trial_key
@@ -195,10 +210,16 @@ class CellQueue:
                 return waiting
         return None
 
+    def _is_held(self, folder: CellFolder) -> bool:
+        """Return whether somebody trains a cell, or a process of ours has yet to end there."""
+        return folder.trial_key in self._running or folder.is_busy()
+
     def _take_back(self, event: TrialEnded) -> None:
         """Take a cell back whose trial ended in any way, and see what became of it."""
         key = event.trial_key
         running = self._running.pop(key)
+        is_held_back = key in self._held_back
+        self._held_back.discard(key)
         waited, outbox_size, _ = running
         folder = _folder(waited.order)
         if folder.is_filled():
@@ -208,6 +229,8 @@ class CellQueue:
         if reason := self._source.why_stopped(key):
             folder.tell_pruned(waited.order.head, reason, outbox_size)
             self._end(waited.order.head, Outcome.PRUNED, reason)
+        elif (epoch := self._source.let_go(key)) or is_held_back:
+            self._onlooker.paused(key, epoch)
         elif folder.failed_since(outbox_size) is None and folder.is_busy():
             self._waiting.append(waited)  # another sweep trains it, or its process has yet to die
         else:
@@ -238,7 +261,7 @@ class CellQueue:
                 _write_failure(order, next_try.reason)
             self._end(order.head, Outcome.FAILED, next_try.reason)
             return
-        self._onlooker.restarted(key, _why_restarted(self._attempts[key]))
+        self._onlooker.restarted(key, why_restarted(self._attempts[key]))
         not_before = self._clock() + next_try.after_seconds if next_try.after_seconds else 0.0
         self._waiting.appendleft(_Waiting(order, not_before, next_try.is_alone))
 
@@ -270,16 +293,6 @@ def _write_failure(order: TrialOrder, reason: str) -> None:
     # a cell that somebody holds, or that cannot be written to, is no reason to end the others
     with suppress(OSError), folder.lease(wait_seconds=1.0) as fence:
         folder.tell_failure(order.head, fence, reason)
-
-
-def _why_restarted(attempts: list[FailedAttempt]) -> str:
-    last = attempts[-1]
-    if last.failure is Failure.KILLED:
-        num_kills = sum(attempt.failure is Failure.KILLED for attempt in attempts)
-        return f"its process was killed, {num_kills} times so far"
-    if last.failure is Failure.RAISED:
-        return f"it raised {last.reason}"
-    return last.reason
 
 
 def _memory_reason(peak_bytes: int | None) -> str:

@@ -89,3 +89,14 @@ def restart_blameless(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
     if last.failure is Failure.RAISED and (repeats > 1 or num_same > MAX_RESTARTS):
         return GiveUp(reason=last.reason)
     return Retry(is_alone=is_alone)
+
+
+def why_restarted(attempts: Sequence[FailedAttempt]) -> str:
+    """Return in words why the last of some attempts is followed by another."""
+    last = attempts[-1]
+    if last.failure is Failure.KILLED:
+        num_kills = sum(attempt.failure is Failure.KILLED for attempt in attempts)
+        return f"its process was killed, {num_kills} times so far"
+    if last.failure is Failure.RAISED:
+        return f"it raised {last.reason}"
+    return last.reason

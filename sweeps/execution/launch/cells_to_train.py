@@ -31,8 +31,11 @@ def cells_to_train(
     if definition.decided_by is None:
         return Listed(orders.of(definition, empty.cell) for empty in empty_cells(survey.cells))
     log = DecisionLog(journal, definition.decided_by, definition.manifest.seeds)
+    at_start = definition.sweep.plan.cells_at_start(definition.sweep)
     if survey.adopted and not options.fresh:
-        log.adopt(survey.adopted, definition.sweep.plan.cells_at_start(definition.sweep))
+        log.adopt(survey.adopted, at_start)
+    if definition.manifest.search and definition.manifest.search.warm_start:
+        log.adopt(definition.manifest, at_start)  # the first launch alone is told of it
     facts = TrialFacts(storage.cells, survey.store.record)
     decider = decider_of(definition.sweep)
     return Conductor(growth.growing, decider, log, orders.of, facts, growth)

@@ -41,7 +41,11 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
     survey = progress.survey
     journal = progress.journal = Journal(survey.storage.journals, survey.name)
     board = Board(
-        list(survey.cells), dict(survey.definition.epochs), journal, num_expected=progress.num_cells
+        list(survey.cells),
+        dict(survey.definition.epochs),
+        journal,
+        num_expected=progress.num_cells,
+        share_to_come=survey.share_to_come,
     )
     with ExitStack() as session:
         running = session.enter_context(ExitStack())
@@ -65,8 +69,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
                     share_of=room.share,
                     oom_kills=room.oom_kills,
                 )
-                seconds = options.time_limit_seconds
-                progress.broken_off = train(queue, engine, board, recorder, survey.storage, seconds)
+                train(queue, engine, board, recorder, progress, options)
             is_interrupted = False
         finally:
             running.close()

@@ -63,10 +63,15 @@ class Progress:
         return self.definition.manifest.num_expected
 
     @property
+    def num_left(self) -> int:
+        """Cells that hold no result yet, also those that a search has not proposed yet."""
+        return self.num_cells - self._num_filled()
+
+    @property
     def is_complete(self) -> bool:
         """Whether every cell is filled and looked at as declared, and recorded."""
         is_evaluated = self.evaluations is None or self.evaluations.is_complete
-        return self.is_recorded and is_evaluated and self._num_filled() == self.num_cells
+        return self.is_recorded and is_evaluated and not self.num_left
 
     @property
     def elapsed_seconds(self) -> float:

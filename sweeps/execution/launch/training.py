@@ -1,13 +1,15 @@
-"""Cells trained by the engine, until none are left, time is up, or somebody interrupts."""
+"""Cells trained by the engine, until none are left, time or budget is up, or by a signal."""
 
-from sweeps.execution.driver.interruption import end_after, end_never
+from sweeps.execution.driver.interruption import Interrupted, end_after, end_never
 from sweeps.execution.driver.launch_guards import looked_after
+from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.view.board import Board
 from sweeps.execution.driver.view.disk_watch import DiskWatch
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.engine import CannotGoOn, Engine
+from sweeps.execution.engine.epoch_budget import EpochBudget
+from sweeps.execution.launch.progress import Progress
 from sweeps.execution.recorder.client import RecorderClient
-from sweeps.storage.locations import Storage
 
 
 def train(
@@ -15,9 +17,9 @@ def train(
     engine: Engine,
     board: Board,
     recorder: RecorderClient,
-    storage: Storage,
-    time_limit_seconds: float | None,
-) -> str:
+    progress: Progress,
+    options: LaunchOptions,
+) -> None:
     """Train every cell that there is to train.
 
     Args:
@@ -25,25 +27,27 @@ def train(
         engine: Trains them.
         board: Shows when it is interrupted.
         recorder: Kept alive meanwhile.
-        storage: Whose disk is looked at meanwhile.
-        time_limit_seconds: Interrupts it after so long.
-
-    Returns:
-        Why training ended before all was trained, "" where it did not.
+        progress: Of the launch: hears why training ended before all was trained.
+        options: Of the launch: its time limit, and its budget of epochs.
 
     Raises:
-        KeyboardInterrupt: If it is interrupted, or its time is up.
+        KeyboardInterrupt: If it is interrupted, its time is up, or its budget is spent before all
+            cells are filled.
     """
-    if time_limit_seconds:
-        end_after(time_limit_seconds)
+    budget = EpochBudget(queue, options.budget_epochs)
+    if options.time_limit_seconds:
+        end_after(options.time_limit_seconds)
     try:
-        with looked_after(recorder.keep_alive, DiskWatch(storage, board).look):
-            engine.run(orders=queue, events=queue)
+        with looked_after(recorder.keep_alive, DiskWatch(progress.survey.storage, board).look):
+            engine.run(orders=budget, events=budget)
     except CannotGoOn as error:
-        return str(error)
+        progress.broken_off = str(error)
+        return
     except KeyboardInterrupt:
         board.is_stopping = True
         raise
     finally:
         end_never()
-    return ""
+    if budget.is_spent and progress.num_left:
+        progress.broken_off = budget.words
+        raise Interrupted

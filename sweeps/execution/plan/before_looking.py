@@ -16,6 +16,9 @@ def with_planned_seeds(definition: Definition, earlier: Manifest | None) -> Defi
     Args:
         definition: Of the launch.
         earlier: The manifest of the launch before, None for a new sweep.
+
+    Raises:
+        BadInput: If seeds were added to a sweep over splits.
     """
     new = definition.manifest
     if earlier is None or new.search or new.plan:
@@ -23,6 +26,12 @@ def with_planned_seeds(definition: Definition, earlier: Manifest | None) -> Defi
     planned = earlier.planned_seeds or earlier.seeds
     if not {*planned} < {*new.seeds}:
         return definition
+    if new.splits:
+        raise BadInput(
+            f"The sweep '{new.sweep}' runs over splits, and no seeds are added to these after "
+            f"looking, as its verdicts rest on the number of splits: launch fresh seeds under "
+            f"another name (--name NEW --seeds 100-109), or give it the seeds that it had."
+        )
     return replace(definition, manifest=new.model_copy(update={"planned_seeds": planned}))
 
 

@@ -36,6 +36,8 @@ class Changes(BaseModel):
         default=None, description="Proposals of a search."
     )
     sampler: str | None = Field(
-        default=None, description="Of a search: tpe, random, gp, grid or qmc."
+        default=None, description="Of a search: tpe, random, gp, nsga2, grid or qmc."
     )
-    scheduler: str | None = Field(default=None, description="Of a search: none, asha or median.")
+    scheduler: str | None = Field(
+        default=None, description="Of a search: none, asha, promotion or median."
+    )

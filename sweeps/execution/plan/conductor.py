@@ -7,67 +7,33 @@ further: facts are read from the cells' folders as they are found.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from search_spaces.plans.base import Definition as Declared
 from search_spaces.plans.decisions import (
     CellEnded,
     Choose,
     Continue,
     Decision,
     Done,
+    Draw,
+    Enough,
     EpochTold,
     Event,
+    Pause,
     Propose,
     SlotFree,
     Stop,
 )
 from search_spaces.plans.known import Known
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.plan.decision_log import DecisionLog
-from sweeps.execution.plan.growing_definition import GrowingDefinition
+from sweeps.execution.plan.decision_log import Decider, DecisionLog
+from sweeps.execution.plan.definition import Heads
+from sweeps.execution.plan.growing_definition import Audience, GrowingDefinition
 from sweeps.execution.plan.trial_facts import TrialFacts
 from sweeps.execution.worker.trial import TrialOrder
-from sweeps.records.cell_contents import TrialHead
 from sweeps.records.manifest import ManifestCell
-from sweeps.records.manifest_growth import ManifestLine
 from sweeps.records.trial_record import Outcome
-
-
-class Decider(Protocol):
-    """Who decides: a plan itself, or the adapter of one that needs more than plain Python."""
-
-    def decide(self, definition: Declared, journal: Any, event: Event) -> Sequence[Decision]:
-        """Return what follows from an event."""
-        ...
-
-    def nothing_known(
-        self, keys: Mapping[tuple[str, int], str], num_epochs: Mapping[str, int]
-    ) -> Any:
-        """Return the fold of an empty journal."""
-        ...
-
-    def reason(self, stop: Stop) -> str:
-        """Return why a trial was stopped, in one line of its record."""
-        ...
-
-
-class Heads(Protocol):
-    """Who knows what a trial of a cell is told."""
-
-    def head(self, cell: ManifestCell) -> TrialHead:
-        """Return it."""
-        ...
-
-
-class Audience(Protocol):
-    """Who wants to know how a sweep grows: the live view, the recorder, the manifest."""
-
-    def grown(self, line: ManifestLine) -> None:
-        """The manifest has grown by a line."""
-        ...
-
 
 Order = Callable[[Heads, ManifestCell], TrialOrder]
 
@@ -104,8 +70,10 @@ class Conductor:
         self._facts = facts
         self._audience = audience
         self._handed_out: set[str] = set()
+        self._running: set[str] = set()
         self._searched: dict[str, None] = {}  # trial keys of what was proposed, in order
         self._open: dict[str, None] = {}
+        self._waiting = deque[ManifestCell]()
         self._take_log()
         self._waiting = deque(definition.manifest.cells)
 
@@ -114,9 +82,8 @@ class Conductor:
         entries = [entry for entry in self._log.entries() if not isinstance(entry, Choose)]
         there = self.definition.manifest.keys
         proposed = [entry for entry in entries if isinstance(entry, Propose)]
-        at_start = self.definition.declared.sweep.plan.cells_at_start(
-            self.definition.declared.sweep
-        )
+        sweep = self.definition.declared.sweep
+        at_start = sweep.plan.cells_at_start(sweep)
         for proposal in [Propose(at_start)] * bool(at_start) + proposed:
             if all(cell.place in there for cell in proposal.cells):
                 self.known.take(proposal)
@@ -130,7 +97,7 @@ class Conductor:
         if manifest.choice and self._open and self.definition.declared.manifest.search:
             self._audience.grown(self.definition.unchoose())
         if choice := manifest.choice:
-            self.known.take(Choose(choice.arms, choice.reference))
+            self.known.take(Choose(choice.arms, choice.reference, random=choice.random))
 
     def more(self) -> list[TrialOrder]:
         """Return the cells to train next, none where the running ones have to end first."""
@@ -138,19 +105,20 @@ class Conductor:
             if orders := self._hand_out():
                 return orders
             for key in list(self._open):
-                self._look(key)
-            decisions = self._decide(SlotFree())
-            if not any(isinstance(decision, Propose | Choose) for decision in decisions):
+                if not self.known.by_key(key).waits_at:
+                    self._look(key)
+            if not self._decide(SlotFree()):
                 return []
 
     def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, Any]) -> bool:
-        """Hear of an epoch; return whether the trial is stopped there."""
+        """Hear of an epoch; return whether the trial is stopped there, for good or to wait."""
         if trial_key not in self._searched:
             return False
         told = EpochTold(trial_key, epoch, {**metrics, **metrics.get("metrics", {})})
         self.known.take(told)
         self._decide(told)
-        return self.known.by_key(trial_key).stopped is not None
+        trial = self.known.by_key(trial_key)
+        return trial.stopped is not None or trial.waits_at > 0
 
     def why_stopped(self, trial_key: str) -> str:
         """Return why a trial was stopped, "" if it was not.
@@ -164,34 +132,44 @@ class Conductor:
         stopped = self.known.by_key(trial_key).stopped
         return self._decider.reason(stopped) if stopped else ""
 
+    def let_go(self, trial_key: str) -> int:
+        """Hear that a trial has no process any more; return the epoch at which it waits, else 0."""
+        epoch = self.known.by_key(trial_key).waits_at if trial_key in self._searched else 0
+        if epoch:
+            self._handed_out.discard(trial_key)
+            self._running.discard(trial_key)
+        return epoch
+
     def ended(self, trial_key: str, outcome: Outcome) -> None:
         """Hear that a trial has ended: its cell is filled, stopped, or stays empty."""
+        self._running.discard(trial_key)
         if trial_key not in self._searched:
             return
         if outcome is Outcome.FAILED:
             self._end(CellEnded(trial_key, "failed"))
         self._look(trial_key)
 
-    def _decide(self, event: Event) -> Sequence[Decision]:
-        """Ask what follows from an event, and let it take effect."""
-        sweep = self.definition.declared.sweep
-        decisions = self._decider.decide(sweep, self.known, event)
-        for decision in decisions:
-            self._follow(decision)
-        return decisions
+    def _decide(self, event: Event) -> bool:
+        """Ask what follows from an event, and let it take effect; return whether more may follow.
 
-    def _follow(self, decision: Decision) -> None:
-        """Note a decision, then let it take effect."""
+        That is so where the plan, asked once more with nothing else having happened, may say more.
+        """
+        sweep = self.definition.declared.sweep
+        decided = self._decider.decide(sweep, self.known, event)
+        decisions = [decision for decision in decided if not self._is_early(decision)]
+        return max(map(self._follow, decisions), default=False)
+
+    def _follow(self, decision: Decision) -> bool:
+        """Note a decision, then let it take effect; return whether more may follow at once."""
         match decision:
             case Propose(cells) if cells:
                 self._propose(decision)
-            case Stop():
+            case Stop() | Pause() | Continue():
+                return self._judged(decision)
+            case Enough():
                 self._log.append(decision)
                 self._take(decision)
-                self._audience.grown(self.definition.stop(decision))
-            case Continue():
-                self._log.append(decision)
-                self._take(decision)
+                self._audience.grown(self.definition.enough(decision))
             case Choose():
                 self._log.append(decision)
                 self._take(decision)
@@ -202,24 +180,52 @@ class Conductor:
                 self._log.append(decision)
                 self._take(decision)
                 self._audience.grown(self.definition.end())
+                return False
             case _:
-                pass
+                return False
+        return True
+
+    def _judged(self, verdict: Stop | Pause | Continue) -> bool:
+        """Note a verdict, then let it take effect; return whether its trial has waited for it."""
+        key = verdict.trial_key
+        has_waited = self.known.by_key(key).waits_at > 0
+        self._log.append(verdict)
+        self._take(verdict)
+        goes_on = has_waited and self.known.by_key(key).is_open  # also stopped, but drawn at random
+        if isinstance(verdict, Stop):
+            self._audience.grown(self.definition.stop(verdict))
+            is_gone = has_waited and key not in self._handed_out
+            if is_gone and not goes_on:  # else told when its process has ended
+                self._tell_stopped(key, verdict)
+        if goes_on:
+            self._handed_out.discard(key)
+            self._waiting.append(self.definition.manifest.cells_of(key)[0])
+            self._learn(key)  # another sweep may have trained it to its next rung
+            self._judge(key)
+        return has_waited
+
+    def _is_early(self, decision: Decision) -> bool:
+        """Return whether a drawn trial might still be held by the process that was stopped."""
+        is_drawn = isinstance(decision, Draw)
+        return is_drawn and not all(self.known.by_key(key).is_open for key in self._running)
 
     def _propose(self, decision: Propose) -> None:
-        stops = self.known.stops
-        line = self.definition.propose(decision.cells, stops)  # may refuse: nothing is noted then
+        is_drawn = isinstance(decision, Draw)  # growing may refuse: nothing is noted then
+        line = self.definition.propose(decision.cells, self.known.stops, is_drawn=is_drawn)
         self._log.append(decision)
         self._take(decision)
         keys = [cell.trial_key for cell in line.cells]
         self._searched |= dict.fromkeys(keys)
-        self._open |= {key: None for key in keys if self.known.by_key(key).is_open}
+        opened = dict.fromkeys(key for key in keys if self.known.by_key(key).is_open)
+        self._open |= opened
+        self._handed_out -= opened.keys() - self._running  # a scheduler may have stopped them
         self._waiting.extend(line.cells)
         self._audience.grown(line)
         self._take_up(dict.fromkeys(keys))
 
     def _take(self, entry: Decision | CellEnded) -> None:
         self.known.take(entry)
-        if isinstance(entry, Stop | CellEnded):
+        if isinstance(entry, Stop | CellEnded) and not self.known.by_key(entry.trial_key).is_open:
             self._open.pop(entry.trial_key, None)
 
     def _hand_out(self) -> list[TrialOrder]:
@@ -230,13 +236,15 @@ class Conductor:
             if cell.trial_key in self._handed_out or self._is_closed(cell):
                 continue
             self._handed_out.add(cell.trial_key)
+            self._running.add(cell.trial_key)
             orders.append(self._order(self.definition, cell))
         return orders
 
     def _is_closed(self, cell: ManifestCell) -> bool:
         if cell.trial_key in self._searched:
             self._look(cell.trial_key)
-            return not self.known.by_key(cell.trial_key).is_open
+            trial = self.known.by_key(cell.trial_key)
+            return not trial.is_open or trial.waits_at > 0
         return self._facts.ended(cell.trial_key) is not None
 
     def _take_up(self, keys: Mapping[str, None]) -> None:

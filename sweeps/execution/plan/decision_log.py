@@ -6,9 +6,9 @@ release, which kept proposals and verdicts in tables of their own, is taken over
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import TypeAdapter
 
@@ -18,13 +18,21 @@ from search_spaces.plans.decisions import (
     Continue,
     Decision,
     Done,
+    Draw,
+    Enough,
+    Event,
+    Pause,
     Propose,
     Stop,
+    WarmStart,
 )
 from sweeps.execution.cells.journal import Journal
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.storage.sqlite_file import whole
+
+if TYPE_CHECKING:
+    from search_spaces.plans.base import Definition as Declared
 
 _TABLE = (
     "create table if not exists decisions (definition text not null, subject text not null,"
@@ -34,8 +42,27 @@ _TABLE = (
 _PARAMS = TypeAdapter(dict[str, Any])
 _STOP, _CONTINUE = TypeAdapter(Stop), TypeAdapter(Continue)
 _KINDS: dict[str, TypeAdapter[Any]] = {
-    kind.__name__.lower(): TypeAdapter(kind) for kind in (Propose, Stop, Continue, Choose, Done)
+    kind.__name__.lower(): TypeAdapter(kind)
+    for kind in (Propose, Draw, Stop, Pause, Continue, WarmStart, Enough, Choose, Done)
 }
+
+
+class Decider(Protocol):
+    """Who decides: a plan itself, or the adapter of one that needs more than plain Python."""
+
+    def decide(self, definition: "Declared", journal: Any, event: Event) -> Sequence[Decision]:
+        """Return what follows from an event."""
+        ...
+
+    def nothing_known(
+        self, keys: Mapping[tuple[str, int], str], num_epochs: Mapping[str, int]
+    ) -> Any:
+        """Return the fold of an empty journal."""
+        ...
+
+    def reason(self, stop: Stop) -> str:
+        """Return why a trial was stopped, in one line of its record."""
+        ...
 
 
 class DecisionLog:
@@ -100,7 +127,7 @@ class DecisionLog:
         ]
         there = {cell.place for cell in (*proposed, *at_start)}
         for decision in decisions_of(manifest, self._definition):
-            is_there = isinstance(decision, Propose) and decision.cells[0].place in there
+            is_there = type(decision) is Propose and decision.cells[0].place in there
             if not is_there and _subject(decision) not in noted:
                 self.append(decision)
 
@@ -178,6 +205,8 @@ def decisions_of(manifest: Manifest, definition: str) -> list[Decision]:
     """Return what a manifest tells of the decisions of a definition; nothing of another's."""
     decisions: list[Decision] = []
     if manifest.search and manifest.search.definition == definition:
+        if warm := manifest.search.warm_start:
+            decisions.append(WarmStart(warm.sweep, warm.points, warm.num_fitting))
         decisions += [
             _proposal(proposal.number, proposal.params, manifest.seeds)
             for proposal in manifest.search.proposals
@@ -189,10 +218,16 @@ def decisions_of(manifest: Manifest, definition: str) -> list[Decision]:
         ]
     else:
         return []
+    if random := manifest.random_reference:
+        decisions += [
+            Draw(tuple(Cell(one.arm, one.params, seed) for seed in manifest.seeds), random.seed)
+            for one in random.draws
+        ]
     stops = ((cell.trial_key, cell.stopped) for cell in manifest.cells)
-    return decisions + [
-        Stop(key, stopped.epoch, stopped.value) for key, stopped in stops if stopped
-    ]
+    decisions += [Stop(key, stopped.epoch, stopped.value) for key, stopped in stops if stopped]
+    if manifest.search and (ended := manifest.search.ended):
+        decisions.append(Enough(ended.reason, ended.until, len(manifest.search.proposals)))
+    return decisions
 
 
 def _proposal(number: int, params: dict[str, Any], seeds: Sequence[int]) -> Propose:
@@ -204,13 +239,24 @@ def name_of_proposal(number: int) -> str:
     return f"proposal {number}"
 
 
+def name_of_draw(number: int) -> str:
+    """Return what the tables call a random point that a search is held against."""
+    return f"random {number}"
+
+
 def _subject(decision: Decision) -> str:
     """Return what a decision is about; of two about the same thing the first one stands."""
     match decision:
+        case Draw(cells):
+            return f"draw {decision.random_seed} {cells[0].seed} {cells[0].arm}"
         case Propose(cells):
             return f"propose {cells[0].seed} {cells[0].arm}"
         case Stop() | Continue():
             return f"verdict {decision.trial_key} {decision.epoch}"
+        case Pause():
+            return f"pause {decision.trial_key} {decision.epoch}"
+        case Enough():
+            return f"enough {decision.num_proposals} {decision.until}"
         case _:
             return type(decision).__name__.lower()
 

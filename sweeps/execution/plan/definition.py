@@ -1,10 +1,10 @@
 """What is launched: a sweep by name, by file or as an object, turned into its manifest."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import ValidationError
 
@@ -35,6 +35,7 @@ class Definition:
         fingerprints: Of the data, arm -> fingerprint.
         decided_by: Hash of all that decides which cells follow while it runs; None where all are
             declared in full.
+        waiting: Trials that wait at a rung for their promotion, trial key -> epoch.
     """
 
     sweep: Sweep
@@ -44,6 +45,7 @@ class Definition:
     epochs: dict[str, int]
     fingerprints: dict[str, str]
     decided_by: str | None = None
+    waiting: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def head(self, cell: ManifestCell) -> TrialHead:
         """Return what a trial of a cell is told, but for the machine it runs on."""
@@ -52,6 +54,14 @@ class Definition:
     @cached_property
     def _arms(self) -> dict[str, ManifestArm]:
         return {arm.name: arm for arm in self.manifest.arms}
+
+
+class Heads(Protocol):
+    """Who knows what a trial of a cell is told."""
+
+    def head(self, cell: ManifestCell) -> TrialHead:
+        """Return it."""
+        ...
 
 
 def head_of(
@@ -63,7 +73,7 @@ def head_of(
         sweep=definition.manifest.sweep,
         arm=cell.arm,
         seed=cell.seed,
-        config=arm.config,
+        config=definition.manifest.config_of(arm, cell.seed),
         source=definition.source,
         data_fingerprint=fingerprint,
         num_parameters=arm.num_parameters,
@@ -186,13 +196,14 @@ def _definition(
         "baseline": sweep.plan.told_baseline(sweep),
         "arms": [manifest_arm(arm) for arm in arms],
         "seeds": sweep.arm_seeds,
-        "cells": manifest_cells({arm.name: arm for arm in arms}, cells),
+        "cells": manifest_cells({arm.name: arm for arm in arms}, cells, sweep.splits),
         "tables": manifest_tables(sweep),
         "departures": departures,
         **sweep.plan.manifest_fields(sweep),
         "metrics": sweep.metrics,
         "evaluations": manifest_evaluations(sweep),
         "margin_points": sweep.margin_points,
+        "splits": sweep.splits,
         **own_plan_fields(sweep, source),
     }
     manifest = Manifest.model_validate(fields)

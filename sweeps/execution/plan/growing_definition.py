@@ -2,17 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from search_spaces.plans.base import Arm
-from search_spaces.plans.decisions import Cell, Choose, Stop
+from search_spaces.plans.decisions import Cell, Choose, Enough, Stop
 from sweeps.execution.plan.arms import manifest_arm, manifest_cells
 from sweeps.execution.plan.definition import Definition, head_of
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import ManifestArm, ManifestCell, Stopped
 from sweeps.records.manifest_growth import Choice, GrowingManifest, ManifestLine
-from sweeps.records.manifest_plan import Proposal
+from sweeps.records.manifest_plan import Ended, Proposal
+
+
+class Audience(Protocol):
+    """Who wants to know how a sweep grows: the live view, the recorder, the manifest."""
+
+    def grown(self, line: ManifestLine) -> None:
+        """The manifest has grown by a line."""
+        ...
 
 
 class GrowingDefinition:
@@ -29,10 +37,13 @@ class GrowingDefinition:
         self.manifest = GrowingManifest(definition.manifest)
         self.epochs = dict(definition.epochs)
         self._fingerprints = dict(definition.fingerprints)
-        search = definition.manifest.search
-        self._settings: dict[str, Mapping[str, Any]] = (
-            {proposal.arm: proposal.params for proposal in search.proposals} if search else {}
-        )
+        search, sweep = definition.manifest.search, definition.sweep
+        self._settings: dict[str, Mapping[str, Any]] = {
+            cell.arm: cell.settings for cell in sweep.plan.cells_at_start(sweep)
+        }
+        if search:
+            told = (*search.proposals, *definition.manifest.drawn)
+            self._settings |= {proposal.arm: proposal.params for proposal in told}
 
     def snapshot(self) -> Definition:
         """Return the definition as it is now."""
@@ -49,32 +60,30 @@ class GrowingDefinition:
         return head_of(self.declared, cell, arm, self._fingerprints[cell.arm])
 
     def propose(
-        self, cells: Sequence[Cell], stopped: Mapping[str, Stop] | None = None
+        self,
+        cells: Sequence[Cell],
+        stopped: Mapping[str, Stop] | None = None,
+        *,
+        is_drawn: bool = False,
     ) -> ManifestLine:
         """Add cells, and arms where they are new; return how the manifest has grown.
 
         Args:
             cells: In places that are empty so far.
             stopped: Where trials were stopped, by trial key.
+            is_drawn: Whether they are a random point that a search is held against, which is
+                trained in full whatever was stopped there.
 
         Raises:
             BadInput: If the plan proposes what the settings refuse.
         """
-        arms = {cell.arm: self._arm(cell.arm, cell.settings) for cell in cells}
-        new_cells = manifest_cells(arms, [cell.place for cell in cells])
-        new = [arm for name, arm in arms.items() if name not in self.manifest.arms]
-        line = ManifestLine(
-            arms=tuple(map(_manifest_arm, new)),
-            cells=tuple(
-                _with_stop(cell, (stopped or {}).get(cell.trial_key)) for cell in new_cells
-            ),
-            proposal=self._proposal(cells[0]) if self.declared.manifest.search else None,
-        )
-        for arm in new:
-            self.epochs[arm.name] = arm.config.stopping.num_epochs
-            self._fingerprints[arm.name] = arm.config.data.fingerprint
-        self._settings |= {cell.arm: cell.settings for cell in cells}
-        return self._taken(line)
+        line = self._line(cells, {} if is_drawn else stopped or {})
+        numbered: dict[str, Proposal] = {}
+        if is_drawn:
+            numbered["drawn"] = _numbered(self.manifest.num_drawn, cells[0])
+        elif self.declared.manifest.search:
+            numbered["proposal"] = _numbered(self.manifest.num_proposals, cells[0])
+        return self._taken(line.model_copy(update=numbered))
 
     def stop(self, stop: Stop) -> ManifestLine:
         """Note that a trial was stopped."""
@@ -82,13 +91,18 @@ class GrowingDefinition:
 
     def choose(self, choose: Choose) -> ManifestLine:
         """Note what was chosen; a search gets the cells in which that is confirmed."""
-        choice = Choice(arms=choose.arms, reference=choose.reference)
+        choice = Choice(arms=choose.arms, reference=choose.reference, random=choose.random)
         search = self.declared.manifest.search
         again = search.confirmation if search else None
-        names = [*choose.arms, *([choose.reference] if choose.reference else [])]
+        against = (choose.reference, choose.random)
+        names = dict.fromkeys([*choose.arms, *filter(None, against)])
         arms = {name: self._arm(name, self._settings[name]) for name in names if again}
         places = [(name, seed) for name in arms for seed in (again.seeds if again else ())]
         return self._taken(ManifestLine(choice=choice, cells=tuple(manifest_cells(arms, places))))
+
+    def enough(self, enough: Enough) -> ManifestLine:
+        """Note that a search proposes no more, and why."""
+        return self._taken(ManifestLine(ended=Ended(reason=enough.reason, until=enough.until)))
 
     def unchoose(self) -> ManifestLine:
         """Take back what a search has chosen to confirm: it may turn out another."""
@@ -102,9 +116,19 @@ class GrowingDefinition:
         self.manifest.take(line)
         return line
 
-    def _proposal(self, cell: Cell) -> Proposal:
-        number = self.manifest.num_proposals
-        return Proposal(number=number, arm=cell.arm, params=dict(cell.settings))
+    def _line(self, cells: Sequence[Cell], stopped: Mapping[str, Stop]) -> ManifestLine:
+        """Return a line with cells, and with arms where they are new."""
+        arms = {cell.arm: self._arm(cell.arm, cell.settings) for cell in cells}
+        new_cells = manifest_cells(arms, [cell.place for cell in cells])
+        new = [arm for name, arm in arms.items() if name not in self.manifest.arms]
+        for arm in new:
+            self.epochs[arm.name] = arm.config.stopping.num_epochs
+            self._fingerprints[arm.name] = arm.config.data.fingerprint
+        self._settings |= {cell.arm: cell.settings for cell in cells}
+        return ManifestLine(
+            arms=tuple(map(_manifest_arm, new)),
+            cells=tuple(_with_stop(cell, stopped.get(cell.trial_key)) for cell in new_cells),
+        )
 
     def _arm(self, name: str, settings: Mapping[str, Any]) -> Arm:
         sweep = self.declared.sweep
@@ -114,6 +138,10 @@ class GrowingDefinition:
             if not sweep.plan.is_search:
                 raise BadInput(f"The plan proposes what is no setting: {error}") from error
             raise BadInput(f"The space holds points that are no settings: {error}") from error
+
+
+def _numbered(number: int, cell: Cell) -> Proposal:
+    return Proposal(number=number, arm=cell.arm, params=dict(cell.settings))
 
 
 def _stopped(stop: Stop) -> Stopped:

@@ -1,6 +1,6 @@
 """What a launch has to do, as a pure function of the manifest, the folders and the records."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -17,6 +17,7 @@ class Standing(StrEnum):
     STOPPED = "stopped early"
     NEW = "new"
     UNFINISHED = "unfinished"
+    WAITING = "waiting"
     FAILED = "failed before"
 
 
@@ -68,6 +69,7 @@ def surveyed(
     cells: Iterable[ManifestCell],
     folders: Mapping[str, FolderState],
     records: Mapping[str, TrialRecord],
+    waiting: Collection[str] = (),
 ) -> tuple[SurveyedCell, ...]:
     """Say of cells where they stand.
 
@@ -75,13 +77,20 @@ def surveyed(
         cells: Of the sweep as it is to be.
         folders: By trial key; a key without a folder is left out.
         records: By trial key, likewise.
+        waiting: Trial keys of those that wait at a rung for their promotion.
     """
-    return tuple(
+    stood = (
         replace(
             _surveyed(cell, folders.get(cell.trial_key), records.get(cell.trial_key)),
             has_record=cell.trial_key in records,
         )
         for cell in cells
+    )
+    return tuple(
+        replace(one, state=Standing.WAITING)
+        if one.state is Standing.UNFINISHED and one.cell.trial_key in waiting
+        else one
+        for one in stood
     )
 
 
@@ -151,6 +160,14 @@ def refuse_to_drop(current: Manifest | None, new: Manifest, filled: Set[str] | N
         ]
     if not dropped:
         return
+    if current.search and new.search and current.search.rules != new.search.rules:
+        raise BadInput(
+            f"The search '{new.sweep}' was begun by an earlier release, and this one searches by "
+            f"other rules, so that it cannot go on as it was: finish it with that release, or "
+            f"begin it anew under another name (--name NEW; trainings that come out the same are "
+            f"not repeated) or in its place (--replace; its records stay). What it has found is "
+            f"read as ever: `capsweep report {new.sweep}`, `capsweep best {new.sweep}`."
+        )
     raise BadInput(
         f"The sweep '{new.sweep}' is there already, and this launch would drop {len(dropped)} of "
         f"its {len(current.cells)} cells: {_difference(current, new)}. Repeat the options it was "
@@ -177,10 +194,10 @@ def _difference(current: Manifest, new: Manifest) -> str:
         differences.append(f"the seeds {', '.join(map(str, gone))} are not in it")
     if gone := [arm.name for arm in current.arms if arm.name not in arms]:
         differences.append(f"the arms {', '.join(gone)} are not in it")
-    changed: list[str] = []
-    for arm in current.arms:
-        if arm.name in arms:
-            changed += _changed_paths(arm.config, arms[arm.name].config)
+    if any(new.splits.get(seed) != current.splits.get(seed) for seed in current.seeds):
+        differences.append("its seeds would be trained on other splits")
+    there = [arm for arm in current.arms if arm.name in arms]
+    changed = [path for arm in there for path in _changed_paths(arm.config, arms[arm.name].config)]
     if changed:
         differences.append("other settings: " + ", ".join(list(dict.fromkeys(changed))[:5]))
     return "; ".join(differences) or "the code of its parts has changed"
@@ -194,11 +211,11 @@ def _search_difference(current: Manifest, new: Manifest) -> str:
         if new.search.num_trials >= len(current.search.proposals):
             return "the code of its parts has changed"
         return f"it proposed {len(current.search.proposals)}, and {new.search.num_trials} are asked"
-    before, after = current.search.model_dump(), new.search.model_dump()
-    names = ("objective", "sampler", "scheduler", "dimensions")
-    differing = [name for name in names if before[name] != after[name]]
+    before, after = current.search, new.search
+    names = ("objective", "sampler", "scheduler", "dimensions", "limits", "num_startup")
+    differing = [name for name in names if getattr(before, name) != getattr(after, name)]
     differing += ["seeds"] * (current.seeds != new.seeds)
-    words = {"dimensions": "space"}
+    words = {"dimensions": "space", "num_startup": "startup"}
     told = ", ".join(words.get(name, name) for name in differing or ["base"])
     return f"its {told} would change"
 
@@ -219,7 +236,7 @@ def estimate_seconds(
     epochs: Mapping[str, int],
     seconds_per_epoch: Mapping[str, float],
     num_concurrent: int,
-    num_to_come: int = 0,
+    num_to_come: float = 0,
 ) -> float | None:
     """Estimate how long the empty cells will take, None where nothing like them was trained.
 
@@ -228,12 +245,12 @@ def estimate_seconds(
         epochs: Of a full training, by arm.
         seconds_per_epoch: Seen so far, by arm; an arm without takes the mean of the others.
         num_concurrent: Trials at once.
-        num_to_come: Cells that a search has still to propose; each counts as a mean one.
+        num_to_come: Cells that a search has still to propose, in full lengths of a mean one.
     """
     left = [
         (cell.cell.arm, max(0, epochs[cell.cell.arm] - cell.epochs))
         for cell in cells
-        if not cell.is_filled
+        if not cell.is_filled and cell.state is not Standing.WAITING
     ]
     if not left and not num_to_come:
         return 0.0
@@ -242,7 +259,7 @@ def estimate_seconds(
     mean = sum(seconds_per_epoch.values()) / len(seconds_per_epoch)
     total = sum(count * seconds_per_epoch.get(arm, mean) for arm, count in left)
     total += num_to_come * mean * sum(epochs.values()) / len(epochs)
-    return total / min(num_concurrent, len(left) + num_to_come)
+    return total / min(num_concurrent, max(1, len(left) + num_to_come))
 
 
 def seconds_per_epoch(

@@ -1,47 +1,66 @@
-"""What the trials of a search have come to, epoch by epoch, ranked as they are told."""
+"""What the arms of a search come to, epoch by epoch, ranked as they are told."""
 
 import math
 import sys
 from bisect import bisect_left, insort
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 from capsmodel.metrics import Objective
+from search_spaces.plans.scheduler import Scheduler
 
 
-class TrialCurves:
-    """The objective of trials after their epochs. Telling costs the same however many there are.
+class ArmCurves:
+    """The objective of arms after their epochs: the mean over the seeds, once all have told of it.
+
+    A seed that reached its target or diverged stands at all later epochs with its last value, as
+    the best would else be no rivals to those that go on; one that failed is left out. Telling costs
+    the same however many arms there are.
 
     Args:
         objective: What is chosen by.
-        group_of: Which trials are compared: those of the same group.
+        scheduler: What it is that rivals are ranked by.
     """
 
-    def __init__(self, objective: Objective, group_of: Callable[[str], int]) -> None:
+    def __init__(self, objective: Objective, scheduler: Scheduler) -> None:
         self._objective = objective
-        self._group_of = group_of
+        self._scheduler = scheduler
+        self._seeds: dict[str, tuple[str, ...]] = {}  # trial key -> trial keys of its arm
         self._curves: dict[str, dict[int, float]] = {}
-        self._reached: dict[str, int] = {}  # trial key -> epoch
-        self._reached_in: dict[int, list[str]] = {}
-        self._ranked: dict[int, dict[int, list[float]]] = {}  # group -> epoch -> ascending
+        self._standing: dict[str, float] = {}  # value of those that go no farther
+        self._reached: set[str] = set()  # those of them that have reached their target
+        self._failed: set[str] = set()
+        self._ranked: dict[int, _Ranked] = {}
+
+    def add(self, trial_keys: Sequence[str]) -> None:
+        """Hear of an arm, by the trial keys of its seeds; a trial belongs to its first arm."""
+        for key in trial_keys:
+            self._seeds.setdefault(key, tuple(trial_keys))
 
     def tell(self, trial_key: str, epoch: int, metrics: Mapping[str, Any]) -> None:
-        """Hear of an epoch, also once more."""
+        """Hear of an epoch of a known trial, also once more."""
         curve = self._curves.setdefault(trial_key, {})
-        value, group = self.objective(metrics), self._group_of(trial_key)
+        curve[epoch] = self.objective(metrics)
+        if metrics.get("reaches_target"):
+            self._reached.add(trial_key)
         if trial_key in self._reached:
-            self._stand_later(trial_key, group, self._remove)
-        if epoch in curve:
-            self._remove(self._at(group, epoch), curve[epoch])
-        ranked = self._at(group, epoch)
-        curve[epoch] = value
-        insort(ranked, self._rival(value))
-        if metrics.get("reaches_target") and trial_key not in self._reached:
-            self._reached_in.setdefault(group, []).append(trial_key)
-            self._reached[trial_key] = epoch
-        if trial_key in self._reached:
-            self._reached[trial_key] = max(curve)
-            self._stand_later(trial_key, group, self._insert)
+            self._standing[trial_key] = curve[max(curve)]
+        self._at(epoch)
+        self._rank(trial_key, epoch)
+
+    def diverge(self, trial_key: str) -> None:
+        """Hear that a trial has diverged, which makes its arm as bad as can be from there on."""
+        self._standing[trial_key] = math.nan
+        self._rank(trial_key, 0)
+
+    def fail(self, trial_key: str) -> None:
+        """Hear that a trial has failed, which tells nothing of its arm."""
+        self._failed.add(trial_key)
+        self._rank(trial_key, 0)
+
+    def seeds(self, trial_key: str) -> tuple[str, ...]:
+        """Return the trial keys of all seeds of a trial's arm."""
+        return self._seeds[trial_key]
 
     def of(self, trial_key: str) -> Mapping[int, float]:
         """Return one trial's epochs."""
@@ -51,18 +70,29 @@ class TrialCurves:
         """Return whether a trial's last epoch reached its target: that is its full length."""
         return trial_key in self._reached
 
-    def rivals(self, trial_key: str, epoch: int) -> Sequence[float]:
-        """Return what the others of a trial's group come to at an epoch, ascending: small is good.
+    def passed(self, trial_key: str) -> float:
+        """Return the last epoch that all seeds of a trial's arm have passed."""
+        ends = (
+            math.inf if key in self._standing else max(self.of(key), default=0)
+            for key in self._counted(trial_key)
+        )
+        return min(ends, default=0)
 
-        One that had reached its target before stands there with its last value: else the best
-        would be no rivals to those that go on. What is not finite stands last.
-        """
-        ranked = self._at(self._group_of(trial_key), epoch)
-        curve = self.of(trial_key)
-        if epoch in curve:
-            return AllBut(ranked, self._rival(curve[epoch]))
-        last = self._reached.get(trial_key, epoch)
-        return AllBut(ranked, self._rival(curve[last])) if last < epoch else ranked
+    def value(self, trial_key: str, epoch: int) -> float | None:
+        """Return what a trial's arm comes to at an epoch; None where not all seeds have told."""
+        keys = self._counted(trial_key)
+        values = [self._value(key, epoch) for key in keys]
+        told = [value for value in values if value is not None]
+        return sum(told) / len(told) if told and len(told) == len(values) else None
+
+    def costs(self, trial_key: str, epoch: int) -> list[float]:
+        """Return what is small of a good arm, of each epoch up to one, as far as all have told."""
+        values = (self.value(trial_key, each) for each in range(1, epoch + 1))
+        return [as_rival(self._objective.cost(value)) for value in values if value is not None]
+
+    def rivals(self, trial_key: str, epoch: int) -> Sequence[float]:
+        """Return what the arms but a trial's own are ranked by at an epoch, ascending."""
+        return self._at(epoch).all_but(self._seeds[trial_key][0])
 
     def objective(self, metrics: Mapping[str, Any]) -> float:
         """Return the objective of an epoch, NaN where its losses have diverged."""
@@ -70,36 +100,54 @@ class TrialCurves:
         value = self._objective.value({**metrics, **metrics.get("metrics", {})})
         return value if all(map(math.isfinite, losses)) and value is not None else math.nan
 
-    def cost(self, value: float) -> float:
-        """Return a value of the objective as what is to be small."""
-        return self._objective.cost(value)
+    def _counted(self, trial_key: str) -> list[str]:
+        return [key for key in self._seeds[trial_key] if key not in self._failed]
 
-    def _rival(self, value: float) -> float:
-        return as_rival(self._objective.cost(value))
+    def _value(self, trial_key: str, epoch: int) -> float | None:
+        curve = self.of(trial_key)
+        if trial_key in self._standing and epoch > max(curve, default=0):
+            return self._standing[trial_key]
+        return curve.get(epoch)
 
-    def _at(self, group: int, epoch: int) -> list[float]:
+    def _at(self, epoch: int) -> "_Ranked":
         """Return what stands at an epoch; where that is new, those that ended before it."""
-        by_epoch = self._ranked.setdefault(group, {})
-        if epoch not in by_epoch:
-            ended = [key for key in self._reached_in.get(group, ()) if self._reached[key] < epoch]
-            values = [self._rival(self._curves[key][self._reached[key]]) for key in ended]
-            by_epoch[epoch] = sorted(values)
-        return by_epoch[epoch]
+        if epoch not in self._ranked:
+            self._ranked[epoch] = _Ranked()
+            for key in self._standing:
+                self._rank_at(key, epoch)
+        return self._ranked[epoch]
 
-    def _stand_later(
-        self, trial_key: str, group: int, step: Callable[[list[float], float], None]
-    ) -> None:
-        """Let a trial that reached its target stand at all later epochs, or stand there no more."""
-        last = self._reached[trial_key]
-        for epoch, ranked in self._ranked.get(group, {}).items():
-            if epoch > last:
-                step(ranked, self._curves[trial_key][last])
+    def _rank(self, trial_key: str, first: int) -> None:
+        for epoch in self._ranked:
+            if epoch >= first:
+                self._rank_at(trial_key, epoch)
 
-    def _insert(self, ranked: list[float], value: float) -> None:
-        insort(ranked, self._rival(value))
+    def _rank_at(self, trial_key: str, epoch: int) -> None:
+        is_told = self.value(trial_key, epoch) is not None
+        rival = self._scheduler.rival(self.costs(trial_key, epoch)) if is_told else None
+        self._ranked[epoch].put(self._seeds[trial_key][0], rival)
 
-    def _remove(self, ranked: list[float], value: float) -> None:
-        del ranked[bisect_left(ranked, self._rival(value))]
+
+class _Ranked:
+    """What arms come to at one epoch, ascending: small is good, what is not finite stands last."""
+
+    def __init__(self) -> None:
+        self._ascending: list[float] = []
+        self._by_arm: dict[str, float] = {}
+
+    def put(self, arm: str, value: float | None) -> None:
+        """Let an arm stand there with a value, or not at all."""
+        if arm in self._by_arm:
+            old = self._by_arm.pop(arm)
+            del self._ascending[bisect_left(self._ascending, old)]
+        if value is not None:
+            self._by_arm[arm] = as_rival(value)
+            insort(self._ascending, self._by_arm[arm])
+
+    def all_but(self, arm: str) -> Sequence[float]:
+        """Return the values of the others."""
+        own = self._by_arm.get(arm)
+        return self._ascending if own is None else AllBut(self._ascending, own)
 
 
 class AllBut(Sequence[float]):

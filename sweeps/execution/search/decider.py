@@ -3,31 +3,35 @@
 Optuna proposes, the scheduler's rungs stop, the best are chosen once all have ended.
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from typing import Any
 
 from search_spaces.plans.base import Definition
 from search_spaces.plans.decisions import (
     DONE,
     WAIT,
     Cell,
+    CellEnded,
     Choose,
-    Continue,
     Decision,
+    Draw,
+    Enough,
     EpochTold,
     Event,
     Propose,
     SlotFree,
     Stop,
 )
-from search_spaces.plans.objective import measured_objective
-from search_spaces.plans.search import Search
-from sweeps.execution.plan.decision_log import name_of_proposal
-from sweeps.execution.search.choice import best_arms, median_of_startup
-from sweeps.execution.search.proposals import Proposer
-from sweeps.execution.search.rungs import is_hopeless, rung_to_judge
+from search_spaces.plans.ends import SoFar
+from search_spaces.plans.objective import losses_compare, measured_objective
+from search_spaces.plans.search import BASE, Search
+from search_spaces.space.proposal import point_of
+from sweeps.execution.plan.decision_log import name_of_draw, name_of_proposal
+from sweeps.execution.search.choice import best_arms
+from sweeps.execution.search.judging.promotion import judge_of
+from sweeps.execution.search.random_reference import RandomPoints
 from sweeps.execution.search.search_known import SearchKnown
+from sweeps.execution.search.within_limits import WithinLimits
 
 
 class SearchDecider:
@@ -41,14 +45,18 @@ class SearchDecider:
     def __init__(self, search: Search, definition: Definition) -> None:
         self._search = search
         self._objective = measured_objective(search.objective, definition)
-        self._proposer = Proposer(search)
-        self._rungs = cache(search.scheduler.rungs)
+        self._proposer = WithinLimits(search, definition)
+        self._judge = judge_of(search)
+        random_seed = search.confirm.random_seed if search.confirm else 0
+        self._random = RandomPoints(search, random_seed, self._proposer.measures.holds)
+        self._base_point = point_of(search.space.dimensions, definition.base)
+        self._has_one_loss = losses_compare([one.path for one in search.space.dimensions])
 
     def nothing_known(
         self, keys: Mapping[tuple[str, int], str], num_epochs: Mapping[str, int]
     ) -> SearchKnown:
         """Return the fold of an empty journal."""
-        return SearchKnown(self._objective, keys, num_epochs)
+        return SearchKnown(self._search, self._objective, keys, num_epochs)
 
     def decide(
         self, definition: Definition, journal: SearchKnown, event: Event
@@ -56,54 +64,85 @@ class SearchDecider:
         """Return what follows from an event."""
         match event:
             case SlotFree():
-                return (self._next(definition, journal),)
-            case EpochTold(trial_key):
-                return self._verdict(journal, trial_key)
+                is_last = self._has_proposed_all(journal)
+                return self._judge.room(journal, is_last=is_last) or (
+                    self._next(definition, journal),
+                )
+            case EpochTold(trial_key) | CellEnded(trial_key):
+                return self._judge.verdict(journal, trial_key)
             case _:
                 return ()
 
     def reason(self, stop: Stop) -> str:
         """Return why a trial was stopped, in one line of its record."""
+        mean = "mean " * (len(self._search.seeds) > 1)
         return (
             f"stopped by {self._search.scheduler.kind} after epoch {stop.epoch}, "
-            f"{self._search.objective} {stop.value:.6g}"
+            f"{mean}{self._search.objective} {stop.value:.6g}"
         )
 
     def _next(self, definition: Definition, known: SearchKnown) -> Decision:
         number = len(known.params)
-        if number < self._search.trials:
-            params = self._proposer.propose(known.params, known.weighed)
+        if not self._has_proposed_all(known):
+            if enough := self._enough(known):
+                return enough
+            params = self._params(known, number)
+            if params is None:
+                limits = ", ".join(limit.words for limit in self._search.limits)
+                reason = f"no other point was found within the limits ({limits})"
+                return Enough(reason, self._search.until, number)
             name = name_of_proposal(number)
             return Propose(tuple(Cell(name, params, seed) for seed in definition.arm_seeds))
         if self._search.confirm is None or known.chosen:
             return DONE
-        return WAIT if known.is_open else self._choice(known, self._search.confirm.best)
+        if known.is_open:
+            return WAIT
+        best = self._best(known, self._search.confirm.best)
+        is_held = bool(best) and self._search.confirm.against_random
+        if is_held and (draw := self._draw(definition, known, self._search.confirm.random_seed)):
+            return draw
+        if is_held and known.is_drawn_open:
+            return WAIT
+        random = self._best_drawn(known) if is_held else None
+        reference = BASE if best else None
+        return Choose(best, reference, self._search.question(), random)
 
-    def _choice(self, known: SearchKnown, count: int) -> Choose:
+    def _draw(self, definition: Definition, known: SearchKnown, random_seed: int) -> Draw | None:
+        """Return the next random point, None where they take as many epochs as the search took."""
+        number = len(known.drawn.names)
+        if known.num_epochs_drawn() >= known.num_epochs_trained():
+            return None
+        if (params := self._random.point(number)) is None:
+            return None
+        name = name_of_draw(number)
+        return Draw(tuple(Cell(name, params, seed) for seed in definition.arm_seeds), random_seed)
+
+    def _has_proposed_all(self, known: SearchKnown) -> bool:
+        return len(known.params) >= self._search.trials or known.is_enough
+
+    def _params(self, known: SearchKnown, number: int) -> Mapping[str, Any] | None:
+        if number < len(known.warm_points):
+            return known.warm_points[number]
+        base = (self._base_point, known.told_base) if self._base_point else None
+        return self._proposer.propose(known.params, known.weighed, base)
+
+    def _enough(self, known: SearchKnown) -> Enough | None:
+        """Return that an end has come, not before some are left to be better than the best."""
+        search, number = self._search, len(known.params)
+        if not search.stop or number <= (search.confirm.best if search.confirm else 0):
+            return None
+        so_far = SoFar(self._objective, known.ended_values, known.num_epochs_trained())
+        reason = next(filter(None, (end.reason(so_far) for end in search.stop)), "")
+        return Enough(reason, search.until, number) if reason else None
+
+    def _best(self, known: SearchKnown, count: int) -> tuple[str, ...]:
         same = [known.first_key(number) for number in range(len(known.params))]
-        best = best_arms(known.weighed, same, count)
-        reference = median_of_startup(known.weighed, self._search)
-        return Choose(
-            tuple(known.names[number] for number in best),
-            None if reference is None else known.names[reference],
-            self._search.question(),
-        )
+        costs = [self._proposer.measures.costs(params) for params in known.params]
+        best = best_arms(known.weighed, same, count, costs, by_loss=self._has_one_loss)
+        return tuple(known.names[number] for number in best)
 
-    def _verdict(self, known: SearchKnown, trial_key: str) -> Sequence[Decision]:
-        """Judge a trial at the last rung that it has passed, once.
-
-        None falls where a training ends by itself, be it before its full length, and where it has
-        diverged, which is an ending of its own.
-        """
-        curve = known.curves.of(trial_key)
-        if known.curves.has_reached_target(trial_key):
-            return ()
-        rungs = self._rungs(known.num_epochs[known.arm_of(trial_key)])
-        rung = rung_to_judge(rungs, curve, known.by_key(trial_key).judged)
-        if rung is None or not math.isfinite(curve[rung]):
-            return ()
-        scheduler, value = self._search.scheduler, curve[rung]
-        rivals = known.curves.rivals(trial_key, rung)
-        if is_hopeless(known.curves.cost(value), rivals, scheduler.kept, scheduler.min_rivals):
-            return (Stop(trial_key, rung, value),)
-        return (Continue(trial_key, rung),)
+    def _best_drawn(self, known: SearchKnown) -> str | None:
+        """Return the best of the random points by the rule of the search, None where none ended."""
+        same = [keys[-1] for keys in known.drawn.trial_keys]
+        best = best_arms(known.drawn_observations(), same, 1, by_loss=self._has_one_loss)
+        return known.drawn.names[best[0]] if best else None

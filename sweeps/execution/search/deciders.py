@@ -8,7 +8,7 @@ from search_spaces.plans.decisions import Decision, Event, Stop
 from search_spaces.plans.known import Known
 from search_spaces.plans.search import Search
 from search_spaces.sweep import Sweep
-from sweeps.execution.plan.conductor import Decider
+from sweeps.execution.plan.decision_log import Decider
 from sweeps.execution.search.decider import SearchDecider
 
 _ADAPTERS: Mapping[type[Plan], Any] = {Search: SearchDecider}

@@ -6,24 +6,26 @@ search's and the proposal's number, so that a proposal made again is the same an
 another.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from capsmodel.search_range import Choices, Floats, Ints
 from search_spaces.plans.search import Search
-from search_spaces.space.space import Dimension
+from sweeps.execution.search.measures import Measures
+from sweeps.execution.search.measures import Params as Params
 from sweeps.execution.search.observation import Observation
-from sweeps.records.manifest_plan import Plain
+from sweeps.execution.search.optuna_ranges import distribution_of as distribution_of
+from sweeps.execution.search.optuna_ranges import suggested
+from sweeps.execution.search.samplers import sampler_of
+from sweeps.execution.search.unseen import unseen
 
 if TYPE_CHECKING:
     from optuna import Study
-    from optuna.distributions import BaseDistribution
-    from optuna.samplers import BaseSampler
-    from optuna.trial import FrozenTrial, Trial, TrialState
+    from optuna.trial import Trial, TrialState
 
-Params = dict[str, Plain]
-History = Sequence[tuple[Mapping[str, Any], Observation]]
+Told = tuple[Mapping[str, Any], Observation]
+History = Sequence[Told]
 
 
 class Proposer:
@@ -31,34 +33,57 @@ class Proposer:
 
     Args:
         search: What is varied, and by which sampler.
+        measures: What its sampler is told of points besides, None where that is nothing.
     """
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: Search, measures: Measures | None = None) -> None:
         self._search = search
+        self._measures = measures if measures and measures.are_told else None
         self._study: KeptStudy | None = None
 
-    def propose(self, params: Sequence[Mapping[str, Any]], went: Sequence[Observation]) -> Params:
+    def propose(
+        self,
+        params: Sequence[Mapping[str, Any]],
+        went: Sequence[Observation],
+        base: Told | None = None,
+    ) -> Params:
         """Return the next proposal: dimension name -> value.
+
+        Where the space can be counted and the sampler comes back to a point, an unseen one is drawn
+        in its place.
 
         Args:
             params: What was proposed before, in order.
             went: How each of them went so far.
+            base: The base's own point and how it went, None where the space does not hold it.
         """
+        if self._search.sampler == "grid":
+            return self.grid[len(params)]
+        proposed = self._sampled(params, went, base)
+        if self._search.space.num_points is None:
+            return proposed
+        seen = [*params, *([base[0]] if base else [])]
+        return unseen(self._search, proposed, seen, len(params))
+
+    def _sampled(
+        self, params: Sequence[Mapping[str, Any]], went: Sequence[Observation], base: Told | None
+    ) -> Params:
         search, number = self._search, len(params)
-        if search.sampler == "grid":
-            return self._grid[number]
         if search.sampler == "qmc":
-            return search.space.at(_sobol_point(search, number))
+            return search.space.at(sobol_point(search, number))
         if search.sampler == "random":  # which does not look at what was
             trial = _empty_study(search, number).ask()
+        elif self._measures or search.sampler == "nsga2":
+            history = list(zip(params, went, strict=True))
+            return asked(search, history, base, self._measures)
         else:
-            if self._study is None or not self._study.goes_on_with(params, went):
-                self._study = KeptStudy(search, params, went)
+            if self._study is None or not self._study.goes_on_with(params, went, base):
+                self._study = KeptStudy(search, params, went, base)
             trial = self._study.ask(params, went)
-        return search.space.choose(lambda dimension: _suggested(trial, dimension))
+        return search.space.choose(lambda dimension: suggested(trial, dimension))
 
     @cached_property
-    def _grid(self) -> list[Params]:
+    def grid(self) -> list[Params]:
         """The points of the grid, in an order shuffled once: a part of it covers it evenly."""
         import numpy as np
 
@@ -74,107 +99,162 @@ class KeptStudy:
         search: What is varied.
         params: What was proposed so far, in order; a list that grows with the search.
         went: How each of them went so far, likewise.
+        base: The base's own point and how it went, None where the space does not hold it.
     """
 
     def __init__(
-        self, search: Search, params: Sequence[Mapping[str, Any]], went: Sequence[Observation]
+        self,
+        search: Search,
+        params: Sequence[Mapping[str, Any]],
+        went: Sequence[Observation],
+        base: Told | None,
     ) -> None:
         self._search = search
         self._params = params
-        self._study = study_of(search, list(zip(params, went, strict=True)))
+        self._base = base
+        self._worst = worst_of(went, base)
+        self._study = study_of(search, list(zip(params, went, strict=True)), base)
         self._asked: dict[int, Trial] = {}  # those that have not ended, by number
         self._left_open = [
             index for index, observation in enumerate(went) if observation.state == "open"
         ]
+        self._told = {index: one for index, one in enumerate(went) if one.state != "open"}
+        self._num_diverged = sum(observation.state == "diverged" for observation in went)
 
     def goes_on_with(
-        self, params: Sequence[Mapping[str, Any]], went: Sequence[Observation]
+        self, params: Sequence[Mapping[str, Any]], went: Sequence[Observation], base: Told | None
     ) -> bool:
         """Return whether all that is new is the proposal that this study was asked for last."""
         last = self._asked.get(len(params) - 1)
         is_next = params is self._params and last is not None and last.params == params[-1]
-        return is_next and all(went[index].state == "open" for index in self._left_open)
+        if not is_next or base != self._base:
+            return False
+        ended = [went[number] for number in self._asked]
+        self._num_diverged += sum(one.state == "diverged" for one in ended)
+        told = [one.value for one in ended if one.value is not None]
+        is_worse = max(told, default=-math.inf) > self._worst
+        if is_worse and self._num_diverged:  # what the diverged were told as is no longer so
+            return False
+        self._worst = max([self._worst, *told])
+        if any(went[index] != told for index, told in self._told.items()):
+            return False  # one that waits at a rung was promoted
+        return all(went[index].state == "open" for index in self._left_open)
 
     def ask(self, params: Sequence[Mapping[str, Any]], went: Sequence[Observation]) -> "Trial":
         """Return Optuna's trial of the next proposal."""
         for number in [asked for asked in self._asked if went[asked].state != "open"]:
+            self._told[number] = went[number]
             self._tell(self._asked.pop(number), went[number])
-        self._study.sampler = _sampler(self._search, len(params))
+        num_beside = int(self._base is not None)
+        self._study.sampler = sampler_of(self._search, len(params), num_beside=num_beside)
         trial = self._study.ask()
         self._asked[len(params)] = trial
         return trial
 
     def _tell(self, trial: "Trial", went: Observation) -> None:
         """Tell how a proposal went, so that the study holds what `study_of` would put there."""
-        if went.value is not None:
-            trial.report(went.value, went.epoch)
+        value = _told_value(went, self._worst)
+        if value is not None:
+            trial.report(value, went.epoch)
         state = _state_of(went)
-        self._study.tell(trial, went.value if went.state == "complete" else None, state)
+        self._study.tell(trial, None if state.name in {"PRUNED", "FAIL"} else value, state)
 
 
-def study_of(search: Search, history: History) -> "Study":
-    """Return Optuna's study of what was proposed so far, ready to be asked for the next."""
-    study = _empty_study(search, len(history))
+def study_of(
+    search: Search,
+    history: History,
+    base: Told | None = None,
+    measures: Measures | None = None,
+    rejected: Sequence[Params] = (),
+) -> "Study":
+    """Return Optuna's study of what was proposed so far, ready to be asked for the next.
+
+    What diverged stands there with the worst value that any other has, else the sampler would know
+    nothing of it and come back. Each has by how much it breaks the limits, as Optuna's constraints.
+    """
+    from optuna.trial import create_trial
+
+    broken = _broken(search, measures, rejected)
+    told = [*broken, *([base] if base else []), *history]
+    study = _empty_study(search, len(history), base, len(rejected))
     distributions = {
         dimension.name: distribution_of(dimension) for dimension in search.space.dimensions
     }
-    study.add_trials([_frozen_trial(*each, distributions) for each in history])
+    worst = worst_of([went for _, went in history], base)
+    costs = [measures.costs(params) if measures else () for params, _ in told]
+    worst_costs = max(costs, default=())
+    for (params, went), cost in zip(told, costs, strict=True):
+        value = _told_value(went, worst)
+        is_bad = went.state == "diverged"
+        study.add_trial(
+            create_trial(
+                state=_state_of(went),
+                values=None if value is None else [value, *(worst_costs if is_bad else cost)],
+                params=dict(params),
+                distributions={name: distributions[name] for name in params},
+                intermediate_values={} if value is None else {went.epoch: value},
+                constraints=measures.excesses(params) if measures and search.limits else None,
+            )
+        )
     return study
 
 
-def _empty_study(search: Search, number: int) -> "Study":
+def _broken(search: Search, measures: Measures | None, rejected: Sequence[Params]) -> list[Told]:
+    """Return points that break a limit as a sampler is told of them.
+
+    TPE hears of them as of what still runs, which it keeps away from (`constant_liar`) and counts
+    among no results: as results they would raise how many of the others it takes for good. The
+    children of NSGA-II have parents within the limits.
+    """
+    how = {"tpe": Observation("open"), "gp": Observation("diverged")}.get(search.sampler)
+    known = measures.broken_points if measures else ()
+    return [(point, how) for point in (*known, *rejected)] if how else []
+
+
+def asked(
+    search: Search,
+    history: History,
+    base: Told | None,
+    measures: Measures | None = None,
+    rejected: Sequence[Params] = (),
+) -> Params:
+    """Return what the sampler proposes next, by a study that is built anew.
+
+    Args:
+        search: What is varied.
+        history: What was proposed so far, and how it went.
+        base: The base's own point and how it went, None where the space does not hold it.
+        measures: What samplers are told of points besides, None where there is nothing.
+        rejected: What it proposed for this very number, and broke a limit.
+    """
+    study = study_of(search, history, base, measures, rejected)
+    trial = study.ask()
+    return search.space.choose(lambda dimension: suggested(trial, dimension))
+
+
+def worst_of(went: Sequence[Observation], base: Told | None) -> float:
+    """Return the largest value of any proposal or the base, minus infinity where none has one."""
+    observations = [*went, *([base[1]] if base else [])]
+    return max((one.value for one in observations if one.value is not None), default=-math.inf)
+
+
+def _empty_study(
+    search: Search, number: int, base: Told | None = None, num_redrawn: int = 0
+) -> "Study":
     import optuna
+    from optuna.study import StudyDirection
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    return optuna.create_study(sampler=_sampler(search, number))
+    num_beside = int(base is not None)
+    sampler = sampler_of(search, number, num_beside=num_beside, num_redrawn=num_redrawn)
+    directions = [StudyDirection.MINIMIZE] * len(search.told_objectives())
+    return optuna.create_study(sampler=sampler, directions=directions)
 
 
-def distribution_of(dimension: Dimension) -> "BaseDistribution":
-    """Return Optuna's word for the range of a dimension."""
-    from optuna.distributions import (
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
-
-    match dimension.range:
-        case Ints(low, high, step, log):
-            return IntDistribution(low, high, log=log, step=step)
-        case Floats(low, high, log):
-            return FloatDistribution(low, high, log=log)
-        case Choices(values):
-            return CategoricalDistribution(values)
-
-
-def _sampler(search: Search, number: int) -> "BaseSampler":
-    """Return the sampler of one proposal, seeded by its number."""
-    import numpy as np
-    from optuna.samplers import GPSampler, RandomSampler, TPESampler
-
-    seed = int(np.random.SeedSequence([search.sampler_seed, number]).generate_state(1)[0])
-    if search.sampler == "tpe":
-        return TPESampler(seed=seed, n_startup_trials=search.num_startup)
-    if search.sampler == "gp":
-        return GPSampler(seed=seed, n_startup_trials=search.num_startup)
-    return RandomSampler(seed=seed)
-
-
-def _frozen_trial(
-    params: Mapping[str, Any],
-    observation: Observation,
-    distributions: dict[str, "BaseDistribution"],
-) -> "FrozenTrial":
-    """Return a proposal as Optuna holds it: a failed or open one has no value."""
-    from optuna.trial import create_trial
-
-    value = observation.value
-    return create_trial(
-        state=_state_of(observation),
-        value=value,
-        params=dict(params),
-        distributions={name: distributions[name] for name in params},
-        intermediate_values={} if value is None else {observation.epoch: value},
-    )
+def _told_value(observation: Observation, worst: float) -> float | None:
+    if observation.state != "diverged":
+        return observation.value
+    return worst if math.isfinite(worst) else 0.0  # where all have diverged they are alike
 
 
 def _state_of(observation: Observation) -> "TrialState":
@@ -184,22 +264,13 @@ def _state_of(observation: Observation) -> "TrialState":
         "open": TrialState.RUNNING,
         "complete": TrialState.COMPLETE,
         "pruned": TrialState.PRUNED,
+        "diverged": TrialState.COMPLETE,
         "failed": TrialState.FAIL,
     }
     return states[observation.state]
 
 
-def _suggested(trial: Any, dimension: Dimension) -> Plain:
-    match dimension.range:
-        case Ints(low, high, step, log):
-            return trial.suggest_int(dimension.name, low, high, step=step, log=log)
-        case Floats(low, high, log):
-            return trial.suggest_float(dimension.name, low, high, log=log)
-        case Choices(values):
-            return trial.suggest_categorical(dimension.name, values)
-
-
-def _sobol_point(search: Search, number: int) -> list[float]:
+def sobol_point(search: Search, number: int) -> list[float]:
     """Return a point of the scrambled Sobol sequence in the unit cube."""
     from scipy.stats import qmc
 

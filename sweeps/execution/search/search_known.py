@@ -3,15 +3,30 @@
 Everything is kept as it comes, so that an entry costs the same however long the search is.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from capsmodel.metrics import Objective
-from search_spaces.plans.decisions import CellEnded, Done, Entry, EpochTold, Propose, Stop
+from search_spaces.plans.decisions import (
+    CellEnded,
+    Continue,
+    Done,
+    Draw,
+    Enough,
+    Entry,
+    EpochTold,
+    Propose,
+    Stop,
+    WarmStart,
+)
 from search_spaces.plans.known import Known, KnownTrial
-from sweeps.execution.search.curves import TrialCurves
-from sweeps.execution.search.observation import Observation, Standing, observe
+from search_spaces.plans.search import BASE, Search
+from sweeps.execution.search.curves import ArmCurves
+from sweeps.execution.search.observation import Observation, Standing, observe, unwanted
+from sweeps.execution.search.random_reference import DrawnPoints
 from sweeps.records.trial_record import Outcome
 
 
@@ -23,12 +38,15 @@ class SearchKnown(Known):
         names: Of each proposal's arm.
         observations: How each proposal went so far.
         weighed: The same with what is to be small as their values.
-        curves: Of the trials; rivals are those with the same seed, so that the seeds of one arm do
-            not stop each other.
+        base: How the base went, which is trained beside the proposals; what is small as its value.
+        warm_points: Points of another sweep, which are proposed first.
+        drawn: Random points that the search is held against.
+        curves: Of the proposals, each the mean over its seeds.
     """
 
     def __init__(
         self,
+        search: Search,
         objective: Objective,
         keys: Mapping[tuple[str, int], str],
         num_epochs: Mapping[str, int],
@@ -38,76 +56,245 @@ class SearchKnown(Known):
         self.names: list[str] = []
         self.observations: list[Observation] = []
         self.weighed: list[Observation] = []
-        self._cost = objective.cost
-        self.curves = TrialCurves(objective, self._seed_of)
+        self.base = Observation("open")
+        self.warm_points: Sequence[Mapping[str, Any]] = ()
+        self.cost = objective.cost
+        self.curves = ArmCurves(objective, search.scheduler)
+        self._rungs_of_pauses = cache(search.scheduler.rungs) if search.scheduler.pauses else None
+        self._is_ranked_by_rungs = search.sampler == "tpe"
+        self._unwanted = unwanted(search)
+        self._base_keys: list[str] = []
         self._trial_keys: list[list[str]] = []
         self._numbers: dict[str, list[int]] = {}
         self._places: dict[str, tuple[str, int]] = {}
         self._num_unobserved = 0
+        self.drawn = DrawnPoints(search.confirm)
+        self._until = search.until
+        self._enough: set[tuple[str, int]] = set()
 
     def take(self, entry: Entry) -> None:
         """Take one more entry of the journal."""
-        if isinstance(entry, Done):  # a longer search goes on from the same journal
-            return
-        super().take(entry)
+        self._fold(entry)
         match entry:
-            case Propose():
+            case Propose() if not isinstance(entry, Draw):
                 self._take_proposal(entry)
-            case EpochTold():
+            case EpochTold() if entry.trial_key in self._numbers and not self._is_beyond(entry):
                 self.curves.tell(entry.trial_key, entry.epoch, entry.metrics)
+                if self._rungs_of_pauses:
+                    self._observe_all(entry.trial_key)
             case CellEnded() | Stop():
-                for number in self._numbers.get(entry.trial_key, ()):
-                    self._observe(number)
+                self._take_ending(entry)
+            case WarmStart():
+                self.warm_points = entry.points
+            case Enough():
+                self._enough.add((entry.until, entry.num_proposals))
             case _:
                 pass
 
     @property
-    def is_open(self) -> bool:
-        """Whether any proposal has not ended."""
-        return self._num_unobserved > 0
+    def is_enough(self) -> bool:
+        """Whether an end has come after these very proposals, by the ends that there are now."""
+        return (self._until, len(self.params)) in self._enough
 
-    def arm_of(self, trial_key: str) -> str:
-        """Return the first arm that a trial belongs to."""
-        return self._places[trial_key][0]
+    @property
+    def ended_values(self) -> list[float | None]:
+        """The objective of what has ended and not failed, None where not at full length.
+
+        Who waits at a rung counts as stopped there, once one of full length is there to be better.
+        """
+        is_any_whole = any(one.state == "complete" for one in self.observations)
+        return [
+            one.value if one.state == "complete" else None
+            for number, one in enumerate(self.observations)
+            if one.state not in {"open", "failed"} or (is_any_whole and self._waits(number))
+        ]
+
+    def num_epochs_trained(self) -> int:
+        """Return how many epochs the proposals and the base were trained, each trial once."""
+        return sum(map(self._num_epochs_trained, {*self._base_keys, *self._numbers}))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any proposal, or the base, has not ended."""
+        return self._num_unobserved > 0 or (self.base.state == "open" and bool(self._base_keys))
+
+    @property
+    def told_base(self) -> Observation:
+        """How the base went, as a sampler is to know it.
+
+        TPE takes what has come farther for better, and nobody has promoted the base: where trials
+        are promoted it is told by its value at the first rung.
+        """
+        rungs = self._rungs_of_pauses and self._rungs_of_pauses(self.num_epochs.get(BASE, 1))
+        if not rungs or not self._is_ranked_by_rungs or self.base == self._unwanted:
+            return self.base
+        told = [self.by_key(key).epochs.get(rungs[0]) for key in self._base_keys]
+        values = [self.curves.objective(metrics) for metrics in told if metrics]
+        if not values or len(values) < len(told) or not all(map(math.isfinite, values)):
+            return Observation("open")
+        return self._as_cost(Observation("pruned", sum(values) / len(values), rungs[0]))
+
+    @property
+    def is_running(self) -> bool:
+        """Whether any proposal, or the base, neither has ended nor waits."""
+        return (self.base.state == "open" and bool(self._base_keys)) or any(
+            one.state == "open" and not self._waits(number)
+            for number, one in enumerate(self.observations)
+        )
+
+    def drawn_observations(self) -> list[Observation]:
+        """Return how each random point went so far; what is small as its value."""
+        return [
+            self._as_cost(observe([self._drawn_standing(self.by_key(key)) for key in keys]))
+            for keys in self.drawn.trial_keys
+        ]
+
+    @property
+    def is_drawn_open(self) -> bool:
+        """Whether any random point has not ended."""
+        return any(self.by_key(key).is_open for keys in self.drawn.trial_keys for key in keys)
+
+    def num_epochs_drawn(self) -> int:
+        """Return how many epochs the random points take, those that have not ended in full."""
+        return sum(
+            self.num_epochs[name] if trial.ended in {None, "failed"} else max(1, trial.length)
+            for name, keys in zip(self.drawn.names, self.drawn.trial_keys, strict=True)
+            for trial in map(self.by_key, keys)
+        )
+
+    def arm_of(self, trial_key: str) -> str | None:
+        """Return the first arm that a trial belongs to, None where that was drawn at random."""
+        return self._places.get(trial_key, (None, 0))[0]
+
+    def siblings(self, trial_key: str) -> dict[str, KnownTrial]:
+        """Return the trials of all seeds of a trial's first arm, by their keys."""
+        arm = self.arm_of(trial_key)
+        keys = (key for key in self.curves.seeds(trial_key) if self.arm_of(key) == arm)
+        return {key: self.by_key(key) for key in keys}
 
     def first_key(self, number: int) -> str:
         """Return a trial key of a proposal, the same for the same point."""
         return self._trial_keys[number][-1]
 
+    def _fold(self, entry: Entry) -> None:
+        """Fold an entry as any plan does, but for what only a search knows."""
+        match entry:
+            case Done():  # a longer search goes on from the same journal
+                pass
+            case Draw():
+                self._draw(entry)
+            case Stop() if self.drawn.has(entry.trial_key):  # it counts for the proposals alone
+                self.stops[entry.trial_key] = entry
+                self.by_key(entry.trial_key).take(Continue(entry.trial_key, entry.epoch))
+            case _:
+                super().take(entry)
+
+    def _draw(self, draw: Draw) -> None:
+        """Take a random point; where the search had stopped its trials, they go on."""
+        keys = [self.key_of(cell.place) for cell in draw.cells]
+        if self.drawn.take(draw, keys):
+            super().take(draw)
+            for key in keys:
+                self.by_key(key).go_on()
+
+    def _is_beyond(self, told: EpochTold) -> bool:
+        """Return whether an epoch is one that the search has stopped the trial before."""
+        stop = self.stops.get(told.trial_key)
+        return stop is not None and told.epoch > stop.epoch
+
+    def _num_epochs_trained(self, key: str) -> int:
+        if stop := self.stops.get(key):
+            return stop.epoch
+        trial = self.by_key(key)
+        return max(trial.epochs, default=0) if trial.is_open else trial.length
+
     def _take_proposal(self, proposal: Propose) -> None:
+        keys = [self.key_of(cell.place) for cell in proposal.cells]
+        for key, cell in zip(keys, proposal.cells, strict=True):
+            self._places.setdefault(key, cell.place)
+        if proposal.cells[0].arm == BASE:
+            self._base_keys = keys
+            self._observe_base()
+            return
         number = len(self.params)
+        self.curves.add(keys)
         self.params.append(proposal.cells[0].settings)
         self.names.append(proposal.cells[0].arm)
-        keys = [self.key_of(cell.place) for cell in proposal.cells]
         self._trial_keys.append(keys)
-        for key, cell in zip(keys, proposal.cells, strict=True):
+        for key in keys:
             self._numbers.setdefault(key, []).append(number)
-            self._places.setdefault(key, cell.place)
         self.observations.append(Observation("open"))
         self.weighed.append(Observation("open"))
         self._num_unobserved += 1
         self._observe(number)
 
+    def _take_ending(self, ending: CellEnded | Stop) -> None:
+        key = ending.trial_key
+        if isinstance(ending, CellEnded) and key in self._numbers and key not in self.stops:
+            if ending.outcome == "diverged":
+                self.curves.diverge(key)
+            elif ending.outcome == "failed":
+                self.curves.fail(key)
+        self._observe_all(key)
+        if key in self._base_keys:
+            self._observe_base()
+
+    def _observe_all(self, trial_key: str) -> None:
+        for number in self._numbers.get(trial_key, ()):
+            self._observe(number)
+
     def _observe(self, number: int) -> None:
         """See how a proposal went, unless that is known."""
         if self.observations[number].state != "open":
             return
-        trials = [self.by_key(key) for key in self._trial_keys[number]]
-        observation = observe([self._standing(trial) for trial in trials])
+        observation = self._observed(self._trial_keys[number])
         self.observations[number] = observation
-        value = observation.value
-        self.weighed[number] = (
-            observation if value is None else replace(observation, value=self._cost(value))
-        )
+        self.weighed[number] = self._as_cost(self._at_rung(number) or observation)
         self._num_unobserved -= observation.state != "open"
 
-    def _standing(self, trial: KnownTrial) -> Standing:
+    def _observe_base(self) -> None:
+        if self.base.state == "open":
+            self.base = self._as_cost(self._observed(self._base_keys))
+
+    def _observed(self, keys: Sequence[str]) -> Observation:
+        return observe([self._standing(key) for key in keys])
+
+    def _at_rung(self, number: int) -> Observation | None:
+        """Return how an open proposal stood at the last rung that all of its seeds have come to."""
+        key = self.first_key(number)
+        if self.observations[number].state != "open" or self._rungs_of_pauses is None:
+            return None
+        rungs, passed = (
+            self._rungs_of_pauses(self.num_epochs[self.names[number]]),
+            self.curves.passed(key),
+        )
+        rung = max((rung for rung in rungs if rung <= passed), default=0)
+        value = self.curves.value(key, rung) if rung else None
+        if value is None:
+            return None
+        is_finite = math.isfinite(value)
+        return Observation("pruned", value, rung) if is_finite else Observation("diverged")
+
+    def _waits(self, number: int) -> bool:
+        """Return whether nothing of a proposal can go on before it is promoted."""
+        trials = self.siblings(self.first_key(number)).values()
+        is_held = all(trial.waits_at or not trial.is_open for trial in trials)
+        return is_held and any(trial.waits_at for trial in trials)
+
+    def _as_cost(self, observation: Observation) -> Observation:
+        if observation.state == "diverged":
+            return self._unwanted
+        value = observation.value
+        return observation if value is None else replace(observation, value=self.cost(value))
+
+    def _standing(self, key: str) -> Standing:
+        if stop := self.stops.get(key):
+            return Standing(Outcome.PRUNED, stop.epoch, stop.value)
+        return self._drawn_standing(self.by_key(key))
+
+    def _drawn_standing(self, trial: KnownTrial) -> Standing:
         if trial.ended is None:
             return Standing()
-        if trial.stopped:
-            return Standing(Outcome.PRUNED, trial.stopped.epoch, trial.stopped.value)
         value = self.curves.objective(trial.last) if trial.last else None
-        return Standing(Outcome(trial.ended), trial.length, value)
-
-    def _seed_of(self, trial_key: str) -> int:
-        return self._places[trial_key][1]
+        loss = trial.last.get("validation_loss", math.inf)
+        return Standing(Outcome(trial.ended), trial.length, value, loss)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.plan.planner import SurveyedCell
+from sweeps.execution.plan.planner import Standing, SurveyedCell
 from sweeps.records.trial_record import Outcome
 
 _FEWEST_EPOCHS = 5  # before a remaining time is worth saying
@@ -29,10 +29,12 @@ class Board:
 
     Attributes:
         num_expected: Cells that there will be in the end, where more are still to come.
+        share_to_come: Of a full training, that one of those takes on average.
         num_filled: Cells that were there before.
         is_stopping: Whether somebody has interrupted the launch.
         num_trained: Cells that a trial of this launch filled.
         num_pruned: Trials that the scheduler stopped.
+        waiting: Epoch at which each trial waits that a scheduler may promote, by trial key.
         failures: (arm, seed, reason) of cells that stayed empty.
         best: (validation error, arm, seed) of the best trial that finished in this launch.
         doing: What is done now instead of training, "" where trials run.
@@ -44,6 +46,7 @@ class Board:
     journal: Journal
     clock: Callable[[], float] = time.monotonic
     num_expected: int = 0
+    share_to_come: float = 1.0
     is_stopping: bool = False
     num_done: int = 0
     num_trained: int = 0
@@ -51,6 +54,7 @@ class Board:
     num_pruned: int = 0
     num_restarts: int = 0
     running: dict[str, RunningTrial] = field(default_factory=dict[str, RunningTrial])
+    waiting: dict[str, int] = field(default_factory=dict[str, int])
     failures: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
     best: tuple[float, str, int] | None = None
     doing: str = ""
@@ -62,12 +66,19 @@ class Board:
         self._places = {cell.cell.trial_key: cell for cell in self.cells}
         self.num_filled = sum(cell.is_filled for cell in self.cells)
         self.num_pruned = sum(cell.cell.stopped is not None for cell in self.cells)
+        self.waiting |= {
+            cell.cell.trial_key: cell.epochs
+            for cell in self.cells
+            if cell.state is Standing.WAITING
+        }
+        self._started: set[str] = set()
         self._started_at = self.clock()
         self._first_epoch_at = 0.0
         self._epochs_seen = 0
         self._untrained = {
             cell.cell.trial_key: max(0, self.epochs[cell.cell.arm] - cell.epochs)
             for cell in empty_cells(self.cells)
+            if cell.state is not Standing.WAITING
         }
 
     def add(self, cells: Iterable[SurveyedCell], epochs: dict[str, int]) -> None:
@@ -90,8 +101,10 @@ class Board:
         planned = self._places[trial_key]
         num_epochs = self.epochs[planned.cell.arm]
         with self._lock:
+            epoch = self.waiting.pop(trial_key, planned.epochs)
+            self._started.add(trial_key)
             self.running[trial_key] = RunningTrial(
-                planned.cell.arm, planned.cell.seed, planned.epochs, num_epochs
+                planned.cell.arm, planned.cell.seed, epoch, num_epochs
             )
         self.journal.note(trial_key, "started")
 
@@ -112,12 +125,29 @@ class Board:
             self.running.pop(trial_key, None)
         self.journal.note(trial_key, "restarted", why)
 
+    def paused(self, trial_key: str, epoch: int) -> None:
+        """A trial has no process any more; it waits at an epoch, or, where that is 0, goes on."""
+        with self._lock:
+            self.running.pop(trial_key, None)
+            self._untrained.pop(trial_key, None)
+            self.waiting |= {trial_key: epoch} if epoch else {}
+        self.journal.note(trial_key, "paused", f"at epoch {epoch}" * bool(epoch))
+
+    def given_up(self, trial_key: str) -> None:
+        """A trial was stopped; one that runs is told of again once its process has ended."""
+        with self._lock:
+            if self.waiting.pop(trial_key, 0):
+                self.num_done += 1
+                self.num_pruned += 1
+                self.num_trained += trial_key in self._started
+
     def ended(self, trial_key: str, outcome: Outcome, reason: str) -> None:
         """A trial was filled, or failed."""
         cell = self._places[trial_key].cell
         with self._lock:
             trial = self.running.pop(trial_key, None)
             self._untrained.pop(trial_key, None)
+            self.waiting.pop(trial_key, None)
             if outcome is Outcome.FAILED:
                 self.failures.append((cell.arm, cell.seed, reason))
             else:
@@ -173,7 +203,7 @@ class Board:
             return None
         per_epoch = (self.clock() - self._first_epoch_at) / (self._epochs_seen - 1)
         mean = sum(self.epochs.values()) / max(1, len(self.epochs))
-        to_come = mean * (self.num_cells - len(self.cells))
+        to_come = mean * self.share_to_come * (self.num_cells - len(self.cells))
         return (sum(self._untrained.values()) + to_come) * per_epoch
 
 

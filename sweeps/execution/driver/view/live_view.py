@@ -7,6 +7,7 @@ and the view writes to a copy of the terminal.
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -122,6 +123,8 @@ def summary(board: Board, title: str) -> str:
     parts = [f"{title}: {board.num_filled + board.num_done} of {board.num_cells} cells done"]
     running = board.doing or f"{len(board.running)} running"
     parts.append("stopping" if board.is_stopping else running)
+    for epoch, count in sorted(Counter(board.waiting.values()).items()):
+        parts.append(f"{count} {'waits' if count == 1 else 'wait'} at epoch {epoch}")
     if board.failures:
         parts.append(f"{len(board.failures)} failed")
     if board.num_diverged:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from search_spaces.plans.decisions import Stop
+from search_spaces.plans.search import BASE
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.driver.growing_launch import GrowingLaunch
 from sweeps.execution.driver.survey import Survey
@@ -86,7 +87,8 @@ def test_each_proposal_is_queued_shown_and_handed_over(scene: Scene) -> None:
     for count in (1, 2):
         scene.grow()
         grown = proposed(scene.definition, count)
-        keys = [cell.trial_key for cell in grown.manifest.cells]
+        added = [cell for cell in grown.manifest.cells if cell.arm != BASE]  # which is declared
+        keys = [cell.trial_key for cell in added]
         assert scene.queued() == keys
         assert [one.cell.trial_key for one in scene.board.cells] == keys
         assert scene.handed_over() == grown.manifest

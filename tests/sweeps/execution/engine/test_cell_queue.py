@@ -41,6 +41,9 @@ class Heard:
     def restarted(self, trial_key: str, why: str) -> None:
         self.events.append(("restarted", trial_key[0], why))
 
+    def paused(self, trial_key: str, epoch: int) -> None:
+        self.events.append(("paused", trial_key[0], epoch))
+
     def ended(self, trial_key: str, outcome: Outcome, reason: str) -> None:
         self.events.append(("ended", trial_key[0], outcome.value, reason))
 

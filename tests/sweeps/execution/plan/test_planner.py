@@ -192,6 +192,18 @@ def test_the_estimate_counts_the_epochs_that_are_left() -> None:
     assert estimate_seconds(cells_of(0, 3), {"base": 5}, {"base": 2.0}, 1) == (5 + 2) * 2.0
 
 
+def test_a_trial_that_waits_to_be_promoted_stands_so_and_takes_no_time_in_the_estimate() -> None:
+    one = manifest(arms=("base",), seeds=(0, 1))
+    first, second = (cell.trial_key for cell in one.cells)
+    folders = {first: FolderState(epochs=3), second: FolderState(epochs=3)}
+    cells = surveyed(one.cells, folders, {}, {first})
+    assert [cell.state for cell in cells] == [Standing.WAITING, Standing.UNFINISHED]
+    assert estimate_seconds(cells, {"base": 5}, {"base": 2.0}, 1) == 4.0
+    assert estimate_seconds(cells, {"base": 5}, {"base": 2.0}, 1, 0.5) == 4.0 + 5.0
+    done = FolderState(Outcome.FINISHED, 5)
+    assert surveyed(one.cells, {first: done}, {}, {first})[0].state is Standing.TO_RECORD
+
+
 def test_an_arm_never_trained_takes_the_mean_of_the_others() -> None:
     cells = cells_of(0, arm="new")
     assert estimate_seconds(cells, {"new": 5}, {"a": 1.0, "b": 3.0}, 1) == 10.0

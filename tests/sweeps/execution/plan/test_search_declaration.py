@@ -7,9 +7,11 @@ from pydantic import model_validator
 
 from capsmodel.losses import MarginLoss
 from capsmodel.search_range import Floats
-from search_spaces import Median, Space
+from search_spaces import Limit, Median, Space
 from search_spaces.tables import ConfirmationTable, SensitivityTable
 from sweeps.execution.plan.definition import Changes, define
+from sweeps.execution.plan.planner import refuse_to_drop
+from sweeps.records.errors import BadInput
 from sweeps.records.manifest_plan import ManifestSearch
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.search.examples import (
@@ -19,6 +21,7 @@ from tests.sweeps.execution.search.examples import (
     RATE,
     SCHEDULER,
     confirm,
+    proposed,
     search,
     searched,
     sweep,
@@ -31,9 +34,10 @@ def declared(**changes: Any) -> ManifestSearch:
     return found
 
 
-def test_a_search_begins_without_arms_and_cells() -> None:
+def test_a_search_begins_with_its_base_alone() -> None:
     manifest = searched(seeds=(0, 1), confirm=confirm()).manifest
-    assert (manifest.arms, manifest.cells, manifest.baseline) == ((), (), "")
+    assert ([arm.name for arm in manifest.arms], manifest.baseline) == (["base"], "base")
+    assert [(cell.arm, cell.seed) for cell in manifest.cells] == [("base", 0), ("base", 1)]
     assert manifest.seeds == (0, 1)
     assert manifest.tables == (ConfirmationTable(), SensitivityTable())
     assert searched().manifest.tables == (SensitivityTable(),)
@@ -70,7 +74,7 @@ def test_it_holds_where_a_setting_is_there() -> None:
         {"objective": "validation_loss"},
         {"scheduler": Median()},
         {"seeds": (0, 1)},
-        {"space": FEW_POINTS},
+        {"space": FEW_POINTS, "trials": 4},
     ],
 )
 def test_what_decides_proposals_makes_another_definition(changes: dict[str, Any]) -> None:
@@ -113,3 +117,29 @@ def test_settings_that_exclude_each_other_are_refused_before_anything_runs() -> 
     assert str(caught.value).startswith("The space holds points that are no settings (loss.first")
     assert str(caught.value).endswith("Narrow the space.")
     sweep().plan.check_all(sweep())
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"sampler": "random"}, "its sampler would change"),
+        ({"space": FEW_POINTS, "trials": 4}, "its space would change"),
+        ({"limits": Limit("num_parameters", at_most=10**9)}, "its limits would change"),
+        ({"seeds": (1,)}, "its seeds would change"),
+        ({"trials": 1}, "it proposed 2, and 1 are asked"),
+    ],
+)
+def test_another_search_over_one_that_is_there_is_refused_by_what_differs(
+    changes: dict[str, Any], told: str
+) -> None:
+    there = proposed(searched(), 2).manifest
+    with pytest.raises(BadInput, match=told):
+        refuse_to_drop(there, searched(**changes).manifest)
+
+
+def test_one_by_earlier_rules_is_refused_with_what_to_do() -> None:
+    there = proposed(searched(), 2).manifest
+    assert there.search
+    earlier = there.search.model_copy(update={"rules": 1, "definition": "earlier"})
+    with pytest.raises(BadInput, match=r"begun by an earlier release.*finish it with that release"):
+        refuse_to_drop(there.model_copy(update={"search": earlier}), searched().manifest)

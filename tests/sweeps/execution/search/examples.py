@@ -11,7 +11,7 @@ from sweeps.execution.search.observation import Observation
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_plan import Plain
 from tests.capsmodel.small_config import small_config
-from tests.sweeps.execution.search.grown import with_proposal
+from tests.sweeps.execution.search.grown import num_proposed, with_proposal
 
 RATE, BATCH = "optimiser.learning_rate", "batch_size"
 WHOLE = Space.of(TrainingConfig).varied({"optimiser": ("adam",)})
@@ -48,7 +48,7 @@ def params(number: int) -> dict[str, Plain]:
 def proposed(definition: Definition, count: int) -> Definition:
     """Return a definition with some proposals more."""
     for _ in range(count):
-        definition = with_proposal(definition, params(len(definition.manifest.arms)))
+        definition = with_proposal(definition, params(num_proposed(definition)))
     return definition
 
 
@@ -61,6 +61,7 @@ def pruned(value: float, epoch: int = 1) -> Observation:
 
 
 OPEN, FAILED = Observation("open"), Observation("failed")
+DIVERGED = Observation("diverged")
 
 
 def expect_valid(manifest: Manifest) -> None:

@@ -18,8 +18,14 @@ def with_proposal(
     """Return the definition with one proposal more, the next by number."""
     growing = GrowingDefinition(definition)
     stops = {key: Stop(key, one.epoch, one.value) for key, one in (stopped or {}).items()}
-    growing.propose(cells_of(len(definition.manifest.arms), params, definition), stops)
+    growing.propose(cells_of(num_proposed(definition), params, definition), stops)
     return growing.snapshot()
+
+
+def num_proposed(definition: Definition) -> int:
+    """Return how many proposals there are."""
+    assert definition.manifest.search
+    return len(definition.manifest.search.proposals)
 
 
 def cells_of(number: int, params: Mapping[str, Plain], definition: Definition) -> list[Cell]:

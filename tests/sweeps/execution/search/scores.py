@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from search_spaces.plans.search import BASE
 from sweeps.execution.plan.definition import Definition
 from sweeps.records.cell_contents import TrialHead
 from tests.sweeps.execution.search.examples import searched
@@ -9,12 +10,13 @@ from tests.sweeps.execution.search.simulated import Launch, Score
 
 
 def number_of(head: TrialHead) -> int:
-    return int(head.arm.removeprefix("proposal "))
+    """Return the number of a proposal, -1 for the base."""
+    return -1 if head.arm == BASE else int(head.arm.removeprefix("proposal "))
 
 
 def of(*values: float) -> Score:
-    """Return a score that each proposal has throughout, by its number."""
-    return lambda head, epoch: values[number_of(head)]
+    """Return a score that each proposal has throughout, by its number; the base has a half."""
+    return lambda head, epoch: (*values, 0.5)[number_of(head)]
 
 
 def falling(head: TrialHead, epoch: int) -> float:
@@ -27,10 +29,11 @@ def random(**changes: Any) -> Definition:
 
 
 def stopped_arms(launch: Launch) -> list[str]:
-    return [cell.arm for cell in launch.manifest.cells if cell.stopped]
+    return list(dict.fromkeys(cell.arm for cell in launch.manifest.cells if cell.stopped))
 
 
 def verdicts(launch: Launch) -> list[tuple[int, bool]]:
     """Return the verdicts: of which proposal and whether it was stopped."""
-    number = {cell.trial_key: int(cell.arm.split()[1]) for cell in launch.manifest.cells}
+    cells = [cell for cell in launch.manifest.cells if cell.arm != BASE]
+    number = {cell.trial_key: int(cell.arm.split()[1]) for cell in cells}
     return [(number[one.trial_key], one.is_stop) for one in launch.verdicts()]

@@ -21,6 +21,7 @@ from sweeps.execution.driver.view.board import Board
 from sweeps.execution.engine.cell_queue import CellQueue, Listed
 from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, TrialEnded
 from sweeps.execution.engine.messages import Stop as StopMessage
+from sweeps.execution.engine.placement import Machine
 from sweeps.execution.plan.conductor import Conductor, Heads
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition
@@ -169,6 +170,8 @@ class Launch:
         if current:  # in one step, so that one killed again and again gets any further
             at_start = grown.sweep.plan.cells_at_start(grown.sweep)
             DecisionLog(self.journal, grown.decided_by, seeds).adopt(current, at_start)
+        if grown.manifest.search and grown.manifest.search.warm_start:
+            DecisionLog(self.journal, grown.decided_by, seeds).adopt(grown.manifest)
         self.growing = GrowingDefinition(grown)
         facts = TrialFacts(world.cells, record_of)
         decider = decider_of(grown.sweep)
@@ -194,12 +197,14 @@ class Launch:
         """Return what the scheduler decided, in order."""
         return verdicts_of(self.log)
 
-    def run(self) -> "Launch":
-        """Train until nothing is left."""
+    def run(self, num_concurrent: int = 1) -> "Launch":
+        """Train until nothing is left, so many at once by turns of an epoch."""
         self.journal.open_launch(0)
         exit_code = None
         try:
-            SimulatedEngine(self._train).run(orders=self, events=self)
+            machines = (Machine(cpus=num_concurrent),)
+            engine = SimulatedEngine(self._train, machines, num_concurrent)
+            engine.run(orders=self, events=self)
             exit_code = 0
         except KeyboardInterrupt:
             exit_code = 130
@@ -231,6 +236,8 @@ class Launch:
     def grown(self, line: ManifestLine) -> None:
         """Hear of a change: the plan's audience."""
         self.board.add(surveyed(line.cells, {}, {}), self.growing.epochs)
+        if line.trial_key:
+            self.board.given_up(line.trial_key)
         self._step()
         self._world.publish(self.manifest)
         self._step()

@@ -9,15 +9,16 @@ from tests.sweeps.execution.search.scores import falling, of, random, verdicts
 from tests.sweeps.execution.search.simulated import Launch, World
 
 
-def test_the_best_are_confirmed_after_all_have_ended_beside_the_median(
+def test_the_best_are_confirmed_after_all_have_ended_beside_the_base(
     run: Callable[..., Launch],
 ) -> None:
     definition = random(trials=5, scheduler="none", confirm=confirm(2, (101, 102)))
     launch = run(definition, of(0.5, 0.1, 0.3, 0.4, 0.2))
     again = [(cell.arm, cell.seed) for cell in launch.manifest.cells if cell.seed > 100]
-    assert again == [(f"proposal {n}", seed) for n in (1, 4, 2) for seed in (101, 102)]
+    chosen = ("proposal 1", "proposal 4", "base")
+    assert again == [(arm, seed) for arm in chosen for seed in (101, 102)]
     confirmed = {cell.trial_key for cell in launch.manifest.cells if cell.seed > 100}
-    assert set(launch.started[5:]) == confirmed
+    assert set(launch.started[6:]) == confirmed
     assert launch.plan.judge(launch.started[-1], 2, {}) is False, "no scheduler stops them"
 
 
@@ -26,15 +27,15 @@ def test_a_best_that_turns_out_another_is_chosen_anew(
 ) -> None:
     definition = random(trials=3, scheduler="none", confirm=confirm(1))
     first = run(definition, of(0.5, 0.1, 0.3))
-    assert confirmed_arms(first) == ["proposal 1", "proposal 2"]
-    shutil.rmtree(world.cells / first.manifest.cells[1].trial_key)  # is lost, and trained anew
+    assert confirmed_arms(first) == ["proposal 1", "base"]
+    shutil.rmtree(world.cells / first.manifest.cells[2].trial_key)  # is lost, and trained anew
     second = run(definition, of(0.2, 0.4, 0.3))
-    assert second.started[0] == first.manifest.cells[1].trial_key
-    assert confirmed_arms(second) == ["proposal 2", "proposal 1"]
+    assert second.started[0] == first.manifest.cells[2].trial_key
+    assert confirmed_arms(second) == ["proposal 2", "base"]
 
 
 def confirmed_arms(launch: Launch) -> list[str]:
-    """Return the best, and the one that stands for choosing blindly."""
+    """Return the best, and what they are held against."""
     assert launch.manifest.search
     chosen = launch.manifest.search.confirmation
     assert chosen
@@ -53,7 +54,7 @@ def test_what_is_confirmed_is_no_rival_and_no_observation(run: Callable[..., Lau
 
 def test_where_none_ran_to_full_length_none_is_confirmed(run: Callable[..., Launch]) -> None:
     launch = run(random(trials=3, confirm=confirm(1)), of(*[float("nan")] * 3))
-    assert {one.state for one in launch.observations()} == {"failed"}
-    assert len(launch.manifest.cells) == 3
+    assert {one.state for one in launch.observations()} == {"diverged"}
+    assert not any(cell.seed > 100 for cell in launch.manifest.cells), "nor the base for nothing"
     assert confirmed_arms(launch) == [""]
     assert not is_growing(launch.definition)

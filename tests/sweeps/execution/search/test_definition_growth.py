@@ -55,8 +55,10 @@ def test_the_manifest_is_valid_at_each_step() -> None:
 def test_a_proposal_is_the_next_arm_with_a_cell_for_each_seed() -> None:
     definition = proposed(searched(seeds=(0, 1)), 2)
     manifest = definition.manifest
-    assert [arm.name for arm in manifest.arms] == ["proposal 0", "proposal 1"]
+    assert [arm.name for arm in manifest.arms] == ["base", "proposal 0", "proposal 1"]
     assert [(cell.arm, cell.seed) for cell in manifest.cells] == [
+        ("base", 0),
+        ("base", 1),
         ("proposal 0", 0),
         ("proposal 0", 1),
         ("proposal 1", 0),
@@ -66,14 +68,14 @@ def test_a_proposal_is_the_next_arm_with_a_cell_for_each_seed() -> None:
         (0, params(0)),
         (1, params(1)),
     ]
-    assert manifest.arms[1].config["optimiser"]["learning_rate"] == params(1)[RATE]
-    assert manifest.arms[1].changes == params(1)
-    assert definition.epochs == {"proposal 0": 3, "proposal 1": 3}
+    assert manifest.arms[2].config["optimiser"]["learning_rate"] == params(1)[RATE]
+    assert manifest.arms[2].changes == params(1)
+    assert definition.epochs == {"base": 3, "proposal 0": 3, "proposal 1": 3}
 
 
 def test_a_trial_of_a_proposal_is_told_what_its_cell_needs() -> None:
     definition = proposed(searched(), 1)
-    head = definition.head(definition.manifest.cells[0])
+    head = definition.head(definition.manifest.cells[1])
     assert (head.arm, head.config["batch_size"]) == ("proposal 0", 64)
     assert head.data_fingerprint
     assert head.num_parameters > 0
@@ -82,21 +84,21 @@ def test_a_trial_of_a_proposal_is_told_what_its_cell_needs() -> None:
 def test_a_grown_definition_leaves_the_one_it_grew_from() -> None:
     definition = searched()
     proposed(definition, 2)
-    assert definition.manifest.cells == ()
-    assert definition.epochs == {}
+    assert [cell.arm for cell in definition.manifest.cells] == ["base"]
+    assert definition.epochs == {"base": 3}
 
 
 def test_a_proposal_whose_trial_was_stopped_says_so() -> None:
-    key = proposed(searched(), 1).manifest.cells[0].trial_key
+    key = proposed(searched(), 1).manifest.cells[1].trial_key
     grown = with_proposal(searched(), params(0), {key: STOPPED})
-    assert grown.manifest.cells[0].stopped == STOPPED
+    assert grown.manifest.cells[1].stopped == STOPPED
 
 
 def test_a_stop_is_noted_in_every_cell_that_the_trial_fills() -> None:
     definition = with_proposal(proposed(searched(), 2), params(0))
-    key = definition.manifest.cells[0].trial_key
+    key = definition.manifest.cells[1].trial_key
     cells = with_stopped(definition, key, STOPPED).manifest.cells
-    assert [cell.stopped for cell in cells] == [STOPPED, None, STOPPED]
+    assert [cell.stopped for cell in cells] == [None, STOPPED, None, STOPPED]
 
 
 def test_a_point_that_is_none_of_the_space_is_one_sentence() -> None:
@@ -120,13 +122,13 @@ def test_the_best_and_the_reference_are_run_again_on_fresh_seeds() -> None:
 
 def test_a_reference_among_the_best_is_run_once() -> None:
     definition = with_confirmation(confirming(), ["proposal 2", "proposal 0"], "proposal 0")
-    assert len(definition.manifest.cells) == 3 + 2 * 2
+    assert len(definition.manifest.cells) == 1 + 3 + 2 * 2
     expect_valid(definition.manifest)
 
 
 def test_without_a_reference_only_the_best_are_run() -> None:
     definition = with_confirmation(confirming(), ["proposal 2"], None)
-    assert len(definition.manifest.cells) == 3 + 2
+    assert len(definition.manifest.cells) == 1 + 3 + 2
     expect_valid(definition.manifest)
 
 
@@ -148,8 +150,8 @@ def test_a_search_grows_until_all_are_proposed_and_the_best_are_chosen() -> None
 
 
 def test_the_cells_to_come_are_counted() -> None:
-    assert num_expected(searched(trials=3, seeds=(0, 1))) == 6
-    assert num_expected(confirming(1)) == 3 + (2 + 1) * 2, "the best two and the reference"
+    assert num_expected(searched(trials=3, seeds=(0, 1))) == 6 + 2, "and the base"
+    assert num_expected(confirming(1)) == 1 + 3 + (2 + 1) * 2, "the best two and the reference"
     chosen = with_confirmation(confirming(), ["proposal 2"], None)
     assert num_expected(chosen) == len(chosen.manifest.cells)
 

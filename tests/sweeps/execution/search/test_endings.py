@@ -98,14 +98,14 @@ ENDINGS = {
         comes_to(math.nan),
         ["started", "diverged"],
         [],
-        (TrialState.FAIL, *NO_VALUE),
+        (TrialState.COMPLETE, GOOD, {0: GOOD}),
         ("diverged", "", 1),
     ),
     "diverged at a rung": Ending(
         comes_to(math.nan, at=2),
         ["started", "diverged"],
         [],
-        (TrialState.FAIL, *NO_VALUE),
+        (TrialState.COMPLETE, GOOD, {0: GOOD}),
         ("diverged", "", 2),
     ),
     "failed": Ending(

@@ -2,7 +2,7 @@
 
 import math
 import random as chance
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capsmodel.metrics import VALIDATION_ERROR, Objective
-from search_spaces import Search
+from search_spaces import Median, NoScheduler, Search
 from search_spaces.plans.decisions import (
     Cell,
     CellEnded,
@@ -19,13 +19,15 @@ from search_spaces.plans.decisions import (
     Continue,
     Entry,
     EpochTold,
+    Pause,
     Propose,
     Stop,
 )
 from search_spaces.plans.known import Known, known_from
-from sweeps.execution.search.curves import TrialCurves, as_rival
+from search_spaces.plans.scheduler import Scheduler
+from sweeps.execution.search.curves import ArmCurves, as_rival
 from sweeps.execution.search.observation import Observation
-from sweeps.execution.search.proposals import Proposer
+from sweeps.execution.search.proposals import Proposer, Told
 from sweeps.execution.search.search_known import SearchKnown
 from tests.sweeps.execution.search.examples import search
 
@@ -49,7 +51,7 @@ def _ended(key: str, draw: chance.Random) -> list[Entry]:
     for epoch in range(1, draw.randint(1, 3) + 1):
         value = draw.choice([draw.random(), math.nan])
         metrics = {"validation_error": value, "reaches_target": draw.random() < 0.2}
-        told += [EpochTold(key, epoch, metrics), Continue(key, epoch)]
+        told += [EpochTold(key, epoch, metrics), Pause(key, epoch), Continue(key, epoch)]
     ends: list[Entry] = [
         Stop(key, 3, draw.random()),
         CellEnded(key, "finished", 3, {"validation_error": draw.random()}),
@@ -87,10 +89,10 @@ def test_decisions_before_facts_come_to_the_same(seed: int) -> None:
 
 @given(st.integers(0, 10_000))
 def test_what_is_known_of_a_search_is_the_fold_of_its_journal(seed: int) -> None:
-    entries, kept = entries_of(seed), SearchKnown(Objective(VALIDATION_ERROR), keys(), {})
+    entries, kept = entries_of(seed), SearchKnown(search(), Objective(VALIDATION_ERROR), keys(), {})
     for number, entry in enumerate(entries):
         kept.take(entry)
-        anew = SearchKnown(Objective(VALIDATION_ERROR), keys(), {})
+        anew = SearchKnown(search(), Objective(VALIDATION_ERROR), keys(), {})
         for one in entries[: number + 1]:
             anew.take(one)
         assert kept == anew
@@ -99,59 +101,80 @@ def test_what_is_known_of_a_search_is_the_fold_of_its_journal(seed: int) -> None
         assert kept.is_open == any(one.state == "open" for one in kept.observations)
 
 
+SEEDS = {"a1": ("a1", "a2"), "a2": ("a1", "a2"), "b1": ("b1",), "c1": ("c1", "c2", "c3")}
+SEEDS |= {"c2": SEEDS["c1"], "c3": SEEDS["c1"], "d1": ("d1",)}
+
+
 @dataclass
 class Scanned:
-    """The rivals of a trial as a scan over all curves finds them."""
+    """What arms come to, as a scan over all that was told finds it."""
 
-    told: dict[str, dict[int, float]] = field(default_factory=dict[str, dict[int, float]])
-    reached: set[str] = field(default_factory=set[str])
+    told: dict[str, dict[int, float]] = field(
+        default_factory=lambda: {key: dict[int, float]() for key in SEEDS}
+    )
+    ended: dict[str, str] = field(default_factory=dict[str, str])
 
-    def rivals(self, key: str, epoch: int) -> list[float]:
-        found: list[float] = []
-        for other, curve in self.told.items():
-            if other == key or other[0] != key[0]:
-                continue
-            if epoch in curve:
-                found.append(curve[epoch])
-            elif other in self.reached and max(curve) < epoch:
-                found.append(curve[max(curve)])
-        return sorted(map(as_rival, found))
+    def value(self, key: str, epoch: int) -> float | None:
+        curve, ended = self.told[key], self.ended.get(key)
+        if epoch <= max(curve, default=0) or ended not in {"reached", "diverged"}:
+            return curve.get(epoch)
+        return math.nan if ended == "diverged" else curve[max(curve)]
+
+    def mean(self, keys: tuple[str, ...], epoch: int) -> float | None:
+        values = [self.value(key, epoch) for key in keys if self.ended.get(key) != "failed"]
+        told = [value for value in values if value is not None]
+        return sum(told) / len(told) if told and len(told) == len(values) else None
+
+    def rivals(self, key: str, epoch: int, rival: Callable[[list[float]], float]) -> list[float]:
+        others = {keys for keys in SEEDS.values() if key not in keys}
+        found = [
+            as_rival(rival([as_rival(one) for one in means if one is not None]))
+            for keys in others
+            if (means := [self.mean(keys, each) for each in range(1, epoch + 1)])[-1] is not None
+        ]
+        return sorted(found)
 
 
 TOLD = st.tuples(
-    st.sampled_from(["a1", "a2", "a3", "b1", "b2"]),
+    st.sampled_from([*SEEDS][:-1]),
     st.sampled_from([0.25, 0.5, 0.75, math.nan, math.inf]),
-    st.booleans(),
-    st.booleans(),
+    st.sampled_from(["", "", "", "again", "reached", "diverged", "failed"]),
 )
+RIVALS = {NoScheduler(): lambda costs: costs[-1], Median(): lambda costs: sum(costs) / len(costs)}
 
 
-@given(st.lists(TOLD, max_size=25))
+@given(st.lists(TOLD, max_size=30), st.sampled_from([*RIVALS]))
 def test_ranked_curves_hold_the_rivals_that_a_scan_finds(
-    told: list[tuple[str, float, bool, bool]],
+    told: list[tuple[str, float, str]], scheduler: Scheduler
 ) -> None:
-    curves, scanned = TrialCurves(Objective(VALIDATION_ERROR), lambda key: ord(key[0])), Scanned()
-    for key, value, reaches_target, is_again in told:
-        curve = scanned.told.setdefault(key, {})
-        if key in scanned.reached and not is_again:
+    curves, scanned = ArmCurves(Objective(VALIDATION_ERROR), scheduler), Scanned()
+    for keys in dict.fromkeys(SEEDS.values()):
+        curves.add(keys)
+    for key, value, how in told:
+        if key in scanned.ended and (how != "again" or scanned.ended[key] != "reached"):
             continue
-        epoch = max(1, len(curve)) if is_again else len(curve) + 1
-        reaches = reaches_target or (key in scanned.reached)
+        curve = scanned.told[key]
+        if how in {"diverged", "failed"}:
+            scanned.ended[key] = how
+            curves.diverge(key) if how == "diverged" else curves.fail(key)
+            continue
+        epoch = max(1, len(curve)) if how == "again" else len(curve) + 1
         curve[epoch] = value
-        scanned.reached |= {key} if reaches and epoch == len(curve) else set()
-        curves.tell(
-            key, epoch, {"validation_error": value, "reaches_target": key in scanned.reached}
-        )
-    for key in ("a1", "a2", "a3", "b1", "b2", "c1"):
+        if how == "reached":
+            scanned.ended[key] = how
+        metrics = {"validation_error": value, "reaches_target": key in scanned.ended}
+        curves.tell(key, epoch, metrics)
+    for key in SEEDS:
         for epoch in range(1, 6):
-            assert list(curves.rivals(key, epoch)) == scanned.rivals(key, epoch)
+            rivals = scanned.rivals(key, epoch, RIVALS[scheduler])
+            assert list(curves.rivals(key, epoch)) == pytest.approx(rivals, rel=1e-12)
 
 
 def gone(number: int, params: Mapping[str, Any]) -> Observation:
-    """Return how a made-up proposal goes: complete, pruned or failed."""
+    """Return how a made-up proposal goes: complete, pruned, diverged or failed."""
     value = abs(math.log10(params["optimiser.learning_rate"]) + 3)
     if number % 4 == 3:
-        return Observation("failed")
+        return Observation("failed" if number % 8 == 3 else "diverged")
     return Observation("pruned" if number % 3 == 1 else "complete", value, 1 + number % 3)
 
 
@@ -159,17 +182,22 @@ def gone(number: int, params: Mapping[str, Any]) -> Observation:
 def test_a_study_that_is_kept_proposes_what_one_that_is_built_anew_does(sampler: str) -> None:
     one = search(sampler=sampler, trials=30)
     kept, params, went = Proposer(one), list[Mapping[str, Any]](), list[Observation]()
+    base = ({"optimiser.learning_rate": 1e-3, "batch_size": 64}, Observation("open"))
     for number in range(14 if sampler == "gp" else 25):
-        proposed = kept.propose(params, went)
-        assert proposed == _built_anew(one, params, went), number
+        if number == 5:
+            base = (base[0], Observation("complete", 0.125, 3))
+        proposed = kept.propose(params, went, base)
+        assert proposed == _built_anew(one, params, went, base), number
         params.append(proposed)
         went.append(Observation("open"))
         if number >= 2:  # three run at once, and end out of order
             ended = number - (1 if number % 2 else 2)
             went[ended] = gone(ended, params[ended])
     went[:] = [gone(number, params[number]) for number in range(len(params))]
-    assert kept.propose(params, went) == _built_anew(one, params, went)
+    assert kept.propose(params, went, base) == _built_anew(one, params, went, base)
 
 
-def _built_anew(one: Search, params: list[Mapping[str, Any]], went: list[Observation]) -> Any:
-    return Proposer(one).propose(list(params), list(went))
+def _built_anew(
+    one: Search, params: list[Mapping[str, Any]], went: list[Observation], base: Told
+) -> Any:
+    return Proposer(one).propose(list(params), list(went), base)

@@ -14,6 +14,7 @@ from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition
 from sweeps.records.cell_contents import TrialHead
 from tests.sweeps.execution.search.examples import confirm, expect_valid, rate_of, searched
+from tests.sweeps.execution.search.scores import number_of
 from tests.sweeps.execution.search.simulated import Killed, Launch, WorkerKilled, World
 
 NUM_TRIALS = 6
@@ -183,3 +184,27 @@ def test_a_process_of_each_trial_killed_at_any_step_changes_nothing(
     launch = Launch(world, definition, score, trainer_step=kills).run().close()
     assert kills.num_kills > 0
     unbroken.expect_same(world, launch)
+
+
+def test_seeds_of_a_proposal_are_stopped_together_where_a_kill_came_between(
+    tmp_path: Path,
+) -> None:
+    def step() -> None:
+        stops = [one for launch in begun for one in launch.verdicts() if one.is_stop]
+        if len(stops) == 1 and not left:
+            left.append(world.copy(tmp_path / "killed"))
+
+    world, begun, left = World(tmp_path / "world"), list[Launch](), list[World]()
+    two = searched(trials=NUM_TRIALS, sampler="random", seeds=(0, 1))
+    begun.append(Launch(world, two, falling_back, step=step))
+    begun[0].run(num_concurrent=2).close()
+    launch = Launch(left[0], two, falling_back).run(num_concurrent=2).close()
+    stopped = Counter(cell.arm for cell in launch.manifest.cells if cell.stopped)
+    assert len(stopped) > 2
+    assert set(stopped.values()) == {2}
+    assert launch.manifest == begun[0].manifest
+
+
+def falling_back(head: TrialHead, epoch: int) -> float:
+    """Return an error by which each proposal is worse than those before it."""
+    return 0.3 + number_of(head) / 100

@@ -25,7 +25,7 @@ def decided_by(metric: Metric, values: list[float]) -> tuple[list[str], list[int
     """Return the verdicts on proposals that stay at a value each, and the best two of them."""
     cells = [Cell(f"proposal {number}", params(number), 0) for number in range(len(values))]
     keys = {cell.place: cell.arm for cell in cells}
-    known = SearchKnown(Objective(metric), keys, dict.fromkeys(keys.values(), NUM_EPOCHS))
+    known = SearchKnown(PLAN, Objective(metric), keys, dict.fromkeys(keys.values(), NUM_EPOCHS))
     verdicts: list[str] = []
     for cell, value in zip(cells, values, strict=True):
         known.take(Propose((cell,)))
@@ -37,7 +37,7 @@ def decided_by(metric: Metric, values: list[float]) -> tuple[list[str], list[int
                 known.take(cast(Stop | Continue, decision))
         if f"{cell.arm} Stop" not in verdicts:
             known.take(CellEnded(cell.arm, "finished", NUM_EPOCHS, {metric.name: value}))
-    return verdicts, best_arms(known.weighed, [cell.arm for cell in cells], 2)
+    return verdicts, best_arms(known.weighed, [cell.arm for cell in cells], 2, by_loss=True)
 
 
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=8))

@@ -1,6 +1,7 @@
 """The seeds of a proposal come to one observation."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -22,6 +23,11 @@ def test_finished_seeds_are_complete_with_their_mean() -> None:
     assert observe([finished(0.25), finished(0.75)]) == Observation("complete", 0.5, 3)
 
 
+def test_of_a_complete_one_the_loss_is_the_mean_of_the_seeds() -> None:
+    went = [replace(finished(), loss=0.5), replace(finished(), loss=1.0)]
+    assert observe(went).loss == 0.75
+
+
 def test_of_a_pruned_one_those_seeds_count_that_were_stopped_first() -> None:
     went = [finished(0.125), stopped(0.75, 1), stopped(0.1, 2), stopped(0.25, 1)]
     assert observe(went) == Observation("pruned", 0.5, 1)
@@ -34,12 +40,7 @@ def test_one_open_seed_leaves_it_open_without_a_value() -> None:
 
 
 @pytest.mark.parametrize(
-    "standing",
-    [
-        Standing(Outcome.FAILED),
-        Standing(Outcome.DIVERGED, 2, 0.1),
-        Standing(Outcome.INTERRUPTED, 2, 0.1),
-    ],
+    "standing", [Standing(Outcome.FAILED), Standing(Outcome.INTERRUPTED, 2, 0.1)]
 )
 def test_one_seed_that_failed_makes_it_failed_without_a_value(standing: Standing) -> None:
     assert observe([finished(), standing]) == Observation("failed")
@@ -47,8 +48,10 @@ def test_one_seed_that_failed_makes_it_failed_without_a_value(standing: Standing
 
 
 @pytest.mark.parametrize("value", [None, math.nan, math.inf])
-def test_a_value_that_is_none_makes_it_failed(value: float | None) -> None:
-    assert observe([finished(), finished(value)]) == Observation("failed")
+def test_one_seed_that_diverged_or_has_no_value_makes_it_diverged(value: float | None) -> None:
+    assert observe([finished(), Standing(Outcome.DIVERGED, 2, 0.1)]) == Observation("diverged")
+    assert observe([Standing(Outcome.FAILED), Standing(Outcome.DIVERGED, 2)]).state == "diverged"
+    assert observe([finished(), finished(value)]) == Observation("diverged")
 
 
 def test_only_a_running_trial_is_waited_for() -> None:

@@ -20,6 +20,7 @@ from sweeps.execution.search.proposals import (
 from tests.sweeps.execution.search.examples import (
     BATCH,
     CONDITIONAL,
+    DIVERGED,
     FAILED,
     FEW_POINTS,
     OPEN,
@@ -43,17 +44,17 @@ def value_of(params: Params) -> float:
     return abs(math.log10(rate) + 2.3)  # the best is at 0.005
 
 
-def searched(one: Search, count: int, history: History = ()) -> History:
+def searched(one: Search, count: int, history: History = (), value: float | None = None) -> History:
     """Return how a search goes on that trains each proposal to its end."""
     known = list(history)
     while len(known) < count:
         params = propose(one, len(known), known)
-        known.append((params, complete(value_of(params))))
+        known.append((params, complete(value_of(params) if value is None else value)))
     return known
 
 
-def proposals(one: Search, count: int) -> list[Params]:
-    return [dict(params) for params, _ in searched(one, count)]
+def proposals(one: Search, count: int, value: float | None = None) -> list[Params]:
+    return [dict(params) for params, _ in searched(one, count, value=value)]
 
 
 def of(sampler: str, **changes: Any) -> Search:
@@ -152,6 +153,30 @@ def test_tpe_goes_on_from_any_history() -> None:
         known = history[: number + 1]
 
 
+def test_what_diverged_has_the_worst_value_that_any_has() -> None:
+    went = [complete(0.5, 3), DIVERGED, pruned(0.75, 2), complete(0.25)]
+    one = of("tpe")
+    points = proposals(one, 4)
+    trials = study_of(one, list(zip(points, went, strict=True))).get_trials()
+    assert (trials[1].state, trials[1].value) == (TrialState.COMPLETE, 0.75)
+    beside = (points[0], complete(0.875))
+    trials = study_of(one, list(zip(points, went, strict=True)), beside).get_trials()
+    assert [trial.value for trial in trials] == [0.875, 0.5, 0.875, 0.75, 0.25]
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random", "qmc"])
+def test_no_point_of_a_space_that_can_be_counted_is_proposed_twice(sampler: str) -> None:
+    one = search(sampler=sampler, trials=4, space=FEW_POINTS)
+    base = {RATE: 1e-3, BATCH: 200}
+    known: list[tuple[Params, Observation]] = []
+    for _ in range(4):
+        points, went = [params for params, _ in known], [each for _, each in known]
+        params = Proposer(one).propose(points, went, (base, complete(0.1)))
+        known.append((params, complete(0.1)))
+    assert len({(params[RATE], params[BATCH]) for params, _ in known}) == 4
+    assert known[-1][0] == base, "the base is trained already, and comes last"
+
+
 def test_tpe_learns_from_what_was_stopped_and_not_from_what_failed() -> None:
     one = of("tpe")
     points = proposals(of("random"), 12)
@@ -195,8 +220,5 @@ def test_whole_numbers_keep_their_steps() -> None:
     path = "model.routing.iterations"
     varied = {"model": ("capsnet",), "model.routing": ("dynamic",), path: Ints(1, 5, step=2)}
     space = Space.of(TrainingConfig).only(path).varied(varied)
-    one: tuple[Params, Observation] = ({path: 1}, OPEN)
-    found = {
-        propose(of("random", space=space), number, [one] * number)[path] for number in range(24)
-    }
-    assert found == {1, 3, 5}
+    found = proposals(search(sampler="random", trials=3, space=space), 3, value=0.5)
+    assert sorted(point[path] for point in found) == [1, 3, 5]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeps.execution.search import rungs
 from sweeps.execution.search.curves import as_rival
-from sweeps.execution.search.rungs import quantile, rung_to_judge
+from sweeps.execution.search.judging import rungs
+from sweeps.execution.search.judging.rungs import quantile, rung_to_judge
 
 values = st.floats(0, 1)
 rivals = st.lists(values, min_size=1, max_size=12)
@@ -81,10 +81,9 @@ def test_a_worse_trial_is_stopped_where_a_better_one_is(
 def test_the_last_rung_that_was_passed_is_judged_once(
     last: int, judged: tuple[int, ...], rung: int | None
 ) -> None:
-    curve = dict.fromkeys(range(1, last + 1), 0.5)
-    assert rung_to_judge((2, 4), curve, judged) == rung
+    assert rung_to_judge((2, 4), last, judged) == rung
+    assert rung_to_judge((), last, judged) is None
 
 
-def test_a_rung_that_was_not_told_of_is_not_judged() -> None:
-    assert rung_to_judge((2,), {3: 0.5}, ()) is None
-    assert rung_to_judge((), {3: 0.5}, ()) is None
+def test_a_rung_before_one_that_was_judged_is_not_judged_later() -> None:
+    assert rung_to_judge((2, 4), 3, (4,)) is None

@@ -6,11 +6,12 @@ import pytest
 
 from capsmodel.metrics import VALIDATION_ERROR, Objective
 from capsmodel.stopping import TargetMetric
+from search_spaces import NoScheduler
 from sweeps.execution.plan.definition import Changes, Definition, define
-from sweeps.execution.search.curves import TrialCurves
-from sweeps.records.cell_contents import TrialHead
+from sweeps.execution.search.curves import ArmCurves
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.search.examples import search, sweep
+from tests.sweeps.execution.search.scores import number_of
 from tests.sweeps.execution.search.simulated import Launch, Score, WorkerKilled, World
 
 TARGET = 0.5
@@ -24,12 +25,8 @@ def definition(trials: int) -> Definition:
 
 
 def errors(*rows: tuple[float, ...]) -> Score:
-    """Return a score: one row a proposal, one error an epoch."""
-    return lambda head, epoch: rows[number_of(head)][epoch - 1]
-
-
-def number_of(head: TrialHead) -> int:
-    return int(head.arm.removeprefix("proposal "))
+    """Return a score: one row a proposal, one error an epoch; the base reaches the target."""
+    return lambda head, epoch: (*rows, (TARGET,))[number_of(head)][epoch - 1]
 
 
 def stopped(launch: Launch) -> list[str]:
@@ -51,7 +48,7 @@ def test_nor_where_its_process_is_killed_before_its_final_record(tmp_path: Path)
     kills = [0]
 
     def kill_once(trial_key: str) -> None:
-        is_third = len(launch.started) == 3
+        is_third = len(launch.started) == 4  # after the base
         if is_third and world.folder(trial_key).epochs_done() == RUNG and not kills[0]:
             kills[0] = 1
             raise WorkerKilled
@@ -84,10 +81,11 @@ def test_so_they_are_after_the_driver_was_started_anew(tmp_path: Path) -> None:
 def test_only_a_reached_target_stands_for_the_epochs_after_it(
     epoch: int, values: list[float]
 ) -> None:
-    curves = TrialCurves(Objective(VALIDATION_ERROR), lambda key: 0 if key in "abc" else 1)
+    curves = ArmCurves(Objective(VALIDATION_ERROR), NoScheduler())
+    for key in "abc":
+        curves.add([key])
     figures = {"train_loss": 1.0, "validation_loss": 1.0}
     curves.tell("a", 1, figures | {"validation_error": 0.3, "reaches_target": True})
     curves.tell("b", 1, figures | {"validation_error": 0.8})
     curves.tell("b", 2, figures | {"validation_error": 0.7, "reaches_target": False})
     assert list(curves.rivals("c", epoch)) == values
-    assert list(curves.rivals("d", epoch)) == [], "of another group"

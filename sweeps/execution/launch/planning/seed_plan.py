@@ -1,0 +1,166 @@
+"""How many seeds a sweep needs to find a difference, which they are, and what they cost."""
+
+import math
+from dataclasses import dataclass
+from typing import Unpack
+
+from sweeps.aggregation.planning.needed import Aim, SeedsNeeded, seeds_needed
+from sweeps.execution.driver.options import LaunchArguments, options_of
+from sweeps.execution.engine.capacity import capacity_of
+from sweeps.execution.launch.planning.trained import trained
+from sweeps.execution.launch.surveying import survey_of
+from sweeps.execution.plan.definition import Launchable
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+
+_MOST_POINTS = 50
+_LEAST_POWER, _MOST_POWER = 0.5, 0.99
+_PERCENT = 100
+
+
+@dataclass(frozen=True)
+class SeedPlan:
+    """Seeds and images that a sweep needs to find a difference in each of its arms.
+
+    The planned seeds are fresh: those that chose the number stay out of the table, which then is
+    as if the number had been known from the beginning.
+
+    Attributes:
+        sweep: Its name.
+        baseline: The arm that the others are compared with.
+        num_arms: The baseline among them.
+        effect_points: The difference of test errors, in percentage points.
+        power: How often an arm that differs so much is to be found different.
+        needed: None where the store has no spread to reckon from.
+        why_no_spread: "" where it has.
+        pilot_seeds: That would give a spread; empty where it is there.
+        declared_seeds: The sweep's own, with what the launch changes of them.
+        launched_seeds: Those that a launch of this name had; empty where there was none.
+        seeds: The planned ones; None where no number suffices, or nothing is known.
+        margin_points: The sweep's own, None where it declares none.
+        num_trainings: That the planned seeds, or the pilot's, take.
+        estimate_seconds: Of those; None where nothing like them was trained.
+    """
+
+    sweep: str
+    baseline: str
+    num_arms: int
+    effect_points: float
+    power: float
+    needed: SeedsNeeded | None
+    why_no_spread: str
+    pilot_seeds: tuple[int, ...]
+    declared_seeds: tuple[int, ...]
+    launched_seeds: tuple[int, ...]
+    seeds: tuple[int, ...] | None
+    margin_points: float | None
+    num_trainings: int
+    estimate_seconds: float | None
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether the sweep's own seeds are as many as it takes."""
+        return self.seeds == self.declared_seeds
+
+    @property
+    def new_margin(self) -> float | None:
+        """The effect as a margin of equivalence, None where it is too late, or one is declared."""
+        is_too_late = self.is_declared and self.launched_seeds
+        return None if self.margin_points is not None or is_too_late else self.effect_points
+
+
+def plan_seeds(
+    sweep: Launchable,
+    effect_points: float,
+    power: float = 0.8,
+    **options: Unpack[LaunchArguments],
+) -> SeedPlan:
+    """Say how many seeds and test images it takes to find a difference, and write nothing.
+
+    It reckons from the spread of the trials in the store, whatever sweep trained them: of the
+    sweep's seeds, or those of `seeds`, and of the first ten. Which arm was better is not used.
+
+    Args:
+        sweep: As of `plan`; a design.
+        effect_points: The difference of test errors, in percentage points.
+        power: How often each arm that differs so much is to be found different.
+        **options: As of `plan`.
+
+    Raises:
+        sweeps.BadInput: In one sentence, if it cannot be planned.
+        sweeps.StoreUnreachable: If the tracking store does not answer.
+    """
+    _refuse_nonsense(effect_points, power)
+    checked = options_of(options)
+    survey = survey_of(sweep, checked, capacity_of(checked.resources))
+    manifest = survey.definition.manifest
+    _refuse_other_plans(manifest)
+    there = trained(sweep, checked, survey)
+    found = there.arms.spread
+    aim = Aim(effect_points / _PERCENT, power)
+    needed = None if isinstance(found, str) else seeds_needed(found, aim)
+    launched = survey.current.seeds if survey.current else ()
+    seeds = _planned(needed, manifest, {*there.arms.seeds, *launched})
+    pilot_seeds = there.arms.pilot_seeds if needed is None else ()
+    new = [seed for seed in (*(seeds or ()), *pilot_seeds) if seed not in there.arms.seeds]
+    return SeedPlan(
+        sweep=manifest.sweep,
+        baseline=manifest.baseline,
+        num_arms=len(manifest.arms),
+        effect_points=effect_points,
+        power=power,
+        needed=needed,
+        why_no_spread=found if isinstance(found, str) else "",
+        pilot_seeds=pilot_seeds,
+        declared_seeds=manifest.seeds,
+        launched_seeds=launched,
+        seeds=seeds,
+        margin_points=manifest.margin_points,
+        num_trainings=len(new) * len(manifest.arms),
+        estimate_seconds=there.seconds_of(new),
+    )
+
+
+def _planned(
+    needed: SeedsNeeded | None, manifest: Manifest, seen: set[int]
+) -> tuple[int, ...] | None:
+    """Return the sweep's own seeds where they are enough, else fresh ones."""
+    if needed is None:
+        return None
+    own = needed.kept if manifest.planned_seeds else needed.all_arms
+    if own.safe is not None and len(manifest.seeds) >= own.safe:
+        return manifest.seeds
+    if needed.all_arms.safe is None:
+        return None
+    first = max(seen, default=-1) + 1
+    return tuple(range(first, first + needed.all_arms.safe))
+
+
+def _refuse_nonsense(effect_points: float, power: float) -> None:
+    if not (math.isfinite(effect_points) and 0 < effect_points <= _MOST_POINTS):
+        raise BadInput(
+            f"An effect is a difference of test errors above 0 and up to {_MOST_POINTS} points, "
+            f"given was {effect_points:g}: try 0.5."
+        )
+    if not _LEAST_POWER <= power <= _MOST_POWER:
+        raise BadInput(
+            f"A power lies between {_LEAST_POWER:g} and {_MOST_POWER:g}, as it says how often a "
+            f"true difference is found, given was {power:g}: try 0.8."
+        )
+
+
+def _refuse_other_plans(manifest: Manifest) -> None:
+    if manifest.search or manifest.is_growing:
+        raise BadInput(
+            f"The sweep '{manifest.sweep}' chooses its arms as it runs, so that no number of seeds "
+            f"can be planned for them: plan a design of the arms that are to be compared."
+        )
+    if manifest.splits:
+        raise BadInput(
+            f"The sweep '{manifest.sweep}' runs over splits, and how far these spread is not "
+            f"planned for: plan it without split_seeds, and give each split one of those seeds."
+        )
+    if len(manifest.arms) == 1:
+        raise BadInput(
+            f"The sweep '{manifest.sweep}' has one arm and nothing to compare it with: add an arm."
+        )

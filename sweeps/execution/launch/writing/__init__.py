@@ -1,0 +1,1 @@
+"""Sweep files that are written for the user."""

@@ -1,0 +1,39 @@
+"""A file that is written for the user, and never over one of theirs."""
+
+from pathlib import Path
+
+from capsmodel.whole_file import write_whole
+from sweeps.records.errors import BadInput
+
+
+def refuse_other_file(path: Path, text: str) -> None:
+    """Refuse a path at which there is anything but this text, or where no file can be.
+
+    Raises:
+        BadInput: In one sentence.
+    """
+    if path.suffix != ".py":
+        raise BadInput(f"--out is to be the path of a Python file, x.py, got '{path}'.")
+    if not path.parent.is_dir():
+        raise BadInput(f"There is no folder '{path.parent}' for the file: make it first.")
+    try:
+        path.lstat()
+        is_same = path.is_file() and not path.is_symlink() and path.read_bytes() == text.encode()
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        raise BadInput(f"There can be no file '{path}' ({error}): give --out.") from error
+    if not is_same:
+        raise BadInput(f"There is another '{path}' already: give --out or --name.")
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a text to a path that was not refused.
+
+    Raises:
+        BadInput: If it cannot be written.
+    """
+    try:
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise BadInput(f"'{path}' cannot be written ({error.strerror}): give --out.") from error

@@ -1,0 +1,1 @@
+"""Who is stopped at a rung, who waits there, who goes on."""

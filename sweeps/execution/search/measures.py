@@ -1,0 +1,83 @@
+"""What is known of a point before it is trained, so that samplers may be told of it."""
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from search_spaces.plans.base import Definition
+from search_spaces.plans.search import Search
+from search_spaces.plans.search_fields import FLAGS_WITH_LIMITS
+from search_spaces.space.measure import Measure, measured
+from sweeps.execution.search.unseen import identity
+from sweeps.records.manifest_plan import Plain
+
+Params = dict[str, Plain]
+
+
+class Measures:
+    """What the points of one search come to. What it keeps is only to save time.
+
+    Args:
+        search: With limits or a cost, or with neither.
+        definition: Of its sweep.
+    """
+
+    def __init__(self, search: Search, definition: Definition) -> None:
+        self._search = search
+        self._definition = definition
+        self._known: dict[object, int] = {}
+
+    @property
+    def are_told(self) -> bool:
+        """Whether there is anything that samplers learn from."""
+        return bool(self._search.limits or self._search.cost)
+
+    def costs(self, point: Mapping[str, Any]) -> tuple[float, ...]:
+        """Return what is to be small besides the objective, as samplers are told: its logarithm.
+
+        Twice as much is a step as long everywhere.
+        """
+        cost = self._search.cost
+        return (math.log(max(1, self._value(cost, point))),) if cost else ()
+
+    def excesses(self, point: Mapping[str, Any]) -> dict[str, float]:
+        """Return by how much a point breaks each limit, in logarithms; none above 0 where it keeps.
+
+        One that is no setting is refused elsewhere.
+        """
+        return {
+            limit.words: math.log(max(1, self._value(limit.measure, point)) / limit.at_most)
+            for limit in self._search.limits
+        }
+
+    def holds(self, point: Mapping[str, Any]) -> bool:
+        """Return whether a point keeps the limits."""
+        return all(excess <= 0 for excess in self.excesses(point).values())
+
+    @cached_property
+    def broken_points(self) -> tuple[Params, ...]:
+        """Points all over the space that break a limit, of a sampler that learns from them.
+
+        They hang on the search alone. So what it knows of its limits is the same whatever has been
+        proposed, and whoever makes a proposal again makes the same.
+        """
+        from scipy.stats import qmc
+
+        space, flags = self._search.space, FLAGS_WITH_LIMITS.get(self._search.sampler, {})
+        num_tried = flags.get("points_tried") if self._search.limits else None
+        if not num_tried:
+            return ()
+        tried = qmc.Sobol(len(space.dimensions), rng=0).random(num_tried)
+        points = (space.at([float(place) for place in each]) for each in tried)
+        return tuple(point for point in points if not self.holds(point))
+
+    def _value(self, measure: Measure, point: Mapping[str, Any]) -> int:
+        key = (measure, identity(point))
+        if key not in self._known:
+            try:
+                config = self._search.arm(self._definition, "a proposal", point).config
+            except ValueError:
+                return 0
+            self._known[key] = measured(measure, config)
+        return self._known[key]

@@ -1,0 +1,46 @@
+"""Points that a search has not tried yet, in spaces whose points can be counted."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from search_spaces.plans.search import Search
+from sweeps.records.manifest_plan import Plain
+
+_MOST_DRAWS = 200
+
+
+def unseen(
+    search: Search, proposed: Mapping[str, Plain], seen: Sequence[Mapping[str, Any]], number: int
+) -> dict[str, Plain]:
+    """Return a proposal if it is new, else an unseen point drawn at random.
+
+    A point of the same seeds gives the same trainings again, and a sampler that has found the best
+    of a small space goes on to propose it. Where all are seen the proposal stands.
+
+    Args:
+        search: Of a space that can be counted.
+        proposed: By its sampler.
+        seen: All points so far, the earlier proposals and then what else was trained, which is
+            proposed last of all.
+        number: Of the proposal, and of those before it: all chance comes from it.
+    """
+    import numpy as np
+
+    known = {identity(point) for point in seen}
+    if identity(proposed) not in known:
+        return dict(proposed)
+    space, chance = search.space, np.random.default_rng([search.sampler_seed, number])
+    for _ in range(_MOST_DRAWS):
+        point = space.at(chance.random(len(space.dimensions)).tolist())
+        if identity(point) not in known:
+            return point
+    points = list(space.grid())
+    for passed in (known, {identity(point) for point in seen[:number]}):
+        if left := [point for point in points if identity(point) not in passed]:
+            return left[int(chance.integers(len(left)))]
+    return dict(proposed)
+
+
+def identity(point: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return what tells a point from others."""
+    return tuple((name, repr(value)) for name, value in sorted(point.items()))

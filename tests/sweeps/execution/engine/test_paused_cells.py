@@ -1,0 +1,84 @@
+"""The queue hands out a trial that waited once its process has ended, and not before."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from sweeps.execution.engine.cell_queue import CellQueue
+from sweeps.execution.engine.messages import EpochTold, Next, Order, Stop, TrialEnded
+from sweeps.execution.worker.trial import TrialOrder
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.execution.engine.test_cell_queue import Heard
+from tests.sweeps.execution.examples import epoch, head
+
+KEY = "a" * 20
+
+
+class Seen(Heard):
+    """Events, written down, of trials that also train."""
+
+    def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
+        self.events.append(("progressed", trial_key[0], epoch))
+
+
+class Pausing:
+    """One cell, whose trial waits after each epoch.
+
+    Attributes:
+        is_promoted: Whether it goes on already.
+    """
+
+    def __init__(self, cells: Path) -> None:
+        self._order = TrialOrder(cells=str(cells), head=head(KEY))
+        self.is_promoted = True
+        self._waits_at = 0
+
+    def more(self) -> list[TrialOrder]:
+        orders = [self._order] * self.is_promoted
+        self._waits_at = 0 if self.is_promoted else self._waits_at
+        self.is_promoted = False
+        return orders
+
+    def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, float]) -> bool:
+        self._waits_at = epoch
+        return True
+
+    def why_stopped(self, trial_key: str) -> str:
+        return ""
+
+    def let_go(self, trial_key: str) -> int:
+        return self._waits_at
+
+    def ended(self, trial_key: str, outcome: Outcome) -> None:
+        raise AssertionError
+
+
+def test_a_trial_that_waits_has_not_ended_and_is_handed_out_again_once_it_is_promoted(
+    tmp_path: Path,
+) -> None:
+    source, heard = Pausing(tmp_path), Seen()
+    queue = CellQueue(source, heard)
+    told = EpochTold(trial_key=KEY, epoch=1, metrics=epoch(1).model_dump())
+    assert isinstance(queue.next(), Order)
+    assert isinstance(queue.tell(told), Stop)
+    queue.tell(TrialEnded(trial_key=KEY))
+    assert queue.next() is Next.DONE
+    source.is_promoted = True
+    assert isinstance(queue.next(), Order)
+    assert heard.events == [
+        ("started", "a"),
+        ("progressed", "a", 1),
+        ("paused", "a", 1),
+        ("started", "a"),
+    ]
+
+
+def test_one_that_is_promoted_before_its_process_has_ended_waits_for_that(tmp_path: Path) -> None:
+    source, heard = Pausing(tmp_path), Seen()
+    queue = CellQueue(source, heard)
+    queue.next()
+    queue.tell(EpochTold(trial_key=KEY, epoch=1, metrics=epoch(1).model_dump()))
+    source.is_promoted = True
+    assert queue.next() is Next.WAIT
+    queue.tell(TrialEnded(trial_key=KEY))
+    assert isinstance(queue.next(), Order)
+    assert [kind for kind, *_ in heard.events] == ["started", "progressed", "paused", "started"]

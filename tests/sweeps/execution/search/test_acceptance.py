@@ -1,0 +1,128 @@
+"""What a search promises holds where its trainings are drawn: the short form of a benchmark.
+
+`benchmarks/search_acceptance.py` has the long form, with its figures beside it. Chance is the same
+in every run.
+"""
+
+import math
+from functools import cache
+from typing import cast
+
+import numpy as np
+import pytest
+
+from benchmarks.simulated import early_stops, null_search, regrets
+from benchmarks.simulated.figures import Figure
+from benchmarks.simulated.networks import (
+    FEW_ERRORS,
+    IMAGES_DOMINATE,
+    SEEDS_DOMINATE,
+    Generator,
+)
+from benchmarks.simulated.null_search import Bias
+from benchmarks.simulated.regrets import Regrets
+from benchmarks.simulated.search_runs import PLAIN, SearchRun
+from benchmarks.simulated.searched_functions import CONDITIONS, DIVERGING, SMOOTH, Function
+from search_spaces import Search
+from search_spaces.plans.decisions import Cell
+from search_spaces.plans.scheduler import Asha
+
+
+@cache
+def null_figures(generator: Generator, draws: int = 150) -> tuple[Figure, Bias, Bias]:
+    return cast(tuple[Figure, Bias, Bias], tuple(null_search.drawn(generator, 359, draws)))
+
+
+def assert_unbiased(bias: Bias) -> None:
+    assert abs(bias.points.mean()) - 1.7 * bias.half <= null_search.MOST_BIAS, bias.as_line()
+
+
+@pytest.mark.parametrize(
+    "generator", [IMAGES_DOMINATE, SEEDS_DOMINATE, FEW_ERRORS], ids=lambda one: one.name
+)
+def test_of_equal_configurations_hardly_any_is_confirmed_as_better(generator: Generator) -> None:
+    bold, first, _ = null_figures(generator)
+    assert bold.ends[0] <= bold.most, bold.as_line()
+    assert bold.beside["old rule"] > bold.rate
+    assert_unbiased(first)
+
+
+def test_validation_images_that_chose_an_arm_would_flatter_it_and_test_images_do_not() -> None:
+    _, first, ranked = null_figures(IMAGES_DOMINATE)
+    assert first.beside["by validation images, as before"] < -0.6
+    assert_unbiased(ranked)
+
+
+def test_the_rank_by_fresh_seeds_flatters_the_first_where_seeds_dominate() -> None:
+    _, _, ranked = null_figures(SEEDS_DOMINATE)
+    assert ranked.points.mean() < -1, "else the table need not keep the order of the search"
+
+
+def test_searches_drawn_at_once_choose_and_judge_as_the_product_does_one_by_one() -> None:
+    _, at_once, _ = null_figures(FEW_ERRORS, 2)
+    _, one_by_one = null_search.searched(FEW_ERRORS, 359, 2)
+    assert isinstance(one_by_one, Bias)
+    assert one_by_one.points.tolist() == pytest.approx(at_once.points.tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize("function", DIVERGING, ids=lambda one: one.name)
+def test_a_search_does_not_return_to_where_it_diverged(function: Function) -> None:
+    regret, rare = regrets.told_apart(function, range(3))
+    assert isinstance(rare, Figure)
+    assert isinstance(regret, Regrets)
+    assert rare.rate < rare.most / 1.5, rare.as_line()
+    assert rare.beside["told as failed"] > rare.rate + 0.15
+    assert np.median(regret.own) < np.median(regret.others)
+
+
+@pytest.mark.parametrize("function", [SMOOTH, CONDITIONS], ids=lambda one: one.name)
+def test_a_search_finds_what_optuna_finds_called_directly(function: Function) -> None:
+    (found,) = regrets.against_optuna(function, range(3))
+    assert np.median(found.own) < 2 * np.median(found.others), found.as_line()
+
+
+def test_where_some_diverges_a_search_finds_more_than_optuna_called_directly() -> None:
+    (found,) = regrets.against_optuna(DIVERGING[1], range(5))
+    assert found.holds, found.as_line()
+
+
+@pytest.mark.parametrize("reduction", [2, 3])
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_asha_keeps_the_share_that_it_says_however_many_seeds_there_are(
+    reduction: int, seeds: int
+) -> None:
+    kept, full = early_stops.kept(reduction, seeds, 1, 8)
+    assert kept.ends[0] <= kept.most, kept.as_line()
+    assert kept.ends[1] >= kept.least, kept.as_line()
+    assert full.count == 0, "siblings that train side by side are stopped together"
+
+
+@pytest.mark.parametrize(("num_epochs", "searches"), [(8, 8), (30, 1)])
+def test_of_curves_that_differ_by_noise_alone_most_survive_the_median_rule(
+    num_epochs: int, searches: int
+) -> None:
+    (figure,) = early_stops.survivors(num_epochs, 0.0, 1, searches)
+    assert figure.ends[1] >= figure.least, figure.as_line()
+
+
+def test_seeds_one_after_another_are_mostly_trained_before_their_proposal_is_stopped() -> None:
+    (alone,) = early_stops.saved(Asha(), 3, 1, 2)
+    (together,) = early_stops.saved(Asha(), 3, 3, 2)
+    assert alone.rate > 0.4
+    assert together.count == 0
+    assert together.beside["epochs trained"] < alone.beside["epochs trained"] - 0.2
+
+
+def test_a_drawn_search_trains_the_base_and_each_proposal_once_and_chooses() -> None:
+    def train(cell: Cell) -> list[float]:
+        cells.append(cell)
+        number = run.number(cell)
+        return [math.nan] if number == 2 else [0.5 - number / 10]
+
+    cells: list[Cell] = []
+    run = SearchRun(Search(space=PLAIN, trials=4, sampler="random"), train)
+    run.to_its_end()
+    assert [run.number(cell) for cell in cells] == [-1, 0, 1, 2, 3]
+    assert run.chosen == ("proposal 3", "proposal 1", "proposal 0")
+    assert run.known.observations[2].state == "diverged"
+    assert run.epochs == 4

@@ -1,0 +1,117 @@
+"""Killed at any step and run again: searches that start warm, keep limits, end, meet random."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from capsmodel import TrainingConfig
+from capsmodel.search_range import Choices
+from search_spaces import Confirm, Limit, NoImprovement, Search
+from search_spaces.space import measure as measure_module
+from sweeps.execution.plan.definition import Definition
+from sweeps.records.manifest import Manifest
+from tests.sweeps.execution.search.examples import BATCH, RATE, SPACE, searched
+from tests.sweeps.execution.search.scores import falling, of
+from tests.sweeps.execution.search.simulated import Launch, Score, World
+from tests.sweeps.execution.search.test_kills import Unbroken, built
+from tests.sweeps.execution.search.test_kills import score as by_rate
+from tests.sweeps.execution.search.test_warm_start import Store, other, warm
+
+FEW = SPACE.varied({RATE: Choices(1e-3, 5e-3, 1e-2), BATCH: Choices(100, 200)})
+AGAIN = Confirm(best=1, seeds=(101,))
+AGAINST_RANDOM = Confirm(best=1, seeds=(101,), against_random=True)
+
+
+class Case(NamedTuple):
+    """A search, and what it has to come to so that a kill could spoil it.
+
+    Attributes:
+        begun: As its first launch begins, where that is another than the later ones.
+    """
+
+    definition: Definition
+    score: Score
+    is_there: Callable[[Manifest], object]
+    begun: Definition | None = None
+
+
+def tpe(**changes: Any) -> Definition:
+    known: dict[str, Any] = {"sampler": "tpe", "trials": 4, "confirm": AGAIN}
+    return searched(**(known | changes))
+
+
+def started_warm() -> Case:
+    cold = tpe(scheduler="none")
+    begun = warm(cold, Store(other(2).manifest))
+    return Case(
+        cold, falling, lambda manifest: manifest.search and manifest.search.warm_start, begun
+    )
+
+
+def limited() -> Case:
+    definition = tpe(limits=Limit("num_parameters", at_most=2_000_000), trials=5)
+    return Case(definition, by_rate, _all_keep_it)
+
+
+def ended() -> Case:
+    definition = tpe(stop=NoImprovement(proposals=1), scheduler="none", trials=8)
+    scores = of(0.4, 0.3, 0.2, 0.25, 0.2, 0.3, 0.1, 0.3)
+    return Case(definition, scores, lambda manifest: manifest.search and manifest.search.ended)
+
+
+def against_random() -> Case:
+    definition = tpe(space=FEW, trials=5, confirm=AGAINST_RANDOM)
+    return Case(definition, by_rate, _one_stopped_goes_on)
+
+
+CASES = (started_warm, limited, ended, against_random)
+
+
+def _all_keep_it(manifest: Manifest) -> bool:
+    rates = [one.params[RATE] for one in manifest.search.proposals] if manifest.search else []
+    return len(rates) == 5 and all(isinstance(rate, float) and rate <= 2e-3 for rate in rates)
+
+
+def _one_stopped_goes_on(manifest: Manifest) -> bool:
+    stopped = {cell.trial_key for cell in manifest.cells if cell.stopped}
+    drawn = {one.arm for one in manifest.drawn}
+    return any(cell.trial_key in stopped for cell in manifest.cells if cell.arm in drawn)
+
+
+@pytest.fixture(autouse=True)
+def _learning_soon_and_parameters_by_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    def counted(config: TrainingConfig) -> int:
+        return round(config.model_dump()["optimiser"]["learning_rate"] * 1e9)
+
+    monkeypatch.setattr(measure_module, "num_parameters", counted)
+    monkeypatch.setattr("sweeps.execution.plan.arms.num_parameters", built)
+    monkeypatch.setattr(Search, "num_startup", 2)
+
+
+@pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("made", CASES)
+def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(
+    tmp_path: Path, made: Callable[[], Case], every: int
+) -> None:
+    case = made()
+    world, left, steps = World(tmp_path / "unbroken"), list[World](), count(1)
+
+    def step() -> None:
+        if next(steps) % every == 0:
+            left.append(world.copy(tmp_path / f"killed {len(left)}"))
+
+    begun = case.begun or case.definition
+    whole = Launch(world, begun, case.score, step=step).run().close()
+    assert case.is_there(whole.manifest)
+    assert len(left) > 50 / every
+    unbroken = Unbroken(world, whole)
+    for number, one in enumerate(left):
+        # without a store the journal alone has to be enough
+        again = one if number % 3 else replace(one, has_store=False)
+        has_begun = again.current() is not None or (again.journals / "example.db").exists()
+        definition = case.definition if has_begun else begun
+        unbroken.expect_same(again, Launch(again, definition, case.score).run().close())

@@ -1,0 +1,243 @@
+"""A search is held against random points that take as many epochs as it took, and no more."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capsmodel import TrainingConfig
+from capsmodel.search_range import Choices
+from search_spaces import Confirm, Limit, PromotionAsha, Search
+from search_spaces.plans.decisions import Choose, Draw, Pause
+from search_spaces.space import measure as measure_module
+from sweeps.execution.plan.definition import Definition
+from sweeps.execution.search.random_reference import RandomPoints
+from sweeps.records.cell_contents import TrialHead
+from sweeps.records.manifest import ManifestCell
+from sweeps.records.manifest_plan import Confirmation, RandomReference
+from tests.sweeps.execution.search.examples import (
+    BATCH,
+    FEW_POINTS,
+    RATE,
+    SCHEDULER,
+    SPACE,
+    expect_valid,
+    rate_of,
+    searched,
+)
+from tests.sweeps.execution.search.scores import stopped_arms
+from tests.sweeps.execution.search.simulated import Launch, World
+from tests.sweeps.execution.search.test_kills import KillAfter
+
+Run = Callable[..., Launch]
+SIX_POINTS = SPACE.varied({RATE: Choices(1e-3, 5e-3, 1e-2), BATCH: Choices(100, 200)})
+HALF = PromotionAsha(grace=0.3, reduction_factor=2)  # of three epochs: rungs after 1 and 2
+
+
+def by_rate(head: TrialHead, epoch: int) -> float:
+    """Return an error that falls with the learning rate."""
+    return 0.5 - 10 * rate_of(head.config)
+
+
+def held(against: bool = True, random_seed: int = 0, **changes: Any) -> Definition:
+    again = Confirm(best=1, seeds=(101,), against_random=against, random_seed=random_seed)
+    known: dict[str, Any] = {"sampler": "tpe", "scheduler": "none", "trials": 4, "startup": 2}
+    return searched(**(known | {"confirm": again} | changes))
+
+
+def confirmation(launch: Launch) -> Confirmation:
+    assert launch.manifest.search
+    assert launch.manifest.search.confirmation
+    return launch.manifest.search.confirmation
+
+
+def reference(launch: Launch) -> RandomReference:
+    found = launch.manifest.random_reference
+    assert found
+    return found
+
+
+def rates(launch: Launch) -> dict[str, float]:
+    return {one.arm: float(str(one.params[RATE])) for one in reference(launch).draws}
+
+
+def test_after_the_search_as_many_epochs_are_drawn_and_the_best_is_confirmed(run: Run) -> None:
+    launch = run(held(), by_rate)
+    found = rates(launch)
+    assert [*found] == [f"random {number}" for number in range(5)], "four proposals and the base"
+    assert reference(launch).best == max(found, key=lambda arm: found[arm])
+    assert confirmation(launch).confirmed[1:] == ("base", reference(launch).best)
+    again = [cell.arm for cell in launch.manifest.cells if cell.seed == 101]
+    assert again == [*confirmation(launch).confirmed]
+    first = min(i for i, one in enumerate(launch.log.entries()) if isinstance(one, Draw))
+    assert sum(isinstance(one, Draw) for one in launch.log.entries()[first:]) == 5
+    assert launch.manifest.num_expected == len(launch.manifest.cells) == len(launch.started)
+    assert not launch.manifest.is_growing
+    expect_valid(launch.manifest)
+
+
+def test_what_was_stopped_early_leaves_less_to_random(run: Run) -> None:
+    definition = held(trials=12, sampler="random", startup=10, scheduler=SCHEDULER, seeds=(0, 1))
+    launch = run(definition, by_rate)
+    assert len(stopped_arms(launch)) > 2
+    epochs = 2 * (13 * 3) - sum(3 - c.stopped.epoch for c in launch.manifest.cells if c.stopped)
+    assert len(rates(launch)) == -(-epochs // 6)
+    assert not any(c.stopped for c in launch.manifest.cells if c.arm.startswith("random"))
+
+
+def test_a_point_that_the_search_has_stopped_is_trained_on_for_random_alone(
+    world: World, run: Run
+) -> None:
+    launch = run(held(space=SIX_POINTS, trials=5, scheduler="asha"), by_rate)
+    stopped = {cell.trial_key: cell for cell in launch.manifest.cells if cell.stopped}
+    again = [c for c in launch.manifest.cells if c.arm in rates(launch) and c.trial_key in stopped]
+    assert again
+    assert not any(cell.stopped for cell in again)
+    assert all(world.folder(cell.trial_key).is_filled() for cell in again)
+    assert [one.state for one in launch.observations()].count("pruned") == len(stopped_arms(launch))
+    assert set(world.epochs_trained().values()) == {1}
+
+
+def test_a_point_that_promotion_gave_up_is_trained_on_after_a_kill(
+    world: World, tmp_path: Path
+) -> None:
+    def step() -> None:
+        for launch in begun:
+            is_noted = any(isinstance(one, Draw) for one in launch.log.entries()[-1:])
+            if is_noted and drawn_again(launch) and not left:
+                left.append(world.copy(tmp_path / "killed"))
+
+    definition = held(space=SIX_POINTS, trials=5, scheduler=HALF)
+    begun, left = list[Launch](), list[World]()
+    begun.append(Launch(world, definition, by_rate, step=step))
+    whole = begun[0].run().close()
+    no_end = KillAfter(1000)
+    launch = Launch(left[0], definition, by_rate, step=no_end).run().close()
+    assert drawn_again(launch)
+    assert launch.manifest == whole.manifest
+    assert all(left[0].folder(c.trial_key).is_filled() for c in drawn_again(launch))
+    assert set(left[0].epochs_trained().values()) == {1}
+
+
+def test_a_longer_search_gives_up_what_it_has_drawn_and_it_is_trained_on(
+    world: World, tmp_path: Path
+) -> None:
+    def step() -> None:
+        drawn = [e for one in begun for e in one.log.entries() if isinstance(e, Draw)]
+        if len(drawn) == 3 and not left:
+            left.append(world.copy(tmp_path / "killed"))
+
+    begun, left = list[Launch](), list[World]()
+    begun.append(
+        Launch(world, held(space=SIX_POINTS, trials=3, scheduler=HALF), by_rate, step=step)
+    )
+    begun[0].run(num_concurrent=4).close()
+    longer = held(space=SIX_POINTS, trials=6, scheduler=HALF)
+    launch = Launch(left[0], longer, by_rate).run(num_concurrent=4)
+    drawn = {cell.trial_key for cell in launch.manifest.cells if cell.arm in rates(launch)}
+    waited = {one.trial_key for one in launch.log.entries() if isinstance(one, Pause)}
+    assert {cell.trial_key for cell in drawn_again(launch)} & drawn & waited
+    assert all(left[0].folder(key).is_filled() for key in drawn)
+    assert not launch.close().manifest.is_growing
+
+
+def drawn_again(launch: Launch) -> list[ManifestCell]:
+    """Return the cells of random points that the search had stopped."""
+    stopped = {cell.trial_key for cell in launch.manifest.cells if cell.stopped}
+    drawn = {one.arm for one in launch.manifest.drawn}
+    return [c for c in launch.manifest.cells if c.arm in drawn and c.trial_key in stopped]
+
+
+def test_samplers_and_hashes_know_nothing_of_it(world: World, run: Run) -> None:
+    launch = run(held(), by_rate)
+    alone = Launch(World(world.root / "alone"), held(against=False), by_rate).run().close()
+    assert launch.proposals() == alone.proposals()
+    assert launch.observations() == alone.observations()
+    assert launch.definition.decided_by == alone.definition.decided_by
+    assert "random" not in alone.manifest.model_dump_json()
+    assert launch.manifest.proposed_cells() == alone.manifest.proposed_cells()
+
+
+def test_a_search_that_was_confirmed_gets_it_later_and_loses_it_again(run: Run) -> None:
+    before = run(held(against=False), by_rate)
+    after = run(held(), by_rate)
+    assert after.started == [
+        cell.trial_key for cell in after.manifest.cells if cell.arm in rates(after)
+    ], "the random points, and the best of them anew"
+    assert confirmation(after).arms == confirmation(before).arms
+    other = run(held(random_seed=1), by_rate)
+    assert set(rates(other).values()).isdisjoint(rates(after).values())
+    without = run(held(against=False), by_rate)
+    assert (without.started, without.manifest) == ([], before.manifest)
+    again = run(held(), by_rate)
+    assert (again.started, again.manifest) == ([], after.manifest)
+
+
+def test_a_longer_search_is_held_against_the_same_points_and_more(world: World, run: Run) -> None:
+    shorter, longer = run(held(), by_rate), run(held(trials=6), by_rate)
+    assert [*rates(longer).items()][:5] == [*rates(shorter).items()]
+    assert len(rates(longer)) == 7
+    names = [arm.name for arm in longer.manifest.arms]
+    assert names == ["base", *(f"proposal {n}" for n in range(6)), *rates(longer)]
+    expect_valid(longer.manifest)
+    from_journal = run(held(trials=6), by_rate)
+    assert (from_journal.started, from_journal.manifest) == ([], longer.manifest)
+    for journal in world.journals.iterdir():
+        journal.unlink()
+    restored = run(held(trials=6), by_rate)
+    assert (restored.started, restored.manifest) == ([], longer.manifest)
+
+
+def test_of_random_points_that_all_diverge_none_is_confirmed(run: Run) -> None:
+    def score(head: TrialHead, epoch: int) -> float:
+        return float("nan") if head.arm.startswith("random") else by_rate(head, epoch)
+
+    launch = run(held(), score)
+    assert len(rates(launch)) == 15, "each has taken one epoch of fifteen"
+    assert reference(launch).best is None
+    assert confirmation(launch).confirmed == (*(confirmation(launch).arms or ()), "base")
+
+
+def test_where_nothing_ran_to_full_length_nothing_is_drawn(run: Run) -> None:
+    launch = run(held(), lambda head, epoch: float("nan"))
+    assert reference(launch).draws == ()
+    assert [one.arms for one in launch.log.entries() if isinstance(one, Choose)] == [()]
+
+
+def test_a_small_space_is_drawn_whole_and_no_point_twice(run: Run) -> None:
+    launch = run(held(space=FEW_POINTS), by_rate)
+    found = [tuple(one.params.values()) for one in reference(launch).draws]
+    assert sorted(found) == [(rate, size) for rate in (1e-3, 1e-2) for size in (100, 200)]
+
+
+def test_points_keep_the_limits_and_hang_on_their_seed_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def counted(config: TrainingConfig) -> int:
+        return round(config.model_dump()["optimiser"]["learning_rate"] * 1e9)
+
+    monkeypatch.setattr(measure_module, "num_parameters", counted)
+    limit = Limit("num_parameters", at_most=1_000_000)
+    plan = held(limits=limit).sweep.plan
+    assert isinstance(plan, Search)
+
+    def holds(point: Any) -> bool:
+        return point[RATE] <= 1e-3
+
+    points = RandomPoints(plan, 0, holds)
+    drawn = [points.point(number) for number in range(8)]
+    assert all(point and holds(point) for point in drawn)
+    assert RandomPoints(plan, 0, holds).point(7) == drawn[7]
+    assert RandomPoints(plan, 1, holds).point(7) not in drawn
+    few = plan.model_copy(update={"space": FEW_POINTS})
+    counted_points = RandomPoints(few, 0, holds)
+    assert counted_points.point(1)
+    assert counted_points.point(2) is None, "two of four keep the limit"
+
+
+def test_a_store_that_was_lost_costs_nothing(world: World, run: Run) -> None:
+    launch = run(held(), by_rate)
+    again = Launch(replace(world, has_store=False), held(), by_rate).run().close()
+    assert (again.started, again.manifest) == ([], launch.manifest)
