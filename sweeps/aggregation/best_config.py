@@ -11,6 +11,7 @@ from sweeps.aggregation.results.varied_settings import Setting
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.trained_models import load_trained
 from sweeps.records.errors import BadInput
+from sweeps.records.manifest import on_split
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json
 from sweeps.tracking.store import RecordStore
 
@@ -49,8 +50,10 @@ class BestConfig:
         chance_of_best: How often it would stand first, were seeds and validation images drawn anew;
             None where it was not compared: fewer than three seeds, a trial that did not finish, or
             no predictions of the same validation images.
+        num_parameters: What it costs, of a search that minds it; None of others.
         may_be_best: Whether it cannot be told from the first, for all arms together at 95 %; None
             as before.
+        splits: Seed -> split of its data, in place of that in `config`; empty where all have one.
     """
 
     rank: int
@@ -68,8 +71,10 @@ class BestConfig:
     set_apart_by: tuple[str, ...]
     chance_of_best: float | None
     may_be_best: bool | None
+    num_parameters: int | None
     metric: Metric = field(repr=False)
     store: RecordStore = field(repr=False, compare=False)
+    splits: Mapping[int, int] = field(default_factory=dict[int, int])
 
     @property
     def words(self) -> str:
@@ -112,7 +117,8 @@ class BestConfig:
                 "Ask for another seed, or train it anew, --fresh."
             )
         weights = self.store.artifact(record, ARTIFACT_WEIGHTS)
-        return load_trained(weights, self.config, seed=chosen.seed, parts=parts, device=device)
+        config = on_split(self.config, self.splits.get(chosen.seed))
+        return load_trained(weights, config, seed=chosen.seed, parts=parts, device=device)
 
 
 @dataclass(frozen=True)

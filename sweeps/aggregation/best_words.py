@@ -26,6 +26,12 @@ def ranking_words(name: str, ranking: Ranking) -> Iterator[str]:
 
 def _of_places(configs: Sequence[BestConfig]) -> Iterator[str]:
     yield f"Ranked by mean last-epoch {configs[0].metric.text}; the test split plays no part."
+    if configs[0].num_parameters is not None:
+        seeds = "the fresh seeds" if configs[0].is_confirmed else "the search's seeds"
+        yield (
+            f"The front by {seeds}: none of the others is better at no more parameters. Those that "
+            f"one of these beats in both are left out."
+        )
     if not configs[0].is_confirmed:
         yield (
             "Not confirmed: the same seeds found these arms, so the best look better than they are."

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from sweeps.aggregation.tables.trials import trial_rows
+from sweeps.aggregation.tables.trials import SPLIT_COLUMN, trial_rows
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 from sweeps.tracking.opening import open_store
@@ -59,6 +59,8 @@ def predictions(
 ) -> "pd.DataFrame":
     """Return a frame with one row an image of each finished trial, in the sweep's order.
 
+    One that the sweep's scheduler stopped has none, whoever trained it on.
+
     Its columns: arm, seed, trial_key, image (its place in the data set's order), label, prediction,
     is_wrong and, where images are views of objects, object. Trials that hold no predictions of the
     split, as those of earlier releases hold none of validation, have no rows.
@@ -80,18 +82,21 @@ def predictions(
     if split not in ("test", "validation"):
         raise BadInput(f"There is no split '{split}' to be seen: give 'test' or 'validation'.")
     store = open_store(tracking_uri, storage)
-    cells = store.manifest(name).cells
+    manifest = store.manifest(name)
+    cells = manifest.cells
+    splits = {seed: {SPLIT_COLUMN: split} for seed, split in manifest.splits.items()}
     records = store.records(dict.fromkeys(cell.trial_key for cell in cells))
     finished = [one for one in records.values() if one.outcome is Outcome.FINISHED]
     found = read_predictions(store, finished)
     frames = list[pd.DataFrame]()
     for cell in cells:
-        held = found.get(cell.trial_key)
+        held = None if cell.stopped else found.get(cell.trial_key)
         judged = held and (held.test if split == "test" else held.validation)
         if judged:
             columns = {
                 "arm": cell.arm,
                 "seed": cell.seed,
+                **splits.get(cell.seed, {}),
                 "trial_key": cell.trial_key,
                 "image": range(len(judged.labels)),
                 "label": judged.labels,

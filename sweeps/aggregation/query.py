@@ -9,7 +9,6 @@ from sweeps.aggregation.best_config import BestConfig, RankedTrial, Ranking
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.ranking import RankedArm, ranking, without_place
 from sweeps.aggregation.results.varied_settings import Setting, varied_settings
-from sweeps.aggregation.statistics.intervals import mean_interval
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.tracking.opening import open_store
@@ -32,7 +31,8 @@ def best_configs(
     Test values play no part. Only finished trials enter; an arm without any is left out. Equal
     means keep the sweep's order. Of a search these are the arms that it ran again, ranked by its
     objective on those fresh seeds alone; until that is over, the proposals that ran to full length
-    by the seeds that found them, which are not confirmed.
+    by the seeds that found them, which are not confirmed. Of a search with a cost these are the
+    arms of its front alone, none with more parameters than those before it.
 
     Args:
         name: The sweep's name.
@@ -72,10 +72,12 @@ def ranked_configs(
     records = store.records(manifest.cell_keys().values())
     ranked = ranking(manifest, records)
     settings = varied_settings(manifest)
-    standing = _standings(ranked, store)
+    has_cost = bool(manifest.search and manifest.search.cost)
+    standing = {} if has_cost else _standings(ranked, store)
     configs = tuple(
         replace(
             _best_config(rank, arm, store, standing.get(arm.arm.arm.name)),
+            num_parameters=arm.arm.arm.num_parameters if has_cost else None,
             settings={path: by_arm[arm.arm.arm.name] for path, by_arm in settings.items()},
             set_apart_by=_set_apart_by(arm.arm.arm.name, manifest, settings),
         )
@@ -113,7 +115,8 @@ def _best_config(
         rank=rank,
         arm=arm.arm.name,
         config=arm.arm.config,
-        validation_error=mean_interval(errors.values()),
+        splits=arm.splits,
+        validation_error=arm.interval(errors),
         num_trials=len(ranked.values),
         num_planned=len(arm.trials),
         trials=_ranked_trials(arm),
@@ -126,6 +129,7 @@ def _best_config(
         set_apart_by=(),
         chance_of_best=standing.chance_of_best if standing else None,
         may_be_best=standing.may_be_best if standing else None,
+        num_parameters=None,
         store=store,
     )
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from capsmodel.metrics import Metric
 from search_spaces.tables import CurvesFigure
+from sweeps.aggregation.figures.line_looks import COLOURS, DASHES
 from sweeps.aggregation.rendering.figure_style import (
-    BLUE,
     GRID,
     ORANGE,
     WIDTH_INCHES,
@@ -29,11 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Of the palette of Okabe and Ito, told apart by the colour-blind; its yellow is too pale for lines.
-_COLOURS = (BLUE, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)))
 _BASELINE_LOOK: tuple[str, Any] = (ORANGE, "-")
-MOST_LINES = 1 + len(_COLOURS) * len(_DASHES)
+MOST_LINES = 1 + len(COLOURS) * len(DASHES)
 _LABEL_CHARACTERS = 34
 _LINE_CHARACTERS = 105
 
@@ -84,8 +81,7 @@ def _to_draw(manifest: Manifest, curves: Sequence[ArmCurve]) -> list[ArmCurve]:
     if again is None or not again.arms:
         return list(curves)
     by_name = {curve.arm.arm.name: curve for curve in curves}
-    names = dict.fromkeys((*again.arms, again.reference or again.arms[0]))
-    return [by_name[name] for name in names]
+    return [by_name[name] for name in again.confirmed]
 
 
 def _draw_lines(axes: "Axes", drawn: Sequence[ArmCurve]) -> None:
@@ -109,9 +105,9 @@ def _draw_lines(axes: "Axes", drawn: Sequence[ArmCurve]) -> None:
 
 def _looks() -> Iterator[tuple[str, Any]]:
     """Yield colours with dashes, neighbours unlike in both: equal lines show through each other."""
-    for turn in range(len(_DASHES)):
-        for place, colour in enumerate(_COLOURS):
-            yield colour, _DASHES[(place + turn) % len(_DASHES)]
+    for turn in range(len(DASHES)):
+        for place, colour in enumerate(COLOURS):
+            yield colour, DASHES[(place + turn) % len(DASHES)]
     yield _BASELINE_LOOK  # where there is no baseline to draw
 
 
@@ -162,8 +158,9 @@ def _notes(
         yield "One seed an arm, no band."
     if manifest.search and len(curves) < len(manifest.arms):
         again = manifest.search.confirmation
-        name = f" ({one_line(again.reference)})" if again and again.reference else ""
-        yield f"Drawn are the arms confirmed and the reference{name}."
+        against = [one for one in again.confirmed if one not in (again.arms or ())] if again else []
+        name = f" ({', '.join(map(one_line, against))})" if against else ""
+        yield f"Drawn are the arms confirmed and what they are held against{name}."
     if any(curve.is_cut for curve in drawn):
         yield "A line ends with the last epoch that all its seeds have."
     without = [f"{one_line(c.arm.arm.name)} ({_left_out(c)})" for c in curves if _left_out(c)]

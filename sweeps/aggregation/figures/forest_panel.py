@@ -7,7 +7,7 @@ from capsmodel.metrics import TEST_ERROR
 from sweeps.aggregation.rendering.figure_style import BLUE, GREY, GRID
 from sweeps.aggregation.rendering.table import PLUS_MINUS
 from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS, Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,8 +49,10 @@ def legend_of_differences(
     entries: list[tuple[object, str]] = []
     if any(one.way for one in compared):
         images = "objects" if any(_is_of_objects(one) for one in compared) else "images"
+        is_over_splits = all(one.num_splits >= FEWEST_SPLITS for one in compared if one.way)
+        new = "seeds, splits and test" if is_over_splits else "seeds and new test"
         entries += [
-            (Line2D([], [], color=BLUE, lw=3), f"95 %, for new seeds and new test {images}"),
+            (Line2D([], [], color=BLUE, lw=3), f"95 %, for new {new} {images}"),
             (Line2D([], [], color=BLUE, lw=0.9), "the same for all arms together"),
         ]
     if any(not one.way and one.difference.mean is not None for one in compared):

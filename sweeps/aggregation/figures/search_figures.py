@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from sweeps.aggregation.rendering.figure_style import (
@@ -64,20 +65,20 @@ def history_figure(results: SearchResults) -> "Figure":
     axes.set_ylim(low, top if broken else high)
     axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
-    axes.set_xlabel("Proposal")
-    axes.set_ylabel(objective_label(results))
-    title = f"{results.sweep}: the search's course"
-    axes.set_title(title, loc="left", fontsize=10, parse_math=False)
-    if axes.get_legend_handles_labels()[0]:
+    axes.set(xlabel="Proposal", ylabel=objective_label(results))
+    _title(axes, f"{results.sweep}: the search's course")
+    if finished or stopped or broken:
         figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    else:
+        _say(axes, "No proposal has ended.")
     return figure
 
 
 def parallel_figure(results: SearchResults) -> "Figure":
     """Return each counted trial as a line through its settings to its objective.
 
-    The better the objective, the darker the line; the best few are coloured. A setting that a
-    trial has not leaves a gap.
+    The better the objective, the darker the line; the best few are coloured. Past a setting that a
+    trial has not its line goes on thinly, without a mark there.
     """
     from matplotlib.figure import Figure
 
@@ -99,7 +100,10 @@ def parallel_figure(results: SearchResults) -> "Figure":
     _draw_scale(axes, len(axes_of), ends)
     _dress_parallel(axes, axes_of, results)
     if ranked:
-        _draw_parallel_legend(figure, len(ranked))
+        any_absent = any(len(result.params) < len(axes_of) for result in ranked)
+        _draw_parallel_legend(figure, len(ranked), any_absent)
+    else:
+        _say(axes, "No trial has run to full length.")
     return figure
 
 
@@ -117,6 +121,15 @@ def objective_label(results: SearchResults) -> str:
     """Return what stands beside an axis of the objective."""
     text = heading(results.objective.metric)
     return text[:1].upper() + text[1:]
+
+
+def _title(axes: "Axes", words: str) -> None:
+    axes.set_title(words, loc="left", fontsize=10, parse_math=False)
+
+
+def _say(axes: "Axes", words: str) -> None:
+    """Say why there is nothing to show, where it would be."""
+    axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", style="italic")
 
 
 def _scatter(
@@ -155,17 +168,19 @@ def _draw_line(axes: "Axes", units: Sequence[float | None], rank: int, num_lines
 
     is_best = rank < min(_NUM_BEST, num_lines // 4)
     shade = matplotlib.colormaps["Blues"](0.9 - 0.7 * rank / max(1, num_lines - 1))
-    heights = [float("nan") if unit is None else unit for unit in units]
-    axes.plot(
-        range(len(units)),
-        heights,
-        color=ORANGE if is_best else shade,
-        lw=1.8 if is_best else 0.8,
-        alpha=1.0 if is_best else 0.75,
-        marker="o",
-        markersize=3.4 if is_best else 1.8,
-        zorder=4 if is_best else 3 - rank / num_lines,
-    )
+    points = [(place, unit) for place, unit in enumerate(units) if unit is not None]
+    style: dict[str, Any] = {
+        "color": ORANGE if is_best else shade,
+        "alpha": 1.0 if is_best else 0.75,
+        "zorder": 4 if is_best else 3 - rank / num_lines,
+    }
+    width = 1.8 if is_best else 0.8
+    for (start, low), (end, high) in pairwise(points):
+        is_past = end > start + 1  # a setting between them that the trial has not
+        line = {"lw": width / 2, "ls": (0, (4, 3))} if is_past else {"lw": width}
+        axes.plot([start, end], [low, high], **line, **style)
+    dots = list(zip(*points, strict=True))
+    axes.plot(*dots, ls="", marker="o", markersize=3.4 if is_best else 1.8, **style)
 
 
 def _scale(axis: SettingAxis) -> list[tuple[float, str]]:
@@ -182,7 +197,7 @@ def _draw_scale(axes: "Axes", place: int, written: Sequence[tuple[float, str]]) 
     axes.axvline(place, color=GREY, lw=0.8, zorder=3.5)
     for height, text in written:
         axes.annotate(
-            drawable(text)[:12],
+            drawable(text),
             (place, height),
             xytext=(3, 0),
             textcoords="offset points",
@@ -208,11 +223,10 @@ def _dress_parallel(axes: "Axes", axes_of: Sequence[SettingAxis], results: Searc
     axes.set_ylim(-0.04, 1.04)
     axes.set_yticks([])
     axes.spines["bottom"].set_visible(False)
-    title = f"{results.sweep}: the settings of each trial, and what they gave"
-    axes.set_title(title, loc="left", fontsize=10, parse_math=False)
+    _title(axes, f"{results.sweep}: the settings of each trial, and what they gave")
 
 
-def _draw_parallel_legend(figure: "Figure", num_lines: int) -> None:
+def _draw_parallel_legend(figure: "Figure", num_lines: int, any_absent: bool) -> None:
     import matplotlib
     from matplotlib.lines import Line2D
 
@@ -223,4 +237,7 @@ def _draw_parallel_legend(figure: "Figure", num_lines: int) -> None:
     if best:
         entries.insert(0, Line2D([], [], color=ORANGE, lw=1.8, marker="o", ms=3.4))
         texts.insert(0, f"the best {best}" if best > 1 else "the best")
-    figure.legend(entries, texts, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    if any_absent:
+        entries.append(Line2D([], [], color=GREY, lw=0.8, ls=(0, (4, 3))))
+        texts.append("past a setting that it has not")
+    figure.legend(entries, texts, loc="outside lower center", ncols=4, frameon=False, fontsize=8)

@@ -5,17 +5,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from search_spaces.tables import DeclaredTable, OwnTable, kind_of
-from sweeps.aggregation.makers.ablation import make_ablation
-from sweeps.aggregation.makers.confirmation import make_confirmation
 from sweeps.aggregation.makers.curves import make_curves
+from sweeps.aggregation.makers.designs import make_ablation, make_components, make_effects
 from sweeps.aggregation.makers.evaluations import make_evaluations
 from sweeps.aggregation.makers.grid import make_grid
 from sweeps.aggregation.makers.own import make_own
 from sweeps.aggregation.makers.published import make_published
 from sweeps.aggregation.makers.results import Results
-from sweeps.aggregation.makers.sensitivity import make_sensitivity
-from sweeps.aggregation.rendering.contents import Section, shortened_table
+from sweeps.aggregation.makers.searches import (
+    make_confirmation,
+    make_front,
+    make_sensitivity,
+    sensitivity_headline,
+)
+from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.table import Table
+
+_STILL_CHOOSING = "The arms are still being chosen: nothing is compared yet."
 
 
 def _whole(table: Table) -> Table:
@@ -38,12 +44,15 @@ class Maker:
 
 MAKERS: Mapping[str, Maker] = {
     "ablation": Maker(make_ablation),
+    "front": Maker(make_front, headline=_whole),
     "confirmation": Maker(make_confirmation, headline=_whole),
-    "sensitivity": Maker(make_sensitivity, headline=shortened_table),
+    "sensitivity": Maker(make_sensitivity, headline=sensitivity_headline),
     "curves": Maker(make_curves),
     "published": Maker(make_published),
     "grid": Maker(make_grid),
     "evaluations": Maker(make_evaluations),
+    "effects": Maker(make_effects, headline=_whole),
+    "components": Maker(make_components),
 }
 
 
@@ -61,6 +70,8 @@ def make(
         BadInput: If the sweep's plan has none such, or its manifest cannot make one.
         StoreUnreachable: If the tracking store does not answer.
     """
+    if results.manifest.is_choosing:
+        return Section(declared.name, declared.kind, notes=(_STILL_CHOOSING,))
     if built_in := MAKERS.get(declared.kind):
         return built_in.make(declared, results)
     for kind in own:

@@ -7,8 +7,11 @@ from sweeps.aggregation.paper.compared_arms import ComparedArms
 from sweeps.aggregation.rendering.markdown import escape_markdown
 from sweeps.aggregation.results.arms import CellState
 from sweeps.aggregation.results.comparisons import Comparison
+from sweeps.aggregation.tables.ablation.cover import covered, not_covered, split_words
+from sweeps.aggregation.tables.ablation.tuning_notes import tuning_notes
 from sweeps.records.manifest import Manifest
 
+_SAME_SPLIT = ", and the split of the others into training and validation images,"
 _NOT_COUNTED: tuple[CellState, ...] = ("diverged", "failed", "missing", "unfinished")
 
 
@@ -38,19 +41,23 @@ def _varying(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     if search := manifest.search:
         again = len(arms.arms)
         yield (
-            f"A search of {_number(search.num_trials, 'proposal')} (sampler {search.sampler}) "
-            f"chose arms by {search.objective} on {_seeds(manifest.seeds)}."
+            f"A search of {_number(search.num_asked, 'proposal')} (sampler {search.sampler}) "
+            f"chose arms by {' and '.join(filter(None, (search.objective, search.cost)))} on "
+            f"{_seeds(manifest.seeds)}."
         )
         if not again:
             yield "None of them was run again on fresh seeds, so that no test figure is given."
             return
         trained = f"{_number(again, 'arm')} ran again on {_seeds(seeds)}, which chose nothing"
-    yield f"{trained}; runs of one arm differ in the seed alone."
+    by_it = " and, by it, in the split" * bool(manifest.splits)
+    yield f"{trained}; runs of one arm differ in the seed{by_it or ' alone'}."
+    yield from tuning_notes(manifest)
     yield (
         "A seed decides the initial weights, the order of the training images and all else that a "
-        "training draws; the test images, and the split of the others into training and "
-        "validation images, do not change with it."
+        f"training draws; the test images{'' if by_it else _SAME_SPLIT} do not change with it."
     )
+    if words := split_words(manifest):
+        yield words
     if len({tuple(arm.trials) for arm in arms.arms}) == 1:
         yield "All arms have the same seeds."
 
@@ -67,8 +74,7 @@ def _intervals(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
             f"two-way, over {_span(one.difference.n for one in tested)} seeds and "
             f"{_span(one.num_images for one in tested)} test images{_objects(tested)}, with "
             f"Satterthwaite's degrees of freedom and no narrower than over seeds alone or images "
-            f"alone; they cover new seeds and new test images, not new training images or other "
-            f"data."
+            f"alone; they are for {covered(compared)}, {not_covered(compared)}."
         )
         yield (
             f"p values are two-sided and adjusted for {_number(len(tested), 'comparison')} by "

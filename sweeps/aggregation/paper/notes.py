@@ -10,7 +10,9 @@ from sweeps.aggregation.tables.ablation.arm_notes import (
     identical_notes,
     length_notes,
 )
+from sweeps.aggregation.tables.ablation.cover import covered, split_words
 from sweeps.aggregation.tables.ablation.diverged import diverged_notes
+from sweeps.aggregation.tables.ablation.tuning_notes import slack_notes, tuning_notes
 from sweeps.aggregation.tables.targets import target_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes
 from sweeps.records.manifest import Manifest
@@ -20,6 +22,8 @@ from sweeps.records.plain_text import one_line
 def paper_notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     """Say how to read the table, and what cannot be concluded from it."""
     yield from _difference_notes(manifest, arms.compared)
+    yield from tuning_notes(manifest)
+    yield from slack_notes(manifest, arms.compared)
     yield from added_notes(manifest, arms.compared)
     yield from length_notes(arms.arms)
     yield from identical_notes(arms.arms)
@@ -33,8 +37,10 @@ def _difference_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Ite
     if any(one.way for one in compared):
         yield (
             f"Difference: from '{one_line(manifest.baseline)}' in percentage points, paired by "
-            f"seed; in brackets its 95 % interval for new seeds and new test images."
+            f"seed; in brackets its 95 % interval for {covered(compared)}."
         )
+        if words := split_words(manifest):
+            yield words
         yield (
             "Bold: different, by a verdict that holds for all comparisons together (Holm). What "
             "is not bold is not shown to be equal."

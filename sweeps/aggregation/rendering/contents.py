@@ -1,7 +1,7 @@
 """A report as a value: sections of tables, figures and notes, before any of them is a file."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +11,6 @@ from sweeps.aggregation.rendering.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
-
-_ROWS_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -146,11 +144,3 @@ class Report:
         yield from self.sections
         yield self.trials
         yield self.costs
-
-
-def shortened_table(table: Table) -> Table:
-    """Return the first rows of a table, with one note that says where the rest is."""
-    more = max(0, len(table.rows) - _ROWS_SHOWN)
-    rest = f", and {more} more setting{'s' * (more > 1)}" if more else ""
-    note = f"How to read it{rest}: see {table.name}.md."
-    return replace(table, rows=table.rows[:_ROWS_SHOWN], notes=(note,))

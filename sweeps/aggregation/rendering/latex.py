@@ -30,6 +30,7 @@ _SPECIAL = {
     "\N{PLUS-MINUS SIGN}": r"$\pm$",
     "\N{MULTIPLICATION SIGN}": r"$\times$",
     "\N{DAGGER}": r"\textdagger{}",
+    "\N{CHECK MARK}": r"\checkmark{}",
     "\N{EN DASH}": "--",
     "\N{EM DASH}": "---",
     "\N{HORIZONTAL ELLIPSIS}": "...",
@@ -92,6 +93,7 @@ def to_latex(table: Table) -> str:
             r"\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}",
             r"\usepackage{textcomp}",
             r"\usepackage{array,booktabs,longtable}",
+            *([r"\usepackage{amssymb}"] if _has_marks(table) else []),
             *([r"\usepackage{graphicx}"] if _is_wide(table) and not is_long else []),
             r"\setlength{\abovecaptionskip}{0pt}\setlength{\belowcaptionskip}{6pt}",
             r"\begin{document}",
@@ -114,6 +116,8 @@ def to_latex_fragment(table: Table) -> str:
     words = (table.title, table.lead, *table.notes)
     tabular = _tabular(table, paragraph=r"p{0.27\textwidth}")
     needs = [r"\usepackage{booktabs}"]
+    if _has_marks(table):
+        needs.append(r"\usepackage{amssymb}")
     if r"\textquotedbl" in "".join(tabular):
         needs.append(r"\usepackage[T1]{fontenc}")
     return "\n".join(
@@ -216,6 +220,11 @@ def _is_wide(table: Table) -> bool:
         for column, longest in zip(table.columns, _longest(table), strict=True)
     ]
     return sum(widths) + _COLUMN_SPACE * len(widths) > _LINE_CHARACTERS
+
+
+def _has_marks(table: Table) -> bool:
+    """Whether check marks are in the table, for which LaTeX needs a package."""
+    return any("\N{CHECK MARK}" in cell.text for row in table.rows for cell in row)
 
 
 def _longest(table: Table) -> list[int]:

@@ -4,20 +4,21 @@ Results, tables and figures hand over what the records hold, one value a seed.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from capsmodel.metrics import Metric
+from capsmodel.metrics import Metric, percent
 from sweeps.aggregation.rendering.table import (
     Cell,
     Column,
-    difference_cell,
     mean_cell,
+    number_text,
     spread_cell,
 )
-from sweeps.aggregation.statistics.intervals import Interval, mean_interval, paired_difference
+from sweeps.aggregation.statistics.intervals import Interval, mean_interval
 
 _MOST_POINTS = 50
 _ROUNDING = 1e-9
+_SMALLEST_P = 0.001
 
 
 def heading(metric: Metric, words: str = "") -> str:
@@ -56,17 +57,6 @@ def measured_spread_cell(values: Iterable[float], metric: Metric, digits: int = 
     return spread_cell([metric.shown(value) for value in values], digits)
 
 
-def measured_difference_cell(
-    values: Mapping[int, float], others: Mapping[int, float], metric: Metric, digits: int = 2
-) -> Cell:
-    """Return how far a metric's values are from others, paired by seed, as `difference_cell`."""
-    own, theirs = (
-        {seed: metric.shown(value) for seed, value in by_seed.items()}
-        for by_seed in (values, others)
-    )
-    return difference_cell(paired_difference(own, theirs), len(own), digits)
-
-
 def shown_interval(interval: Interval, metric: Metric) -> Interval:
     """Return an interval of a metric's values, or of their differences, as readers are shown it."""
     ends = (interval.mean, interval.low, interval.high)
@@ -92,6 +82,28 @@ def recorded_mean_cell(interval: Interval, metric: Metric) -> Cell:
         return mean_cell(interval, digits=4)
     mean, low, high = (None if value is None else metric.shown(value) for value in values)
     return Cell(mean_cell(Interval(interval.n, mean, low, high)).text, values)
+
+
+def share_cell(share: Interval | None, digits: int = 1) -> Cell:
+    """Return a share of a whole in percent with its interval. Values: mean, low, high."""
+    ends = (None,) * 3 if share is None else (share.mean, share.low, share.high)
+    mean, low, high = (None if end is None else percent(end) for end in ends)
+    return mean_cell(Interval(0, mean, low, high), digits)
+
+
+def part_cell(part: float | None, digits: int = 1) -> Cell:
+    """Return a share of a whole that has no interval, in percent. Value: the number."""
+    if part is None:
+        return Cell("", (None,))
+    return Cell(number_text(percent(part), digits), (percent(part),))
+
+
+def p_cell(p_value: float | None) -> Cell:
+    """Return a p value with three digits. Value: the number."""
+    if p_value is None:
+        return Cell("", (None,))
+    is_small = p_value < _SMALLEST_P
+    return Cell(f"< {_SMALLEST_P}" if is_small else f"{p_value:.3f}", (p_value,))
 
 
 def detectable_text(points: float) -> str:

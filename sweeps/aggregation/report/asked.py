@@ -51,8 +51,9 @@ class Asked:
         manifest = self.results.manifest
         kept = {cell.trial_key for cell in manifest.cells if cell.stopped is None}
         records = {k: _record(r, manifest) for k, r in self.results.records.items() if k in kept}
+        stops = {cell.trial_key: cell.stopped.epoch for cell in manifest.cells if cell.stopped}
         curves = {
-            metric: {key: sorted(curve.items()) for key, curve in by_key.items()}
+            metric: {key: _curve(curve, stops.get(key)) for key, curve in by_key.items()}
             for metric, by_key in self.curves.items()
         }
         told = {
@@ -63,6 +64,11 @@ class Asked:
         }
         text = json.dumps(told, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _curve(curve: Mapping[int, float], stop: int | None) -> list[tuple[int, float]]:
+    """Return a curve in order, of a stopped trial no further: others may have gone on with it."""
+    return sorted((epoch, value) for epoch, value in curve.items() if not stop or epoch <= stop)
 
 
 def _record(record: TrialRecord, manifest: Manifest) -> dict[str, Any]:

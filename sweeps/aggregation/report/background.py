@@ -12,7 +12,7 @@ from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.table import Column, Table, text_cell
 from sweeps.aggregation.report.definition import definition_sections
 from sweeps.aggregation.results.arm_curves import finished_trials
-from sweeps.aggregation.results.arms import ArmResults, arm_results, cell_reason, cell_state
+from sweeps.aggregation.results.arms import ArmResults, arms_as_trained, cell_reason, cell_state
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.plain_text import shortened
 from sweeps.records.trial_record import TrialRecord
@@ -49,7 +49,7 @@ def _curves(results: Results) -> Iterator[Section]:
 
 def _health(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Section:
     cells = {(cell.arm, cell.seed): cell for cell in manifest.cells}
-    arms = arm_results(manifest, records)
+    arms = arms_as_trained(manifest, records)
     rows = list(_ill(arms, cells))
     stopped = sum(cell.stopped is not None for cell in manifest.cells)
     trials = [trial for arm in arms for trial in arm.trials.values()]
@@ -82,7 +82,7 @@ def _ill(
 
 def _data(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Section:
     arms: dict[tuple[str, str], dict[str, None]] = {}
-    for arm in arm_results(manifest, records):
+    for arm in arms_as_trained(manifest, records):
         for trial in arm.trials.values():
             if trial and trial.data_fingerprint:
                 place = (_data_kind(arm), trial.data_fingerprint)

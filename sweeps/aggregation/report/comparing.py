@@ -9,7 +9,7 @@ from sweeps.aggregation.rendering.result_files import make_folder, write_result
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.report.matched_arms import matched_arms
 from sweeps.aggregation.report.side_by_side import side_by_side
-from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.arms import ArmResults, arms_to_their_end
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import SLUG
@@ -67,7 +67,7 @@ def compare_sweeps(
 def _arms(store: RecordStore, manifest: Manifest) -> tuple[ArmResults, ...]:
     """Return a sweep's arms; of a trial that its scheduler stopped it has no result."""
     keys = {cell.trial_key for cell in manifest.cells if cell.stopped is None}
-    return arm_results(manifest, store.records(keys))
+    return arms_to_their_end(manifest, store.records(keys))
 
 
 def _refuse(first: Manifest, second: Manifest) -> None:

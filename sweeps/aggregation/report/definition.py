@@ -40,7 +40,10 @@ def definition_sections(manifest: Manifest) -> Iterator[Section]:
         table = _dimensions(manifest.search, title)
         yield Section("definition", "definition", tables=(table,), notes=notes, title=title)
         if manifest.arms:
-            yield _arms(manifest, f"Proposals ({len(manifest.arms)})", is_folded=True)
+            drawn = len(manifest.drawn)
+            title = f"Proposals ({len(manifest.arms) - drawn})"
+            title += f" and random points ({drawn})" * bool(drawn)
+            yield _arms(manifest, title, is_folded=True)
         return
     if len(manifest.arms) > _MOST_ARMS:
         yield Section("definition", "definition", notes=notes, title=title)
@@ -48,7 +51,7 @@ def definition_sections(manifest: Manifest) -> Iterator[Section]:
     else:
         arms = _arms(manifest, title)
         yield Section("definition", "definition", tables=arms.tables, notes=notes, title=title)
-    yield _base(manifest)
+    yield from _base(manifest)
 
 
 def _arms(manifest: Manifest, title: str, *, is_folded: bool = False) -> Section:
@@ -74,9 +77,11 @@ def _changes(arm: ManifestArm) -> str:
     return "; ".join(texts) or "nothing"
 
 
-def _base(manifest: Manifest) -> Section:
-    """Return all settings of the baseline."""
-    arm = next(arm for arm in manifest.arms if arm.name == manifest.baseline)
+def _base(manifest: Manifest) -> Iterator[Section]:
+    """Yield all settings of the baseline, once it is chosen."""
+    arm = next((arm for arm in manifest.arms if arm.name == manifest.baseline), None)
+    if arm is None:
+        return
     settings = flat_settings(arm.config)
     title = f"All settings of the baseline ({len(settings)})"
     columns = tuple(Column(words, (words,), align="left") for words in ("Setting", "Value"))
@@ -85,7 +90,7 @@ def _base(manifest: Manifest) -> Section:
         for path, text in settings.items()
     )
     table = Table("base", title, columns, rows)
-    return Section("base", "base", tables=(table,), title=title, is_folded=True)
+    yield Section("base", "base", tables=(table,), title=title, is_folded=True)
 
 
 def _dimensions(search: ManifestSearch, title: str) -> Table:
@@ -111,6 +116,9 @@ def _notes(manifest: Manifest) -> Iterator[str]:
     if departures := departure_sentence(manifest):
         yield departures
     yield f"Seeds: {_numbers(manifest.seeds)}."
+    if manifest.splits:
+        splits = tuple(dict.fromkeys(manifest.splits.values()))
+        yield f"Split seeds of the data, dealt to the seeds in turn: {_numbers(splits)}."
     if manifest.planned_seeds:
         yield f"Planned were {_numbers(manifest.planned_seeds)}; the others were added later."
     if manifest.margin_points is not None:
@@ -118,16 +126,41 @@ def _notes(manifest: Manifest) -> Iterator[str]:
             f"Differences of test errors within {PLUS_MINUS}{manifest.margin_points:g} percentage "
             f"points do not matter, as declared before the results."
         )
-    if search := manifest.search:
-        yield (
-            f"A search for a small {manifest.objective.metric.text}: sampler {search.sampler}, "
-            f"scheduler {search.scheduler['kind']}, {len(search.proposals)} of {search.num_trials} "
-            f"proposals made, the first {search.num_startup} of them at random."
-        )
-        if again := search.confirmation:
-            yield f"The best {again.best} run again with the fresh seeds {_numbers(again.seeds)}."
+    if manifest.search:
+        yield from _search_notes(manifest, manifest.search)
+    elif manifest.choosing_seeds:
+        yield f"Chosen by validation on the seeds {_numbers(manifest.choosing_seeds)}."
     elif manifest.plan:
         yield f"A plan of the sweep's own file, {manifest.plan.kind}."
+
+
+def _search_notes(manifest: Manifest, search: ManifestSearch) -> Iterator[str]:
+    yield (
+        f"A search for a small {manifest.objective.metric.text}{_cost(search)}: sampler "
+        f"{search.sampler}, "
+        f"scheduler {search.scheduler['kind']}, {len(search.proposals)} of {search.num_trials} "
+        f"proposals made, the first {search.num_startup} of them at random."
+    )
+    if search.limits:
+        yield f"All that was proposed keeps the limits: {', '.join(search.limits)}."
+    if search.beginning:
+        yield f"The search {search.beginning}."
+    if search.ending:
+        yield f"The search {search.ending}."
+    elif search.until:
+        yield f"The search ends earlier at: {search.until}."
+    if again := search.confirmation:
+        best = f"{again.best} of the front" if search.cost else f"The best {again.best}"
+        yield f"{best} run again with the fresh seeds {_numbers(again.seeds)}."
+        if again.random:
+            yield (
+                f"So does the best of random points at equal compute, drawn by seed "
+                f"{again.random.seed}."
+            )
+
+
+def _cost(search: ManifestSearch) -> str:
+    return f" and a small {search.cost.replace('_', ' ')}" if search.cost else ""
 
 
 def _numbers(seeds: tuple[int, ...]) -> str:

@@ -111,11 +111,21 @@ def _key(arm: ArmResults, by: Literal["config", "name"]) -> str:
 
 def _paths(first: ArmResults, second: ArmResults) -> str:
     """Return the settings that differ, the first few with their values."""
-    own, other = flat_settings(first.arm.config), flat_settings(second.arm.config)
+    seeds = [seed for seed in first.trials if seed in second.trials]
+    own, other = _settings(first, seeds), _settings(second, seeds)
     paths = [path for path in dict.fromkeys((*own, *other)) if own.get(path) != other.get(path)]
     texts = [f"{path} {_value(own.get(path))} | {_value(other.get(path))}" for path in paths]
     more = len(texts) - _MOST_PATHS
     return ", ".join(texts[:_MOST_PATHS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _settings(arm: ArmResults, seeds: Sequence[int]) -> dict[str, str]:
+    """Return an arm's settings; over splits with those of seeds that another arm has as well."""
+    settings = flat_settings(arm.arm.config)
+    if arm.splits:
+        splits = (f"{arm.splits[seed]} of seed {seed}" for seed in seeds or arm.splits)
+        settings["data.split_seed"] = ", ".join(splits)
+    return settings
 
 
 def _value(text: str | None) -> str:

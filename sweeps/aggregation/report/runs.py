@@ -7,7 +7,7 @@ from typing import Any
 
 from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.table import Cell, Column, Table, Value, text_cell
-from sweeps.aggregation.results.arms import arm_results
+from sweeps.aggregation.results.arms import arms_as_trained
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 
@@ -32,7 +32,7 @@ def runs_section(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Sect
     """Return a row a trial that has a record, and which versions they were trained with."""
     rows = [
         _row(arm.arm.name, seed, trial)
-        for arm in arm_results(manifest, records)
+        for arm in arms_as_trained(manifest, records)
         for seed, trial in arm.trials.items()
         if trial is not None
     ]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.arms import ArmResults, arms_to_their_end
 from sweeps.aggregation.results.ranking import with_seeds
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -53,13 +53,12 @@ def arm_curves(
         records: By trial key.
         histories: Trial key -> epoch -> value of the metric, as `RecordStore.histories` gives it.
     """
-    wanted = {trial.trial_key for trial in finished_trials(manifest, records)}
     curves: list[ArmCurve] = []
-    for arm in (_shown(manifest, arm) for arm in arm_results(manifest, records)):
+    for arm in (_shown(manifest, arm) for arm in arms_to_their_end(manifest, records)):
         own = {
             seed: histories[trial.trial_key]
             for seed, trial in arm.trials.items()
-            if trial and trial.trial_key in wanted and histories.get(trial.trial_key)
+            if trial and trial.outcome is Outcome.FINISHED and histories.get(trial.trial_key)
         }
         common = sorted(set.intersection(*map(set, own.values()))) if own else []
         points = {epoch: tuple(history[epoch] for history in own.values()) for epoch in common}
@@ -71,5 +70,5 @@ def arm_curves(
 def _shown(manifest: Manifest, arm: ArmResults) -> ArmResults:
     """Return an arm; one that was run again without the seeds that it was chosen by."""
     again = manifest.search.confirmation if manifest.search else None
-    is_again = again is not None and arm.arm.name in {*(again.arms or ()), again.reference}
+    is_again = again is not None and arm.arm.name in again.confirmed
     return with_seeds(arm, again.seeds) if again and is_again else arm

@@ -2,14 +2,18 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from statistics import mean
+from typing import Any, Literal
 
 from capsmodel.metrics import Objective
+from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS, Interval, mean_interval
 from sweeps.records.manifest import Manifest, ManifestArm
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 CellState = Literal["counted", "failed", "diverged", "missing", "unfinished"]
+
+_MOST_HELD_OUT = 1.0  # where a record does not say: half of them
 
 
 @dataclass(frozen=True)
@@ -18,11 +22,13 @@ class ArmResults:
 
     Attributes:
         trials: By seed, in the order of the manifest's cells.
+        splits: Seed -> split of its data; empty where all have one.
     """
 
     arm: ManifestArm
     is_baseline: bool
     trials: dict[int, TrialRecord | None]
+    splits: Mapping[int, int] = field(default_factory=dict[int, int])
 
     @property
     def counted(self) -> dict[int, TrialRecord]:
@@ -66,18 +72,79 @@ class ArmResults:
             s: value for s, value in by_seed.items() if value is not None and math.isfinite(value)
         }
 
+    def by_split(self, values: Mapping[int, float]) -> Mapping[int, float]:
+        """Return the mean of the values of each split's seeds; the values where there is one."""
+        if not self.splits:
+            return values
+        own: dict[int, list[float]] = {}
+        for seed, value in values.items():
+            own.setdefault(self.splits[seed], []).append(value)
+        return {split: mean(some) for split, some in own.items()}
+
+    def interval(self, values: Mapping[int, float]) -> Interval:
+        """Return the mean of one value a seed with its interval over seeds.
+
+        Over splits a split's mean is one value, and their variance is enlarged for what they share
+        (see `two_way.over_splits`); of fewer than five there are no ends.
+        """
+        if not self.splits:
+            return mean_interval(values.values())
+        found = mean_interval(self.by_split(values).values())
+        mean, half = found.mean, found.half_width
+        if mean is None or half is None or found.n < FEWEST_SPLITS:
+            return replace(found, n=len(values), low=None, high=None)
+        half *= math.sqrt(1 + found.n * self.held_out)
+        return replace(found, n=len(values), low=mean - half, high=mean + half)
+
+    @property
+    def held_out(self) -> float:
+        """Training images that are held out for validation, over those that are kept."""
+        data: Any = self.arm.config.get("data")
+        share = data.get("validation_fraction") if isinstance(data, dict) else None
+        if isinstance(share, float) and 0 < share < 1:
+            return share / (1 - share)
+        return _MOST_HELD_OUT
+
     def count(self, state: CellState) -> int:
         """Return how many of the arm's cells are in a state."""
         return sum(cell_state(trial) == state for trial in self.trials.values())
 
 
 def arm_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[ArmResults, ...]:
-    """Return the arms in the manifest's order, each with its trials.
+    """Return the arms that the sweep compares, in the manifest's order, each with its trials.
+
+    Left out are trials by which a plan only chooses: see `arms_as_trained`.
 
     Args:
         manifest: Says which trial key stands at which place.
         records: By trial key, in any order; others than the manifest's are ignored.
     """
+    return arms_as_trained(manifest.compared(), records)
+
+
+def arms_to_their_end(
+    manifest: Manifest, records: Mapping[str, TrialRecord]
+) -> tuple[ArmResults, ...]:
+    """Return the arms that the sweep compares, without trials that went on after their stop.
+
+    Whoever trained one on: another sweep, or this one for an arm that was drawn at random.
+    """
+    stopped = {(cell.arm, cell.seed) for cell in manifest.cells if cell.stopped}
+
+    def has_gone_on(place: tuple[str, int], trial: TrialRecord | None) -> bool:
+        return place in stopped and trial is not None and trial.outcome is not Outcome.PRUNED
+
+    def trials(arm: ArmResults) -> dict[int, TrialRecord | None]:
+        name = arm.arm.name
+        return {s: None if has_gone_on((name, s), t) else t for s, t in arm.trials.items()}
+
+    return tuple(replace(arm, trials=trials(arm)) for arm in arm_results(manifest, records))
+
+
+def arms_as_trained(
+    manifest: Manifest, records: Mapping[str, TrialRecord]
+) -> tuple[ArmResults, ...]:
+    """Return all arms with all of their trials, also those by which a plan only chooses."""
     trials: dict[str, dict[int, TrialRecord | None]] = {arm.name: {} for arm in manifest.arms}
     for cell in manifest.cells:
         trials[cell.arm][cell.seed] = records.get(cell.trial_key)
@@ -86,6 +153,7 @@ def arm_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple
             arm=arm,
             is_baseline=arm.name == manifest.baseline,
             trials=trials[arm.name],
+            splits=manifest.splits,
         )
         for arm in manifest.arms
     )

@@ -3,13 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.identical import grouped
 from sweeps.aggregation.results.judged import Predictions
-from sweeps.aggregation.results.paired_errors import PairedErrors, paired_errors
+from sweeps.aggregation.results.paired_errors import PairedErrors, over_seeds_alone, paired_errors
+from sweeps.aggregation.results.tuned import tuning_slacks
 from sweeps.aggregation.statistics.added_seeds import level_of_evidence, log_e_value
 from sweeps.aggregation.statistics.families import (
     SIGNIFICANCE,
@@ -18,10 +20,13 @@ from sweeps.aggregation.statistics.families import (
     holm,
     simultaneous_confidence,
 )
-from sweeps.aggregation.statistics.intervals import Interval, paired_difference
+from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.statistics.power import detectable_difference, middle_error
-from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, OVER_SEEDS, TwoWay, two_way
+from sweeps.aggregation.statistics.tuning_slack import p_with_slack
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, OVER_SEEDS, TwoWay
 from sweeps.records.manifest import Manifest
+
+_UNTUNED: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class Comparison:
             predictions.
         why_seeds_alone: Why there is none, "" where there is.
         num_images: Test images, 0 where they are not known.
+        num_splits: Over which the seeds were dealt, of the training images. From five on `way` is
+            over seeds with their splits; else it holds for these very ones.
         p_value: Two-sided, of no difference; with diverged trials as guesses as well, the larger.
         adjusted_p: For all comparisons of the table together.
         simultaneous: The interval that holds for all of them together.
@@ -45,6 +52,7 @@ class Comparison:
             Below .025 the 95 % interval lies within it.
         num_together: Comparisons that the table makes.
         log_e: Evidence that looking does not inflate, where seeds were added; else None.
+        slack: How far the arm and the baseline may lie above their best, as tuning has left open.
         verdict: "different" is what stands in bold.
     """
 
@@ -54,6 +62,7 @@ class Comparison:
     way: TwoWay | None = None
     why_seeds_alone: str = ""
     num_images: int = 0
+    num_splits: int = 1
     p_value: float | None = None
     adjusted_p: float | None = None
     simultaneous: Interval | None = None
@@ -61,6 +70,7 @@ class Comparison:
     equivalent_p: float | None = None
     num_together: int = 1
     log_e: float | None = None
+    slack: tuple[float, float] = (0.0, 0.0)
     verdict: Verdict = "undecided"
 
     @property
@@ -89,7 +99,8 @@ def ablation_comparisons(
 ) -> list[Comparison]:
     """Return how each arm compares with the baseline, by what the sweep has declared."""
     margin = None if manifest.margin_points is None else manifest.margin_points / 100
-    return comparisons(arms, predictions, margin, manifest.planned_seeds)
+    slacks = tuning_slacks(manifest, predictions)
+    return comparisons(arms, predictions, margin, manifest.planned_seeds, slacks)
 
 
 def comparisons(
@@ -97,6 +108,7 @@ def comparisons(
     predictions: Mapping[str, Predictions],
     margin: float | None = None,
     planned_seeds: Sequence[int] = (),
+    slacks: Mapping[str, float] = _UNTUNED,
 ) -> list[Comparison]:
     """Return one comparison a group of identical arms other than the baseline's, in their order.
 
@@ -107,39 +119,72 @@ def comparisons(
     more images differed as much as any.
 
     Args:
-        arms: Of a sweep, one of them the baseline.
+        arms: Of a sweep, one of them the baseline; or none, where they are still to be chosen.
         predictions: By trial key, of those trials that hold any.
         margin: Differences within it do not matter, a fraction; None where none was declared.
         planned_seeds: Those before any were added; empty stands for all.
+        slacks: Arm -> how far it may lie above its best, as tuning has left open, a fraction.
     """
-    groups = grouped(arms)
-    baseline = next(arm for arm in arms if arm.is_baseline)
-    against = [tuple(group) for group in groups if not any(arm.is_baseline for arm in group)]
-    compared = [_compared(group, baseline, predictions) for group in against]
-    tested = [one for one in compared if one.p_value is not None]
-    adjusted = iter(holm([one.p_value for one in tested if one.p_value is not None]))
+    if not arms:
+        return []
+    return comparisons_together([arms], predictions, margin, planned_seeds, slacks)[0]
 
-    def judged(one: Comparison) -> Comparison:
+
+def comparisons_together(
+    tables: Sequence[Sequence[ArmResults]],
+    predictions: Mapping[str, Predictions],
+    margin: float | None = None,
+    planned_seeds: Sequence[int] = (),
+    slacks: Mapping[str, float] = _UNTUNED,
+) -> list[list[Comparison]]:
+    """Return the comparisons of each of several tables, whose verdicts hold for all together.
+
+    Args:
+        tables: Of arms, each with a baseline of its own; the rest as that of `comparisons`.
+        predictions: The same.
+        margin: The same.
+        planned_seeds: The same.
+        slacks: The same.
+    """
+    baselines = [next(arm for arm in arms if arm.is_baseline) for arms in tables]
+    compared = [
+        [_with_slack(_compared(group, baseline, predictions), baseline, slacks) for group in groups]
+        for baseline, groups in zip(baselines, map(_against, tables), strict=True)
+    ]
+    tested = [one.p_value for table in compared for one in table if one.p_value is not None]
+    adjusted = iter(holm(tested))
+
+    def judged(one: Comparison, baseline: ArmResults) -> Comparison:
+        if one.p_value is None:
+            return one
         one = _with_evidence(replace(one, adjusted_p=next(adjusted)), baseline, planned_seeds)
         one = _with_margin(_in_family(one, len(tested)), margin)
         return _judged(one, baseline)
 
-    return [one if one.p_value is None else judged(one) for one in compared]
+    return [
+        [judged(one, baseline) for one in table]
+        for baseline, table in zip(baselines, compared, strict=True)
+    ]
+
+
+def _against(arms: Sequence[ArmResults]) -> list[tuple[ArmResults, ...]]:
+    """Return the groups of identical arms that are not the baseline's."""
+    groups = map(tuple, grouped(arms))
+    return [group for group in groups if not any(arm.is_baseline for arm in group)]
 
 
 def _compared(
     group: tuple[ArmResults, ...], baseline: ArmResults, predictions: Mapping[str, Predictions]
 ) -> Comparison:
     arm = group[0]
-    alone = paired_difference(arm.test_errors, baseline.test_errors)
+    alone = over_seeds_alone(arm, baseline)
     pairs = paired_errors(arm, baseline, predictions)
     if isinstance(pairs, str):
         return Comparison(group, _without_ends(alone), alone, why_seeds_alone=pairs)
     num_images = pairs.differences.shape[1]
-    if len(pairs.seeds) < FEWEST_SEEDS:
-        why = "there are fewer than three seeds"
+    if why := pairs.why_few:
         return Comparison(group, _without_ends(alone), alone, None, why, num_images)
-    way = two_way(pairs.differences, pairs.objects)
+    way = pairs.two_way()
     guessed = paired_errors(arm, baseline, predictions, diverged_as_chance=True)
     assert not isinstance(guessed, str)
     return Comparison(
@@ -148,8 +193,18 @@ def _compared(
         seeds_alone=alone,
         way=way,
         num_images=num_images,
+        num_splits=len({*pairs.splits}) or 1,
         p_value=_p_value(way, pairs, guessed),
     )
+
+
+def _with_slack(one: Comparison, baseline: ArmResults, slacks: Mapping[str, float]) -> Comparison:
+    """Hold a difference against what tuning has left open of the arm that came out worse."""
+    own, theirs = (slacks.get(arm.arm.name, 0.0) for arm in (one.arm, baseline))
+    if one.way is None or one.p_value is None or not slacks:
+        return one
+    p_value = max(one.p_value, float(p_with_slack(one.way, np.asarray(own), np.asarray(theirs))))
+    return replace(one, p_value=p_value, slack=(own, theirs))
 
 
 def _without_ends(alone: Interval) -> Interval:
@@ -161,7 +216,7 @@ def _p_value(way: TwoWay, pairs: PairedErrors, guessed: PairedErrors) -> float:
     """Return the larger p value of the trials that finished, and of those that diverged as well."""
     if guessed.seeds == pairs.seeds:
         return float(way.p_value)
-    harsh = two_way(guessed.differences, guessed.objects)
+    harsh = guessed.two_way()
     if np.sign(harsh.mean) != np.sign(way.mean):
         return 1.0
     return max(float(way.p_value), float(harsh.p_value))
@@ -169,7 +224,7 @@ def _p_value(way: TwoWay, pairs: PairedErrors, guessed: PairedErrors) -> float:
 
 def _in_family(one: Comparison, num: int) -> Comparison:
     assert one.way is not None
-    found = max(_detectable(one.way, num, level=one.level))
+    found = max(_detectable(one.way, num, level=one.level)) + max(one.slack)
     if one.log_e is not None:
         level = level_of_evidence(one.difference.n, evidence_needed(num))
         found = max(found, _detectable(one.way, 1, level=level)[OVER_SEEDS])
@@ -206,8 +261,9 @@ def _with_evidence(
 
 
 def _with_margin(one: Comparison, margin: float | None) -> Comparison:
-    if margin is None or one.way is None:
+    if margin is None or one.way is None or margin <= max(one.slack):
         return one
+    margin -= max(one.slack)
     errors = one.way.with_rare_images.errors
     found = [equivalence_p(one.way.mean, *error, margin) for error in errors]
     return replace(one, equivalent_p=float(max(found)))

@@ -8,6 +8,8 @@ from jaxtyping import Float, Int
 
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.judged import Predictions
+from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS, Interval, paired_difference
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, over_splits, two_way
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 _FEWEST_CLUSTERS = 2
@@ -22,11 +24,30 @@ class PairedErrors:
         seeds: In the order of the rows.
         differences: 1 where only the arm errs, -1 where only the baseline does.
         objects: Which object each image shows; None where each image is its own.
+        splits: Of each seed; empty where all have one.
+        held_out: Training images left out over those kept.
     """
 
     seeds: tuple[int, ...]
     differences: Float[np.ndarray, "seeds images"]
     objects: Int[np.ndarray, " images"] | None
+    splits: tuple[int, ...] = ()
+    held_out: float = 0.0
+
+    @property
+    def why_few(self) -> str:
+        """Why there is no interval over seeds and images, "" where there is one."""
+        if len(self.seeds) < FEWEST_SEEDS:
+            return "there are fewer than three seeds"
+        num_splits = len({*self.splits})
+        is_few = 0 < num_splits < FEWEST_SPLITS and len(self.seeds) - num_splits < FEWEST_SEEDS - 1
+        return "there are fewer than five splits, with too few seeds in each" if is_few else ""
+
+    def two_way(self) -> TwoWay:
+        """Return the mean difference with its errors over seeds, with their splits, and images."""
+        if not self.splits:
+            return two_way(self.differences, self.objects)
+        return over_splits(self.differences, self.splits, self.held_out, self.objects)
 
 
 def paired_errors(
@@ -49,7 +70,7 @@ def paired_errors(
     trials = [own[seed] for seed in seeds for own in wanted if own[seed].is_counted]
     if arm.arm.config.get("data") != baseline.arm.config.get("data"):
         return "the data differ"  # another split may have the same labels in the same order
-    if complaint := _complaint(arm, trials, predictions):
+    if complaint := why_not_by_image(arm, trials, predictions):
         return complaint
     shown = [predictions[trial.trial_key].test for trial in trials]
     chance = 1 - 1 / (int(shown[0].labels.max()) + 1)
@@ -66,8 +87,23 @@ def paired_errors(
             difference -= min(difference.mean(), 0.0)
         return difference
 
-    rows = [row(seed) for seed in seeds]
-    return PairedErrors(seeds, np.stack(rows), shown[0].objects)
+    rows = np.stack([row(seed) for seed in seeds])
+    splits = tuple(arm.splits[seed] for seed in seeds if arm.splits)
+    held_out = max(arm.held_out, baseline.held_out)
+    return PairedErrors(seeds, rows, shown[0].objects, splits, held_out)
+
+
+def over_seeds_alone(arm: ArmResults, baseline: ArmResults) -> Interval:
+    """Return the mean difference with its interval over seeds, with their splits, alone.
+
+    Without ends of fewer than five splits.
+    """
+    own, theirs = arm.test_errors, baseline.test_errors
+    if not arm.splits:
+        return paired_difference(own, theirs)
+    differences = {seed: own[seed] - theirs[seed] for seed in own if seed in theirs}
+    more_held_out = max(arm, baseline, key=lambda one: one.held_out)
+    return more_held_out.interval(differences)
 
 
 def _wanted(arm: ArmResults, *, diverged_as_chance: bool) -> dict[int, TrialRecord]:
@@ -80,10 +116,16 @@ def _wanted(arm: ArmResults, *, diverged_as_chance: bool) -> dict[int, TrialReco
     }
 
 
-def _complaint(
+def why_not_by_image(
     arm: ArmResults, trials: Iterable[TrialRecord], predictions: Mapping[str, Predictions]
 ) -> str:
-    """Return why trials cannot be compared image by image, "" where they can."""
+    """Return why trials cannot be compared image by image, "" where they can.
+
+    Args:
+        arm: One of those that they are of; all have its data.
+        trials: Finished.
+        predictions: By trial key.
+    """
     found = [predictions.get(trial.trial_key) for trial in trials]
     if not found:
         return "no seed has a result of both"

@@ -9,7 +9,8 @@ from typing import cast
 from capsmodel.metrics import VALIDATION_LOSS, Objective
 from sweeps.aggregation.results.arms import ArmResults, arm_results, cell_state
 from sweeps.aggregation.results.search_results import search_results
-from sweeps.aggregation.statistics.intervals import Interval, mean_interval
+from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.records.fronts import front
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, TrialRecord
 
@@ -31,7 +32,7 @@ class RankedArm:
     @property
     def value(self) -> Interval:
         """Mean of the objective over the seeds, in the record's unit."""
-        return mean_interval(self.values.values())
+        return self.arm.interval(self.values)
 
     @property
     def cost(self) -> float:
@@ -47,7 +48,7 @@ class RankedArm:
     def loss(self) -> float:
         """Mean validation loss over the same seeds, infinite where it is not known."""
         losses = self.arm.chosen_by(Objective(VALIDATION_LOSS))
-        mean = mean_interval(losses.values()).mean
+        mean = self.arm.interval(losses).mean
         return math.inf if mean is None else round(mean, 12)
 
     @property
@@ -65,8 +66,13 @@ def ranking(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[Rank
     diverged or is not there stands behind those that are whole, and one whose fresh trials have not
     all finished behind those whose have. Of equal means the lower validation loss stands first
     where all arms have the same loss and reconstruction, else the order of the arms decides.
+
+    Of a search with a cost these are the arms of its front alone: by the fresh seeds of those that
+    were run again, or by the search's own. None has more parameters than those before it.
     """
     ranked = [arm for arm in _candidates(manifest, records) if arm.values]
+    if manifest.search and manifest.search.cost:
+        ranked = _of_the_front(ranked)
     has_one_loss = len({_loss_settings(arm) for arm in ranked}) == 1
     return sorted(
         ranked,
@@ -117,6 +123,12 @@ def _candidates(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[
         for arm in arm_results(manifest, records)
         if arm.arm.name in whole
     ]
+
+
+def _of_the_front(arms: Sequence[RankedArm]) -> list[RankedArm]:
+    whole = [arm for arm in arms if arm.is_whole] or [*arms]
+    points = [(arm.cost, float(arm.arm.arm.num_parameters)) for arm in whole]
+    return [whole[place] for place in front(points)]
 
 
 def _loss_settings(arm: RankedArm) -> str:

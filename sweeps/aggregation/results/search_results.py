@@ -54,13 +54,18 @@ class ProposalResult:
 
 @dataclass(frozen=True)
 class SearchResults:
-    """All proposals of a search, in their order, and what they are chosen by."""
+    """All proposals of a search, in their order, and what they are chosen by.
+
+    Attributes:
+        base_value: The objective of the base, mean over the seeds; None where it is not whole.
+    """
 
     sweep: str
     seeds: tuple[int, ...]
     search: ManifestSearch
     objective: Objective
     proposals: tuple[ProposalResult, ...]
+    base_value: float | None = None
 
     @property
     def counted(self) -> tuple[ProposalResult, ...]:
@@ -118,7 +123,8 @@ def search_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Se
         _result(proposal, cells[proposal.arm], records, objective) for proposal in search.proposals
     ]
     proposals = tuple(_without_repeats(results))
-    return SearchResults(manifest.sweep, manifest.seeds, search, objective, proposals)
+    base = _base_value(cells.get(search.base, []), records, objective)
+    return SearchResults(manifest.sweep, manifest.seeds, search, objective, proposals, base)
 
 
 def value_of(result: ProposalResult) -> float:
@@ -148,6 +154,18 @@ def _result(
             proposal, state, _mean(value for value in values if value is not None)
         )
     return ProposalResult(proposal, state)
+
+
+def _base_value(
+    cells: Sequence[ManifestCell], records: Mapping[str, TrialRecord], objective: Objective
+) -> float | None:
+    values = [
+        objective.value(record.metrics)
+        for cell in cells
+        if (record := records.get(cell.trial_key)) and record.outcome is Outcome.FINISHED
+    ]
+    told = [value for value in values if value is not None]
+    return _mean(told) if told and len(told) == len(cells) else None
 
 
 def _worst(states: Sequence[ProposalState]) -> ProposalState:

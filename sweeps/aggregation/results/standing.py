@@ -34,13 +34,13 @@ def standings(
 
     Of those arms, the first fifty at most, that hold validation predictions of the same images for
     all seeds of the first arm; empty where the first lacks any, has fewer than three, or stands
-    alone.
+    alone, and over splits, each of which has validation images of its own.
 
     Args:
         ranked: The best first, ranked by validation error.
         predictions: By trial key.
     """
-    if not ranked:
+    if not ranked or ranked[0].arm.splits:
         return {}
     first = _judged(ranked[0], predictions)
     seeds, shown = [*first], [*first.values()]

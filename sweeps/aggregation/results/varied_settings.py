@@ -1,10 +1,10 @@
 """Which settings a sweep varies, and what each arm has there."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from sweeps.records.manifest import Manifest, ManifestArm
-from sweeps.records.manifest_plan import ManifestSearch
+from sweeps.records.manifest_plan import ManifestSearch, Proposal
 from sweeps.records.trial_record import Json
 
 Setting = str | int | float | bool | None
@@ -18,16 +18,22 @@ def varied_settings(manifest: Manifest) -> dict[str, dict[str, Setting]]:
     in a search that has proposed once, the setting is there all the same.
     """
     if manifest.search:
-        return _proposed(manifest.search)
+        base = [arm for arm in manifest.arms if arm.name == manifest.search.base]
+        return _proposed(manifest.search, base, (*manifest.search.proposals, *manifest.drawn))
     paths = dict.fromkeys(path for arm in manifest.arms for path in arm.changes)
     return {path: {arm.name: _value(arm, path) for arm in manifest.arms} for path in paths}
 
 
-def _proposed(search: ManifestSearch) -> dict[str, dict[str, Setting]]:
+def _proposed(
+    search: ManifestSearch, base: Sequence[ManifestArm], proposals: Sequence[Proposal]
+) -> dict[str, dict[str, Setting]]:
     paths = {dimension.name: dimension.path for dimension in search.dimensions}
-    arms = [proposal.arm for proposal in search.proposals]
-    settings: dict[str, dict[str, Setting]] = {path: dict.fromkeys(arms) for path in paths.values()}
-    for proposal in search.proposals:
+    arms = [proposal.arm for proposal in proposals]
+    settings: dict[str, dict[str, Setting]] = {
+        path: {arm.name: _value(arm, path) for arm in base} | dict.fromkeys(arms)
+        for path in paths.values()
+    }
+    for proposal in proposals:
         for name, value in proposal.params.items():
             if name in paths:
                 settings[paths[name]][proposal.arm] = value

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 
 from sweeps.aggregation.statistics.intervals import Interval
 
-_NORMAL_QUANTILE = 1.959963984540054  # of 97.5 %
 _ALMOST_ONE = 1 - 1e-12  # beyond it the interval's transform is infinite
 
 
-def rank_correlation(first: Sequence[float], second: Sequence[float]) -> Interval | None:
-    """Return the correlation of the ranks, from -1 to 1, with its 95 % interval.
+def rank_correlation(
+    first: Sequence[float], second: Sequence[float], confidence: float = 0.95
+) -> Interval | None:
+    """Return the correlation of the ranks, from -1 to 1, with its interval.
 
     None where there are fewer than four pairs, or all of one side are equal.
 
@@ -25,6 +26,6 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> Interva
         return None
     correlation = float(np.corrcoef(stats.rankdata(first), stats.rankdata(second))[0, 1])
     inside = max(-_ALMOST_ONE, min(_ALMOST_ONE, correlation))
-    half = _NORMAL_QUANTILE * math.sqrt((1 + inside**2 / 2) / (n - 3))
+    half = float(stats.norm.ppf((1 + confidence) / 2)) * math.sqrt((1 + inside**2 / 2) / (n - 3))
     low, high = (math.tanh(math.atanh(inside) + side * half) for side in (-1, 1))
-    return Interval(n, correlation, low, high)
+    return Interval(n, correlation, low, high, confidence)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from sweeps.records.errors import BadInput
 
+FEWEST_SPLITS = 5  # of the training images, over which an interval speaks of other splits
+
 
 @dataclass(frozen=True)
 class Interval:

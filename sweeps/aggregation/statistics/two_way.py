@@ -4,10 +4,13 @@ An interval over seeds alone says nothing of the images: with more seeds it shri
 these images happen to say. Here both are drawn at random, crossed: every seed sees every image.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
+
+from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS
 
 FEWEST_SEEDS = 3
 OVER_SEEDS = 1  # place among `TwoWay.errors`
@@ -26,7 +29,7 @@ class TwoWay:
         over_images: What new images, or new objects, add, the residual's share in it.
         residual: What both count, once.
         largest: Part of `over_images` that the image makes which differs most.
-        num_seeds: S.
+        num_seeds: S; over splits so many that this less 1 are the degrees of freedom.
         num_clusters: Images, or objects where images are views of one.
     """
 
@@ -153,7 +156,56 @@ def two_way(
     )
 
 
+def over_splits(
+    differences: Float[np.ndarray, "... seeds images"],
+    splits: Sequence[int],
+    held_out: float,
+    objects: Int[np.ndarray, " images"] | None = None,
+) -> TwoWay:
+    """Return the same where each seed was trained on a split of the training images of its own.
+
+    Seeds of one split share its training images. From five splits on the mean of each is one value
+    in place of a seed, and their variance is s^2 (1 / J + held_out). It speaks of other splits of
+    these training images, each with seeds of its own. Of fewer splits the mean over these very ones
+    is given, and seeds vary within them alone.
+
+    Source: Nadeau and Bengio 2003, Inference for the generalization error, equation 9.
+    Difference: theirs holds out the images that errors are counted on, here these are the same for
+    all splits. New splits of the same images would need no such term; it covers other images where
+    results of two splits correlate by the share held out, and not where by much more.
+
+    Args:
+        differences: As of `two_way`.
+        splits: Of each seed. Its differences count as much as those of any other split, however
+            many seeds there are of it.
+        held_out: Training images left out over those kept.
+        objects: As of `two_way`.
+
+    Raises:
+        ValueError: As `two_way`, or if of fewer than five splits none has a second seed.
+    """
+    of_split = members_of(np.asarray(splits))
+    counts = of_split.sum(axis=0)
+    means = (of_split / counts).T @ differences
+    num_seeds, num_splits = of_split.shape
+    if num_splits >= FEWEST_SPLITS:
+        way = two_way(means, objects)
+        return replace(way, over_seeds=np.asarray(way.over_seeds * (1 + num_splits * held_out)))
+    degrees = num_seeds - num_splits
+    if not degrees:
+        raise ValueError(f"{num_splits} splits with one seed each are too few to compare.")
+    middle = means.mean(axis=-2, keepdims=True)
+    way = two_way(differences - of_split @ means + middle, objects)
+    scale = (num_seeds - 1) / degrees * num_seeds * (1 / counts).sum() / num_splits**2
+    return replace(
+        way,
+        over_seeds=np.asarray(way.over_seeds * scale),
+        residual=np.asarray(way.residual * scale),
+        num_seeds=degrees + 1,
+    )
+
+
 def members_of(objects: Int[np.ndarray, " images"]) -> Float[np.ndarray, "images objects"]:
-    """Return 1 where an image shows an object, else 0."""
+    """Return 1 where an image shows an object, else 0; and likewise of any groups."""
     known, places = np.unique(objects, return_inverse=True)
     return np.eye(len(known))[places]

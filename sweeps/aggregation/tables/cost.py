@@ -12,7 +12,7 @@ from sweeps.aggregation.rendering.table import (
     range_cell,
     text_cell,
 )
-from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.arms import ArmResults, arms_as_trained
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 
@@ -37,7 +37,7 @@ def cost_table(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Table:
 
     Gradient checkpointing is a column where any trial had it.
     """
-    arms = arm_results(manifest, records)
+    arms = arms_as_trained(manifest, records)
     trials = [trial for arm in arms for trial in _finished(arm)]
     more = (_CHECKPOINTING,) if any(trial.gradient_checkpointing for trial in trials) else ()
     return Table(
@@ -51,7 +51,7 @@ def cost_table(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Table:
 
 def mixtures(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[str, ...]:
     """Return a sentence for each kind of machine that a sweep mixes, none where it mixes none."""
-    arms = arm_results(manifest, records)
+    arms = arms_as_trained(manifest, records)
     return tuple(_mixtures([trial for arm in arms for trial in _finished(arm)]))
 
 

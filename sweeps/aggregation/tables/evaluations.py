@@ -15,7 +15,7 @@ from sweeps.aggregation.rendering.table import (
     text_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.statistics.intervals import mean_interval
+from sweeps.aggregation.tables.ablation.cover import split_words
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
@@ -95,7 +95,7 @@ def _finished(arm: ArmResults, stopped: set[tuple[str, int]]) -> _Finished:
 def _row(evaluation: ManifestEvaluation, metric: Metric, own: _Finished) -> tuple[Cell, ...]:
     values = own.values(evaluation, metric)
     without = own.num_without(evaluation)
-    mean = recorded_mean_cell(mean_interval(values.values()), metric)
+    mean = recorded_mean_cell(own.arm.interval(values), metric)
     return (
         Cell(evaluation_words(evaluation), (evaluation.kind, evaluation.evaluation_key)),
         Cell(heading(metric), (metric.name, metric.unit, evaluation.looks_at)),
@@ -118,6 +118,8 @@ def _notes(manifest: Manifest, arms: Sequence[_Finished]) -> Iterator[str]:
         "of its 95 % t interval (n - 1 degrees of freedom); where n is 1 there is none."
     )
     splits = {evaluation.looks_at for evaluation in manifest.evaluations}
+    if words := split_words(manifest):
+        yield words
     if "test" in splits:
         names = dict.fromkeys(e.kind for e in manifest.evaluations if e.looks_at == "test")
         yield f"Of test images, which nothing is chosen by: {', '.join(names)}."

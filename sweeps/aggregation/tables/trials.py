@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from sweeps.aggregation.rendering.table import Table, Value, data_table
-from sweeps.aggregation.results.arms import ArmResults, arm_results, cell_reason
+from sweeps.aggregation.results.arms import ArmResults, arms_as_trained, cell_reason
 from sweeps.aggregation.results.varied_settings import Setting, varied_settings
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.trial_record import (
@@ -36,6 +36,7 @@ COST_COLUMNS = (
     "gradient_checkpointing",
     "record_id",
 )
+SPLIT_COLUMN = "split_seed"
 MISSING = "missing"
 
 
@@ -50,7 +51,7 @@ def trials_table(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Tabl
     """
     rows = trial_rows(manifest, records)
     more = _more_columns(manifest, _trials(manifest, records))
-    names = (*RESULT_COLUMNS, *setting_columns(manifest), *more)
+    names = (*RESULT_COLUMNS, *_split(manifest, None), *setting_columns(manifest), *more)
     return data_table("trials", names, ([row[name] for name in names] for row in rows))
 
 
@@ -65,10 +66,11 @@ def trial_rows(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[d
     settings = setting_columns(manifest)
     return [
         _row(arm, cells[arm.arm.name, seed], trial)
+        | _split(manifest, seed)
         | {name: by_arm[arm.arm.name] for name, by_arm in settings.items()}
         | _more(cells[arm.arm.name, seed], trial, more)
         | _stop(cells[arm.arm.name, seed], objective)
-        for arm in arm_results(manifest, records)
+        for arm in arms_as_trained(manifest, records)
         for seed, trial in arm.trials.items()
     ]
 
@@ -78,12 +80,21 @@ def setting_columns(manifest: Manifest) -> dict[str, dict[str, Setting]]:
 
     A column is called by the setting's path, after `setting.` where another has that name.
     """
-    taken = {*RESULT_COLUMNS, *COST_COLUMNS, "target", "warnings"}
+    taken = {*RESULT_COLUMNS, *COST_COLUMNS, SPLIT_COLUMN, "target", "warnings"}
     taken |= {metric.name for metric in manifest.metrics}
     return {
         f"setting.{path}" if path in taken else path: by_arm
         for path, by_arm in varied_settings(manifest).items()
     }
+
+
+def _split(manifest: Manifest, seed: int | None) -> dict[str, Value]:
+    """Return the split of a seed by the name of its column, {} where all have one."""
+    return (
+        {SPLIT_COLUMN: manifest.splits.get(seed) if seed is not None else None}
+        if (manifest.splits)
+        else {}
+    )
 
 
 def _trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[TrialRecord]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sweeps.aggregation.sensitivity import importance
+from sweeps.aggregation.sensitivity import importance, pairs
 
 
 @pytest.fixture(scope="module")
@@ -12,5 +12,7 @@ def rough_importances() -> Iterator[None]:
     """Take importances of few halves, for tests that do not ask how wide their bands are."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(importance, "NUM_HALVES", 4)
-        patch.setattr(importance, "_NUM_WHOLES", 1)
+        patch.setattr(importance, "NUM_SHUFFLES", 2)
+        patch.setattr(pairs, "NUM_HALVES", 2)
+        patch.setattr(pairs, "NUM_SHUFFLES", 2)
         yield

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from search_spaces.plans.search import BASE
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 from tests.sweeps.aggregation.known_sweep import by_key, finished, trial_key
@@ -92,6 +93,24 @@ def search_of(
             "cells": cells,
             "tables": [{"kind": "confirmation"}, {"kind": "sensitivity"}],
             "search": search | more,
+        }
+    )
+
+
+def search_with_base(chosen: Sequence[int]) -> Manifest:
+    """Return a search that has trained its base, against which some proposals are confirmed."""
+    written = search_of(chosen).model_dump(mode="json")
+    base = {"name": BASE, "config": {"batch_size": 8}, "num_parameters": 1000, "changes": {}}
+    cells = [{"arm": BASE, "seed": s, "trial_key": trial_key(BASE, s)} for s in (0, *FRESH)]
+    search = written["search"]
+    again = search["confirmation"] | {"reference": BASE}
+    return Manifest.model_validate(
+        written
+        | {
+            "arms": [base, *written["arms"]],
+            "cells": [cells[0], *written["cells"], *cells[1:]],
+            "baseline": BASE,
+            "search": search | {"base": BASE, "rules": 2, "confirmation": again},
         }
     )
 

@@ -12,9 +12,11 @@ from sweeps.aggregation.best_words import ranking_words
 from sweeps.aggregation.frames import predictions, trials
 from sweeps.aggregation.query import best_configs, ranked_configs
 from sweeps.aggregation.rendering.csv_text import to_csv
+from sweeps.aggregation.results.arm_curves import arm_curves
 from sweeps.aggregation.tables.trials import trials_table
-from sweeps.cli.console import print_best
+from sweeps.cli.printing.console import print_best
 from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Stopped
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import (
     by_key,
@@ -96,6 +98,24 @@ def test_predictions_are_a_row_an_image_of_each_trial_that_holds_any(store, tmp_
     assert {**empty.dtypes} == {**frame.dtypes}
     with pytest.raises(BadInput, match="no split 'train' to be seen"):
         predictions("known", store, split="train")
+
+
+def test_who_was_stopped_has_no_results_of_a_random_point_that_is_the_same_trial(store, tmp_path):
+    known = manifest_of(["proposal 0", "random 0"], [0])
+    own, drawn = known.cells
+    stop = Stopped(epoch=1, value=0.5)
+    cells = (own.model_copy(update={"trial_key": drawn.trial_key, "stopped": stop}), drawn)
+    manifest = known.model_copy(update={"cells": cells})
+    put_sweep(store, manifest, [])
+    record = finished("random 0", 0, 5, test_error=0.5)
+    record_id = put_trial(store, record)
+    tensors = {"predictions": np.uint8([1, 2]), "labels": np.uint8([1, 3])}
+    (tmp_path / "predictions.safetensors").write_bytes(save(tensors))
+    store.writer().upload(record_id, tmp_path / "predictions.safetensors")
+
+    assert [*predictions("known", store)["arm"]] == ["random 0", "random 0"]
+    curves = arm_curves(manifest, {drawn.trial_key: record}, {drawn.trial_key: {1: 0.5, 2: 0.4}})
+    assert [curve.seeds for curve in curves] == [(), (0,)]
 
 
 def put_errors(store, errors, **more):

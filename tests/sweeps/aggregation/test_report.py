@@ -1,7 +1,7 @@
 import pytest
 
 from sweeps.aggregation.report import publish_report, write_report
-from sweeps.cli.console import print_report
+from sweeps.cli.printing.console import print_report
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from tests.sweeps.aggregation.known_sweep import (
@@ -172,15 +172,30 @@ def test_of_a_search_a_terminal_shows_the_confirmation_before_a_short_sensitivit
 def test_a_short_sensitivity_says_how_many_settings_are_left_out(store, tmp_path):
     more = [
         {"name": f"s{n}", "path": f"s{n}", "kind": "floats", "low": 0.0, "high": 1.0}
-        for n in range(7)
+        for n in range(12)
     ]
     search = confirmed_search()[0].search
     assert search is not None
     put_search(store, search=search.model_dump() | {"dimensions": more})
     report = write_report(store, "known", tmp_path / "reports")
 
-    assert len(report.shown[1].rows) == 5
-    assert "and 2 more settings" in report.shown[1].notes[0]
+    shown = report.shown[1]
+    assert len(shown.rows) == 10
+    assert "and 2 more settings" in shown.notes[-1]
+
+
+def test_a_short_sensitivity_without_importances_says_why_and_gives_the_best_values(
+    store, tmp_path
+):
+    put_search(store)
+    shown = write_report(store, "known", tmp_path / "reports").shown[1]
+
+    assert [column.title for column in shown.columns] == [
+        "Setting",
+        "In the best trial",
+        "Best mean at",
+    ]
+    assert any(note.startswith("No importance is given: fewer than 20") for note in shown.notes)
 
 
 def test_sensitivity_of_a_smaller_search_says_so_in_the_first_line(store, tmp_path):

@@ -25,6 +25,18 @@ def same_row_notes(manifest: Manifest) -> Iterator[str]:
         yield f"{more} more {word} for rows of the design that are the same configuration."
 
 
+def path_notes(manifest: Manifest) -> Iterator[str]:
+    """Say how the rows of a path follow each other, and what their order rests on."""
+    if manifest.plan and manifest.plan.adds_up:
+        seeds = ", ".join(map(str, manifest.choosing_seeds))
+        yield shortened(
+            f"A path: each row has the changes of all rows above it and one more, the best on "
+            f"validation of those left (seeds {seeds}, which are in no row). The order is one that "
+            f"was found greedily; differences are from the baseline, not from the row above.",
+            600,
+        )
+
+
 def added_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
     """Say that seeds were added after looking, and what a verdict then needs."""
     if any(one.log_e is not None for one in compared):

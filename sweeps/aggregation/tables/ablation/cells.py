@@ -43,14 +43,15 @@ def row(
         Cell(text, (arm.arm.name,)),
         replace(counted, text="") if is_whole else counted,
         marked(measured_spread_cell(errors.values(), TEST_ERROR), arm),
-        _difference(compared, len(errors)),
-        _verdict(compared),
+        difference_of(compared, len(errors)),
+        verdict_of(compared),
         diverged_cell(arm),
         other_gaps_cell(arm),
     )
 
 
-def _difference(compared: Comparison | None, n: int) -> Cell:
+def difference_of(compared: Comparison | None, n: int) -> Cell:
+    """Return the difference from the baseline in points, empty for the baseline's own."""
     if compared is None:
         return Cell("", (None, None, None, None))
     return difference_cell(
@@ -58,7 +59,8 @@ def _difference(compared: Comparison | None, n: int) -> Cell:
     )
 
 
-def _verdict(compared: Comparison | None) -> Cell:
+def verdict_of(compared: Comparison | None) -> Cell:
+    """Return what may be said of a difference."""
     if compared is None or compared.difference.mean is None:
         return Cell("", (None,))
     cell = text_cell(compared.verdict)

@@ -92,7 +92,9 @@ def _data(compared: Sequence[Comparison]) -> str:
     objects = [one.way.num_clusters for one in tested if one.way]
     of_objects = f" of {objects[0]} objects" if objects[0] < images[0] else ""
     word = "seeds" if seeds[-1] > 1 else "seed"
-    return f"{span(images)} images{of_objects} and {span(seeds)} {word}"
+    splits = sorted({one.num_splits for one in tested})
+    on = f" on {span(splits)} splits" if splits[-1] > 1 else ""
+    return f"{span(images)} images{of_objects} and {span(seeds)} {word}{on}"
 
 
 def span(numbers: Sequence[int]) -> str:

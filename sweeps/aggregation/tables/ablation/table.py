@@ -40,6 +40,8 @@ def ablation_table(
     is_whole = all(len(arm.counted) == len(arm.trials) for arm in arms)
     rows = [row(group, by_arm.get(group[0].arm.name), is_whole=is_whole) for group in grouped(arms)]
     lead, notes = ablation_words(manifest, arms, compared)
+    is_tuned = manifest.plan is not None and bool(manifest.plan.tuned)
+    values = ablation_values(arms, by_arm, name, is_tuned=is_tuned)
     table = Table(
         name=name,
         title=f"Ablation {manifest.sweep}: test error by arm",
@@ -48,6 +50,6 @@ def ablation_table(
         columns=COLUMNS,
         rows=tuple(rows),
         notes=notes,
-        for_programs=with_departures(manifest, ablation_values(arms, by_arm, name)),
+        for_programs=with_departures(manifest, values),
     )
     return with_departures(manifest, table)

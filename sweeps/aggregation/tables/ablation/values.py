@@ -21,7 +21,11 @@ _PAIR_FIELDS = ("arm", "seed", "num_only_arm_wrong", "num_only_baseline_wrong", 
 
 
 def ablation_values(
-    arms: Sequence[ArmResults], compared: Mapping[str, Comparison], name: str
+    arms: Sequence[ArmResults],
+    compared: Mapping[str, Comparison],
+    name: str,
+    *,
+    is_tuned: bool = False,
 ) -> Table:
     """Return one row an arm. Errors are in percent, differences in percentage points.
 
@@ -29,15 +33,19 @@ def ablation_values(
         arms: Of the sweep, in its order.
         compared: By arm; the baseline, and what is identical with it, has none.
         name: Of the table.
+        is_tuned: Whether arms were tuned, so that tuning has left something open.
     """
     baseline = next(arm for arm in arms if arm.is_baseline)
     firsts = {one.arm.name: group[0].arm.name for group in grouped(arms) for one in group}
+    of_splits = {"num_splits": len({*baseline.splits.values()})} if baseline.splits else {}
     has_target = any(trial.target for arm in arms for trial in arm.counted.values())
     rows = [
         arm_values(arm, firsts[arm.arm.name])
         | difference_values(compared.get(arm.arm.name))
         | _of_pairs(arm, baseline)
+        | of_splits
         | ({"num_target_missed": len(missed(arm))} if has_target else {})
+        | ({"slack_points": _slack(arm, compared)} if is_tuned else {})
         for arm in arms
     ]
     return data_table(name, [*rows[0]], ([*row.values()] for row in rows))
@@ -124,13 +132,29 @@ def difference_values(one: Comparison | None) -> dict[str, Value]:
 def _of_pairs(arm: ArmResults, baseline: ArmResults) -> dict[str, Value]:
     if arm is baseline:
         return dict.fromkeys(("better_share", "better_low", "better_high", "diverged_p"))
-    better = is_better_share(arm.test_errors, baseline.test_errors)
+    better = is_better_share(*map(arm.by_split, _common(arm.test_errors, baseline.test_errors)))
     return {
         "better_share": better.count / better.total if better.total else None,
         "better_low": better.low,
         "better_high": better.high,
         "diverged_p": diverged_p(arm, baseline),
     }
+
+
+def _slack(arm: ArmResults, compared: Mapping[str, Comparison]) -> float | None:
+    """Return how far an arm may lie above its best in points, None where nobody can say."""
+    own = [one.slack[0] for one in [compared.get(arm.arm.name)] if one]
+    theirs = [one.slack[1] for one in compared.values()] if arm.is_baseline else []
+    slack = next(iter((*own, *theirs)), None)
+    return _points(slack) if slack is not None and np.isfinite(slack) else None
+
+
+def _common(
+    own: Mapping[int, float], theirs: Mapping[int, float]
+) -> tuple[Mapping[int, float], Mapping[int, float]]:
+    """Return both with the seeds that both have."""
+    seeds = [seed for seed in own if seed in theirs]
+    return {seed: own[seed] for seed in seeds}, {seed: theirs[seed] for seed in seeds}
 
 
 def _ends(name: str, interval: Interval | None) -> dict[str, Value]:

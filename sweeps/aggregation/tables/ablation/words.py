@@ -2,17 +2,24 @@
 
 from collections.abc import Iterator, Sequence
 
-from sweeps.aggregation.rendering.table import PLUS_MINUS
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison
+from sweeps.aggregation.tables.ablation.alias_notes import alias_notes, generator_notes
 from sweeps.aggregation.tables.ablation.arm_notes import (
     added_notes,
     identical_notes,
     length_notes,
+    path_notes,
     same_row_notes,
 )
+from sweeps.aggregation.tables.ablation.cover import (
+    covered_notes,
+    few_splits_notes,
+    seeds_alone_notes,
+)
 from sweeps.aggregation.tables.ablation.diverged import diverged_notes
-from sweeps.aggregation.tables.ablation.lead import NO_SPREAD, ablation_lead, named, span
+from sweeps.aggregation.tables.ablation.lead import NO_SPREAD, ablation_lead, named
+from sweeps.aggregation.tables.ablation.tuning_notes import slack_notes, tuning_notes
 from sweeps.aggregation.tables.health import health_notes
 from sweeps.aggregation.tables.targets import target_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, reason_notes
@@ -27,13 +34,24 @@ def ablation_words(
     return ablation_lead(manifest, compared, arms), tuple(notes)
 
 
+def design_notes(manifest: Manifest) -> Iterator[str]:
+    """Say of a design what is known before anything is trained."""
+    yield from same_row_notes(manifest)
+    yield from alias_notes(manifest)
+    yield from generator_notes(manifest)
+    yield from few_splits_notes(manifest)
+
+
 def _notes(
     manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison]
 ) -> Iterator[str]:
     """Say what the figures cover and what not, the most needed first."""
-    yield from _covered(manifest, arms, compared)
+    yield from covered_notes(manifest, arms, compared)
+    yield from path_notes(manifest)
+    yield from tuning_notes(manifest)
+    yield from slack_notes(manifest, compared)
     yield from length_notes(arms)
-    yield from _seeds_alone(compared)
+    yield from seeds_alone_notes(compared)
     yield from _without_spread(compared)
     yield from added_notes(manifest, compared)
     yield from diverged_notes(arms)
@@ -45,46 +63,9 @@ def _notes(
     )
     yield from identical_notes(arms)
     yield from same_row_notes(manifest)
+    yield from alias_notes(manifest)
     yield from health_notes(arms)
     yield from reason_notes(arms)
-
-
-def _covered(
-    manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison]
-) -> Iterator[str]:
-    counts = sorted({len(arm.counted) for arm in arms if len(arm.counted) > 1})
-    if counts:
-        yield f"sd: spread over {span(counts)} seeds, no test."
-    elif len(manifest.seeds) == 1:
-        yield "One seed an arm: it says nothing of others, so there is no spread."
-    else:
-        yield "No arm has two finished trials, so there is no spread."
-    if any(one.way for one in compared):
-        objects = any(one.way and one.way.num_clusters < one.num_images for one in compared)
-        images = "objects" if objects else "images"
-        yield (
-            f"{PLUS_MINUS}: 95 %, for new seeds and new test {images}; not for new training images "
-            f"or other data."
-        )
-        within = manifest.margin_points
-        margin = (
-            "undecided is not equal: no margin was declared."
-            if within is None
-            else f"equivalent: shown to differ by less than {within:g} points, the margin declared."
-        )
-        yield f"Bold: holds for all comparisons together; {margin}"
-
-
-def _seeds_alone(compared: Sequence[Comparison]) -> Iterator[str]:
-    """Say which differences rest on seeds alone, the arms of one reason together."""
-    reasons: dict[str, list[Comparison]] = {}
-    for one in compared:
-        if not one.way and one.difference.mean is not None:
-            reasons.setdefault(one.why_seeds_alone, []).append(one)
-    for reason, alone in reasons.items():
-        has_ends = any(one.difference.half_width is not None for one in alone)
-        what = f"{PLUS_MINUS} covers new seeds alone" if has_ends else "there is no interval"
-        yield f"{named(alone)}: {what} and nothing is bold, as {reason}."
 
 
 def _without_spread(compared: Sequence[Comparison]) -> Iterator[str]:

@@ -191,7 +191,7 @@ def test_of_a_search_the_confirmed_arms_and_the_reference_are_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     notes = notes_of(*confirmed_search(), monkeypatch)
-    assert "Drawn are the arms confirmed and the reference (proposal" in notes
+    assert "Drawn are the arms confirmed and what they are held against (proposal" in notes
     assert "Left out" not in notes
     rows = to_csv(curves_data("x", drawn(*confirmed_search()), VALIDATION_ERROR))
     assert "proposal 0" in rows

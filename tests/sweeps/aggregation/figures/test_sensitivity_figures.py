@@ -1,10 +1,15 @@
 import dataclasses
 
 import pytest
+from matplotlib.text import Text
 
+from sweeps.aggregation.figures.importance_figure import importance_figure
+from sweeps.aggregation.figures.marginals_figure import marginals_figure
+from sweeps.aggregation.figures.search_figures import history_figure, parallel_figure
 from sweeps.aggregation.figures.sensitivity_figures import sensitivity_figures
 from sweeps.aggregation.rendering.figure_style import drawn as drawn_as
 from sweeps.aggregation.sensitivity.sensitivity import sensitivity
+from sweeps.aggregation.sensitivity.shadows import Excess
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_search import broken, choices, ended, floats, ints, search_of
@@ -30,8 +35,12 @@ TRIALS = (ended(0, 0.02), ended(1, 0.9), ended(2, 0.04), broken(4, Outcome.DIVER
 
 def figures_of(*trials, image_format="svg", params=PARAMS):
     manifest = search_of(DIMENSIONS, params, stopped={3: (2, 0.5)} if len(params) > 3 else {})
-    found = sensitivity(manifest, by_key(*trials))
+    found = sensitivity(manifest, by_key(*trials), at_the_first_rung)
     return images_of(found, image_format)
+
+
+def at_the_first_rung(trials, metric):
+    return {one.trial_key: {2: one.metrics[metric]} for one in trials}
 
 
 def images_of(found, image_format="svg"):
@@ -69,7 +78,8 @@ def test_another_result_gives_another_course(drawn):
 
 def test_importances_are_drawn_with_their_bands(drawn):
     found = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
-    share, other = Interval(30, 40.0, 20.0, 60.0), Interval(30, 5.0, -10.0, 15.0)
+    share = Excess(Interval(30, 40.0, 20.0, 60.0), 0.01)
+    other = Excess(Interval(30, 5.0, -10.0, 15.0), 0.5)
     settings = [dataclasses.replace(one, fanova=share, ped_anova=other) for one in found.settings]
     weighed = dataclasses.replace(found, settings=tuple(settings))
 
@@ -90,3 +100,45 @@ def test_figures_can_be_drawn_of_few_trials_or_none(trials):
 
 def test_figures_can_be_drawn_of_a_search_that_has_proposed_nothing():
     assert all(figures_of(params=[]).values())
+
+
+def texts_of(figure):
+    return " ".join(text.get_text() for text in figure.findobj(Text))
+
+
+def test_a_figure_without_importances_says_why_in_words():
+    found = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
+
+    words = texts_of(importance_figure(found))
+    assert "No importance is given: fewer than 20 counted trials (4 count)." in words
+
+
+def test_a_search_without_results_says_so_in_each_figure():
+    found = sensitivity(search_of(DIMENSIONS, PARAMS), {})
+
+    assert "No trial counts yet." in texts_of(marginals_figure(found))
+    assert "No proposal has ended." in texts_of(history_figure(found.results))
+    assert "No trial has run to full length." in texts_of(parallel_figure(found.results))
+
+
+def test_a_line_goes_on_past_a_setting_that_the_trial_has_not():
+    found = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
+    axes = parallel_figure(found.results).axes[0]
+
+    lines = [tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2]
+    assert (0, 2) in lines  # past the iterations, which em has not
+    assert (0, 1) in lines
+
+
+def test_no_interval_and_no_name_of_a_level_is_cut_off():
+    long = "a_very_long_name_of_a_level"
+    params = [{"kind": "b", "rate": 1.0 + n} for n in range(4)]
+    trials = [ended(n, value) for n, value in enumerate((0.1, 0.1, 0.5, 0.5))]
+    dimensions = [choices("kind", long, "b"), floats("rate", 1.0, 4.0)]
+    found = sensitivity(search_of(dimensions, params), by_key(*trials))
+    figure = marginals_figure(found)
+
+    interval = found.settings[0].marginals[1].objective
+    low, high = figure.axes[0].get_ylim()
+    assert low <= 100 * interval.low < 10 < 50 < 100 * interval.high <= high
+    assert long in texts_of(figure)

@@ -6,15 +6,17 @@ import sys
 import numpy as np
 import pytest
 
-from sweeps.aggregation.sensitivity.importance import Column, importances
+from sweeps.aggregation.sensitivity.column import Column
+from sweeps.aggregation.sensitivity.importance import fanova, ped_anova
+from sweeps.aggregation.sensitivity.pairs import pair_importances
 from sweeps.aggregation.sensitivity.sensitivity import sensitivity
 from tests.sweeps.aggregation.known_search import planted_search
 
 
 @pytest.fixture(
     scope="module",
-    params=[(3, 100), pytest.param((2024, 200), marks=pytest.mark.slow)],
-    ids=["3", "2024"],
+    params=[(4, 100), pytest.param((2024, 200), marks=pytest.mark.slow)],
+    ids=["4", "2024"],
 )
 def planted(request):
     found = sensitivity(*planted_search(*request.param))
@@ -30,33 +32,35 @@ def test_the_dominant_setting_stands_above_the_weak_one(planted):
 def test_the_bands_of_settings_with_an_effect_are_above_zero(planted):
     settings, _ = planted
 
-    assert settings["dominant"].fanova.low > 0
-    assert settings["weak"].fanova.low > 0
+    assert settings["dominant"].fanova.share.low > 0
+    assert settings["weak"].fanova.share.low > 0
 
 
 def test_the_band_of_a_setting_without_effect_touches_zero(planted):
     settings, _ = planted
 
-    assert settings["none"].fanova.low <= 0 <= settings["none"].fanova.high
+    assert settings["none"].fanova.share.low <= 0 <= settings["none"].fanova.share.high
 
 
-def test_settings_that_act_only_together_are_not_seen(planted):
-    settings, _ = planted
+def test_settings_that_act_only_together_are_seen_as_a_pair_alone(planted):
+    settings, found = planted
 
-    assert settings["first"].fanova.low <= 0
-    assert settings["second"].fanova.low <= 0
+    assert not settings["first"].fanova.is_clear
+    assert not settings["second"].fanova.is_clear
+    clear = [one for one in found.pairs if one.excess.is_clear]
+    assert [{one.first.name, one.second.name} for one in clear] == [{"first", "second"}]
 
 
 def test_the_dominant_share_is_about_what_was_planted(planted):
     settings, _ = planted
 
-    assert settings["dominant"].fanova.mean == pytest.approx(67, abs=12)
+    assert settings["dominant"].fanova.share.mean == pytest.approx(67, abs=12)
 
 
 def test_ped_anova_sees_the_dominant_setting(planted):
     settings, _ = planted
 
-    assert settings["dominant"].ped_anova.low > 0
+    assert settings["dominant"].ped_anova.share.low > 0
 
 
 def levels_of(places: list[int], num_levels: int, is_choice: bool) -> Column:
@@ -70,34 +74,44 @@ def test_a_setting_of_few_values_is_told_from_one_without_effect():
     objective = [float(place != 2) + 0.1 * chance.random() for place in acting]
     columns = [levels_of(acting, 4, is_choice=True), levels_of(idle, 4, is_choice=False)]
 
-    found = importances(columns, objective)
-    assert found.fanova[0].low > 10
-    assert found.fanova[1].low <= 0 <= found.fanova[1].high
-    assert found.ped_anova[0].low > 0
+    acting_one, idle_one = fanova(columns, objective)
+    assert acting_one.share.low > 10
+    assert acting_one.is_clear
+    assert not idle_one.is_clear
+    assert ped_anova(columns, objective)[0].share.low > 0
 
 
 def test_settings_get_no_share_of_mere_noise():
     chance = np.random.default_rng(11)
     columns = [Column(tuple(units)) for units in chance.random((3, 40)).tolist()]
+    noise = chance.standard_normal(40).tolist()
 
-    found = importances(columns, chance.standard_normal(40).tolist())
-    assert sum(band.mean for band in found.fanova) == pytest.approx(0, abs=20)
-    assert all(band.low <= 0 for band in found.fanova)
+    found = fanova(columns, noise)
+    assert sum(one.share.mean for one in found) == pytest.approx(0, abs=20)
+    assert not any(one.is_clear for one in found)
+    assert not any(one.excess.is_clear for one in pair_importances(columns, noise))
 
 
 def test_a_half_of_equal_results_adds_nothing():
     objective = [0.0] * 19 + [1.0]
-    found = importances([Column(tuple(place / 20 for place in range(20)))], objective)
+    columns = [Column(tuple(place / 20 for place in range(20)))] * 2
 
-    assert found.fanova[0].n == 20
+    assert [one.share.n for one in fanova(columns, objective)] == [20, 20]
+    assert len(pair_importances(columns, objective)) == 1
+
+
+def test_one_setting_has_no_pair():
+    assert pair_importances([Column((0.1, 0.9, 0.3))], [1.0, 2.0, 3.0]) == ()
 
 
 def test_importance_loads_neither_torch_nor_ray():
     program = (
         "import sys\n"
-        "from sweeps.aggregation.sensitivity.importance import Column, importances\n"
-        "assert 'optuna' not in sys.modules\n"
-        "importances([Column((0.1, 0.9, 0.3, 0.7))], [1.0, 2.0, 3.0, 4.0])\n"
+        "from sweeps.aggregation.sensitivity.column import Column\n"
+        "from sweeps.aggregation.sensitivity.importance import fanova, ped_anova\n"
+        "assert not {'optuna', 'sklearn'} & set(sys.modules)\n"
+        "given = [Column((0.1, 0.9, 0.3, 0.7))], [1.0, 2.0, 3.0, 4.0]\n"
+        "fanova(*given), ped_anova(*given)\n"
         "print({'torch', 'ray', 'mlflow'} & set(sys.modules))\n"
     )
     done = subprocess.run(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from benchmarks.simulated import best_arms, criteria
+from benchmarks.simulated import best_arms, criteria, planned_seeds
 from benchmarks.simulated.cases import images_of
 from benchmarks.simulated.figures import Figure
 from benchmarks.simulated.networks import (
@@ -109,3 +109,25 @@ def test_the_set_of_best_arms_leaves_out_those_that_are_clearly_worse():
     (figure,) = best_arms.sets_of_best(FEW_ERRORS, 0.02, 5, 360, 200)
 
     assert figure.beside["arms in the set"] < 4
+
+
+@pytest.mark.parametrize(
+    ("generator", "seeds", "compared"),
+    [(IMAGES_DOMINATE, 5, 6), (SEEDS_MATTER, 12, 1)],
+    ids=lambda one: str(getattr(one, "name", one)),
+)
+def test_as_many_seeds_as_are_planned_find_the_difference_and_two_fewer_hardly_do(
+    generator: Generator, seeds: int, compared: int
+):
+    (figure,) = planned_seeds.true_plans(generator, seeds, compared, images_of(generator), 800)
+
+    assert_held([figure])
+    assert figure.beside["2 fewer"] < 0.82
+
+
+def test_pilots_of_three_seeds_mostly_plan_enough_seeds():
+    (figure,) = planned_seeds.pilot_plans(SEEDS_MATTER, 12, 1, 360, 40)
+
+    assert figure.rate > 0.65
+    assert figure.beside["likely is enough"] < figure.rate
+    assert figure.beside["mean power else"] > 0.8

@@ -8,8 +8,9 @@ from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.sensitivity.rank_correlation import rank_correlation
 from sweeps.aggregation.sensitivity.sensitivity import Sensitivity, sensitivity
+from sweeps.aggregation.sensitivity.shadows import Excess
 from sweeps.aggregation.statistics.intervals import Interval
-from sweeps.aggregation.tables.sensitivity_table import sensitivity_tables
+from sweeps.aggregation.tables.sensitivity.table import sensitivity_tables
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_search import (
     broken,
@@ -70,7 +71,7 @@ def test_two_tables_are_named_after_the_declared_one(few):
 
 
 def test_rows_are_sorted_by_importance(conditional):
-    table, _ = sensitivity_tables(conditional)
+    table, *_ = sensitivity_tables(conditional)
 
     shares = [cells[2].values[0] for cells in table.rows if cells[2].values[0] is not None]
     assert shares == sorted(shares, reverse=True)
@@ -78,7 +79,7 @@ def test_rows_are_sorted_by_importance(conditional):
 
 
 def test_a_conditional_setting_is_weighed_among_the_trials_that_have_it(conditional):
-    table, _ = sensitivity_tables(conditional)
+    table, *_ = sensitivity_tables(conditional)
     having = sum("routing[em].iterations" in one for one in params_of(48))
 
     assert row(table, "routing[em].iterations")["n"] == having >= 20
@@ -88,7 +89,7 @@ def test_a_conditional_setting_is_weighed_among_the_trials_that_have_it(conditio
 
 def test_a_conditional_setting_of_too_few_trials_is_named():
     found = sensitivity(*searched(DIMENSIONS, params_of(24), objective))
-    table, _ = sensitivity_tables(found)
+    table, *_ = sensitivity_tables(found)
 
     assert row(table, "routing[em].iterations")["fanova_percent"] is None
     assert any("for routing[em].iterations: fewer than 20" in note for note in table.notes)
@@ -104,18 +105,65 @@ def test_below_twenty_trials_there_are_means_alone_and_the_reason(few):
     assert sum(cells[2].values[0] for cells in marginals.rows if cells[0].text == "rate") == 19
 
 
-def test_a_share_is_bold_only_where_its_band_is_above_zero(few):
-    def bold(low: float, high: float) -> bool:
-        share = Interval(30, 1.0, low, high)
-        setting = dataclasses.replace(few.settings[0], fanova=share, ped_anova=share)
-        table, _ = sensitivity_tables(dataclasses.replace(few, settings=(setting,)))
-        assert table.rows[0][2].is_bold == table.rows[0][3].is_bold
-        return table.rows[0][2].is_bold
+def bold_cells(found: Sensitivity, low: float, adjusted_p: float) -> list[bool]:
+    share = Excess(Interval(30, 1.0, low, 3.0), adjusted_p)
+    setting = dataclasses.replace(found.settings[0], fanova=share, ped_anova=share)
+    table, *_ = sensitivity_tables(dataclasses.replace(found, settings=(setting,)))
+    return [cell.is_bold for cell in table.rows[0][2:4]]
 
-    assert bold(0.5, 3.0)
-    assert not bold(0.0, 3.0)
-    assert not bold(-1.0, 3.0)
-    assert not bold(-3.0, -1.0)
+
+def test_a_share_is_bold_only_where_its_band_and_holm_say_so(few):
+    assert bold_cells(few, 0.5, 0.04) == [True, True]
+    assert bold_cells(few, 0.0, 0.04) == [False, False]
+    assert bold_cells(few, -1.0, 0.04) == [False, False]
+    assert bold_cells(few, 0.5, 0.05) == [False, False]
+
+
+def test_nothing_is_bold_where_the_sampler_chose():
+    params = params_of(48)
+    found = sensitivity(*searched(DIMENSIONS[2:], params, objective, sampler="tpe"))
+    at_random = sensitivity(*searched(DIMENSIONS[2:], params, objective))
+
+    assert bold_cells(found, 0.5, 0.01) == [False, False]
+    tables = sensitivity_tables(found)
+    assert not any(cell.is_bold for table in tables for cells in table.rows for cell in cells)
+    notes = " ".join(tables[0].notes)
+    assert "smaller than it is" in notes
+    assert "nothing is bold" in notes
+    assert sensitivity_tables(at_random)[0].rows[0][4].is_bold
+
+
+def test_what_a_scheduler_stopped_is_compared_at_the_first_rung_with_what_it_kept():
+    params = params_of(24)
+    early = [0.5 + objective(one) for one in params]
+    stopped = {n: (2, value) for n, value in enumerate(early) if value > 0.55}
+    manifest = search_of(DIMENSIONS[2:], params, stopped=stopped)
+    records = by_key(*(ended(n, objective(one)) for n, one in enumerate(params)))
+
+    def histories(trials, metric):
+        assert metric == "validation_error"
+        return {trial.trial_key: {2: early[int(trial.arm.split()[1])], 5: 0.1} for trial in trials}
+
+    found = sensitivity(manifest, records, histories)
+    assert found.sample.epoch == 2
+    assert found.sample.values == dict(enumerate(early))
+    table, marginals, *_ = sensitivity_tables(found)
+    assert table.notes[0].startswith(
+        "Counted: 24 of 24 proposals, as they were after epoch 2, where the first was stopped."
+    )
+    assert "A setting that acts early looks larger there" in table.notes[1]
+    assert sum(cells[2].values[0] for cells in marginals.rows) == 24
+
+
+def test_pairs_stand_in_a_table_of_their_own_the_most_important_first():
+    params = [one | {"other": float(n * 7 % 24)} for n, one in enumerate(params_of(24))]
+    dimensions = [DIMENSIONS[0], DIMENSIONS[2], floats("other", 0.0, 24.0)]
+    _, _, pairs = sensitivity_tables(sensitivity(*searched(dimensions, params, objective)), "why")
+
+    assert pairs.name == "why-pairs"
+    shares = [cells[2].values[0] for cells in pairs.rows]
+    assert len(shares) == 3
+    assert shares == sorted(shares, reverse=True)
 
 
 def test_the_notes_say_what_importance_does_not_see(conditional):
@@ -126,16 +174,30 @@ def test_the_notes_say_what_importance_does_not_see(conditional):
     assert "PED-ANOVA" in notes
 
 
-def test_only_trials_of_full_length_count_and_the_notes_say_how_many():
-    params = [{"rate": rate} for rate in (1e-4, 1e-3, 1e-2, 1e-3)]
-    manifest = search_of(DIMENSIONS[2:], params, stopped={2: (1, 0.9)})
-    trials = ended(0, 0.5), ended(1, 0.25), ended(2, 0.01), ended(3, 0.25)
-    table, marginals = sensitivity_tables(sensitivity(manifest, by_key(*trials)))
+def test_what_has_no_value_does_not_count_and_the_notes_say_how_many():
+    params = [{"rate": rate} for rate in (1e-4, 1e-3, 1e-2, 1e-3, 2e-3)]
+    trials = ended(0, 0.5), ended(1, 0.25), broken(2, Outcome.FAILED), ended(3, 0.25)
+    found = sensitivity(search_of(DIMENSIONS[2:], params), by_key(*trials))
+    table, marginals = sensitivity_tables(found)
 
-    assert table.notes[0].startswith("Counted: 2 of 4 proposals")
-    assert "Not counted: 1 stopped, 1 with the same settings as another" in table.notes[1]
+    assert table.notes[0].startswith("Counted: 2 of 5 proposals, those that ran to full length.")
+    assert table.notes[1] == (
+        "Not counted: 1 failed, 1 with the same settings as another, which count once, "
+        "1 unfinished."
+    )
     assert row(table, "rate")["best_trial_value"] == 1e-3
     assert [cells[2].values[0] for cells in marginals.rows] == [1, 0, 1, 0, 0]
+
+
+def test_a_diverged_trial_counts_as_the_worst_value_and_the_notes_say_so():
+    params = [{"rate": rate} for rate in (1e-4, 1e-3, 1e-2)]
+    trials = ended(0, 0.5), ended(1, 0.25), broken(2, Outcome.DIVERGED)
+    table, marginals = sensitivity_tables(
+        sensitivity(search_of(DIMENSIONS[2:], params), by_key(*trials))
+    )
+
+    assert marginals.rows[-1][3].values[0] == 50
+    assert "1 of them diverged and count as the worst value" in table.notes[1]
 
 
 def test_the_mean_of_a_value_is_that_of_its_trials_in_percent():

@@ -3,7 +3,7 @@
 from search_spaces.tables import ConfirmationTable
 from sweeps.aggregation.makers.results import Results
 from sweeps.aggregation.rendering.contents import Section
-from sweeps.aggregation.tables.confirmation import confirmation_table
+from sweeps.aggregation.tables.confirmation.table import confirmation_table
 
 
 def make_confirmation(declared: ConfirmationTable, results: Results) -> Section:
@@ -12,5 +12,7 @@ def make_confirmation(declared: ConfirmationTable, results: Results) -> Section:
     Raises:
         BadInput: If the sweep is no search.
     """
-    table = confirmation_table(results.manifest, results.records, declared.name)
+    table = confirmation_table(
+        results.manifest, results.records, declared.name, results.predictions
+    )
     return Section(declared.name, declared.kind, tables=(table,))

@@ -1,0 +1,110 @@
+"""The factors of a design as its manifest tells of them, and the level that each arm has."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from capsmodel.spelling import short_names
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.statistics.contrasts import ABSENT, Term, all_terms
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_plan import ManifestDesign
+
+TIMES = " x "
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A setting that a design varies.
+
+    Attributes:
+        path: Of the setting.
+        name: The shortest end of the path that tells it from the others.
+        levels: Plain JSON values: the baseline's first, the others as declared.
+    """
+
+    path: str
+    name: str
+    levels: tuple[Any, ...]
+
+    def place(self, changes: Mapping[str, Any]) -> int:
+        """Return which level an arm has, `ABSENT` where the setting does not exist in it."""
+        if self.path not in changes:
+            return ABSENT
+        known = [_text(level) for level in self.levels]
+        value = _text(changes[self.path])
+        return known.index(value) if value in known else ABSENT
+
+
+def factors_of(manifest: Manifest) -> tuple[Factor, ...]:
+    """Return the factors in the order in which they are declared.
+
+    Raises:
+        BadInput: If the sweep's design has none.
+    """
+    declared = manifest.design.factors if manifest.design else {}
+    if not declared:
+        raise BadInput(
+            f"The sweep '{manifest.sweep}' crosses no factors, so that there are no effects to "
+            f"tell apart: leave the effects table out, or declare a FullFactorial."
+        )
+    baseline = next((arm for arm in manifest.arms if arm.name == manifest.baseline), None)
+    changes = baseline.changes if baseline else {}
+    names = short_names(tuple(declared))
+    return tuple(
+        Factor(path, names[path], _first(levels, changes.get(path)))
+        for path, levels in declared.items()
+    )
+
+
+def level_places(
+    arms: Sequence[ArmResults], factors: Sequence[Factor]
+) -> Int[np.ndarray, "arms factors"]:
+    """Return the place of each arm's level of each factor."""
+    rows = [[factor.place(arm.arm.changes) for factor in factors] for arm in arms]
+    return np.array(rows, dtype=int).reshape(len(arms), len(factors))
+
+
+def term_name(term: Term, factors: Sequence[Factor]) -> str:
+    """Return what an effect is called by the paths of its factors."""
+    return TIMES.join(factors[place].path for place in term)
+
+
+def aliases_of(design: ManifestDesign | None) -> Mapping[str, tuple[str, ...]]:
+    """Return which effects the design cannot tell apart: name of one -> names of others."""
+    return design.aliases if design else {}
+
+
+def told_apart(design: ManifestDesign | None, factors: Sequence[Factor]) -> dict[Term, list[Term]]:
+    """Return the effects to fit, each with those that it cannot be told from.
+
+    Of a class of such only the first is there: main effects come before interactions.
+    """
+    every = {
+        frozenset(term_name(term, factors).split(TIMES)): term for term in all_terms(len(factors))
+    }
+    same: dict[Term, set[Term]] = {term: set() for term in every.values()}
+    for name, others in aliases_of(design).items():
+        one = every.get(frozenset(name.split(TIMES)))
+        for other in (every.get(frozenset(name.split(TIMES))) for name in others):
+            if one and other and one != other:
+                same[one].add(other)
+                same[other].add(one)
+    fitted: dict[Term, list[Term]] = {}
+    for term in same:
+        if not same[term] & fitted.keys():
+            fitted[term] = sorted(same[term], key=lambda other: (len(other), other))
+    return fitted
+
+
+def _first(levels: Sequence[Any], first: Any) -> tuple[Any, ...]:
+    return tuple(sorted(levels, key=lambda level: _text(level) != _text(first)))
+
+
+def _text(level: Any) -> str:
+    return json.dumps(level, sort_keys=True, default=str)

@@ -1,0 +1,1 @@
+"""What came of a search with two objectives."""

@@ -1,0 +1,80 @@
+"""Analysis of variance with seeds as blocks: what each term of a model of the arms explains."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from sweeps.aggregation.statistics.contrasts import Contrast
+
+
+@dataclass(frozen=True)
+class BlockAnova:
+    """Sums of squares, each of a term beyond all others but those that contain it (type II).
+
+    Attributes:
+        squares: Of each term.
+        degrees: Of freedom of each term.
+        residual: Sum of squares that nothing explains.
+        residual_degrees: Its degrees of freedom.
+        total: Sum of squares of the arms, seeds as blocks taken out.
+    """
+
+    squares: tuple[float, ...]
+    degrees: tuple[int, ...]
+    residual: float
+    residual_degrees: int
+    total: float
+
+    @property
+    def error(self) -> float | None:
+        """Mean square of the residual, None where there is no degree of freedom for one."""
+        return self.residual / self.residual_degrees if self.residual_degrees > 0 else None
+
+    def f_value(self, place: int) -> float | None:
+        """Return F of a term, None where there is no residual to hold it against."""
+        if not self.error or not self.degrees[place]:
+            return None
+        return self.squares[place] / self.degrees[place] / self.error
+
+    def p_value(self, place: int) -> float | None:
+        """Return the p value of a term that does nothing, over new seeds alone."""
+        from scipy.special import fdtrc
+
+        found = self.f_value(place)
+        if found is None:
+            return None
+        return float(fdtrc(self.degrees[place], self.residual_degrees, found))
+
+
+def block_anova(errors: Float[np.ndarray, "arms seeds"], found: Sequence[Contrast]) -> BlockAnova:
+    """Return what each term explains of errors, every arm having every seed.
+
+    Source: type II sums of squares, as `statsmodels.stats.anova.anova_lm(typ=2)` of
+    `error ~ (A + B + C)**2 + C(seed)`.
+
+    Args:
+        errors: Of each arm and seed.
+        found: Contrasts of the model's terms.
+    """
+    from statsmodels.regression.linear_model import OLS  # here, as it takes a second to import
+
+    num_arms, num_seeds = errors.shape
+    if not errors.size:
+        return BlockAnova((0.0,) * len(found), (0,) * len(found), 0.0, 0, 0.0)
+    blocks = np.tile(np.eye(num_seeds), (num_arms, 1))
+    every = [np.repeat(one.basis.T, num_seeds, axis=0) for one in found]
+    flat = errors.reshape(-1)
+    by_seed: Any = OLS(flat, blocks).fit()
+    whole: Any = OLS(flat, np.column_stack([blocks, *every])).fit()
+    means = errors.mean(axis=1)
+    squares = (num_seeds * float(((one.basis @ means) ** 2).sum()) for one in found)
+    return BlockAnova(
+        squares=tuple(squares),
+        degrees=tuple(one.degrees for one in found),
+        residual=float(whole.ssr),
+        residual_degrees=round(whole.df_resid),
+        total=float(by_seed.ssr),
+    )

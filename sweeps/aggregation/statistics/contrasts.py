@@ -1,0 +1,156 @@
+"""Contrasts: which arms, with which weights, tell what each factor does and each two together."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+
+import numpy as np
+from jaxtyping import Float, Int
+
+Term = tuple[int, ...]
+"""Places of the factors that act: one for a main effect, two for an interaction."""
+
+Columns = Float[np.ndarray, "arms _"]
+
+ABSENT = -1
+_NOTHING = 1e-9  # of the length of a column: what rounding leaves of one that others explain
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """What a term adds to a model of the arms.
+
+    Attributes:
+        term: Which one.
+        basis: Rows of length 1, at right angles; none where the arms cannot tell the term.
+        num_wanted: How many rows there would be, were every combination there.
+        effect: Weights whose sum over the arms is the term's effect; None where one figure does
+            not tell it.
+        unit: How large an effect of two levels is, the others halfway, that lies 1 off 0.
+    """
+
+    term: Term
+    basis: Float[np.ndarray, "degrees arms"]
+    num_wanted: int
+    effect: Float[np.ndarray, " arms"] | None
+    unit: float = 1.0
+
+    @property
+    def degrees(self) -> int:
+        """Degrees of freedom."""
+        return len(self.basis)
+
+
+def all_terms(num_factors: int) -> tuple[Term, ...]:
+    """Return the main effects, and then the interactions of two."""
+    return tuple(term for size in (1, 2) for term in combinations(range(num_factors), size))
+
+
+def contrasts(
+    levels: Int[np.ndarray, "arms factors"], num_levels: Sequence[int], terms: Sequence[Term]
+) -> list[Contrast]:
+    """Return what each term adds to all others but those that contain it (type II).
+
+    Where every combination is there once, these are the textbook's: a main effect of two levels is
+    the mean of the arms at the second less that at the first, an interaction half the difference
+    of two such differences.
+
+    Args:
+        levels: Places of each arm's levels; `ABSENT` where the arm does not have the factor, which
+            then says nothing of it.
+        num_levels: Of each factor.
+        terms: Those of the model. One that only aliases another is not among them.
+    """
+    columns = {term: columns_of(levels, num_levels, term) for term in terms}
+    found = (_contrast(term, columns, len(levels)) for term in terms)
+    return [
+        one if one.effect is not None else replace(one, unit=_unit(one, levels, num_levels))
+        for one in found
+    ]
+
+
+def columns_of(
+    levels: Int[np.ndarray, "arms factors"], num_levels: Sequence[int], term: Term
+) -> Float[np.ndarray, "arms columns"]:
+    """Return a term's columns of a model: one where all its factors have two levels."""
+    columns = np.full((len(levels), 1), 0.5)
+    for place in term:
+        at = levels[:, place]
+        above = np.arange(1, num_levels[place])
+        own = (at[:, None] == above).astype(float) - (at[:, None] == 0)
+        size = columns.shape[1] * own.shape[1]
+        columns = (columns[:, :, None] * own[:, None, :]).reshape(len(levels), size)
+    return columns
+
+
+def differences_from_first(
+    levels: Int[np.ndarray, "arms factors"],
+    num_levels: Sequence[int],
+    terms: Sequence[Term],
+    place: int,
+) -> list[Float[np.ndarray, " arms"] | None]:
+    """Return weights that give each other level of a factor less its first, as `contrasts` does.
+
+    None stands for a level that the arms cannot tell.
+    """
+    columns = {term: columns_of(levels, num_levels, term) for term in terms}
+    others = _others((place,), columns, len(levels))
+    at, num = levels[:, [place]], num_levels[place]
+    own = np.where(at == ABSENT, 1 / num, at == np.arange(1, num))
+    found: list[Float[np.ndarray, " arms"] | None] = []
+    for column in range(own.shape[1]):
+        beside = np.column_stack([others, np.delete(own, column, axis=1)])
+        found.append(_weights(_left(own[:, [column]], beside)))
+    return found
+
+
+def _contrast(term: Term, columns: dict[Term, Columns], num_arms: int) -> Contrast:
+    own = columns[term]
+    left = _left(own, _others(term, columns, num_arms))
+    basis = _basis(left)
+    effect = _weights(left) if own.shape[1] == 1 else None
+    return Contrast(term, basis, own.shape[1], effect)
+
+
+def _unit(
+    one: Contrast, levels: Int[np.ndarray, "arms factors"], num_levels: Sequence[int]
+) -> float:
+    """Return the size of that effect of two levels which shows least."""
+    pairs = (tuple(combinations(range(num_levels[place]), 2)) for place in one.term)
+    lengths: list[float] = []
+    for chosen in product(*pairs):
+        pattern = np.full(len(levels), 0.5)
+        for place, (first, second) in zip(one.term, chosen, strict=True):
+            pattern = pattern * ((levels[:, place] == second) * 1.0 - (levels[:, place] == first))
+        lengths.append(float(np.linalg.norm(one.basis @ pattern)))
+    shown = [length for length in lengths if length > _NOTHING]
+    return 1 / min(shown) if shown else math.inf
+
+
+def _others(term: Term, columns: dict[Term, Columns], num_arms: int) -> Columns:
+    kept = [own for other, own in columns.items() if not {*term} <= {*other}]
+    return np.column_stack([np.ones((num_arms, 1)), *kept])
+
+
+def _left(
+    own: Float[np.ndarray, "arms columns"], others: Float[np.ndarray, "arms others"]
+) -> Float[np.ndarray, "arms columns"]:
+    """Return what columns hold beyond others, exactly nothing where that is only rounding."""
+    if not len(own):
+        return own
+    fitted, *_ = np.linalg.lstsq(others, own, rcond=None)
+    left = own - others @ fitted
+    is_some = np.linalg.norm(left, axis=0) > _NOTHING * np.linalg.norm(own, axis=0)
+    return np.where(is_some, left, 0.0)
+
+
+def _basis(left: Float[np.ndarray, "arms columns"]) -> Float[np.ndarray, "degrees arms"]:
+    across, lengths, _ = np.linalg.svd(left, full_matrices=False)
+    kept = lengths > _NOTHING * max(float(lengths.max(initial=0.0)), _NOTHING)
+    return across[:, kept].T
+
+
+def _weights(left: Float[np.ndarray, "arms 1"]) -> Float[np.ndarray, " arms"] | None:
+    squares = float((left**2).sum())
+    return left[:, 0] / squares if squares else None

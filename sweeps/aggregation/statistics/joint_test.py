@@ -1,0 +1,99 @@
+"""Several contrasts tested at once: whether any of them would stand with new seeds and images."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sweeps.aggregation.statistics.covariances import mean_covariances
+from sweeps.aggregation.statistics.two_way import TwoWay, two_way
+
+
+@dataclass(frozen=True)
+class JointError:
+    """A variance that several contrasts are held against.
+
+    Attributes:
+        variance: Of all contrasts, added up.
+        above: Degrees of freedom of the contrasts: as many as spread alike.
+        below: Degrees of freedom of the variance.
+    """
+
+    variance: Float[np.ndarray, "..."]
+    above: Float[np.ndarray, "..."]
+    below: Float[np.ndarray, "..."]
+
+
+@dataclass(frozen=True)
+class JointTest:
+    """An F test in each of two directions, and in both together, of one or many tables.
+
+    Of a single contrast it says what `TwoWay` says.
+
+    Attributes:
+        way: Of each contrast, the last axis.
+        errors: Of both directions, of seeds, of images.
+    """
+
+    way: TwoWay
+    errors: tuple[JointError, JointError, JointError]
+
+    @property
+    def p_value(self) -> Float[np.ndarray, "..."]:
+        """Of contrasts that are all 0; the largest by each of `errors`, 1 where all seeds agree."""
+        return np.asarray(np.max([self._p_value(error) for error in self.errors], axis=0))
+
+    def _p_value(self, error: JointError) -> Float[np.ndarray, "..."]:
+        from scipy.special import fdtrc
+
+        found, variance = np.asarray((self.way.mean**2).sum(axis=-1)), error.variance
+        ratio = np.divide(found, variance, out=np.zeros_like(found), where=variance > 0)
+        return np.asarray(fdtrc(error.above, error.below, ratio))
+
+
+def joint_test(
+    differences: Float[np.ndarray, "... contrasts seeds images"],
+    objects: Int[np.ndarray, " images"] | None = None,
+) -> JointTest:
+    """Return whether any contrast differs from 0.
+
+    Where the contrasts do not spread alike the degrees of freedom are fewer, as Box has it.
+
+    Source: Box 1954, Some theorems on quadratic forms; the directions joined as in `two_way`.
+
+    Args:
+        differences: Of each contrast, at right angles to the others, for each seed and image.
+        objects: Which object each image shows; None where each image is its own.
+
+    Raises:
+        ValueError: If there are fewer than 2 seeds or 2 images or objects.
+    """
+    way = two_way(differences, objects)
+    spread = mean_covariances(differences, objects)
+    of_seeds, of_images, of_rest = (
+        np.asarray(part.sum(axis=-1)) for part in (way.over_seeds, way.over_images, way.residual)
+    )
+    seeds = _alone(of_seeds, spread.over_seeds, way.num_seeds)
+    images = _alone(of_images, spread.over_images, way.num_clusters)
+    together = np.asarray(of_seeds + of_images)
+    parts = of_seeds**2 / seeds.below + of_images**2 / images.below
+    both = JointError(
+        np.asarray(np.maximum(together - of_rest, np.maximum(of_seeds, of_images))),
+        _alike(spread.over_seeds + spread.over_images),
+        np.where(parts > 0, together**2 / np.where(parts > 0, parts, 1.0), seeds.below),
+    )
+    return JointTest(way, (both, seeds, images))
+
+
+def _alone(
+    variance: Float[np.ndarray, "..."], covariance: Float[np.ndarray, "... n n"], num: int
+) -> JointError:
+    above = _alike(covariance)
+    return JointError(variance, above, np.asarray(above * (num - 1)))
+
+
+def _alike(covariance: Float[np.ndarray, "... n n"]) -> Float[np.ndarray, "..."]:
+    """Return how many contrasts spread as much as these do, 1 where none spreads."""
+    trace = np.trace(covariance, axis1=-2, axis2=-1)
+    squares = (covariance**2).sum(axis=(-2, -1))
+    return np.where(squares > 0, trace**2 / np.where(squares > 0, squares, 1.0), 1.0)

@@ -1,0 +1,1 @@
+"""The confirmation table of a search."""

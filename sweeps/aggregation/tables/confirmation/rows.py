@@ -1,0 +1,97 @@
+"""The rows of the confirmation table as readers see them."""
+
+from dataclasses import replace
+
+from capsmodel.metrics import TEST_ERROR, Metric
+from sweeps.aggregation.rendering.measured import (
+    field_name,
+    measured_cell,
+    measured_column,
+    value_cell,
+)
+from sweeps.aggregation.rendering.table import Cell, Column, count_cell, integer_cell
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.comparisons import Comparison
+from sweeps.aggregation.results.confirmed import Confirmed
+from sweeps.aggregation.tables.ablation.cells import difference_of, verdict_of
+from sweeps.aggregation.tables.confirmation.words import settings_cell
+from sweeps.aggregation.tables.targets import marked
+from sweeps.aggregation.tables.uncounted_cells import GAP_COLUMN, gap_cell
+from sweeps.records.plain_text import one_line
+
+
+def row(rank: int, arm: ArmResults, confirmed: Confirmed) -> tuple[Cell, ...]:
+    """Return the row of an arm at its rank."""
+    metric, baseline = confirmed.metric, confirmed.baseline
+    values, digits = confirmed.values(arm), _digits(metric)
+    is_baseline = baseline is not None and arm.arm.name == baseline.arm.name
+    has_rank = bool(values) and rank <= len(confirmed.chosen)
+    compared = confirmed.compared.get(arm.arm.name)
+    drawn = confirmed.random
+    is_drawn = drawn is not None and drawn.best is not None and drawn.best.arm.name == arm.arm.name
+    name = one_line(arm.arm.name) + (f" (best of {drawn.num_points})" if drawn and is_drawn else "")
+    of_random = confirmed.against_random.get(arm.arm.name)
+    against = (difference_of(of_random, len(arm.test_errors)), _verdict_cell(of_random))
+    return (
+        Cell(str(rank), (rank,)) if has_rank else Cell("", (None,)),
+        Cell(f"{name} (baseline)" if is_baseline else name, (arm.arm.name, is_baseline)),
+        settings_cell(arm, confirmed),
+        *([integer_cell(arm.arm.num_parameters)] if confirmed.results.search.cost else []),
+        measured_cell(values.values(), metric, digits),
+        count_cell(len(values), len(arm.trials)),
+        _search_cell(arm, confirmed),
+        marked(measured_cell(arm.test_errors.values(), TEST_ERROR), arm),
+        difference_of(compared, len(arm.test_errors)),
+        _verdict_cell(compared),
+        *(against if drawn else ()),
+        gap_cell(arm),
+    )
+
+
+def _verdict_cell(compared: Comparison | None) -> Cell:
+    tests = (compared.p_value, compared.adjusted_p) if compared else (None, None)
+    cell = verdict_of(compared)
+    return replace(cell, values=(*cell.values, *tests))
+
+
+def _search_cell(arm: ArmResults, confirmed: Confirmed) -> Cell:
+    """Return the value for which the search chose the arm."""
+    found, drawn = confirmed.proposals.get(arm.arm.name), confirmed.random
+    if drawn and drawn.best and drawn.best.arm.name == arm.arm.name:
+        value = drawn.value
+    else:
+        value = found.value if found else confirmed.results.base_value  # the base is no proposal
+    if value is None:
+        return Cell("", (None,))
+    return value_cell(value, confirmed.metric, _digits(confirmed.metric))
+
+
+def _digits(metric: Metric) -> int:
+    return 2 if metric.is_fraction else 5
+
+
+def columns(
+    metric: Metric, *, has_cost: bool, is_held_to_random: bool = False
+) -> tuple[Column, ...]:
+    """Return the columns of a search that chooses by a metric, and by parameters or not."""
+    ends = ("", "_low", "_high")
+    of_random = (*(f"random_difference_points{end}" for end in ends), "random_difference_n")
+    verdicts = ("random_verdict", "random_p", "random_adjusted_p")
+    against = (
+        Column("Against random", of_random),
+        Column("Verdict on random", verdicts, align="left", hide_if_empty=True),
+    )
+    return (
+        Column("Rank", ("rank",)),
+        Column("Arm", ("arm", "is_baseline"), align="left"),
+        Column("Settings", ("settings",), align="left"),
+        *([Column("Parameters", ("num_parameters",))] if has_cost else []),
+        measured_column(metric, metric.text.capitalize()),
+        Column("n", ("n", "num_planned")),
+        Column("In the search", (f"search_{field_name(metric)}",)),
+        measured_column(TEST_ERROR, "Test error"),
+        Column("Difference", (*(f"difference_points{end}" for end in ends), "difference_n")),
+        Column("Verdict", ("verdict", "p", "adjusted_p"), align="left", hide_if_empty=True),
+        *(against if is_held_to_random else ()),
+        GAP_COLUMN,
+    )

@@ -1,0 +1,100 @@
+"""How many seeds and images a pilot asks for."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from sweeps.aggregation.planning.needed import (
+    LIKELY,
+    MOST_SEEDS,
+    Aim,
+    fewest_seeds,
+    seeds_needed,
+)
+from sweeps.aggregation.planning.pilot import ArmSpread, Pilot
+from sweeps.aggregation.statistics.rule_power import Requirement, VarianceParts, power_of_rule
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, two_way
+
+SEEDS, IMAGES = 3, 100
+
+
+def pilot(of_seeds: float, of_images: float, num_arms: int = 2, num_images: int = IMAGES) -> Pilot:
+    """Return a pilot that has drawn arms with these spreads, as standard deviations."""
+    chance = np.random.default_rng(0)
+
+    def arm(place: int) -> ArmSpread:
+        shape = (SEEDS, num_images)
+        drawn = of_seeds * chance.normal(size=(SEEDS, 1)) + 0.1 * chance.normal(size=shape)
+        drawn = drawn + of_images * chance.normal(size=(1, num_images))
+        by_seed = dict(enumerate(drawn.mean(axis=1).tolist()))
+        return ArmSpread(f"arm {place}", by_seed, two_way(drawn))
+
+    return Pilot(tuple(arm(place) for place in range(num_arms)), num_arms, num_images)
+
+
+def powers(found: Pilot, num_seeds: int, aim: Aim, images: int = IMAGES) -> Iterable[float]:
+    asked = Requirement(0.05 / found.num_compared)
+    parts = found.parts(LIKELY).values()
+    return [power_of_rule(one, num_seeds, images, aim.effect, asked) for one in parts]
+
+
+def test_the_number_is_the_smallest_that_finds_the_difference_in_each_arm():
+    found, aim = pilot(0.01, 0.05), Aim(0.02, 0.8)
+    needed = seeds_needed(found, aim)
+
+    assert needed.all_arms.likely is not None
+    assert needed.all_arms.likely > FEWEST_SEEDS
+    assert min(powers(found, needed.all_arms.likely, aim)) >= 0.8
+    assert min(powers(found, needed.all_arms.likely - 1, aim)) < 0.8
+    each = [one.likely or 0 for one in needed.each_arm.values()]
+    assert needed.all_arms.likely == max(each)
+
+
+def test_to_be_safe_and_to_keep_what_was_looked_at_takes_more():
+    needed = seeds_needed(pilot(0.01, 0.05), Aim(0.02, 0.8))
+
+    assert needed.all_arms.safe is not None
+    assert needed.kept.safe is not None
+    assert (needed.all_arms.likely or 0) < needed.all_arms.safe < needed.kept.safe
+    assert needed.images is None, "these images cap nothing"
+
+
+def test_where_images_cap_it_no_number_suffices_and_more_images_do():
+    found, aim = pilot(0.01, 0.5), Aim(0.1, 0.8)
+    needed = seeds_needed(found, aim)
+
+    assert (needed.all_arms.likely, needed.all_arms.safe) == (None, None)
+    assert needed.at_best > aim.effect
+    assert max(powers(found, 10**9, aim)) < 0.8
+    assert min(powers(found, 10**9, Aim(needed.at_best * 1.001, 0.8))) >= 0.799
+    assert needed.images is not None
+    assert needed.images > IMAGES
+    assert needed.with_images is not None
+    assert min(powers(found, needed.with_images.likely or 0, aim, needed.images)) >= 0.8
+
+
+def test_more_arms_and_smaller_differences_take_more_seeds():
+    parts = [VarianceParts(1.0, 0.1, 0.1)]
+
+    def seeds(effect: float, compared: int, power: float = 0.8) -> int:
+        asked = Requirement(0.05 / compared)
+        return fewest_seeds(parts, IMAGES, Aim(effect, power), asked) or MOST_SEEDS + 1
+
+    assert seeds(1.0, 1) < seeds(1.0, 6) < seeds(0.5, 6)
+    assert seeds(1.0, 1) < seeds(1.0, 1, power=0.95)
+    assert seeds(100.0, 1) == FEWEST_SEEDS
+    assert seeds(0.003, 1) == MOST_SEEDS + 1
+
+
+@pytest.mark.parametrize(("effect", "most"), [(1.0, 12), (2.0, 6)])
+def test_where_seeds_alone_count_it_is_what_statsmodels_gives(effect: float, most: int):
+    from statsmodels.stats.power import TTestPower
+
+    asked = Requirement(0.05)
+    found = fewest_seeds([VarianceParts(1.0, 0.0, 0.0)], IMAGES, Aim(effect, 0.8), asked)
+
+    assert found is not None
+    assert found <= most
+    assert TTestPower().power(effect, found, 0.05) >= 0.8
+    assert TTestPower().power(effect, found - 1, 0.05) < 0.8 or found == FEWEST_SEEDS

@@ -1,0 +1,96 @@
+"""What a pilot says of the spread, and how sure that is."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from sweeps.aggregation.planning.pilot import ArmSpread, Pilot, pilot_of, set_apart
+from sweeps.aggregation.results.arms import arm_results
+from sweeps.aggregation.results.comparisons import comparisons
+from sweeps.aggregation.statistics.two_way import two_way
+from tests.sweeps.aggregation.known_sweep import by_key, manifest_of
+from tests.sweeps.aggregation.predicted import Wrong, predictions_of, trials_of
+
+SEEDS, IMAGES = 3, 40
+OF_SEEDS, OF_IMAGES, OF_PAIRS = 0.04, 1.0, 0.5
+
+
+def drawn(
+    chance: np.random.Generator, scales: Sequence[float] = (1, 1, 1, 1), seeds: int = SEEDS
+) -> Pilot:
+    """Return a pilot of arms whose seeds' parts have scales, with a baseline of scale 1."""
+    own = math.sqrt(OF_SEEDS / 2) * chance.normal(size=(len(scales) + 1, seeds, 1))
+    own[1:] *= np.array(scales)[:, None, None]
+    images = math.sqrt(OF_IMAGES) * chance.normal(size=(len(scales), 1, IMAGES))
+    pairs = math.sqrt(OF_PAIRS) * chance.normal(size=(len(scales), seeds, IMAGES))
+    arms = [
+        ArmSpread(str(place), dict(enumerate(row.mean(axis=1).tolist())), two_way(row))
+        for place, row in enumerate(own[1:] - own[:1] + images + pairs)
+    ]
+    return Pilot(set_apart(arms), len(arms), IMAGES)
+
+
+def test_the_limit_of_many_pilots_is_large_enough_as_often_as_it_says():
+    chance = np.random.default_rng(0)
+    pilots = [drawn(chance, (1,)) for _ in range(600)]
+
+    for sure in (0.5, 0.8):
+        parts = [pilot.parts(sure)["0"] for pilot in pilots]
+        enough = [one.of_seeds + one.of_pairs / IMAGES for one in parts]
+        rate = np.mean(np.array(enough) > OF_SEEDS + OF_PAIRS / IMAGES)
+        assert rate == pytest.approx(sure, abs=0.06)
+        assert np.mean([one.of_images > OF_IMAGES for one in parts]) == pytest.approx(sure, abs=0.1)
+
+
+def test_arms_together_say_more_than_one_and_less_than_if_they_had_no_common_baseline():
+    chance = np.random.default_rng(1)
+    alone = [drawn(chance, (1,)).degrees for _ in range(20)]
+    together = np.array([drawn(chance, (1,) * 6, seeds=40).degrees for _ in range(20)])
+
+    assert alone == pytest.approx([SEEDS - 1] * 20)
+    assert (together > 39).all()
+    assert (together < 6 * 39).all()
+
+
+def test_an_arm_whose_seeds_vary_far_more_counts_by_itself():
+    chance = np.random.default_rng(2)
+    pilot = drawn(chance, (1, 1, 12, 1), seeds=8)
+    parts = pilot.parts(0.5)
+
+    assert [arm.arm for arm in pilot.arms if arm.is_apart] == ["2"]
+    assert parts["2"].of_seeds > 10 * parts["0"].of_seeds
+    assert parts["0"].of_seeds == parts["1"].of_seeds
+
+
+def test_arms_that_vary_alike_are_hardly_ever_set_apart():
+    chance = np.random.default_rng(3)
+    found = [any(arm.is_apart for arm in drawn(chance).arms) for _ in range(200)]
+
+    assert np.mean(found) < 0.08
+
+
+def pilot(wrong: Wrong) -> Pilot | str:
+    """Return the pilot of arms whose networks are wrong on some images, the first the baseline."""
+    arms = arm_results(manifest_of(wrong), by_key(*trials_of(wrong)))
+    compared = comparisons(arms, predictions_of(wrong))
+    return pilot_of(compared, arms[0].test_errors)
+
+
+def test_it_has_the_seeds_and_images_of_the_arms_and_names_those_without_a_spread():
+    found = pilot(
+        {"base": [[1], [2], [1, 3]], "other": [[1, 2], [9, 8, 7], [4]], "young": [[1], [2]]}
+    )
+
+    assert isinstance(found, Pilot)
+    assert found.seeds == (0, 1, 2)
+    assert [arm.arm for arm in found.arms] == ["other"]
+    assert found.without == ("young",)
+    assert found.num_compared == 2
+
+
+def test_without_three_seeds_or_any_spread_it_says_so():
+    assert pilot({"base": [[1], [2]], "other": [[3], [4, 5]]}) == "there are fewer than three seeds"
+    alike = pilot({"base": [[], [], []], "other": [[1], [2], [3]]})
+    assert alike == "the differences of all seeds are equal"

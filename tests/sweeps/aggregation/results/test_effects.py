@@ -1,0 +1,387 @@
+"""Effects of designs: planted ones are found, aliased ones named, lost ones said."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from capsmodel import TrainingConfig
+from capsmodel.models import CapsNet
+from capsmodel.reconstruction import FullyConnectedDecoder
+from capsmodel.routing import DynamicRouting
+from search_spaces import FullFactorial
+from sweeps.aggregation.makers.results import Results
+from sweeps.aggregation.results.arms import arm_results
+from sweeps.aggregation.results.effects import factors as factors_module
+from sweeps.aggregation.results.effects.effects import Effect, Effects, effects_of
+from sweeps.aggregation.results.effects.factors import factors_of, level_places
+from sweeps.aggregation.results.effects.means import cell_means, level_means
+from sweeps.aggregation.results.effects.shares import shares_of
+from sweeps.aggregation.statistics.contrasts import ABSENT
+from sweeps.aggregation.statistics.two_way import two_way
+from sweeps.execution.plan.definition import Changes as LaunchChanges
+from sweeps.execution.plan.definition import define
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import Outcome
+from tests.search_spaces.declared import sweep
+from tests.sweeps.aggregation.crossed_sweep import (
+    DECODER,
+    ROUTING,
+    TWO_LEVELS,
+    WIDTH,
+    Changes,
+    crossed_manifest,
+    crossed_results,
+    rows_of,
+)
+from tests.sweeps.aggregation.known_sweep import manifest_of, unfinished
+
+UNIFORM = {ROUTING: "uniform"}
+
+
+def planted(changes: Changes) -> float:
+    """A main effect of routing of 12 points, and 4 (half of 8) with the width."""
+    is_uniform, is_narrow = changes[ROUTING] == "uniform", changes[WIDTH] == 8
+    return 0.2 + 0.08 * is_uniform + 0.08 * is_uniform * is_narrow - 0.04 * is_narrow
+
+
+def nothing(changes: Changes) -> float:
+    return 0.2
+
+
+def effects(results: Results) -> Effects:
+    arms = arm_results(results.manifest, results.records)
+    return effects_of(results.manifest, arms, results.predictions)
+
+
+def by_name(found: Effects) -> dict[str, Effect]:
+    return {
+        " x ".join(found.factors[place].name for place in one.term): one for one in found.effects
+    }
+
+
+def size(one: Effect) -> float:
+    assert one.weighed
+    assert one.weighed.effect
+    assert one.weighed.effect.mean is not None
+    return one.weighed.effect.mean
+
+
+def test_planted_effects_are_found_and_the_others_are_undecided():
+    found = by_name(effects(crossed_results(crossed_manifest(), planted)))
+
+    assert {name for name, one in found.items() if one.is_found} == {
+        "routing",
+        "routing x class_dim",
+    }
+    assert {one.verdict for one in found.values()} == {"effect", "undecided"}
+    assert size(found["routing"]) == pytest.approx(0.12, abs=0.01)
+    assert size(found["class_dim"]) == pytest.approx(0, abs=0.02)
+    assert size(found["routing x class_dim"]) == pytest.approx(0.04, abs=0.01)
+
+
+def test_where_nothing_is_planted_nothing_is_found():
+    found = effects(crossed_results(crossed_manifest(), nothing))
+    assert {one.verdict for one in found.effects} == {"undecided"}
+
+
+def test_an_effect_is_the_two_way_mean_of_its_arms():
+    results = crossed_results(crossed_manifest(), planted)
+    signs = {
+        arm.name: 1 if arm.changes[ROUTING] == "uniform" else -1 for arm in results.manifest.arms
+    }
+    rows = np.array(
+        [
+            [results.predictions[key].test.is_wrong * signs[arm] / 4 for key in keys]
+            for arm, keys in keys_of(results).items()
+        ]
+    ).sum(axis=0)
+    way = two_way(rows)
+
+    term = by_name(effects(results))["routing"].weighed
+    assert term is not None
+    assert term.effect is not None
+    assert term.effect.mean == pytest.approx(float(way.mean))
+    assert term.effect.half_width == pytest.approx(float(way.half_width()))
+    assert term.p_value == pytest.approx(float(way.p_value))
+
+
+def keys_of(results: Results) -> dict[str, list[str]]:
+    keys = results.manifest.cell_keys()
+    return {
+        arm.name: [keys[arm.name, seed] for seed in results.manifest.seeds]
+        for arm in results.manifest.arms
+    }
+
+
+def test_the_baselines_level_is_the_first_so_that_its_sign_is_known():
+    rows = rows_of(TWO_LEVELS)
+    backwards = dict(reversed(rows.items()))
+    found = effects(crossed_results(crossed_manifest(arms=backwards), planted))
+
+    assert found.factors[0].levels == ("uniform", "dynamic")
+    assert size(by_name(found)["routing"]) == pytest.approx(-0.12, abs=0.01)
+    assert size(by_name(found)["routing x class_dim"]) == pytest.approx(0.04, abs=0.01)
+
+
+def test_of_more_than_two_levels_an_f_test_says_whether_any_differs():
+    factors = {WIDTH: (4, 8, 16), ROUTING: ("dynamic", "uniform")}
+    manifest = crossed_manifest(factors)
+    found = by_name(effects(crossed_results(manifest, lambda own: 0.2 + 0.05 * (own[WIDTH] == 8))))
+
+    width = found["class_dim"]
+    assert width.is_found
+    assert width.contrast.degrees == 2
+    assert width.weighed is not None
+    assert width.weighed.effect is None
+    assert not found["routing"].is_found
+    assert not found["class_dim x routing"].is_found
+
+
+def test_means_by_level_compare_with_the_first():
+    factors = {WIDTH: (4, 8, 16), ROUTING: ("dynamic", "uniform")}
+    found = effects(
+        crossed_results(crossed_manifest(factors), lambda own: 0.2 + 0.05 * (own[WIDTH] == 8))
+    )
+    first, second, third, *_ = level_means(found)
+
+    assert [one.num_trials for one in (first, second, third)] == [8, 8, 8]
+    assert first.difference is None
+    assert second.difference is not None
+    assert second.mean is not None
+    assert first.mean is not None
+    assert second.difference.mean == pytest.approx(second.mean - first.mean)
+    assert second.difference.excludes_zero
+    assert third.difference is not None
+    assert not third.difference.excludes_zero
+    cells = cell_means(found, 0, 1)
+    assert cells.mean(axis=1).tolist() == pytest.approx([first.mean, second.mean, third.mean])
+
+
+def half_fraction() -> dict[str, dict[str, Any]]:
+    """Return the four arms in which the decoder is there where routing and width agree."""
+    return {
+        name: row
+        for name, row in rows_of(TWO_LEVELS).items()
+        if (row[DECODER] == "fully_connected")
+        == ((row[ROUTING] == "dynamic") == (row[WIDTH] == 16))
+    }
+
+
+ALIASES = {
+    ROUTING: (f"{DECODER} x {WIDTH}",),
+    WIDTH: (f"{ROUTING} x {DECODER}",),
+    f"{WIDTH} x {ROUTING}": (DECODER,),
+}
+
+
+def test_of_effects_that_cannot_be_told_apart_one_stands_for_all(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(factors_module, "aliases_of", lambda design: ALIASES)
+    manifest = crossed_manifest(arms=half_fraction(), design={"kind": "fractional"})
+    found = effects(crossed_results(manifest, lambda own: 0.2 + 0.1 * (own[ROUTING] == "uniform")))
+
+    assert [(one.term, one.aliases) for one in found.effects] == [
+        ((0,), ((1, 2),)),
+        ((1,), ((0, 2),)),
+        ((2,), ((0, 1),)),
+    ]
+    assert [one.is_found for one in found.effects] == [True, False, False]
+
+
+def test_aliases_that_nobody_named_cannot_be_estimated():
+    found = effects(crossed_results(crossed_manifest(arms=half_fraction()), planted_in_half))
+    assert {one.verdict for one in found.effects} == {"cannot be estimated"}
+
+
+def planted_in_half(changes: Changes) -> float:
+    return 0.2 + 0.1 * (changes[ROUTING] == "uniform")
+
+
+def test_a_setting_that_does_not_exist_everywhere_is_estimated_where_it_does():
+    iterations = "model.routing.iterations"
+    factors = {ROUTING: ("dynamic", "uniform"), iterations: (1, 3)}
+    arms: Mapping[str, dict[str, Any]] = {
+        "one": {ROUTING: "dynamic", iterations: 1},
+        "three": {ROUTING: "dynamic", iterations: 3},
+        "uniform": UNIFORM,
+    }
+    law = {"dynamic": {1: 0.2, 3: 0.1}}
+
+    def error(changes: Changes) -> float:
+        return law["dynamic"][changes[iterations]] if iterations in changes else 0.3
+
+    found = effects(crossed_results(crossed_manifest(factors, arms), error))
+    named = by_name(found)
+    assert size(named["iterations"]) == pytest.approx(-0.1, abs=0.01)
+    assert size(named["routing"]) == pytest.approx(0.15, abs=0.01)
+    assert named["routing x iterations"].verdict == "cannot be estimated"
+    shares = shares_of(found)  # at each of its points the grid has an error
+    assert [round(100 * (one.alone.mean or 0)) for one in shares.shares] == pytest.approx(
+        [82, 9, 9], abs=3
+    )
+
+
+def diverged(arm: str, *seeds: int) -> list[Any]:
+    return [unfinished(arm, seed, Outcome.DIVERGED, "nan") for seed in seeds]
+
+
+def test_an_effect_is_found_only_if_it_holds_with_diverged_trials_as_guesses():
+    arm = f"{ROUTING}=dynamic, {WIDTH}=16, {DECODER}=fully_connected"
+    manifest = crossed_manifest(seeds=(0, 1, 2, 3, 4))
+    whole = effects(crossed_results(manifest, planted))
+    lost = effects(crossed_results(manifest, planted, lost=diverged(arm, 3, 4)))
+
+    assert by_name(whole)["routing"].is_found
+    assert not lost.crossed.left_out
+    assert lost.crossed.seeds == (0, 1, 2)
+    assert not by_name(lost)["routing"].is_found
+    term = by_name(lost)["routing"].weighed
+    assert term is not None
+    assert term.effect is not None
+    assert term.effect.excludes_zero  # of the trials that finished
+
+
+def test_an_effect_that_divergence_only_makes_larger_may_be_found():
+    arm = f"{ROUTING}=uniform, {WIDTH}=8, {DECODER}=none"
+    manifest = crossed_manifest(seeds=(0, 1, 2, 3, 4))
+    law = lambda own: 0.2 + 0.3 * (own[ROUTING] == "uniform")  # noqa: E731
+    lost = effects(crossed_results(manifest, law, lost=diverged(arm, 4)))
+    assert lost.crossed.seeds == (0, 1, 2, 3)
+    assert by_name(lost)["routing"].weighed is not None
+    assert by_name(lost)["routing"].weighed.p_value < 0.2  # type: ignore[union-attr,operator]
+
+
+def test_an_arm_that_leaves_too_few_seeds_is_left_out_of_an_unbalanced_fit():
+    arm = f"{ROUTING}=uniform, {WIDTH}=8, {DECODER}=none"
+    trials = [unfinished(arm, seed, Outcome.FAILED, "broken") for seed in (1, 2)]
+    found = effects(crossed_results(crossed_manifest(), planted, lost=trials))
+
+    assert [one.arm.name for one in found.crossed.left_out] == [arm]
+    assert found.crossed.seeds == (0, 1, 2, 3)
+    assert not found.is_whole
+    assert all(one.contrast.degrees == 1 for one in found.effects)
+    assert size(by_name(found)["routing x class_dim"]) == pytest.approx(0.04, abs=0.02)
+
+
+def test_without_images_nothing_is_found_and_seeds_are_blocks():
+    results = crossed_results(crossed_manifest(), planted)
+    bare = Results(results.manifest, results.records, results.histories)
+    found = effects(bare)
+
+    routing = by_name(found)["routing"]
+    assert found.crossed.why_seeds_alone == "predictions are missing"
+    assert {one.verdict for one in found.effects} == {"undecided"}
+    assert routing.weighed is not None
+    assert routing.weighed.p_value == pytest.approx(found.anova.p_value(0))
+    assert routing.weighed.effect is not None
+    assert routing.weighed.effect.excludes_zero
+
+
+def test_of_two_seeds_there_are_effects_but_no_intervals():
+    found = effects(crossed_results(crossed_manifest(seeds=(0, 1)), planted))
+    routing = by_name(found)["routing"]
+    assert size(routing) == pytest.approx(0.12, abs=0.01)
+    assert routing.weighed is not None
+    assert routing.weighed.effect is not None
+    assert routing.weighed.effect.half_width is None
+    assert routing.weighed.p_value is None
+    assert {one.verdict for one in found.effects} == {"undecided"}
+
+
+def test_a_setting_that_changes_nothing_at_all_has_neither_a_verdict_nor_a_reach():
+    results = crossed_results(crossed_manifest(seeds=(0, 1, 2)), planted)
+    keys = keys_of(results)
+    twins = {name: name.replace(f"{DECODER}=none", f"{DECODER}=fully_connected") for name in keys}
+    held = dict(results.predictions)
+    for arm, twin in twins.items():
+        held |= {key: held[other] for key, other in zip(keys[arm], keys[twin], strict=True)}
+    same = Results(results.manifest, results.records, results.histories, lambda _records: held)
+
+    found = by_name(effects(same))
+    inert = [one for name, one in found.items() if "reconstruction" in name]
+    assert len(inert) == 3
+    for one in inert:
+        assert size(one) == 0
+        assert one.weighed is not None
+        assert not one.weighed.has_spread
+        assert one.weighed.p_value == 1
+        assert one.weighed.detectable is None
+
+
+def test_seeds_added_after_looking_ask_for_evidence():
+    manifest = crossed_manifest(seeds=(0, 1, 2, 3), planned_seeds=[0, 1, 2])
+    found = effects(crossed_results(manifest, planted))
+    assert found.has_added_seeds
+    assert {one.verdict for one in found.effects} == {"undecided"}  # four seeds cannot show it
+    routing = by_name(found)["routing"].weighed
+    assert routing is not None
+    assert routing.log_e is not None
+
+
+def test_the_detectable_effect_is_told_of_every_effect():
+    factors = {WIDTH: (4, 8, 16), ROUTING: ("dynamic", "uniform")}
+    found = effects(crossed_results(crossed_manifest(factors), nothing))
+    reach = [one.weighed.detectable for one in found.estimated if one.weighed]
+    assert all(value is not None and 0.001 < value < 0.2 for value in reach)
+
+
+def test_shares_of_a_whole_grid_are_those_of_its_law():
+    shares = shares_of(effects(crossed_results(crossed_manifest(), planted)))
+    assert shares.covers_images
+    routing, width, _decoder, both, *_ = shares.shares
+    total = sum(one.shapley.mean or 0 for one in shares.shares if one.shapley)
+    assert total == pytest.approx(1)
+    assert sum(one.alone.mean or 0 for one in shares.shares) == pytest.approx(1)
+    assert routing.alone.mean == pytest.approx(0.9, abs=0.05)  # 12² of 12² + 4²
+    assert both.alone.mean == pytest.approx(0.1, abs=0.05)
+    assert width.alone.mean == pytest.approx(0, abs=0.03)
+
+
+def test_there_are_no_shares_where_arms_do_not_differ_or_are_not_all_there():
+    assert shares_of(effects(crossed_results(crossed_manifest(seeds=(0, 1)), planted))).why_none
+    arms = half_fraction()
+    lost = shares_of(effects(crossed_results(crossed_manifest(arms=arms), planted_in_half)))
+    assert lost.why_none == "not every combination of levels has a result"
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [
+        {
+            ROUTING: (DynamicRouting(iterations=2), DynamicRouting(iterations=5), "uniform"),
+            DECODER: ("none", FullyConnectedDecoder(hidden=(7, 9))),
+            "optimiser.learning_rate": (1e-3, 0.0003),
+        },
+        {ROUTING: ("dynamic", "uniform"), "model.routing.iterations": (1, 3)},
+    ],
+    ids=["objects", "a setting that one level rules out"],
+)
+def test_the_levels_of_a_real_manifest_are_found_in_its_arms(
+    factors: Mapping[str, tuple[Any, ...]],
+):
+    base = TrainingConfig(model=CapsNet(conv_kernel=3, primary_kernel=3, primary_stride=2))
+    plan = FullFactorial(factors=factors)
+    manifest = define(sweep(base=base, plan=plan), LaunchChanges(), ()).manifest
+    again = Manifest.model_validate_json(manifest.model_dump_json())
+
+    arms, known = arm_results(again, {}), factors_of(again)
+    places = level_places(arms, known)
+    for place, factor in enumerate(known):
+        exists = np.array([factor.path in arm.arm.changes for arm in arms])
+        assert ((places[:, place] != ABSENT) == exists).all()
+        assert {*places[exists, place]} == {*range(len(factor.levels))}
+    assert {*places[0]} == {0}
+
+
+def test_of_no_finished_trial_nothing_can_be_estimated():
+    manifest = crossed_manifest()
+    found = effects(Results(manifest, {}, lambda _records, _name: {}))
+    assert {one.verdict for one in found.effects} == {"cannot be estimated"}
+
+
+def test_of_a_design_without_factors_there_are_none():
+    manifest = manifest_of(["a", "b"])
+    with pytest.raises(BadInput, match="crosses no factors"):
+        effects(Results(manifest, {}, lambda _records, _name: {}))

@@ -1,0 +1,68 @@
+"""What tables of effects promise, in tables of drawn networks: the short form of a benchmark.
+
+`benchmarks/effects_acceptance.py` has the long form, with its figures beside it.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from benchmarks.simulated import effect_criteria as criteria
+from benchmarks.simulated.cases import images_of
+from benchmarks.simulated.crossed_tables import Grid, judged_effects, p_over_seeds
+from benchmarks.simulated.figures import Figure
+from benchmarks.simulated.networks import (
+    BOTH_MATTER,
+    GENERATORS,
+    IMAGES_DOMINATE,
+    SEEDS_MATTER,
+    Generator,
+)
+from sweeps.aggregation.statistics.block_anova import block_anova
+
+
+def assert_held(figures: Iterable[Figure]) -> None:
+    found = list(figures)
+    assert found
+    for figure in found:
+        low, high = figure.ends
+        assert low <= figure.most, figure.as_line()
+        assert high >= figure.least, figure.as_line()
+
+
+@pytest.mark.parametrize("generator", GENERATORS, ids=lambda one: one.name)
+@pytest.mark.parametrize("grid", criteria.GRIDS, ids=lambda one: one.name)
+def test_intervals_cover_and_hardly_anything_is_bold_where_no_arm_differs(
+    generator: Generator, grid: Grid
+):
+    assert_held(criteria.under_null(generator, grid, (300, 3, images_of(generator))))
+
+
+def test_seeds_as_blocks_alone_would_find_effects_that_are_of_these_images():
+    bold, _ = criteria.under_null(IMAGES_DOMINATE, criteria.SMALL, (200, 5, 360))
+    assert bold.beside["seeds as blocks"] > 0.4
+
+
+@pytest.mark.parametrize(
+    ("generator", "grid", "term"),
+    [
+        (SEEDS_MATTER, criteria.SMALL, 3),
+        (BOTH_MATTER, criteria.MIXED, 1),
+        (IMAGES_DOMINATE, criteria.MIXED, 2),
+    ],
+    ids=["interaction of two levels", "three levels", "interaction of three levels"],
+)
+def test_effects_as_large_as_tables_print_are_found(generator: Generator, grid: Grid, term: int):
+    assert_held(criteria.power(generator, grid, term, (200, 5, images_of(generator))))
+
+
+def test_many_tables_at_once_are_judged_as_each_by_itself():
+    chance = np.random.default_rng(0)
+    wrong = chance.random((4, 6, 3, 30)) < 0.3
+    grid = criteria.MIXED
+    together = p_over_seeds(wrong.mean(axis=-1), grid)
+    each = [block_anova(own, grid.contrasts) for own in wrong.mean(axis=-1)]
+    expected = [[one.p_value(place) for place in range(3)] for one in each]
+    assert together == pytest.approx(np.array(expected))
+    assert judged_effects(wrong, grid).p_value.shape == (4, 3)

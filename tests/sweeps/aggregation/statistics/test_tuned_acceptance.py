@@ -1,0 +1,27 @@
+"""Arms of equal optimum at different rates are hardly ever bold: the short form of a benchmark.
+
+`benchmarks/tuned_acceptance.py` has the long form, with its figures beside it.
+"""
+
+import pytest
+
+from benchmarks.simulated.networks import BOTH_MATTER, IMAGES_DOMINATE, SEEDS_DOMINATE, Generator
+from benchmarks.simulated.tuned import tuned
+
+
+@pytest.mark.parametrize(
+    ("generator", "step"),
+    [(IMAGES_DOMINATE, 0.5), (BOTH_MATTER, 0.2), (SEEDS_DOMINATE, 1.0)],
+    ids=lambda one: str(getattr(one, "name", one)),
+)
+def test_two_arms_as_good_at_their_best_are_hardly_ever_bold(
+    generator: Generator, step: float
+) -> None:
+    figure = tuned(generator, 5, 360, 300, step=step)
+    assert figure.rate <= figure.most, figure.as_line()
+    assert figure.beside["without what tuning left open"] > figure.rate
+
+
+def test_an_arm_that_is_worse_at_its_best_is_still_found() -> None:
+    figure = tuned(IMAGES_DOMINATE, 5, 360, 150, step=1.0, apart=1.0)
+    assert figure.rate > 0.8, figure.as_line()
