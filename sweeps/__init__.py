@@ -2,6 +2,7 @@
 
     sweeps.run("quickstart")            train what is missing, record it, rebuild the table
     sweeps.plan("quickstart")           say what that would do
+    sweeps.plan_seeds("quickstart", 1)  say how many seeds find a difference of one point
     sweeps.best_configs("quickstart")   the arms, best first by validation error
     sweeps.trials("quickstart")         a pandas frame, one row a trial
     sweeps.predictions("quickstart")    a pandas frame, one row an image of a trial
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from sweeps.aggregation.verification.verify import verify as verify
     from sweeps.execution.driver.result import SweepResult as SweepResult
     from sweeps.execution.driver.survey import Plan as Plan
+    from sweeps.execution.launch.planning.seed_plan import SeedPlan as SeedPlan
+    from sweeps.execution.launch.planning.seed_plan import plan_seeds as plan_seeds
     from sweeps.execution.launch.run import plan as plan
     from sweeps.execution.launch.run import run as run
     from sweeps.records.errors import BadInput as BadInput
@@ -56,6 +59,7 @@ _HOMES = {
     "ReportRenderer": "sweeps.aggregation.rendering.renderers",
     "Results": "sweeps.aggregation.makers.results",
     "Section": "sweeps.aggregation.rendering.contents",
+    "SeedPlan": "sweeps.execution.launch.planning.seed_plan",
     "StoreUnreachable": "sweeps.records.errors",
     "SweepError": "sweeps.records.errors",
     "SweepResult": "sweeps.execution.driver.result",
@@ -65,6 +69,7 @@ _HOMES = {
     "best_configs": "sweeps.aggregation.query",
     "pictures": "sweeps.aggregation.pictures.trial_pictures",
     "plan": "sweeps.execution.launch.run",
+    "plan_seeds": "sweeps.execution.launch.planning.seed_plan",
     "predictions": "sweeps.aggregation.frames",
     "report": "sweeps.aggregation.report.writing",
     "run": "sweeps.execution.launch.run",

@@ -57,6 +57,27 @@ def read_settings(assignments: list[str] | None) -> dict[str, Any]:
     return settings
 
 
+def read_factors(words: list[str]) -> dict[str, tuple[Any, ...]]:
+    """Return path -> levels of `path=level,level` words. A level is JSON, or else a text.
+
+    Raises:
+        BadInput: If a word names no levels or an empty one, or a path twice.
+    """
+    factors: dict[str, tuple[Any, ...]] = {}
+    for word in words:
+        path, equals, text = word.partition("=")
+        path, levels = path.strip(), [level.strip() for level in _split(text)]
+        if not equals or not path or not all(levels):
+            raise BadInput(
+                f"A factor is path=level,level, such as model.routing.iterations=1,2,3, got "
+                f"'{word}'."
+            )
+        if path in factors:
+            raise BadInput(f"The factor '{path}' is given twice: give all of its levels at once.")
+        factors[path] = tuple(map(_value, levels))
+    return factors
+
+
 def read_duration(option: str, text: str | None) -> float | None:
     """Return the seconds of "90s", "30m", "2h", "1h30m" or "30d".
 
@@ -88,6 +109,22 @@ def read_reported(text: str) -> tuple[str, tuple[type[Any], ...]]:
     except ValueError as error:
         raise BadInput(str(error)) from error
     return sweep.name, sweep.own_tables
+
+
+def _split(text: str) -> list[str]:
+    """Return what stands between commas that are not inside of a JSON list, object or text."""
+    items, depth, is_quoted, is_escaped = [""], 0, False, False
+    for letter in text:
+        if letter == "," and depth <= 0 and not is_quoted:
+            items.append("")
+            continue
+        items[-1] += letter
+        if letter == '"' and not is_escaped:
+            is_quoted = not is_quoted
+        is_escaped = letter == "\\" and not is_escaped
+        if not is_quoted:
+            depth += (letter in "[{") - (letter in "]}")
+    return items
 
 
 def _value(text: str) -> Any:

@@ -10,7 +10,7 @@ from sweeps.records.errors import BadInput
 def list_sweeps() -> None:
     """List the named sweeps."""
     from search_spaces.catalogue import named_sweeps
-    from sweeps.cli.console import print_names
+    from sweeps.cli.printing.console import print_names
 
     print_names([(entry.name, entry.summary) for entry in named_sweeps()])
 
@@ -21,7 +21,7 @@ def parts(
     """List the parts that trainings are made of, or one of them with its settings."""
     from capsmodel.config import TrainingConfig
     from capsmodel.part_descriptions import described_parts, profiles_of
-    from sweeps.cli.console_parts import print_parts
+    from sweeps.cli.printing.parts import print_parts
 
     try:
         descriptions = described_parts(kind)

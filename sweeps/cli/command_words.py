@@ -24,6 +24,18 @@ def again() -> str:
     return shlex.join([program(), *words])
 
 
+def launch_again() -> str:
+    """Return the command that launches what this one plans, without its seeds and its name."""
+    planning = ("--effect", "--power", "--seeds", "--add-seeds", "--name")
+    words, is_value = ["run"], False
+    for word in (public(word) for word in sys.argv[2:]):
+        option = word.partition("=")[0]
+        if not is_value and option not in {*planning, "--write"}:
+            words.append(word)
+        is_value = not is_value and word in planning
+    return shlex.join([program(), *words])
+
+
 def where(storage: str | None, tracking_uri: str | None) -> str:
     """Return the options that lead to this command's records, "" where the environment does."""
     given = {

@@ -8,6 +8,7 @@ import typer
 
 from sweeps.cli.command_words import again, program, where
 from sweeps.cli.launch_words import RUN_ALONE, launching
+from sweeps.cli.options import EffectOption, PowerOption, WriteOption
 from sweeps.cli.terminal import complain
 
 if TYPE_CHECKING:
@@ -16,9 +17,20 @@ if TYPE_CHECKING:
 
 
 @launching(without=RUN_ALONE)
-def plan(sweep: str, options: "LaunchArguments") -> None:
+def plan(
+    sweep: str,
+    options: "LaunchArguments",
+    effect: EffectOption = None,
+    power: PowerOption = None,
+    write: WriteOption = False,
+) -> None:
     """Say what `run` would do: cells there, cells to train and why, and an estimate."""
-    from sweeps.cli.console_plan import print_plan
+    if effect is not None or power is not None or write:
+        from sweeps.cli.seed_planning import told_seeds
+
+        told_seeds(sweep, options, effect, power, write=write)
+        return
+    from sweeps.cli.printing.plan import print_plan
     from sweeps.execution.launch.run import plan as plan_launch
 
     print_plan(plan_launch(sweep, **options))
@@ -27,7 +39,7 @@ def plan(sweep: str, options: "LaunchArguments") -> None:
 @launching()
 def run(sweep: str, options: "LaunchArguments") -> None:
     """Train the cells that are empty, record them in MLflow, rebuild the table."""
-    from sweeps.cli.console import print_result
+    from sweeps.cli.printing.console import print_result
 
     result = _launched(sweep, options)
     place = cast("str | None", options.get("storage")), options.get("tracking_uri")

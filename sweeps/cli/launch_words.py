@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
@@ -14,10 +14,7 @@ from sweeps.cli.arguments import read_duration, read_seeds, read_settings
 from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE, SweepArgument
 from sweeps.execution.driver.options import LaunchOptions
 
-if TYPE_CHECKING:
-    from sweeps.execution.driver.options import LaunchArguments
-
-Launching = Callable[[str, "LaunchArguments"], None]
+Launching = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,9 @@ WORDS: Mapping[str, Words] = {
 }
 NO_WORDS = frozenset({"reports"})  # Python's alone: the command line reports beside itself
 _KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
-RUN_ALONE = frozenset({"time_limit_seconds", "gradient_checkpointing", "keep_weights", "replace"})
+RUN_ALONE = frozenset(
+    {"time_limit_seconds", "budget_epochs", "gradient_checkpointing", "keep_weights", "replace"}
+)
 
 
 def launching(without: Collection[str] = ()) -> Callable[[Launching], Callable[..., None]]:
@@ -71,16 +70,39 @@ def launching(without: Collection[str] = ()) -> Callable[[Launching], Callable[.
         for name, field in LaunchOptions.model_fields.items()
         if name not in {*NO_WORDS, *without}
     }
+    return optioned(fields, {"sweep": SweepArgument})
 
-    def decorated(command: Launching) -> Callable[..., None]:
+
+def optioned(
+    fields: Mapping[str, FieldInfo],
+    arguments: Mapping[str, Any],
+    words: Mapping[str, Words] = WORDS,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command options that are declared elsewhere, as one mapping behind its arguments.
+
+    Those that the command has of its own, behind that mapping, stand after them.
+
+    Args:
+        fields: Name -> declaration.
+        arguments: What stands before the options, name -> annotation.
+        words: How the command line writes the options.
+    """
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        own = [*inspect.signature(command).parameters.values()][len(arguments) + 1 :]
+
         @functools.wraps(command)
-        def from_words(sweep: str, **given: Any) -> None:
-            command(
-                sweep, cast("LaunchArguments", {n: _read(n, word) for n, word in given.items()})
-            )
+        def from_words(*first: Any, **given: Any) -> None:
+            first += tuple(given.pop(name) for name in [*arguments][len(first) :])
+            of_command = {each.name: given.pop(each.name) for each in own if each.name in given}
+            options = {name: _read(words.get(name, Words()), word) for name, word in given.items()}
+            command(*first, options, **of_command)
 
-        first = inspect.Parameter("sweep", _KIND, annotation=SweepArgument)
-        parameters = [first, *(_parameter(name, field) for name, field in fields.items())]
+        parameters = [
+            *(inspect.Parameter(n, _KIND, annotation=kind) for n, kind in arguments.items()),
+            *(_parameter(n, field, words.get(n, Words())) for n, field in fields.items()),
+            *own,
+        ]
         from_words.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         from_words.__annotations__ = {}
         return from_words
@@ -88,8 +110,7 @@ def launching(without: Collection[str] = ()) -> Callable[[Launching], Callable[.
     return decorated
 
 
-def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
-    words = WORDS.get(name, Words())
+def _parameter(name: str, field: FieldInfo, words: Words) -> inspect.Parameter:
     flags = (words.flag,) if words.flag else ()
     option = typer.Option(
         *flags, metavar=words.metavar, envvar=words.envvar, help=field.description
@@ -107,6 +128,5 @@ def _plain(annotation: Any) -> Any:
     return first | None if type(None) in kinds else first
 
 
-def _read(name: str, word: Any) -> Any:
-    words = WORDS.get(name, Words())
+def _read(words: Words, word: Any) -> Any:
     return words.read(words.flag, word) if words.read else word

@@ -52,6 +52,25 @@ TrackingOption = Annotated[
         envvar=TRACKING_VARIABLE, help=LaunchOptions.model_fields["tracking_uri"].description
     ),
 ]
+EffectOption = Annotated[
+    float | None,
+    typer.Option(
+        "--effect",
+        metavar="POINTS",
+        help="Say how many seeds and test images it takes to find such a difference of test "
+        "errors in every arm.",
+    ),
+]
+PowerOption = Annotated[
+    float | None,
+    typer.Option("--power", help="With --effect: how often each is to be found [default: 0.8]."),
+]
+WriteOption = Annotated[
+    bool,
+    typer.Option(
+        "--write", help="With --effect: put those seeds, and a margin, into the sweep's file."
+    ),
+]
 PicturesOption = Annotated[
     bool, typer.Option("--pictures", help="Draw what its network draws, and how it routes.")
 ]

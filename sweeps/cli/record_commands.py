@@ -20,7 +20,7 @@ def status(
     name: NameArgument, storage: StorageOption = None, tracking_uri: TrackingOption = None
 ) -> None:
     """Show how far a sweep is: what is finished, running, failed or missing, arm by arm."""
-    from sweeps.cli.console import print_status
+    from sweeps.cli.printing.console import print_status
     from sweeps.execution.driver.status import sweep_status
 
     print_status(sweep_status(name, tracking_uri, storage))
@@ -32,10 +32,10 @@ def best(
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
-    """Rank a sweep's arms by mean last-epoch validation error."""
+    """Rank a sweep's arms by mean last-epoch validation error; of two objectives their front."""
     from sweeps.aggregation.best_words import ranking_words
     from sweeps.aggregation.query import ranked_configs, refuse_count
-    from sweeps.cli.console import print_best
+    from sweeps.cli.printing.console import print_best
 
     refuse_count(count)
     ranking = ranked_configs(name, tracking_uri, storage)
@@ -50,7 +50,7 @@ def show(
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Show one trial: its config, its curve, where its weights lie, and what they draw."""
-    from sweeps.cli.console import print_pictures, print_trial
+    from sweeps.cli.printing.console import print_pictures, print_trial
 
     if pictures:
         from sweeps.aggregation.pictures.trial_pictures import pictures as draw

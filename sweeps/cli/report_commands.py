@@ -42,14 +42,14 @@ def report(
         _compare(launched, compare, place)
     elif check:
         from sweeps.aggregation.report.checking import check_report
-        from sweeps.cli.console import print_checked
+        from sweeps.cli.printing.console import print_checked
 
         checked = check_report(launched, *place, tables=tables, style=cast("Style | None", style))
         print_checked(checked)
         raise typer.Exit(checked.exit_code)
     else:
         from sweeps.aggregation.report import report as rebuild
-        from sweeps.cli.console import print_report
+        from sweeps.cli.printing.console import print_report
 
         chosen = cast("Style | None", style)  # which the report refuses if there is none such
         print_report(rebuild(launched, *place, tables=tables, style=chosen))
@@ -57,7 +57,7 @@ def report(
 
 def _compare(launched: str, other: str, place: Place) -> None:
     from sweeps.aggregation.report.comparing import compare_sweeps
-    from sweeps.cli.console import print_compared
+    from sweeps.cli.printing.console import print_compared
 
     print_compared(compare_sweeps(launched, other, *place))
 
@@ -69,7 +69,7 @@ def verify(
 ) -> None:
     """Derive a paper's numbers anew from the records; exit with 1 if any is stale or missing."""
     from sweeps.aggregation.verification.verify import verify as verify_papers
-    from sweeps.cli.console import console
+    from sweeps.cli.printing.console import console
     from sweeps.cli.terminal import plain
 
     verified = verify_papers(papers, tracking_uri, storage)

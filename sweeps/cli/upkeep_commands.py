@@ -40,7 +40,7 @@ def clean(
 
 def _print(cleaned: "Cleaned") -> None:
     """Print what would be freed, or was, by kind."""
-    from sweeps.cli.console import console, table_of
+    from sweeps.cli.printing.console import console, table_of
     from sweeps.cli.terminal import plain
     from sweeps.execution.housekeeping.leftovers import Kind
     from sweeps.storage.disk_room import in_words
@@ -72,7 +72,7 @@ def repair(
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Rebuild what was lost or damaged: records from folders, journals; say what was done."""
-    from sweeps.cli.console import print_repaired
+    from sweeps.cli.printing.console import print_repaired
     from sweeps.execution.repair.repair import repair as repair_store
 
     repaired = repair_store(sweep, storage, tracking_uri)

@@ -1,5 +1,6 @@
 """Words become values, or one sentence says what is wanted."""
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeps.cli.arguments import read_duration, read_seeds, read_settings
+from sweeps.cli.arguments import read_duration, read_factors, read_seeds, read_settings
 from sweeps.records.errors import BadInput
 
 
@@ -149,3 +150,47 @@ def test_a_path_set_twice_is_refused() -> None:
 @given(st.text(max_size=30))
 def test_any_text_is_a_value(text: str) -> None:
     assert "a" in read_settings([f"a={text}"])
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=8,
+)
+
+
+@given(st.lists(json_values, min_size=1, max_size=5))
+def test_levels_in_json_are_read_back_whatever_stands_in_them(levels: list[Any]) -> None:
+    for separator in (",", " , "):
+        text = separator.join(map(json.dumps, levels))
+        assert read_factors([f"a.b={text}"]) == {"a.b": tuple(levels)}
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        ("1,2,3", (1, 2, 3)),
+        ("none,fully_connected", ("none", "fully_connected")),
+        ("none, 1 ,true", ("none", 1, True)),
+        ('{"kind":"x","a":[1,2]},y', ({"kind": "x", "a": [1, 2]}, "y")),
+        ('"a,b",c', ("a,b", "c")),
+        ("a=b,c", ("a=b", "c")),
+        ("]],1", ("]]", 1)),
+        ("[1,2", ("[1,2",)),
+    ],
+)
+def test_levels_stand_between_commas(text: str, levels: tuple[Any, ...]) -> None:
+    assert read_factors([f"path={text}"]) == {"path": levels}
+
+
+@pytest.mark.parametrize("word", ["", "=", "a", "a=", "=1", "a=,", "a=1,", "a=,1", " =1", "a= ,1"])
+def test_a_factor_without_a_path_or_a_level_is_refused(word: str) -> None:
+    assert refusal(read_factors, [word]) == (
+        f"A factor is path=level,level, such as model.routing.iterations=1,2,3, got '{word}'."
+    )
+
+
+@given(st.text(max_size=20))
+def test_any_text_is_levels_or_one_sentence(text: str) -> None:
+    with suppress(BadInput):
+        assert read_factors([f"a={text}"])

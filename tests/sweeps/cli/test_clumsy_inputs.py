@@ -70,6 +70,12 @@ LISTED = (
     "SWEEP = Sweep(name='own', base=Q.base, "
     "plan=ListedArms(baseline={0!r}, arms={{{0!r}: {{}}}}), seeds={1})"
 )
+NO_FACTORS = [
+    *("", "=", "batch_size", "batch_size=", "batch_size=8", "batch_size=8,", "batch_size=8,8"),
+    *("batch_size=8,x", "batch_size=8,NaN", "batch_size=1,true", "batch_size=8,[", "model=x,y"),
+    *("model.routing=dynamic,", "model.routing.kind=x,y", "profile=x,y", "é=1,2", "\x1b=1,2"),
+    *("a\nb=1,2", "batch_size=" + "[" * 5000 + ",1", "batch_size=8," + "9" * 5000, "..=1,2"),
+]
 NO_FILES = {
     "nothing": "",
     "no sweep": "SWEEP = 1",
@@ -117,9 +123,18 @@ def _commands() -> Iterator[list[str]]:
     yield from _each(sweep, "--tracking-uri", NO_STORES)
     for option in ("--sampler", "--scheduler"):
         yield from _each(search, option, NO_SAMPLERS)
+    grid = ["grid", "quickstart", "batch_size=8,16"]
+    yield from (["grid", "quickstart", word] for word in NO_FACTORS)
+    yield from (["grid", name, "batch_size=8,16"] for name in NO_SWEEPS)
+    for option, words in (("--name", NO_NAMES), ("--out", [*NO_NAMES[:2], *NO_FOLDERS])):
+        yield from _each(grid, option, words)
+    for option in ("--design", "--resolution"):
+        yield from _each(grid, option, NO_NUMBERS)
     yield from _each(launch, "--keep-weights", NO_WORDS)
     yield from _each(launch, "--time-limit", NO_TIMES)
     yield from _each(launch, "--address", NO_CLUSTERS)
+    yield from _each(launch, "--budget-epochs", ["x", "0", "-1", "1.5", ""])
+    yield from _each(search, "--warm-start", ["x", "", "../x", "\x1b", "a" * 5000])
     yield from ([command, name] for command in ("plan", "run") for name in NO_SWEEPS)
     for command in ("status", "report", "best", "show"):
         yield from ([command, name] for name in ("x", "", "../x", "\x1b", "a" * 5000))

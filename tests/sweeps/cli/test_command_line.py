@@ -8,7 +8,7 @@ from mlflow.tracking import MlflowClient
 
 from search_spaces.catalogue import named_sweep
 from sweeps.aggregation.trial_view import TrialView
-from sweeps.cli.console import print_trial
+from sweeps.cli.printing.console import print_trial
 from sweeps.execution.driver import disk_survey
 from sweeps.records.trial_record import Outcome, TrialRecord, manifest_artifact
 from sweeps.tracking.record_facts import TAG_MANIFEST_HASH
@@ -17,6 +17,8 @@ from tests.sweeps.cli.shell import Shell
 COMMANDS = (
     "list",
     "parts",
+    "grid",
+    "ablate",
     "plan",
     "run",
     "status",

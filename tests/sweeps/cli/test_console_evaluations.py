@@ -4,8 +4,8 @@ import pytest
 
 from capsmodel.metrics import Metric
 from sweeps.aggregation.results.found_evaluations import FoundEvaluation
-from sweeps.cli.console import console
-from sweeps.cli.console_evaluations import print_found, print_standing
+from sweeps.cli.printing.console import console
+from sweeps.cli.printing.evaluations import print_found, print_standing
 from sweeps.execution.driver.status import SweepStatus
 from sweeps.execution.plan.evaluations import EvaluationState, SurveyedEvaluation
 from sweeps.records.evaluation_record import EvaluationRecord

@@ -15,7 +15,7 @@ LOADED = """
 import contextlib, io, json, sys
 from sweeps.cli import commands as cli
 from sweeps.aggregation.trial_view import TrialView
-from sweeps.cli.console import print_trial
+from sweeps.cli.printing.console import print_trial
 commands, heavy = json.loads(sys.argv[1])
 for words in commands:
     sys.argv = ["capsweep", *words]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sweeps.cli.console import console, table_of
+from sweeps.cli.printing.console import console, table_of
 from sweeps.cli.terminal import plain
 
 if TYPE_CHECKING:

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from sweeps.aggregation.tables.ablation.arm_notes import same_row_notes
+from sweeps.aggregation.tables.ablation.words import design_notes
 from sweeps.aggregation.tables.targets import target_words
-from sweeps.cli.console import console, table_of
+from sweeps.cli.printing.console import console, table_of
+from sweeps.cli.printing.tuned_plan import print_tuned
 from sweeps.cli.terminal import plain
 
 if TYPE_CHECKING:
     from sweeps.execution.driver.survey import Survey
-    from sweeps.records.manifest_plan import ManifestDimension, ManifestSearch
+    from sweeps.records.manifest_plan import ManifestDimension, ManifestSearch, RandomReference
 
 
 def print_plan(survey: "Survey") -> None:
@@ -22,6 +23,8 @@ def print_plan(survey: "Survey") -> None:
     out = console()
     if survey.definition.manifest.search:
         _print_search(survey, survey.definition.manifest.search, out)
+    elif (own := survey.definition.manifest.plan) and own.tuned:
+        print_tuned(survey, own, out)
     else:
         _print_arms(survey, out)
     for line in _why(survey):
@@ -69,10 +72,15 @@ def _about(survey: "Survey") -> str:
 def _print_arms(survey: "Survey", out: Console) -> None:
     """Print the arms of a design and where their cells stand."""
     manifest = survey.definition.manifest
-    out.print(
-        f"{survey.name}: {len(manifest.arms)} arms x {len(manifest.seeds)} seeds "
-        f"= {len(survey.cells)} cells"
-    )
+    crossed = f"{len(manifest.arms)} arms x {len(manifest.seeds)} seeds = {len(survey.cells)} cells"
+    if manifest.choosing_seeds:
+        crossed = (
+            f"{manifest.num_expected} trainings at most, those on the seeds "
+            f"{_seeds(manifest.choosing_seeds)} only to choose by"
+        )
+    if manifest.splits:
+        crossed += f", each seed on one of {manifest.num_splits} splits"
+    out.print(f"{survey.name}: {crossed}")
     table = table_of("arm", "parameters", "epochs", "seeds there", "seeds to train", numbers=4)
     for arm in manifest.arms:
         own = [cell for cell in survey.cells if cell.cell.arm == arm.name]
@@ -84,7 +92,7 @@ def _print_arms(survey: "Survey", out: Console) -> None:
             _seeds(cell.cell.seed for cell in own if not cell.is_filled),
         )
     out.print(table)
-    for note in same_row_notes(manifest):
+    for note in design_notes(manifest):
         out.print(plain(note), soft_wrap=True)
     if planned := manifest.planned_seeds:
         added = [seed for seed in manifest.seeds if seed not in planned]
@@ -102,7 +110,22 @@ def _print_search(survey: "Survey", search: "ManifestSearch", out: Console) -> N
         f"{survey.name}: {search.num_trials} proposals by {search.sampler}, "
         f"{len(manifest.seeds)} {word} each, scheduler {search.scheduler['kind']}; "
         f"{len(search.proposals)} were made."
+        + " The base is trained beside them."
+        * bool(search.base)
     )
+    out.print(
+        f"It has two objectives, {search.objective} and {search.cost}: its answer is a front.\n"
+        * bool(search.cost),
+        end="",
+    )
+    if search.limits:
+        out.print(plain(f"All that is proposed keeps the limits: {', '.join(search.limits)}."))
+    if search.beginning:
+        out.print(plain(f"It {search.beginning}."), soft_wrap=True)
+    if search.ending:
+        out.print(plain(f"It {search.ending}."), soft_wrap=True)
+    elif search.until:
+        out.print(plain(f"It ends earlier at: {search.until}."), soft_wrap=True)
     table = table_of("setting", "values", "only with")
     for dimension in search.dimensions:
         conditions = [f"{name} = {kind}" for name, kind in dimension.conditions.items()]
@@ -112,7 +135,25 @@ def _print_search(survey: "Survey", search: "ManifestSearch", out: Console) -> N
     out.print(table)
     if again := search.confirmation:
         seeds = ", ".join(map(str, again.seeds))
-        out.print(f"Then the best {again.best} are run again on the fresh seeds {seeds}.")
+        beside = ", beside the base" * bool(search.base)
+        best = f"{again.best} of the front" if search.cost else f"the best {again.best}"
+        if again.random:
+            out.print(_drawn(survey, search, again.random), soft_wrap=True)
+            beside = f"{beside or ', beside'} and the best of these"
+        out.print(f"Then {best} are run again on the fresh seeds {seeds}{beside}.")
+
+
+def _drawn(survey: "Survey", search: "ManifestSearch", random: "RandomReference") -> str:
+    """Say what random points at equal compute cost."""
+    definition = survey.definition
+    num_points = search.num_asked + bool(search.base)
+    full = max(definition.epochs.values(), default=0) * len(definition.manifest.seeds)
+    there = f"; {len(random.draws)} were drawn" if random.draws else ""
+    return (
+        f"It is held against random points at equal compute (drawn by seed {random.seed}): they "
+        f"take as many epochs as the search, at most about {num_points * full:,}, on the same "
+        f"seeds{there}."
+    )
 
 
 def _values(dimension: "ManifestDimension") -> str:
@@ -131,12 +172,13 @@ def _why(survey: "Survey") -> list[str]:
         Standing.STOPPED: "were stopped early by the scheduler",
         Standing.NEW: "are new and will be trained",
         Standing.UNFINISHED: "are unfinished and go on from their last checkpoint",
+        Standing.WAITING: "wait at a rung of the scheduler, to be promoted or stopped",
         Standing.FAILED: "failed before and are tried again from their last checkpoint",
     }
     counts = [
         (sum(cell.state is state for cell in survey.cells), text) for state, text in lines.items()
     ]
-    why = [f"{count} {text}." for count, text in counts if count]
+    why = [f"{count} {text if count > 1 else _of_one(text)}." for count, text in counts if count]
     if more := survey.definition.manifest.num_expected - len(survey.cells):
         why.append(f"Up to {more} more will be proposed or chosen, and trained.")
     why += _evaluations(survey)
@@ -146,6 +188,12 @@ def _why(survey: "Survey") -> list[str]:
         if cell.state is Standing.FAILED
     ]
     return why
+
+
+def _of_one(text: str) -> str:
+    """Return what is said of several cells as it is said of one."""
+    singular = {"are": "is", "were": "was", "wait": "waits", "go": "goes", "their": "its"}
+    return " ".join(singular.get(word, word) for word in text.split())
 
 
 def _evaluations(survey: "Survey") -> list[str]:

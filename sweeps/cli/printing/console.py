@@ -4,6 +4,7 @@ import json
 import os
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from rich.table import Table
 
 from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR, Metric
 from sweeps.aggregation.tables.targets import target_words
-from sweeps.cli.console_evaluations import print_found, print_standing
+from sweeps.cli.printing.evaluations import print_found, print_standing
 from sweeps.cli.terminal import PlainConsole, plain
 
 if TYPE_CHECKING:
@@ -127,10 +128,9 @@ def print_checked(checked: "CheckedReport") -> None:
 
 def print_status(status: "SweepStatus") -> None:
     """Print how far a sweep is, arm by arm."""
-    from sweeps.execution.driver.view.live_view import clock
-
     out = console()
-    states = ("finished", "pruned", "diverged", "failed", "running", "interrupted", "missing")
+    ended = ("finished", "pruned", "diverged", "failed")
+    states = (*ended, "running", "waiting", "interrupted", "missing")
     shown = [state for state in states if status.counts()[state]]
     table = table_of("arm", *shown, numbers=len(shown))
     for arm in status.arms:
@@ -139,21 +139,37 @@ def print_status(status: "SweepStatus") -> None:
     out.print(table)
     counts = ", ".join(f"{status.counts()[state]} {state}" for state in shown)
     out.print(f"{plain(status.sweep)}: {len(status.cells)} cells so far: {counts}.")
+    if status.ending:
+        out.print(f"The search {plain(status.ending)}.", soft_wrap=True)
+    _print_places(status, out)
+    print_standing(status, out)
+    if not status.is_recorded:
+        out.print("Some finished trials are not yet in MLflow: run the sweep again to carry them.")
+    if status.last_launch:
+        out.print(_last_launch(status))
+
+
+def _print_places(status: "SweepStatus", out: Console) -> None:
+    """Print which cells wait or run, and why others did not finish."""
+    waiting = Counter(cell.epoch for cell in status.cells if cell.state == "waiting")
+    for epoch, count in sorted(waiting.items()):
+        out.print(f"waiting to be promoted or stopped: {count} at epoch {epoch}")
     for cell in status.cells:
         if cell.state == "running":
             out.print(f"running: {plain(cell.cell.arm)}, seed {cell.cell.seed}, epoch {cell.epoch}")
         elif cell.reason:
             place = f"{plain(cell.cell.arm)}, seed {cell.cell.seed}"
             out.print(f"{cell.state}: {place}: {plain(cell.reason)}")
-    print_standing(status, out)
-    if not status.is_recorded:
-        out.print("Some finished trials are not yet in MLflow: run the sweep again to carry them.")
-    if launch := status.last_launch:
-        if launch.ended is None:
-            out.print("The last launch is still running, or was killed.")
-        else:
-            took = clock(launch.ended - launch.started)
-            out.print(f"The last launch took {took} and ended with code {launch.exit_code}.")
+
+
+def _last_launch(status: "SweepStatus") -> str:
+    from sweeps.execution.driver.view.live_view import clock
+
+    launch = status.last_launch
+    if launch is None or launch.ended is None:
+        return "The last launch is still running, or was killed."
+    took = clock(launch.ended - launch.started)
+    return f"The last launch took {took} and ended with code {launch.exit_code}."
 
 
 def print_best(configs: "Sequence[BestConfig]", words: Iterable[str]) -> None:
@@ -175,7 +191,8 @@ def _best_table(configs: "Sequence[BestConfig]") -> Table:
     is_sure = any(config.chance_of_best is not None for config in configs)
     has_settings = any(config.settings for config in configs)
     headings = ["rank", "arm", *["settings"] * has_settings]
-    headings += [metric.text + " %" * metric.is_fraction + " (sd)"]
+    has_cost = any(config.num_parameters is not None for config in configs)
+    headings += [*["parameters"] * has_cost, metric.text + " %" * metric.is_fraction + " (sd)"]
     headings += [*["P(best)"] * is_sure, "trials", "best trial"]
     table = table_of(*headings)
     for config in configs:
@@ -183,6 +200,7 @@ def _best_table(configs: "Sequence[BestConfig]") -> Table:
             str(config.rank),
             plain(config.arm) + ("" if config.is_confirmed else " (not confirmed)"),
             *[plain(config.words)] * has_settings,
+            *[f"{config.num_parameters or 0:,}"] * has_cost,
             _with_spread(config),
             *[_chance(config)] * is_sure,
             f"{config.num_trials} of {config.num_planned}",

@@ -1,0 +1,1 @@
+"""What the terminal shows: values become tables and sentences here, nothing is computed."""

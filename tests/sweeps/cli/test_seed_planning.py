@@ -1,0 +1,196 @@
+"""`capsweep plan --effect`: from a pilot's records to seeds in the sweep's file."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+import sweeps
+from sweeps.execution.plan.definition import Changes, define
+from sweeps.tracking.manifests import publish_manifest
+from sweeps.tracking.opening import open_store
+from tests.sweeps.aggregation.known_sweep import IMAGES, finished, put_trial
+from tests.sweeps.cli.shell import Shell
+
+FILE = """from search_spaces import ListedArms, Sweep
+from search_spaces.quickstart import SWEEP as QUICKSTART
+
+SEEDS = [0, 1]
+SWEEP = Sweep(
+    name="mine",
+    base=QUICKSTART.base,
+    plan=ListedArms(
+        baseline="three",
+        arms={"three": {}, "one": {"model.routing.iterations": 1}},
+    ),
+    seeds=[0, 1],  # as many as there was time for
+)
+"""
+PILOT = {"three": (20, 24, 21), "one": (26, 33, 31)}
+
+
+@pytest.fixture
+def file(shell: Shell) -> Path:
+    path = shell.folder / "mine.py"
+    path.write_text(FILE)
+    return path
+
+
+@pytest.fixture
+def pilot(storage: Path, file: Path) -> Path:
+    """A store with three trained seeds of each arm, launched under another name."""
+    put_pilot(storage, file, PILOT, name="mine-pilot")
+    return file
+
+
+def put_pilot(
+    storage: Path,
+    file: Path,
+    wrong: Mapping[str, Sequence[int]],
+    name: str | None = None,
+    *,
+    is_steady: bool = False,
+) -> None:
+    """Record trials of a sweep's file: arm -> for each seed how many images are wrong.
+
+    They are others for each seed, or steadily the first and the last of some, arm by arm.
+    """
+    num_seeds = len(next(iter(wrong.values())))
+    manifest = define(file, Changes(seeds=tuple(range(num_seeds)), name=name), ()).manifest
+    store = open_store(None, str(storage))
+    publish_manifest(store.writer(), manifest)
+    chance = np.random.default_rng(0)
+    labels = (np.arange(IMAGES) % 10).astype(np.uint8)
+    for cell in manifest.cells:
+        number = wrong[cell.arm][cell.seed]
+        steady = np.arange(60) if cell.arm == "three" else np.arange(60)[::-1]
+        places = (steady if is_steady else chance.permutation(60))[:number]
+        classes = labels.copy()
+        classes[places] = (classes[places] + 1) % 10
+        own = {"trial_key": cell.trial_key, "sweep": manifest.sweep, "epochs": 1}
+        record_id = put_trial(store, finished(cell.arm, cell.seed, number, **own))
+        path = file.with_name("predictions.safetensors")
+        path.write_bytes(save({"predictions": classes, "labels": labels}))
+        store.writer().upload(record_id, path)
+        path.unlink()
+
+
+def test_without_a_spread_it_says_which_command_gives_one(shell: Shell, file: Path) -> None:
+    answer = shell("plan", "mine.py", "--effect", "0.5", "--epochs", "3")
+    assert (answer.code, answer.err) == (0, "")
+    assert "It is not known how far seeds and images move it" in answer.out
+    assert "It takes 6 trainings; nothing like them was trained yet" in answer.out
+    assert (
+        answer.out.splitlines()[-1]
+        == "Pilot: capsweep run mine.py --epochs 3 --seeds 0-2 --name mine-pilot"
+    )
+    refused = shell("plan", "mine.py", "--effect", "0.5", "--write")
+    assert refused.code == 1
+    assert "mine.py is as it was: there is no number of seeds to write." in refused.out
+    assert file.read_text() == FILE
+
+
+def test_a_pilot_gives_seeds_that_are_written_once_and_then_stand(
+    shell: Shell, pilot: Path
+) -> None:
+    before = shell.files()
+    answer = shell("plan", "mine.py", "--effect", "2")
+    assert (answer.code, answer.err) == (0, "")
+    planned = sweeps.plan_seeds(pilot, 2.0)
+    assert planned.seeds is not None
+    assert planned.needed is not None
+    num = planned.needed.all_arms.safe
+    assert planned.seeds == tuple(range(3, 3 + (num or 0))), "seeds that the pilot did not have"
+    last = planned.seeds[-1]
+    assert f"It takes {num} seeds with the 360 test images that there are." in answer.out
+    assert f"Planned are fresh seeds, 3-{last}: those that the number was" in answer.out
+    assert f"It takes {2 * len(planned.seeds)} trainings, about " in answer.out
+    assert f"Next: capsweep run mine.py --seeds 3-{last}\n" in answer.out
+    assert shell.files() == before, "nothing is written"
+
+    answer = shell("plan", "mine.py", "--effect", "2", "--write")
+    assert (answer.code, answer.err) == (0, "")
+    assert f"+    seeds=list(range(3, {last + 1})),  # as many as there was" in answer.out
+    assert answer.out.count("\n+") == 3
+    assert pilot.read_text() == FILE.replace(
+        "    seeds=[0, 1],",
+        f"    margin_points=2.0,\n    seeds=list(range(3, {last + 1})),",
+    )
+    again = shell("plan", "mine.py", "--effect", "2", "--write")
+    assert f"The sweep's own seeds are enough: 3-{last}." in again.out
+    assert "mine.py is as it was: it says so already." in again.out
+    assert {*shell.files()} == {*before}, "no file is left over"
+
+
+def test_what_was_launched_by_this_name_takes_another_name_or_more_evidence(
+    shell: Shell, storage: Path, file: Path
+) -> None:
+    put_pilot(storage, file, PILOT)
+    answer = shell("plan", "mine.py", "--effect", "2")
+    planned = sweeps.plan_seeds(file, 2.0)
+    assert planned.seeds is not None
+    assert planned.needed is not None
+    kept = planned.needed.kept.safe or 0
+    assert kept > len(planned.seeds)
+    assert f"To keep the 3 that are there takes {kept} in all (--add-seeds 3-" in answer.out
+    assert f" --seeds 3-{planned.seeds[-1]} --name mine-planned\n" in answer.out
+    extended = sweeps.plan_seeds(file, 2.0, seeds=range(len(planned.seeds)))
+    assert not extended.is_declared, "whoever adds to what was launched needs more"
+    assert sweeps.plan_seeds(file, 2.0, seeds=range(kept)).is_declared
+
+
+def test_where_the_images_cap_it_it_says_so(shell: Shell, storage: Path, file: Path) -> None:
+    put_pilot(storage, file, {"three": (30, 31, 29), "one": (29, 30, 32)}, is_steady=True)
+    answer = shell("plan", "mine.py", "--effect", "0.5", "--write")
+    assert answer.code == 1
+    assert "No number of seeds suffices: with the 360 test images that there are" in answer.out
+    assert "It takes about " in answer.out
+    assert file.read_text() == FILE
+
+
+def test_a_file_that_says_more_of_its_seeds_elsewhere_is_left_alone(
+    shell: Shell, pilot: Path
+) -> None:
+    pilot.write_text(FILE.replace("SEEDS = [0, 1]\n", "") + "SWEEP = SWEEP.changed(name='mine')\n")
+    assert "mine.py does not write its sweep as SWEEP = Sweep(...)" in shell.refused(
+        "plan", "mine.py", "--effect", "2", "--write"
+    )
+    pilot.write_text(FILE + 'vars()["SWEEP"] = SWEEP.changed(seeds=(0, 1))\n')
+    assert "would not give the same sweep" in shell.refused(
+        "plan", "mine.py", "--effect", "2", "--write"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["quickstart", "--effect", "0"], "An effect is a difference of test errors above 0"),
+        (["quickstart", "--effect", "-1"], "given was -1: try 0.5."),
+        (["quickstart", "--effect", "nan"], "given was nan"),
+        (["quickstart", "--effect", "51"], "up to 50 points"),
+        (["quickstart", "--effect", "1", "--power", "1"], "A power lies between 0.5 and 0.99"),
+        (["quickstart", "--effect", "1", "--power", "80"], "given was 80: try 0.8."),
+        (["quickstart", "--power", "0.9"], "--power and --write say more of --effect"),
+        (["quickstart", "--write"], "--power and --write say more of --effect"),
+        (["quickstart", "--effect", "1", "--write"], "'quickstart' is a sweep of the package"),
+        (["quickstart_search", "--effect", "1"], "chooses its arms as it runs"),
+        (["nothing", "--effect", "1"], "nothing"),
+    ],
+)
+def test_nonsense_is_refused_in_one_sentence(shell: Shell, words: list[str], sentence: str) -> None:
+    assert sentence in shell.refused("plan", *words)
+
+
+def test_seeds_of_a_sweep_over_splits_are_not_planned(shell: Shell, file: Path) -> None:
+    file.write_text(FILE.replace("    seeds=[0, 1],", "    split_seeds=[0, 1],\n    seeds=[0, 1],"))
+    refused = shell.refused("plan", "mine.py", "--effect", "1")
+    assert "'mine' runs over splits, and how far these spread is not planned for" in refused
+
+
+def test_the_packages_own_files_are_not_written_to(shell: Shell) -> None:
+    import search_spaces.quickstart
+
+    path = str(search_spaces.quickstart.__file__)
+    assert "a sweep of the package" in shell.refused("plan", path, "--effect", "1", "--write")
