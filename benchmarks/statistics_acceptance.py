@@ -20,7 +20,17 @@ ROOT = Path(__file__).resolve().parents[1]
 if TYPE_CHECKING:
     from benchmarks.simulated.figures import Figure
 
-PARTS = ("null", "off-null", "power", "equivalence", "divergence", "peeking", "best", "chances")
+PARTS = (
+    "null",
+    "off-null",
+    "power",
+    "equivalence",
+    "divergence",
+    "peeking",
+    "best",
+    "chances",
+    "planning",
+)
 
 
 def main() -> int:

@@ -5,6 +5,7 @@ import os
 import shutil
 import time
 from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,11 +49,11 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
     folder = scratch / f"seed-{given.seed}-{os.getpid()}"
     means = [] if given.short else _means()
     parts = _parts(scratch / ("short" if given.short else "full"), means, is_short=given.short)
-    tell("the same sweeps undisturbed")
-    with ThreadPoolExecutor() as at_once:  # trials sleep: two take little longer than one
-        references = list(at_once.map(lambda p: reference_of(p.file, p.words, scratch), parts))
     chaos = Chaos(folder, given.seed, 60 * given.minutes, means)
-    chaos.run(parts)
+    tell("the same sweeps undisturbed, while cluster and server start")
+    with ThreadPoolExecutor() as at_once:  # trials sleep: two take little longer than one
+        making = at_once.map(lambda p: reference_of(p.file, p.words, scratch), parts)
+        references = chaos.run(parts, making)
     for part, reference in zip(parts, references, strict=True):
         report = folder / "reports" / part.file.stem
         chaos.problems["wrong tables"] += list(wrong_tables(report, reference))
@@ -68,16 +69,26 @@ class Chaos:
         self._seed = seed
         self._folder = folder
         self._means = means
-        self._deadline = time.monotonic() + seconds
-        self._clock = Clock()
+        self._seconds = seconds
+        self._begin()
         self._done: Counter[str] = Counter()
         self._codes: list[int] = []
         self.problems: dict[str, list[str]] = {"launches": [], "wrong tables": []}
 
-    def run(self, parts: list[Part]) -> None:
-        """Sweep the parts one after the other, and look at what they leave."""
+    def run(self, parts: list[Part], making: Iterable[Path]) -> list[Path]:
+        """Sweep the parts one after the other, and look at what they leave.
+
+        Args:
+            parts: The sweeps.
+            making: Ends when the undisturbed ones have ended.
+
+        Returns:
+            The undisturbed ones' reports.
+        """
         with World(self._folder, self._seed, self._means) as world:
-            tell(f"{self._clock.seconds} s: cluster and server are there")
+            references = list(making)
+            self._begin()
+            tell("cluster and server are there, and what is to come out")
             for part in parts:
                 if not self.problems["launches"]:
                     self._sweep(part, world)
@@ -85,6 +96,10 @@ class Chaos:
             self.problems["launches"] += world.problems
             self.problems["records"] = list(wrong_records(world, NUM_EPOCHS))
             self.problems["leftovers"] = list(leftovers(world))
+        return references
+
+    def _begin(self) -> None:
+        self._clock, self._deadline = Clock(), time.monotonic() + self._seconds
 
     def figures(self) -> dict[str, Any]:
         """Return what was done and found, as one line of a table to be."""
@@ -150,7 +165,7 @@ def _means() -> list[str]:
 
 def _parts(folder: Path, means: list[str], *, is_short: bool) -> list[Part]:
     folder.mkdir(parents=True, exist_ok=True)
-    seeds, trials = (tuple(range(3)), 4) if is_short else (tuple(range(8)), 8)
+    seeds, trials = (tuple(range(3)), 3) if is_short else (tuple(range(8)), 8)
     length = {"epochs": NUM_EPOCHS, "seconds": _SECONDS_AN_EPOCH}
     design = write_sweep(folder / "design.py", seeds=seeds, **length)
     search = write_search(folder / "search.py", trials=trials, **length)

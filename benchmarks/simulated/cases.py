@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from benchmarks.simulated import best_arms, criteria
+from benchmarks.simulated import best_arms, criteria, planned_seeds
 from benchmarks.simulated.figures import Figure
 from benchmarks.simulated.networks import (
     FEW_ERRORS,
@@ -68,6 +68,15 @@ def chances(draws: int) -> Iterator[Figure]:
     for seeds in SEEDS:
         for spacing in (0.001, 0.005):
             yield from best_arms.chances(FEW_ERRORS, spacing, seeds, 360, draws // 20)
+
+
+def planning(draws: int) -> Iterator[Figure]:
+    for generator in GENERATORS:
+        for seeds in (5, 12):
+            for compared in (1, criteria.COMPARED):
+                case = (generator, seeds, compared, images_of(generator))
+                yield from planned_seeds.true_plans(*case, draws)
+                yield from planned_seeds.pilot_plans(*case, max(draws // 20, 20))
 
 
 def images_of(generator: Generator) -> int:
