@@ -19,7 +19,7 @@ test: .venv/installed-dev
 	$(BIN)/pytest -q -n 2
 
 test-slow: .venv/installed-dev
-	$(BIN)/pytest -q -m slow --durations=8
+	$(BIN)/pytest -q -m slow -n 2 --dist worksteal --durations=8
 
 format: .venv/installed-dev
 	$(BIN)/ruff format .

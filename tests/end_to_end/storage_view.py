@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,6 +130,16 @@ def search_facts(storage: Path, sweep: str) -> SearchFacts:
         stopped={stop["trial_key"]: (stop["epoch"], stop["value"]) for stop in stops},
         manifest=json.loads(next(parent.artifacts.glob(f"manifest-{digest}.json")).read_text()),
     )
+
+
+def decided(storage: Path, sweep: str, kind: str) -> list[tuple[str, int]]:
+    """Return trial and epoch of a journal's verdicts of a kind; none before there is a journal."""
+    if not (storage / "journals" / f"{sweep}.db").exists():
+        return []
+    with suppress(sqlite3.OperationalError):  # it has no decisions yet
+        told = [content for one, content in _decisions(storage, sweep) if one == kind]
+        return [(content["trial_key"], content["epoch"]) for content in told]
+    return []
 
 
 def _decisions(storage: Path, sweep: str) -> list[tuple[str, dict[str, Any]]]:

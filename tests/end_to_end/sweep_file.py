@@ -17,7 +17,7 @@ from capsmodel.losses import Loss, MarginLoss
 from capsmodel.models import CapsNet
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.stopping import FixedEpochs
-from search_spaces import Asha, Confirm, ListedArms, Search, Space
+from search_spaces import Asha, Confirm, ListedArms, PromotionAsha, Search, Space
 from search_spaces.sweep import Sweep
 
 
@@ -88,7 +88,7 @@ Search(
         space=Space.of(TrainingConfig)
         .varied({{"model": ("capsnet",), "optimiser": ("adam",)}})
         .only("optimiser.learning_rate", "model.class_dim"),
-        scheduler=Asha(grace=0.5, reduction_factor=3),
+        scheduler={scheduler},
         trials={trials!r},
         confirm=Confirm(best=2, seeds=(101, 102)),
     )"""
@@ -123,18 +123,27 @@ def write_sweep(
     return _write(path, plan=plan, seeds=seeds, epochs=epochs, seconds=seconds, gate=gate)
 
 
-def write_search(path: Path, *, trials: int, epochs: int = 4, seconds: float = 0.0) -> Path:
+def write_search(
+    path: Path,
+    *,
+    trials: int,
+    epochs: int = 4,
+    seconds: float = 0.0,
+    scheduler: str = "Asha(grace=0.5, reduction_factor=3)",
+) -> Path:
     """Write the file of a search, named as the sweep is to be, and return its path.
 
-    It has one rung, after half of the epochs, and confirms the best two on two seeds.
+    Unless another scheduler is given, it has one rung, after half of the epochs. It confirms the
+    best two on two seeds.
 
     Args:
         path: The file to write.
         trials: Proposals.
         epochs: Of a trial that is not stopped.
         seconds: That each epoch takes at least.
+        scheduler: As it is written.
     """
-    plan = _SEARCH.format(trials=trials)
+    plan = _SEARCH.format(trials=trials, scheduler=scheduler)
     return _write(path, plan=plan, seeds=(), epochs=epochs, seconds=seconds, gate="")
 
 

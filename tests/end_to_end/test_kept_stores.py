@@ -1,4 +1,6 @@
-"""Sweeps that an earlier version began and was broken off in are ended by this one as by that.
+"""Designs that an earlier version began and was broken off in are ended by this one as by that.
+
+A search is refused, as its rules are others now.
 
 What they end in was written by the same earlier version, unbroken. As the last bit of a loss hangs
 on the type of the machine, the numbers in `trials.csv` are compared to rounding, all else to the
@@ -19,7 +21,6 @@ from tests.end_to_end.storage_view import outboxes
 from tests.golden.stores.archive import STORAGE, files_of
 from tests.golden.stores.questions import (
     FINISHED_DESIGN,
-    FINISHED_SEARCH,
     INTERRUPTED_DESIGN,
     KILLED_SEARCH,
     Store,
@@ -33,7 +34,7 @@ TRIALS = "trials.csv"
 _DIGEST = re.compile(rb"<code>[0-9a-f]{64}</code>")
 NUMBER = re.compile(r"-?\d+(\.\d*)?(e-?\d+)?")
 
-PAIRS = [(INTERRUPTED_DESIGN, FINISHED_DESIGN), (KILLED_SEARCH, FINISHED_SEARCH)]
+PAIRS = [(INTERRUPTED_DESIGN, FINISHED_DESIGN)]
 
 
 @pytest.mark.parametrize(
@@ -67,6 +68,20 @@ def test_a_sweep_that_an_earlier_version_began_goes_on_to_the_same_results(
         assert f"going on after epoch {epochs}" in log, "from the checkpoint that was there"
         assert now[key].went_on()
     expect_no_run_left_running(terminal.storage)
+
+
+def test_a_search_that_an_earlier_version_left_unfinished_is_refused_and_loses_nothing(
+    terminal: Terminal,
+) -> None:
+    KILLED_SEARCH.unpacked(terminal.folder)
+    filled = finals(terminal.folder)
+
+    ended = terminal.run(*KILLED_SEARCH.run_again)
+
+    assert ended.code == 2
+    assert "was begun by an earlier release" in ended.errors
+    assert "finish it with that release" in ended.errors
+    assert finals(terminal.folder) == filled
 
 
 def expect_the_same_trials(made: bytes, then: bytes) -> None:

@@ -99,7 +99,20 @@ def uncached_text(name: str) -> str:
     """Return the manifest that a first launch would write, quickstart's as it was called."""
     which = facts.FOLDER / name if name.startswith("user_files/") else name
     definition = access.definition_of(which)
+    if definition.manifest.search:
+        definition = by_earlier_rules(definition)
     return access.text_of(as_it_was_called(definition) if name == "quickstart" else definition)
+
+
+def by_earlier_rules(definition: Definition) -> Definition:
+    """Return a search as it was before its rules had a number: without its base."""
+    search, sweep = definition.manifest.search, definition.sweep
+    assert search is not None
+    assert [arm.name for arm in definition.manifest.arms] == [search.base]
+    hashed = sweep.plan.earlier_definition(sweep)
+    earlier = search.model_copy(update={"base": "", "rules": 1, "definition": hashed})
+    nothing = {"arms": (), "cells": (), "baseline": "", "search": earlier}
+    return dataclasses.replace(definition, manifest=definition.manifest.model_copy(update=nothing))
 
 
 def as_it_was_called(definition: Definition) -> Definition:
