@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypedDict, Unpack
 
 import torch
 from pydantic import Field, model_validator
@@ -25,8 +25,23 @@ _SABOUR2017_OPTIMISER = {
 }
 
 
+class TrainingArguments(TypedDict, total=False):
+    """The keyword arguments of `TrainingConfig`: each part as an object, or by its kind alone."""
+
+    data: DataSet | str
+    augmentation: Augmentation | str
+    model: Model | str
+    loss: Loss | str
+    optimiser: Optimiser | str
+    stopping: Stopping | str
+    batch_size: int
+
+
 class TrainingConfig(Settings):
     """All settings that decide a training; with a seed they decide its result.
+
+    A part is given as an object, or by its kind alone, which is the part with its defaults:
+    `TrainingConfig(data="digits", model=CapsNet(conv_channels=64), loss="spread")`.
 
     The profile "sabour2017_paper" is model and loss of Sabour, Frosst and Hinton 2017 as printed,
     "sabour2017_official" as their released code; both decay the learning rate as that code does,
@@ -62,6 +77,10 @@ class TrainingConfig(Settings):
     optimiser: Annotated[Optimiser, OneOf(OPTIMISERS)] = Adam()
     stopping: Annotated[Stopping, OneOf(STOPPINGS)] = FixedEpochs()
     batch_size: Annotated[int, Field(ge=1), Choices(32, 64, 128, 256)] = 128
+
+    if TYPE_CHECKING:  # the fields say what is held, this says what is taken
+
+        def __init__(self, **settings: Unpack[TrainingArguments]) -> None: ...
 
     @classmethod
     def described(cls) -> str:

@@ -1,7 +1,7 @@
 """Sentences about settings that cannot be: what is wrong, what was given, what is allowed."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
@@ -139,8 +139,12 @@ def _allowed_words(field: FieldInfo) -> str | None:
 
 
 def _unknown_kind(field: FieldInfo, tag: str) -> str:
-    one_of = _one_of(field)
-    assert one_of is not None
+    one_of = _one_of(field) or next(
+        extra
+        for item in get_args(field.annotation)
+        for extra in getattr(item, "__metadata__", ())
+        if isinstance(extra, OneOf)
+    )
     return unknown(one_of.members[0].family, tag, [kind_of(part) for part in one_of.members])
 
 

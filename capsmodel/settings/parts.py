@@ -4,7 +4,8 @@ A *family* is an abstract `Part` (all routings, all losses, ...). Its members ar
 models told apart by `kind`. A field that holds one is written
 `routing: Annotated[Routing, OneOf(ROUTINGS)] = DynamicRouting()`: objects are taken as they are,
 plain JSON values are looked up by their kind among the built-in members and those given in the
-validation context (`{"parts": (MyRouting, ...)}`), so no global registry exists.
+validation context (`{"parts": (MyRouting, ...)}`), so no global registry exists. A kind alone,
+`routing="em"`, is that part with its defaults.
 """
 
 from collections.abc import Mapping
@@ -78,6 +79,7 @@ class OneOf:
         ) -> Part:
             if isinstance(value, source):
                 return value
+            value = {"kind": value} if isinstance(value, str) else value
             kind = cast(Any, value).get("kind") if isinstance(value, Mapping) else None
             built_in = {kind_of(member) for member in self.members}
             for part in family_parts(source, info.context):

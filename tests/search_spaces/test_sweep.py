@@ -6,9 +6,11 @@ import pytest
 from pydantic import ValidationError
 
 from capsmodel import TrainingConfig
+from capsmodel.evaluation import Confidence
 from capsmodel.models import CapsNet
 from capsmodel.overrides import with_settings
 from capsmodel.routing import RandomRouting, UniformRouting, VectorRouting
+from capsmodel.settings.messages import explain
 from search_spaces import (
     AblationTable,
     ConfirmationTable,
@@ -211,3 +213,17 @@ def test_every_name_that_pandas_reads_as_missing_is_refused():
     words = ["none", "No", "nothing", "0", "na", "N A", "NAs"]
     frame = pd.read_csv(StringIO("arm,x\n" + "".join(f"{name},1\n" for name in words)))
     assert not frame["arm"].isna().any()
+
+
+def test_an_evaluation_may_be_given_by_its_kind() -> None:
+    by_kind = Sweep.model_validate({**dict(sweep()), "evaluations": ["confidence"]})
+    assert by_kind.evaluations == (Confidence(),)
+
+
+@pytest.mark.parametrize("given", ["confidenc", {"kind": "confidenc"}])
+def test_an_unknown_evaluation_gets_the_nearest_name(given: Any) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Sweep.model_validate({**dict(sweep()), "evaluations": [given]})
+    assert explain(caught.value).startswith(
+        "Unknown evaluation 'confidenc'. Did you mean 'confidence'? Known: "
+    )

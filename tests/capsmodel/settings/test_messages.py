@@ -104,6 +104,10 @@ def test_one_list_with_two_faults_is_one_complaint() -> None:
             f"Unknown routing 'unform'. Did you mean 'uniform'? Known: {ROUTING_KINDS}.",
         ),
         (
+            {"model": {"kind": "capsnet", "routing": "unform"}},
+            f"Unknown routing 'unform'. Did you mean 'uniform'? Known: {ROUTING_KINDS}.",
+        ),
+        (
             {"model": {"kind": "kapsnet"}},
             f"Unknown model 'kapsnet'. Did you mean 'capsnet'? Known: {MODEL_KINDS}.",
         ),

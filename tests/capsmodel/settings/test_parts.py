@@ -1,6 +1,6 @@
 """Settings are trees of parts: taken as objects, read from JSON by their kind."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -9,9 +9,12 @@ from pydantic import Field, ValidationError
 
 from capsmodel import TrainingConfig
 from capsmodel.augmentation import NoAugmentation, Shift
-from capsmodel.losses import CrossEntropy, MarginLoss
-from capsmodel.models import CapsNet
-from capsmodel.optimisers import Adam
+from capsmodel.config import TrainingArguments
+from capsmodel.data import Mnist
+from capsmodel.losses import CrossEntropy, MarginLoss, SpreadLoss
+from capsmodel.models import CapsNet, MatrixCapsNet
+from capsmodel.optimisers import SGD, Adam
+from capsmodel.overrides import family_of
 from capsmodel.reconstruction import FullyConnectedDecoder, NoReconstruction
 from capsmodel.routing import (
     ROUTINGS,
@@ -88,6 +91,28 @@ def test_a_users_own_kind_is_unknown_without_its_class() -> None:
 def test_a_users_own_object_is_taken_as_it_is() -> None:
     own = Own(strength=2.0)
     assert CapsNet(routing=own).routing is own
+
+
+def test_a_kind_alone_is_that_part_with_its_defaults() -> None:
+    by_kinds = TrainingConfig(data="mnist", model="matrix_capsnet", loss="spread", optimiser="sgd")
+    by_objects = TrainingConfig(
+        data=Mnist(), model=MatrixCapsNet(), loss=SpreadLoss(), optimiser=SGD()
+    )
+    assert by_kinds == by_objects
+    assert by_kinds.model_dump_json() == by_objects.model_dump_json()
+
+
+def test_a_kind_alone_may_be_a_users_own() -> None:
+    read = CapsNet.model_validate({"routing": "own"}, context={"parts": (Own,)})
+    assert read.routing == Own()
+
+
+def test_every_argument_of_a_training_is_known_to_type_checkers() -> None:
+    taken = get_type_hints(TrainingArguments)
+    assert list(taken) == list(TrainingConfig.model_fields)
+    for name, field in TrainingConfig.model_fields.items():
+        part = family_of(TrainingConfig, name)
+        assert taken[name] == (field.annotation | str if part else field.annotation), name
 
 
 def test_a_built_in_kind_is_never_overridden() -> None:
