@@ -17,13 +17,14 @@ from sweeps.cli.record_commands import best, show, status, ui
 from sweeps.cli.report_commands import report, verify
 from sweeps.cli.terminal import complain, plainly_spoken
 from sweeps.cli.upkeep_commands import clean, repair
-from sweeps.cli.writing_commands import ablate, grid
+from sweeps.cli.writing_commands import ablate, grid, new
 from sweeps.records.errors import SweepError
 
 COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
     {
         "list": list_sweeps,
         "parts": parts,
+        "new": new,
         "grid": grid,
         "ablate": ablate,
         "plan": plan,

@@ -1,4 +1,4 @@
-"""Commands that write a sweep file: for a design of factors, for a path to a winner."""
+"""Commands that write a sweep file: to begin with, for a design of factors, for a path."""
 
 import shlex
 from collections.abc import Mapping
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from sweeps.execution.launch.writing.ablate_options import AblateArguments
     from sweeps.execution.launch.writing.grid_options import GridArguments
 
+_NewName = Annotated[
+    str, typer.Argument(metavar="NAME", help="Of your sweep; the file is NAME.py, here.")
+]
+_SearchFlag = Annotated[
+    bool, typer.Option("--search", help="A search, in the place of listed arms.")
+]
 _Base = Annotated[
     str,
     typer.Argument(metavar="BASE", help="A sweep whose base is varied: a named one, or a file."),
@@ -37,6 +43,17 @@ _WORDS = {
     "design": Words(metavar="full|one_factor|fractional|plackett_burman", given=str),
     "out": Words(metavar="FILE"),
 }
+
+
+def new(name: _NewName, search: _SearchFlag = False) -> None:
+    """Write a commented sweep file of your own that runs as it is."""
+    from sweeps.execution.launch.writing.new_sweep import new_sweep
+
+    path = new_sweep(name, is_search=search)
+    has = "a base and a space" if search else "a base, arms, a routing, a loss and data of your own"
+    typer.echo(f"The sweep is in {path}: {has}.")
+    typer.echo(f"See what it would do: {program()} plan {path}")
+    typer.echo(f"Run it, under a minute on two cores: {program()} run {path}")
 
 
 @optioned(GridOptions.model_fields, {"base": _Base, "factors": _Factors}, _WORDS)

@@ -17,6 +17,7 @@ from tests.sweeps.cli.shell import Shell
 COMMANDS = (
     "list",
     "parts",
+    "new",
     "grid",
     "ablate",
     "plan",

@@ -27,8 +27,13 @@ def refuse_other_file(path: Path, text: str) -> None:
         raise BadInput(f"There is another '{path}' already: give --out or --name.")
 
 
-def write_new(path: Path, text: str) -> None:
+def write_new(path: Path, text: str, advice: str = "give --out") -> None:
     """Write a text to a path that was not refused.
+
+    Args:
+        path: A Python file that is not there yet, or has this text.
+        text: What it is to have.
+        advice: What to do where it cannot be written.
 
     Raises:
         BadInput: If it cannot be written.
@@ -36,4 +41,4 @@ def write_new(path: Path, text: str) -> None:
     try:
         write_whole(path, text.encode())
     except OSError as error:
-        raise BadInput(f"'{path}' cannot be written ({error.strerror}): give --out.") from error
+        raise BadInput(f"'{path}' cannot be written ({error.strerror}): {advice}.") from error

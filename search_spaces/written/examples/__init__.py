@@ -1,0 +1,1 @@
+"""Sweep files to begin with: read as texts, imported by nobody."""

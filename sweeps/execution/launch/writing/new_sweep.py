@@ -1,0 +1,54 @@
+"""A sweep file to begin with, in the present folder."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+from search_spaces.catalogue import named_sweeps
+from search_spaces.written.example import example_text
+from sweeps.execution.launch.writing.new_file import write_new
+from sweeps.records.errors import BadInput
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+def new_sweep(name: str, *, is_search: bool = False) -> Path:
+    """Write a commented sweep file that runs as it is.
+
+    Args:
+        name: Of the sweep; the file is `NAME.py` in the present folder.
+        is_search: Whether it is a search; else it is a design, with parts of one's own.
+
+    Raises:
+        BadInput: In one sentence, if no sweep can be called so, or there is such a file already.
+            Nothing was written.
+    """
+    _refuse_name(name)
+    path = Path(f"{name}.py")
+    if path.exists() or path.is_symlink():
+        raise BadInput(f"There is a '{path}' already: give another name, or move it away.")
+    _refuse_package(name)
+    write_new(path, example_text(name, is_search=is_search), advice="choose another folder")
+    return path
+
+
+def _refuse_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise BadInput(
+            f"'{name}' is no name of a sweep: it takes up to 64 small letters, digits, _ and -, "
+            f"and begins with a letter or a digit, such as my_sweep."
+        )
+    if name in {entry.name for entry in named_sweeps()}:
+        raise BadInput(
+            f"'{name}' is a sweep of the package, whose records yours would meet: give it another "
+            f"name, such as my_{name}."
+        )
+
+
+def _refuse_package(name: str) -> None:
+    """Refuse a file that would stand before a package which other code imports."""
+    if importlib.util.find_spec(name) is not None:
+        raise BadInput(
+            f"'{name}' is a Python package, which a file '{name}.py' would hide: give it another "
+            f"name, such as my_{name}."
+        )

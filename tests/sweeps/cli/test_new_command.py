@@ -1,0 +1,56 @@
+"""`capsweep new`: writes a sweep file that can be planned at once, never over another file."""
+
+import pytest
+
+from search_spaces.written.example import example_text
+from tests.sweeps.cli.shell import Shell
+
+
+@pytest.mark.parametrize(
+    ("option", "planned"),
+    [((), "mine: 5 arms x 3 seeds = 15 cells"), (("--search",), "mine: 12 proposals by tpe")],
+    ids=["design", "search"],
+)
+def test_it_writes_a_file_and_says_what_to_do_next(
+    shell: Shell, option: tuple[str, ...], planned: str
+) -> None:
+    written = shell("new", "mine", *option)
+    assert (written.code, written.err) == (0, "")
+    assert shell.files() == {
+        str(shell.folder / "mine.py"): example_text("mine", is_search=bool(option)).encode()
+    }
+    first, plan, run = written.out.splitlines()
+    assert first.startswith("The sweep is in mine.py: ")
+    assert plan.endswith(" plan mine.py")
+    assert run.endswith(" run mine.py")
+    assert planned in shell("plan", "mine.py").out
+
+
+def test_a_file_that_is_there_is_left_alone(shell: Shell) -> None:
+    (shell.folder / "mine.py").write_text("mine = 1\n")
+    assert shell.refused("new", "mine") == (
+        "There is a 'mine.py' already: give another name, or move it away."
+    )
+    (shell.folder / "link.py").symlink_to("nowhere.py")
+    assert "There is a 'link.py' already" in shell.refused("new", "link")
+
+
+@pytest.mark.parametrize("name", ["", "My_sweep", "../x", "a/b", "mine.py", "_x", "a" * 65, "ä"])
+def test_what_is_no_name_of_a_sweep_is_refused(shell: Shell, name: str) -> None:
+    said = shell.refused("new", name)
+    assert said.startswith(f"'{name}' is no name of a sweep: it takes up to 64 small letters")
+
+
+def test_names_that_others_have_are_refused(shell: Shell) -> None:
+    assert "is a sweep of the package" in shell.refused("new", "quickstart")
+    assert shell.refused("new", "torch") == (
+        "'torch' is a Python package, which a file 'torch.py' would hide: give it another name, "
+        "such as my_torch."
+    )
+
+
+def test_a_folder_that_cannot_be_written_to_is_told(shell: Shell) -> None:
+    shell.folder.rmdir()
+    assert shell.refused("new", "mine") == (
+        "'mine.py' cannot be written (No such file or directory): choose another folder."
+    )
