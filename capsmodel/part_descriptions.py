@@ -11,6 +11,7 @@ from pydantic_core import to_jsonable_python
 from capsmodel.config import TrainingConfig
 from capsmodel.evaluation import EVALUATIONS
 from capsmodel.overrides import family_of
+from capsmodel.settings.home import home_of
 from capsmodel.settings.messages import allowed
 from capsmodel.settings.parts import Part, Settings, family_class, kind_of
 from capsmodel.spelling import unknown
@@ -43,6 +44,8 @@ class Description(NamedTuple):
         difference: How it differs from its source.
         settings: What can be set of it.
         profiles: Name of a profile -> what it sets, as `--set` would.
+        class_name: Of its class.
+        home: Where that is imported from.
     """
 
     family: str
@@ -52,6 +55,8 @@ class Description(NamedTuple):
     difference: str
     settings: tuple[Setting, ...]
     profiles: Mapping[str, str]
+    class_name: str
+    home: str
 
 
 def described_parts(kind: str | None = None) -> tuple[Description, ...]:
@@ -102,6 +107,8 @@ def _describe(part: type[Part]) -> Description:
         difference=_after("Difference", text),
         settings=tuple(_setting(part, name) for name in part.model_fields if name != "kind"),
         profiles=profiles_of(part),
+        class_name=part.__name__,
+        home=home_of(part),
     )
 
 

@@ -1,10 +1,10 @@
 """Settings as the call that makes them, with what is not their default."""
 
 from collections.abc import Mapping
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
+from capsmodel.settings.home import home_of
 from capsmodel.settings.parts import Part, Settings, is_built_in
 from search_spaces.written.python_text import Call, Imported
 
@@ -35,15 +35,8 @@ def settings_call(settings: Settings, own: Own = _NO_OWN) -> Call:
         if getattr(settings, name) != field.default
     }
     named = next((name for part, name in own.items() if part is cls), None)
-    return Call(named or Imported(_home(cls), cls.__name__), named=changed)
+    return Call(named or Imported(home_of(cls), cls.__name__), named=changed)
 
 
 def _written(value: Any, own: Own) -> Any:
     return settings_call(value, own) if isinstance(value, Settings) else value
-
-
-def _home(cls: type[Settings]) -> str:
-    """Return the package nearest to the top that has a class, as users import it."""
-    steps = cls.__module__.split(".")
-    homes = (".".join(steps[:end]) for end in range(1, len(steps) + 1))
-    return next(home for home in homes if getattr(import_module(home), cls.__name__, None) is cls)

@@ -1,10 +1,12 @@
 """The words that tell users of parts are those of the parts themselves."""
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from capsmodel.part_descriptions import Description, described_parts, markdown_table
+from capsmodel.settings.parts import family_class, kind_of
 from tests.capsmodel.testing.test_contracts import FAMILIES
 
 PARTS = described_parts()
@@ -40,6 +42,13 @@ def test_a_description_holds_source_difference_settings_and_profiles() -> None:
     assert iterations.default == "3"
     assert iterations.allowed == "an integer from 1 to 100"
     assert iterations.meaning.startswith("Rounds.")
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: f"{part.family}-{part.kind}")
+def test_a_part_is_imported_as_it_says(part: Description) -> None:
+    cls = getattr(import_module(part.home), part.class_name)
+    assert kind_of(cls) == part.kind
+    assert family_class(cls).family == part.family
 
 
 def test_a_family_is_asked_for_as_a_whole() -> None:

@@ -1,6 +1,7 @@
 """What `capsweep parts` prints."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from sweeps.cli.printing.console import console, table_of
@@ -25,10 +26,13 @@ def print_parts(
             _print_in_full(part)
         return
     out = console()
-    table = table_of("family", "kind", "what it is")
-    for part in parts:
-        table.add_row(part.family, part.kind, plain(part.summary))
-    out.print(table)
+    for (family, home), members in groupby(parts, key=lambda part: (part.family, part.home)):
+        out.print(f"{family}: from {home} import ...")
+        table = table_of("kind", "class", "what it is")
+        table.show_header = False
+        for part in members:
+            table.add_row(f"  {part.kind}", part.class_name, plain(part.summary))
+        out.print(table)
     out.print("\nA whole training at once:")
     for name, sets in profiles.items():
         out.print(f"  --set profile={name}  ({plain(sets)})", soft_wrap=True)
@@ -38,6 +42,7 @@ def print_parts(
 def _print_in_full(part: "Description") -> None:
     out = console()
     out.print(f"\n{part.family} '{part.kind}': {plain(part.summary)}")
+    out.print(f"from {part.home} import {part.class_name}", soft_wrap=True)
     for word, text in (("Source", part.source), ("Difference", part.difference)):
         if text:
             out.print(f"{word}: {plain(text)}")

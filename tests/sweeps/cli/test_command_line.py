@@ -237,12 +237,19 @@ def test_a_launch_that_would_drop_cells_is_refused(shell: Shell) -> None:
 
 def test_one_part_is_told_in_full(shell: Shell) -> None:
     told = shell("parts", "em").out
+    assert "\nfrom capsmodel.routing import EMRouting\n" in told
     assert "variance_floor" in told
     assert "Hinton, Sabour and Frosst 2018" in told
 
 
 def test_a_part_that_is_not_there_is_refused(shell: Shell) -> None:
     assert "Did you mean 'dynamic'?" in shell.refused("parts", "dynamc")
+
+
+def test_the_list_of_parts_says_how_each_is_imported(shell: Shell) -> None:
+    lines = shell("parts").out.splitlines()
+    routings = lines[lines.index("routing: from capsmodel.routing import ...") :]
+    assert next(line.split()[:2] for line in routings if "EMRouting" in line) == ["em", "EMRouting"]
 
 
 def test_a_repair_says_what_it_did(shell: Shell, storage: Path) -> None:
