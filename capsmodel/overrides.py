@@ -1,6 +1,6 @@
 """Changing settings by their path: `model.routing.iterations`, `data.kind`, `model.profile`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
@@ -91,7 +91,7 @@ def _changed(settings: S, changes: Mapping[Path, Any], above: Path, parts: Parts
     whole: dict[str, Any] = {}
     within: dict[str, dict[Path, Any]] = {}
     for (name, *rest), value in changes.items():
-        _refuse_unknown(settings, name, (*above, name, *rest), parts)
+        _refuse_unknown(settings, above, (name, *rest), parts)
         if rest:
             within.setdefault(name, {})[tuple(rest)] = value
         else:
@@ -191,12 +191,13 @@ def _members(one_of: OneOf, parts: Parts) -> Parts:
     return (*one_of.members, *own)
 
 
-def _refuse_unknown(settings: Settings, name: str, path: Path, parts: Parts) -> None:
-    own = settings_of(type(settings))
+def _refuse_unknown(settings: Settings, above: Path, steps: Path, parts: Parts) -> None:
+    name, own = steps[0], settings_of(type(settings))
     if name in own:
         return
+    below = tuple(_paths_below(settings, above))
     if not isinstance(settings, Part):
-        raise ValueError(unknown("setting", name, own))
+        raise ValueError(unknown("setting", name, own, below))
     label = f"{settings.family} '{settings.kind}'"
     if name == KIND:
         raise ValueError(f"'{KIND}' leads nowhere: only a part of the {label} has another kind.")
@@ -204,10 +205,19 @@ def _refuse_unknown(settings: Settings, name: str, path: Path, parts: Parts) -> 
     if relatives:
         verb = "has" if len(relatives) == 1 else "have"
         raise ValueError(
-            f"'{'.'.join(path)}' has no effect: the {label} has no setting '{name}' "
+            f"'{'.'.join((*above, *steps))}' has no effect: the {label} has no setting '{name}' "
             f"(only {', '.join(relatives)} {verb})."
         )
-    raise ValueError(unknown(f"setting of the {label}", name, own))
+    raise ValueError(unknown(f"setting of the {label}", name, own, below))
+
+
+def _paths_below(settings: Settings, above: Path) -> Iterator[str]:
+    """Yield the paths of the settings of parts in settings, those of parts in these too."""
+    for name in settings_of(type(settings)):
+        part = getattr(settings, name)
+        if isinstance(part, Settings):
+            yield from (".".join((*above, name, own)) for own in settings_of(type(part)))
+            yield from _paths_below(part, (*above, name))
 
 
 def _siblings(part: Part, parts: Parts) -> list[type[Part]]:

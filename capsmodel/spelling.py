@@ -3,17 +3,35 @@
 import difflib
 from collections.abc import Iterable, Sequence
 
+_MOST_PATHS = 3
 
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """Say that a name is not known, with the nearest one and all that are."""
+
+def unknown(what: str, name: str, known: Iterable[str], below: Sequence[str] = ()) -> str:
+    """Say that a name is not known, with the nearest one and all that are.
+
+    Args:
+        what: It is not one of.
+        name: As it was given.
+        known: Those that could stand there.
+        below: Longer paths, one of which may be meant by its end alone.
+    """
     names = list(known)
-    return f"Unknown {what} '{name}'.{hint(name, names)} Known: {', '.join(names) or 'none'}."
+    near = _hint_of_ends(name, below, 1.0) or hint(name, names) or _hint_of_ends(name, below, 0.75)
+    return f"Unknown {what} '{name}'.{near} Known: {', '.join(names) or 'none'}."
 
 
 def hint(name: str, known: Iterable[str]) -> str:
     """Ask after the name that is nearest, with a blank before it; "" where none is near."""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f" Did you mean '{near[0]}'?" if near else ""
+
+
+def _hint_of_ends(name: str, paths: Sequence[str], least: float) -> str:
+    """Ask after the few paths whose last step is nearest to a name."""
+    ends = {path: path.rpartition(".")[2] for path in paths}
+    near = difflib.get_close_matches(name, dict.fromkeys(ends.values()), n=1, cutoff=least)
+    meant = [f"'{path}'" for path, end in ends.items() if end in near][:_MOST_PATHS]
+    return f" Did you mean {' or '.join(meant)}?" if meant else ""
 
 
 def words_of(error: BaseException) -> str:

@@ -53,7 +53,7 @@ def new(name: _NewName, search: _SearchFlag = False) -> None:
     has = "a base and a space" if search else "a base, arms, a routing, a loss and data of your own"
     typer.echo(f"The sweep is in {path}: {has}.")
     typer.echo(f"See what it would do: {program()} plan {path}")
-    typer.echo(f"Run it, under a minute on two cores: {program()} run {path}")
+    typer.echo(f"Run it, about a minute on two cores: {program()} run {path}")
 
 
 @optioned(GridOptions.model_fields, {"base": _Base, "factors": _Factors}, _WORDS)

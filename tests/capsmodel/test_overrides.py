@@ -198,3 +198,22 @@ def test_what_is_no_part_of_the_family_is_refused_with_the_kinds(value: Any) -> 
     sentence = refusal({"model.routing": value})
     assert sentence.startswith("Unknown routing")
     assert sentence.endswith(f"Known: {KNOWN}.")
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("learning_rat", "'optimiser.learning_rate'"),
+        ("model.iterations", "'model.routing.iterations'"),
+        ("epochs", "'stopping.epochs'"),
+        ("schedule", "'loss.schedule' or 'optimiser.schedule'"),
+        ("batch_sise", "'batch_size'"),
+        ("optimizer.learning_rate", "'optimiser'"),
+    ],
+)
+def test_a_path_that_is_too_short_gets_the_whole_one(path: str, meant: str) -> None:
+    assert f"'. Did you mean {meant}? Known: " in refusal({path: 1})
+
+
+def test_nothing_is_guessed_where_no_end_is_near() -> None:
+    assert "Did you mean" not in refusal({"model.model.x": 1})
