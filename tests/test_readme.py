@@ -10,6 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from search_spaces.quickstart import SWEEP as QUICKSTART
+from search_spaces.trial_key import trial_key
 from tests.waiting import PATIENCE_SECONDS
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
@@ -47,6 +49,13 @@ def capsweep(folder: Path, *words: str) -> str:
 def shortened(words: list[str]) -> list[str]:
     """Return a command, the search of minutes with fewer proposals and epochs."""
     return [*words, "--trials", "4", "--epochs", "1"] if words == LONG else words
+
+
+def test_the_trial_whose_pictures_are_drawn_has_routed() -> None:
+    (start,) = re.findall(r"capsweep show (\w+) --pictures", README)
+    arms = {trial_key(arm.config, 0)[:6]: arm.config for arm in QUICKSTART.arms()}
+    assert arms[start].model == QUICKSTART.base.model
+    assert set(re.findall(r'show(?:\("| )([0-9a-f]{6})', README)) == {start}
 
 
 def test_the_script_has_fewer_than_ten_lines() -> None:
