@@ -27,7 +27,10 @@ from search_spaces.tables import AblationTable, Table
 
 _OF_A_SEARCH = {"sensitivity", "confirmation", "front"}
 _OF_FACTORS = {"effects": "a FullFactorial", "components": "a LeaveOneOut or a FullFactorial"}
-_ADVICE = "set something that no arm changes, or write the arm in a sweep of your own"
+_ADVICE = (
+    "set something that no arm changes, or vary it anew over the sweep's base: "
+    "capsweep grid SWEEP PATH=LEVEL,LEVEL"
+)
 
 Parts = tuple[type[Part], ...]
 

@@ -133,3 +133,8 @@ def test_a_profile_of_which_the_space_varies_a_part_is_refused() -> None:
     sentence = r"'model\.profile' sets 'model\.routing\.bias', which is varied by the search itself"
     with pytest.raises(ValueError, match=sentence):
         searching(space).changed({"model.profile": "official"})
+
+
+def test_who_would_set_what_the_arms_vary_is_told_how() -> None:
+    with pytest.raises(ValueError, match="capsweep grid SWEEP PATH=LEVEL,LEVEL"):
+        sweep().changed({"model.routing.iterations": 5})
