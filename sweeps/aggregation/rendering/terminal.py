@@ -14,7 +14,7 @@ MOST_NOTES = 5
 def to_rich(table: Table) -> RenderableType:
     """Return what a rich console prints. Texts stand as they are: markup in them is not obeyed."""
     table = shown(table)
-    head = [Text(one_line(table.title), style="bold")]
+    head = [Text(one_line(line), style="bold") for line in table.title.splitlines()]
     if table.lead:
         head.append(Text(one_line(table.lead)))
     grid = RichTable(box=rich.box.SIMPLE_HEAD, pad_edge=False)

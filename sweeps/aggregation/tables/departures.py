@@ -35,7 +35,7 @@ def departure_sentence(manifest: Manifest) -> str:
 
 
 def with_departures(manifest: Manifest, table: Table) -> Table:
-    """Return the table with the departures as the start of its title, and as a column in CSV.
+    """Return the table with the departures as its title's first line, and as a column in CSV.
 
     A table of a sweep launched as declared comes back as it is.
     """
@@ -45,7 +45,7 @@ def with_departures(manifest: Manifest, table: Table) -> Table:
     column = Column("Departures", ("departures",), align="left", hide_if_empty=True)
     return replace(
         table,
-        title=f"{sentence} {table.title}",
+        title=f"{sentence}\n{table.title}",
         columns=(*table.columns, column),
         rows=tuple((*row, Cell("", (sentence,))) for row in table.rows),
     )

@@ -109,11 +109,17 @@ def num_fitting(share: Share, machines: Sequence[Machine]) -> int:
     if fitting < 1:
         largest = max(machines, key=lambda machine: (machine.cpus, machine.gpus))
         raise BadInput(
-            f"No trial fits: each asks for {share.cpus} CPUs and {share.gpus:g} GPUs, and the "
-            f"largest machine has {largest.cpus:g} CPUs and {largest.gpus:g} GPUs. Lower "
+            f"No trial fits: each asks for {_counted(share.cpus, 'CPU')} and "
+            f"{_counted(share.gpus, 'GPU')}, and the largest machine has "
+            f"{_counted(largest.cpus, 'CPU')} and {_counted(largest.gpus, 'GPU')}. Lower "
             f"--cpus-per-trial or --gpus-per-trial."
         )
     return fitting
+
+
+def _counted(number: float, unit: str) -> str:
+    told = number if isinstance(number, int) else f"{number:g}"
+    return f"{told} {unit}{'' if number == 1 else 's'}"
 
 
 def _share(request: Request, machines: Sequence[Machine]) -> Share:

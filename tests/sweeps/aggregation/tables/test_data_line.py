@@ -74,7 +74,15 @@ def test_the_terminal_shows_it_before_the_table() -> None:
 
 def test_departures_stand_after_it_in_the_title() -> None:
     table = of(PART, PART, "smallNORB", departures={"data.fraction": (1.0, 0.1)})
-    assert table.title.startswith(f"{STAND_IN} Made smaller than declared: data.fraction 0.1")
+    told = f"{STAND_IN} Made smaller than declared: data.fraction 0.1 instead of 1.0."
+    assert table.title.startswith(told)
+    assert to_markdown(table).startswith(f"# {told} T")
+    out = Console(width=200, file=io.StringIO())
+    with out.capture() as captured:
+        out.print(*for_terminal([table]))
+    first, second, *_ = captured.get().splitlines()
+    assert first.strip() == told
+    assert second.strip() == "T: ours beside the published"
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,11 @@ def test_the_refusal_says_what_was_asked_what_there_is_and_what_to_do() -> None:
     )
 
 
+def test_one_of_them_is_told_in_the_singular() -> None:
+    with pytest.raises(BadInput, match=r"asks for 2 CPUs and 1 GPU, .* has 1 CPU and 0\.5 GPUs\."):
+        place_evenly([Request(cpus=2, gpus=1)], [Machine(cpus=1, gpus=0.5)], FREE)
+
+
 def test_a_number_bounds_what_fits() -> None:
     assert place_evenly([Request()], [LAPTOP], Limits(max_concurrent=3)).num_concurrent == 3
     assert place_evenly([Request()], [LAPTOP], Limits(max_concurrent=9)).num_concurrent == 4
