@@ -18,6 +18,7 @@ answers() { curl --silent --fail --max-time 5 "http://127.0.0.1:$PORT/health" >/
 answers && exit 0
 case $MLFLOW_DATABASE in sqlite:////*) mkdir -p "$(dirname "/${MLFLOW_DATABASE#sqlite:////}")" ;; esac
 export MLFLOW_BACKEND_STORE_URI=$MLFLOW_DATABASE # no argument: those are seen by everybody
+export MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false # seven processes that evaluate language models: not ours
 # nohup and setsid: it has to outlive the ssh session that starts it
 nohup setsid mlflow server --host 127.0.0.1 --port "$PORT" --workers 2 \
   --artifacts-destination "$MLFLOW_ARTIFACTS" \

@@ -16,6 +16,7 @@ from capsmodel.routing import Couplings, Routed
 from capsmodel.settings.parts import Part
 
 T = TypeVar("T")
+_N = TypeVar("_N", bound="Network")
 
 
 class Outputs(NamedTuple):
@@ -113,6 +114,19 @@ class Network(SetModule):
         if self.checkpointing and not torch.compiler.is_compiling():
             return recomputed(function, *inputs, generator=generator)
         return function(*inputs, generator)
+
+    def to_empty(self: _N, *, device: str | torch.device | int | None, recurse: bool = True) -> _N:
+        """Move all tensors to a device without their values, as PyTorch's own does.
+
+        That one imports sympy when it comes from the meta device: 0.6 seconds of processor time in
+        every process that trains.
+        """
+
+        def empty(tensor: Tensor) -> Tensor:
+            size, stride = tensor.size(), tensor.stride()
+            return torch.empty_strided(size, stride, dtype=tensor.dtype, device=device)
+
+        return self._apply(empty, recurse)
 
     def reset_parameters(self) -> None:
         """Set every weight by a seed that is drawn from PyTorch's default generator.

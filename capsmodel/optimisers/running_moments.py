@@ -9,7 +9,10 @@ from pydantic import Field
 from torch import nn
 
 from capsmodel.optimisers.base import can_be_fused
+from capsmodel.optimisers.eager import eager
 from capsmodel.optimisers.scheduled import ScheduledOptimiser
+
+_Adam = eager(torch.optim.Adam)
 
 
 class RunningMoments(ScheduledOptimiser, ABC):
@@ -31,7 +34,7 @@ class RunningMoments(ScheduledOptimiser, ABC):
 
     def build(self, parameters: Sequence[nn.Parameter]) -> torch.optim.Optimizer:
         """Return a fresh optimiser of the parameters, fused into one kernel where it can be."""
-        return torch.optim.Adam(
+        return _Adam(
             parameters,
             lr=self.learning_rate,
             betas=(self.beta1, self.beta2),

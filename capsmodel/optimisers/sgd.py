@@ -8,8 +8,11 @@ from pydantic import Field, model_validator
 from torch import nn
 
 from capsmodel.optimisers.base import can_be_fused
+from capsmodel.optimisers.eager import eager
 from capsmodel.optimisers.scheduled import ScheduledOptimiser
 from capsmodel.search_range import Choices, Floats
+
+_SGD = eager(torch.optim.SGD)
 
 
 class SGD(ScheduledOptimiser):
@@ -53,7 +56,7 @@ class SGD(ScheduledOptimiser):
 
     def build(self, parameters: Sequence[nn.Parameter]) -> torch.optim.Optimizer:
         """Return a fresh optimiser of the parameters, fused into one kernel where it can be."""
-        return torch.optim.SGD(
+        return _SGD(
             parameters,
             lr=self.learning_rate,
             momentum=self.momentum,

@@ -1,6 +1,8 @@
 """The one way from an address to a tracking store."""
 
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
 from sweeps.storage.store_format import refuse_newer_format
@@ -8,6 +10,8 @@ from sweeps.tracking.addresses import refuse_unusable
 from sweeps.tracking.mlflow import recorded_places
 from sweeps.tracking.mlflow.store import MlflowStore
 from sweeps.tracking.store import RecordStore
+
+_WRITER = "sweeps.tracking.mlflow.opened_writer"
 
 
 def open_store(
@@ -32,6 +36,12 @@ def open_store(
         refuse_unusable(address)
         return MlflowStore(address, place.artifacts)
     return store
+
+
+def load_writer(store: RecordStore) -> None:
+    """Load in a thread what writing to a store takes: MLflow takes two seconds."""
+    if isinstance(store, MlflowStore):
+        Thread(target=import_module, args=(_WRITER,), daemon=True).start()
 
 
 def rewrite_places(database: Path, backups: Path) -> int:

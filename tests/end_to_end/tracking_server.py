@@ -33,9 +33,10 @@ class TrackingServer:
         command += ["--port", str(self._port), "--workers", "1"]
         command += ["--backend-store-uri", f"sqlite:///{self.database}"]
         command += ["--artifacts-destination", str(self.artifacts)]
+        environment = clean_environment() | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
         with (self._folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                command, env=clean_environment(), stdout=log, stderr=log, cwd=self._folder
+                command, env=environment, stdout=log, stderr=log, cwd=self._folder
             )
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not self._answers():

@@ -11,6 +11,7 @@ from sweeps.execution.engine.capacity import Room
 from sweeps.execution.engine.engine import Engine
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.engine.process.ray_engine import RayEngine
+from sweeps.tracking.opening import load_writer
 
 
 class StartedEngine(NamedTuple):
@@ -39,10 +40,17 @@ def start_engine(
     terminal = running.enter_context(own_terminal(log))
     running.enter_context(showing(board, survey.name, terminal))
     board.say_now("starting Ray")
-    engine = running.enter_context(RayEngine(options.address, log, board.say))
+    load_writer(survey.store)  # meanwhile
+    empty, manifest = empty_cells(survey.cells), survey.definition.manifest
+    arms = {one.cell.arm for one in empty}
+    configs = [arm.config for arm in manifest.arms if arm.name in arms]
+    num_ready = None
+    if options.address is None:
+        num_ready = policies.room(options.resources).capacity(configs).num_concurrent
+        num_ready = num_ready if manifest.is_growing else min(num_ready, len(empty))
+    engine = RayEngine(options.address, log, board.say, num_ready=num_ready)
+    running.enter_context(engine)
     board.say_now("")
     room = policies.room(options.resources, lambda: engine.machines)
-    arms = {empty.cell.arm for empty in empty_cells(survey.cells)}
-    configs = [arm.config for arm in survey.definition.manifest.arms if arm.name in arms]
     engine.num_concurrent = room.capacity(configs).num_concurrent
     return StartedEngine(engine, room)

@@ -8,11 +8,15 @@ import time
 from glob import escape
 from pathlib import Path
 
+from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import SQLAlchemyError
+
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.sqlite_file import take_place
 from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.mlflow.connection import is_missing
 from sweeps.tracking.mlflow.experiment import find_or_create_experiment, writing_client
+from sweeps.tracking.mlflow.schema_template import copy_template, drop_template, keep_template
 
 _PATIENCE_SECONDS = 60.0
 
@@ -41,11 +45,37 @@ def create_database(tracking_uri: str) -> None:
 def _create(path: Path) -> None:
     for leftover in path.parent.glob(f"{escape(path.name)}*.unfinished*"):
         leftover.unlink(missing_ok=True)  # of a process that was killed
-    # another name each time, as MLflow takes a file of the same name for made already
-    unfinished = path.with_name(f"{path.name}.{time.time_ns()}.unfinished")
-    address = f"sqlite:///{unfinished.absolute()}"
+    take_place(_of_the_template(path) or _of_mlflow_alone(path), path)
+
+
+def _of_the_template(path: Path) -> Path | None:
+    """Return a database that began as a copy, None where that cannot be used."""
+    unfinished = _unfinished(path)
+    if not copy_template(unfinished):
+        return None
+    try:
+        _add_experiment(unfinished)
+    except (MlflowException, SQLAlchemyError):
+        drop_template()
+        return None
+    return unfinished
+
+
+def _of_mlflow_alone(path: Path) -> Path:
+    unfinished = _unfinished(path)
+    _add_experiment(unfinished)
+    keep_template(unfinished)
+    return unfinished
+
+
+def _unfinished(path: Path) -> Path:
+    """Return another name each time, as MLflow takes a file of the same name for made already."""
+    return path.with_name(f"{path.name}.{time.time_ns()}.unfinished")
+
+
+def _add_experiment(database: Path) -> None:
+    address = f"sqlite:///{database.absolute()}"
     find_or_create_experiment(writing_client(address), address)
-    take_place(unfinished, path)
 
 
 def _wait_for(lock: FileLock) -> None:

@@ -1,5 +1,7 @@
 import dataclasses
 import math
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -276,3 +278,48 @@ def test_a_warm_up_is_a_share_of_the_schedules_rate_that_never_falls(
     before, after = (warmed.learning_rate_at(m) / cold.learning_rate_at(m) for m in moments)
     assert 0 < before <= after * (1 + 1e-12)
     assert (before == 1) == (step >= warmup_steps)
+
+
+def peers(weights: Sequence[Tensor]) -> dict[str, tuple[Optimiser, torch.optim.Optimizer]]:
+    """Return ours and torch's own with the same settings."""
+    return {
+        "adam": (Adam(), torch.optim.Adam(weights, lr=1e-3, fused=True)),
+        "adamw": (
+            AdamW(weight_decay=0.5),
+            torch.optim.AdamW(weights, weight_decay=0.5, fused=True),
+        ),
+        "sgd": (SGD(nesterov=True), torch.optim.SGD(weights, 0.1, 0.9, nesterov=True, fused=True)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["adam", "adamw", "sgd"])
+def test_steps_are_torchs_own_bit_for_bit(kind: str):
+    theirs = nn.Linear(3, 4)
+    ours = nn.Linear(3, 4)
+    ours.load_state_dict(theirs.state_dict())
+    part, expected = peers(list(theirs.parameters()))[kind]
+    built = part.build(tuple(ours.parameters()))
+
+    for layer, optimiser in ((ours, built), (theirs, expected)):
+        for _ in range(STEPS):
+            optimiser.zero_grad()
+            layer(torch.ones(2, 3)).pow(4).sum().backward()
+            optimiser.step()
+
+    assert all(map(torch.equal, ours.parameters(), theirs.parameters()))
+    assert str(built.state_dict()["state"]) == str(expected.state_dict()["state"])
+
+
+def test_a_first_step_of_a_training_loads_nothing_slow():
+    """Each of these takes between half a second and two in every process that trains."""
+    code = """
+import sys
+from capsmodel import Training
+from capsmodel.optimisers import OPTIMISERS
+from tests.capsmodel.small_config import small_config
+for part in OPTIMISERS:
+    assert next(iter(Training(small_config(optimiser=part()), 0, "cpu"))).epoch == 1
+print({"torch._dynamo", "sympy", "sklearn"} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.stderr) == (["set()"], "")

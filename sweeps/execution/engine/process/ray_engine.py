@@ -27,6 +27,8 @@ from sweeps.records.errors import BadInput
 
 ORDERS_A_PROCESS = 250
 MOST_STARTS_IN_A_ROW = 4  # the first, and three anew
+_READY = "sweeps.execution.worker.ready"
+_KEPT_MILLISECONDS = "3600000"
 _QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -45,6 +47,8 @@ class RayEngine:
         address: Of a running Ray cluster; None starts Ray here.
         log: Takes what Ray prints.
         tell: Told in a sentence what becomes of the process.
+        num_ready: Processes that are started with Ray, each with what trains loaded already; None
+            starts none before there is an order, and a cluster that is joined has its own.
         open_session: Starts a process, from its environment and log.
     """
 
@@ -53,12 +57,15 @@ class RayEngine:
         address: str | None,
         log: Path,
         tell: Callable[[str], None] = lambda _: None,
+        *,
+        num_ready: int | None = None,
         open_session: Callable[[dict[str, str], Path], EngineSession] = EngineSession,
     ) -> None:
         self.num_concurrent = 1
         self._address = address
         self._log = log
         self._tell = tell
+        self._num_ready = num_ready
         self._open_session = open_session
         self._session: EngineSession | None = None
         self._machines: Sequence[Machine] = ()
@@ -124,11 +131,27 @@ class RayEngine:
     def _start(self) -> None:
         self._num_starts += 1
         scratch = self._resources.enter_context(scratch_folder())
-        token = {} if self._address else {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
-        environment = {**os.environ, **_QUIET, "RAY_AUTH_MODE": "token", **token}
+        own = {} if self._address else self._of_own_ray()
+        environment = {**os.environ, **_QUIET, "RAY_AUTH_MODE": "token", **own}
         self._session = self._open_session(environment, self._log)
         self._live.begin(self._address, scratch)
         self._machines = self._live.machines
+
+    def _of_own_ray(self) -> dict[str, str]:
+        """Return the settings of a Ray that is started here; it starts processes as they say.
+
+        A process that was given anything else before is no use to Tune. One that is idle is kept:
+        Ray would end it once trials that are about to begin have taken the cores.
+        """
+        token = {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        if self._num_ready is None:
+            return {**token, "RAY_prestart_worker_first_driver": "0"}
+        return {
+            **token,
+            "RAY_preload_python_modules": _READY,
+            "RAY_worker_maximum_startup_concurrency": str(self._num_ready),
+            "RAY_idle_worker_killing_time_threshold_ms": _KEPT_MILLISECONDS,
+        }
 
     def _start_anew(self) -> None:
         try:

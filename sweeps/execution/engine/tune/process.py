@@ -7,6 +7,7 @@ number. It obeys its standard input, ends with it, and prints nothing there that
 import os
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop
 from sweeps.execution.engine.placement import Machine
@@ -22,6 +23,7 @@ from sweeps.execution.engine.process.process_messages import (
     Train,
     Word,
 )
+from sweeps.execution.engine.tune.inheriting_actors import inheriting_actors
 from sweeps.execution.engine.tune.pulse import Pulsing
 from sweeps.execution.engine.tune.ray_session import machines_there, needed_processes, ray_session
 from sweeps.execution.engine.tune.tune_engine import TuneEngine
@@ -79,7 +81,8 @@ def main() -> int:
                 driver.machines = machines_there if begin.address else None  # a cluster changes
                 channel.send(Ready(machines=machines_there(), processes=processes))
                 pulse.feel_the_cluster()
-                _serve(driver, channel, begin.scratch)
+                with nullcontext() if begin.address else inheriting_actors():
+                    _serve(driver, channel, begin.scratch)
         except BadInput as error:
             channel.send(Refused(sentence=str(error)))
         except (EOFError, BrokenPipeError):  # the driver is gone, or done

@@ -7,7 +7,7 @@ our own has a token that is gone with it; a cluster's token comes from `RAY_AUTH
 
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -17,6 +17,7 @@ from sweeps.records.errors import BadInput
 
 _START_SECONDS = 600.0
 _NEEDED = ("gcs_server", "raylet")
+_NEEDLESS = ("start_api_server", "start_log_monitor", "start_monitor")
 
 
 @contextmanager
@@ -36,7 +37,7 @@ def ray_session(address: str | None, scratch: str) -> Generator[None]:
     else:
         options |= {"address": address}
     try:
-        with _patience():
+        with _patience(), _lean() if address is None else nullcontext():
             ray.init(**options)
     except (RayError, OSError, RuntimeError, ValueError) as error:
         raise _refusal(address, error) from error
@@ -82,6 +83,24 @@ def _patience() -> Generator[None]:
 
     with patch.object(services, "get_node", get_node):
         yield
+
+
+@contextmanager
+def _lean() -> Generator[None]:
+    """Leave out what Ray starts for a dashboard, for a terminal, and for a cluster that grows.
+
+    Each is a process of Python's that takes 1 to 2 seconds of processor time; Ray waits for one.
+    """
+    from ray._private.node import Node
+
+    with ExitStack() as without:
+        for name in _NEEDLESS:
+            without.enter_context(patch.object(Node, name, _nothing))
+        yield
+
+
+def _nothing(*arguments: Any, **named: Any) -> None:
+    del arguments, named
 
 
 def _refusal(address: str | None, error: Exception) -> BadInput:

@@ -78,7 +78,7 @@ class Paper:
         return self.sessions[-1]
 
     def engine(self, address: str | None = None) -> RayEngine:
-        return RayEngine(address, self.log, self.said.append, self.open)
+        return RayEngine(address, self.log, self.said.append, open_session=self.open)
 
     def run(self, driver: Driver) -> None:
         with self.engine() as engine:

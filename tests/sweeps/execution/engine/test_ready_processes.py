@@ -1,0 +1,101 @@
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from sweeps.execution.engine.process.engine_session import EngineSession
+from sweeps.execution.engine.process.ray_engine import RayEngine
+
+_PROGRAM = """
+import contextlib, json, os, sys, time
+from pathlib import Path
+from sweeps.execution.engine.process.ray_engine import RayEngine
+engine = RayEngine(None, Path(os.devnull), num_ready=2)
+os.environ.update(engine._of_own_ray(), RAY_AUTH_MODE="token")
+
+import psutil
+from sweeps.execution.engine.process.scratch import scratch_folder
+from sweeps.execution.engine.tune.inheriting_actors import inheriting_actors
+from sweeps.execution.engine.tune.ray_session import ray_session
+
+
+def train(config):
+    from ray import tune
+    ready = "sweeps.execution.worker.ready"
+    tune.report({"pid": os.getpid(), "is_ready": ready in sys.modules and "torch" in sys.modules})
+
+
+def commands():
+    found = {}
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            found[child.pid] = " ".join(child.cmdline())
+    return found
+
+
+def idle():
+    return [pid for pid, command in commands().items() if command.startswith("ray::IDLE")]
+
+
+with scratch_folder() as folder, ray_session(None, str(folder)), inheriting_actors():
+    from ray import tune
+    while len(started := idle()) < 2:
+        time.sleep(0.1)
+    run = tune.RunConfig(storage_path=str(folder / "tune"), verbose=0)
+    once = tune.TuneConfig(num_samples=2, reuse_actors=True)
+    results = tune.Tuner(train, run_config=run, tune_config=once).fit()
+    told = [(result.metrics["pid"], result.metrics["is_ready"]) for result in results]
+    print(json.dumps({"started": started, "told": told, "others": list(commands().values())}))
+"""
+
+
+@pytest.mark.slow
+def test_trials_run_in_the_processes_that_were_started_with_ray():
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert len(found["started"]) == 2  # though the machine may have more cores
+    assert {pid for pid, _ in found["told"]} <= set(found["started"])
+    assert all(is_ready for _, is_ready in found["told"])
+    assert not [command for command in found["others"] if "dashboard.py" in command]
+
+
+class Recorded(EngineSession):
+    """Takes an environment and starts nothing."""
+
+    def __init__(self, environment: dict[str, str], log: Path) -> None:
+        del log
+        self.environment = environment
+
+    def begin(self, address: str | None, scratch: Path) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("address", "num_ready", "expected"),
+    [(None, 3, ["3"]), (None, None, []), ("192.0.2.1:6379", None, [])],
+)
+def test_processes_are_started_ahead_only_where_ray_is_started_here(
+    address: str | None, num_ready: int | None, expected: Sequence[str], tmp_path: Path
+):
+    made: list[Recorded] = []
+
+    def open_session(environment: dict[str, str], log: Path) -> Recorded:
+        made.append(Recorded(environment, log))
+        return made[0]
+
+    log = tmp_path / "log"
+    with RayEngine(address, log, num_ready=num_ready, open_session=open_session):
+        environment = made[0].environment
+    told = [environment.get("RAY_worker_maximum_startup_concurrency")]
+    assert [number for number in told if number] == expected
+    assert ("RAY_preload_python_modules" in environment) is bool(expected)
+    assert ("RAY_AUTH_TOKEN" in environment) is (address is None)
