@@ -22,14 +22,19 @@ _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux's prctl
 
 
 def prepare_environment(threads: int) -> None:
-    """Set what OpenMP reads when torch is loaded, so call it before the first import of torch.
+    """Set what OpenMP reads when torch is loaded, so call it before the first import of torch."""
+    os.environ.update(environment_of(threads))
+
+
+def environment_of(threads: int = 1) -> dict[str, str]:
+    """Return what OpenMP reads when torch is loaded.
 
     One thread by default: with more, trials that run at once slow each other down many times over,
     and results could depend on how many run. Waiting threads sleep instead of spinning.
     """
-    os.environ["OMP_NUM_THREADS"] = str(threads)
-    os.environ["MKL_NUM_THREADS"] = str(threads)
-    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    number = str(threads)
+    names = {"OMP_NUM_THREADS": number, "MKL_NUM_THREADS": number}
+    return names | {"OMP_WAIT_POLICY": "PASSIVE"}
 
 
 def die_with_parent(parent: int) -> None:

@@ -23,11 +23,17 @@ from sweeps.execution.engine.process.engine_session import EngineLostError, Engi
 from sweeps.execution.engine.process.process_messages import Ask, GoOn, Over, Train, Word
 from sweeps.execution.engine.process.ray_token import refuse_readable_token
 from sweeps.execution.engine.process.scratch import scratch_folder
+from sweeps.execution.worker.process import environment_of
 from sweeps.records.errors import BadInput
 
 ORDERS_A_PROCESS = 250
 MOST_STARTS_IN_A_ROW = 4  # the first, and three anew
-_READY = "sweeps.execution.worker.ready"
+_LOADED = (
+    "ray.tune",
+    "safetensors.torch",
+    "capsmodel.training.training",
+    "sweeps.execution.worker.trial",
+)
 _KEPT_MILLISECONDS = "3600000"
 _QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
@@ -148,7 +154,8 @@ class RayEngine:
             return {**token, "RAY_prestart_worker_first_driver": "0"}
         return {
             **token,
-            "RAY_preload_python_modules": _READY,
+            **environment_of(),  # an order may set another number of threads
+            "RAY_preload_python_modules": ",".join(_LOADED),
             "RAY_worker_maximum_startup_concurrency": str(self._num_ready),
             "RAY_idle_worker_killing_time_threshold_ms": _KEPT_MILLISECONDS,
         }

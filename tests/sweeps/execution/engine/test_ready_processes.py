@@ -24,8 +24,8 @@ from sweeps.execution.engine.tune.ray_session import ray_session
 
 def train(config):
     from ray import tune
-    ready = "sweeps.execution.worker.ready"
-    tune.report({"pid": os.getpid(), "is_ready": ready in sys.modules and "torch" in sys.modules})
+    ready = {"torch", "capsmodel.training.training", "sweeps.execution.worker.trial"}
+    tune.report({"pid": os.getpid(), "is_ready": ready <= set(sys.modules)})
 
 
 def commands():
