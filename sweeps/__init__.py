@@ -4,7 +4,10 @@
     sweeps.plan("quickstart")           say what that would do
     sweeps.plan_seeds("quickstart", 1)  say how many seeds find a difference of one point
     sweeps.best_configs("quickstart")   the arms, best first by validation error
+    sweeps.sweeps()                     a pandas frame, one row a sweep of the store
+    sweeps.status("quickstart")         how far a sweep is
     sweeps.trials("quickstart")         a pandas frame, one row a trial
+    sweeps.curves("quickstart")         a pandas frame, one row an epoch of a trial
     sweeps.predictions("quickstart")    a pandas frame, one row an image of a trial
     sweeps.report("quickstart")         its tables and figures, rebuilt from its records
     sweeps.verify("paper.tex")          whether a paper's numbers follow from the records
@@ -17,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sweeps.aggregation.best_config import BestConfig as BestConfig
+    from sweeps.aggregation.frames import curves as curves
     from sweeps.aggregation.frames import predictions as predictions
+    from sweeps.aggregation.frames import sweeps as sweeps
     from sweeps.aggregation.frames import trials as trials
     from sweeps.aggregation.makers.results import Results as Results
     from sweeps.aggregation.pictures.trial_pictures import Pictures as Pictures
@@ -37,6 +42,8 @@ if TYPE_CHECKING:
     from sweeps.aggregation.trial_view import show as show
     from sweeps.aggregation.verification.verify import verify as verify
     from sweeps.execution.driver.result import SweepResult as SweepResult
+    from sweeps.execution.driver.status import SweepStatus as SweepStatus
+    from sweeps.execution.driver.status import status as status
     from sweeps.execution.driver.survey import Plan as Plan
     from sweeps.execution.launch.planning.seed_plan import SeedPlan as SeedPlan
     from sweeps.execution.launch.planning.seed_plan import plan_seeds as plan_seeds
@@ -63,10 +70,12 @@ _HOMES = {
     "StoreUnreachable": "sweeps.records.errors",
     "SweepError": "sweeps.records.errors",
     "SweepResult": "sweeps.execution.driver.result",
+    "SweepStatus": "sweeps.execution.driver.status",
     "Table": "sweeps.aggregation.rendering.table",
     "TableRenderer": "sweeps.aggregation.rendering.renderers",
     "TrialView": "sweeps.aggregation.trial_view",
     "best_configs": "sweeps.aggregation.query",
+    "curves": "sweeps.aggregation.frames",
     "pictures": "sweeps.aggregation.pictures.trial_pictures",
     "plan": "sweeps.execution.launch.run",
     "plan_seeds": "sweeps.execution.launch.planning.seed_plan",
@@ -74,6 +83,8 @@ _HOMES = {
     "report": "sweeps.aggregation.report.writing",
     "run": "sweeps.execution.launch.run",
     "show": "sweeps.aggregation.trial_view",
+    "status": "sweeps.execution.driver.status",
+    "sweeps": "sweeps.aggregation.frames",
     "trials": "sweeps.aggregation.frames",
     "verify": "sweeps.aggregation.verification.verify",
 }

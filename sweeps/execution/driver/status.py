@@ -98,6 +98,9 @@ def sweep_status(
     )
 
 
+status = sweep_status  # as `sweeps.status`
+
+
 def _cell_status(
     cell: ManifestCell,
     folder: CellFolder,
