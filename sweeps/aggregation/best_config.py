@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from capsmodel.metrics import Metric
+from capsmodel.metrics import VALIDATION_ERROR, Metric
 from capsmodel.spelling import short_names
+from sweeps.aggregation.rendering.inline_html import Grid, Shown, block, facts, folded, summary
+from sweeps.aggregation.rendering.table import PLUS_MINUS
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.varied_settings import Setting
 from sweeps.aggregation.statistics.intervals import Interval
@@ -13,6 +15,7 @@ from sweeps.aggregation.trained_models import load_trained
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import on_split
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json
+from sweeps.tracking.record_facts import flat_settings
 from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ class RankedTrial:
     validation_error: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BestConfig:
     """An arm with its place among the others.
 
@@ -76,6 +79,46 @@ class BestConfig:
     store: RecordStore = field(repr=False, compare=False)
     splits: Mapping[int, int] = field(default_factory=dict[int, int])
 
+    def __repr__(self) -> str:
+        value = f"{self.metric.text} {self._value}"
+        told = (value, self._trials, "" if self.is_confirmed else "not confirmed")
+        return summary("BestConfig", f"{self.rank} '{self.arm}'", *told)
+
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: its value, its settings and its trials, small and escaped."""
+        chance = self.chance_of_best
+        told = [
+            (self.metric.text, self._value),
+            ("trials", self._trials),
+            ("confirmed", "yes" if self.is_confirmed else "no: its own seeds found it"),
+            ("P(best)", "" if chance is None else f"{chance:.2f}"),
+            ("parameters", "" if self.num_parameters is None else f"{self.num_parameters:,}"),
+            *((path, str(value)) for path, value in self.settings.items() if value is not None),
+        ]
+        trials = Grid(
+            ("trial", "seed", "validation error"),
+            [
+                [Shown(one.trial_key), Shown(str(one.seed)), Shown(_percent(one.validation_error))]
+                for one in self.trials
+            ],
+            (1, 2),
+        )
+        everything = facts(flat_settings(self.config).items())
+        folds = (folded("trials", trials.html), folded("all settings", everything))
+        return block(f"{self.rank}. {self.arm}", facts(told), *folds)
+
+    @property
+    def _value(self) -> str:
+        if self.value.mean is None:
+            return "no value"
+        text = self.metric.written(self.value.mean)
+        half = self.value.half_width
+        return text if half is None else f"{text} {PLUS_MINUS} {self.metric.written(half)}"
+
+    @property
+    def _trials(self) -> str:
+        return f"{self.num_trials} of {self.num_planned} trials"
+
     @property
     def words(self) -> str:
         """What sets it apart, in short names: `routing dynamic, iterations 3`."""
@@ -119,6 +162,10 @@ class BestConfig:
         weights = self.store.artifact(record, ARTIFACT_WEIGHTS)
         config = on_split(self.config, self.splits.get(chosen.seed))
         return load_trained(weights, config, seed=chosen.seed, parts=parts, device=device)
+
+
+def _percent(error: float) -> str:
+    return VALIDATION_ERROR.written(error)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,26 @@
+"""What a prompt and a notebook show of a plan and of a launch's result."""
+
+from sweeps.execution.driver.options import LaunchOptions
+from sweeps.execution.launch.surveying import survey_of
+from tests.sweeps.aggregation.rendering.seen_html import checked
+from tests.sweeps.execution.launch.launches import ADDRESS, Launches, design
+
+
+def test_a_plan_and_a_result_say_how_many_cells_there_are(tmp_path, monkeypatch):
+    launches = Launches(tmp_path, design(), monkeypatch)
+    places = {"storage": launches.storage.root, "tracking_uri": ADDRESS}
+    options = LaunchOptions.model_validate(places)
+    before = survey_of(design(), options)
+    name = before.name
+    assert repr(before) == f"<Plan {name}: 6 cells, 6 to train>"
+    arm = before.definition.manifest.arms[0].name
+    assert arm in checked(before).text
+    assert "0, 1" in checked(before).text, "seeds to train"
+
+    result = launches.run()
+    assert repr(result) == f"<SweepResult {name}: 6 trained now, 6 of 6 cells filled>"
+    checked(result)
+    assert repr(survey_of(design(), options)) == f"<Plan {name}: 6 cells, 0 to train>"
+    fewer = survey_of(design(), LaunchOptions.model_validate(places | {"epochs": 1}))
+    assert repr(fewer).endswith(", refused>")
+    assert "would be refused" in checked(fewer).text
