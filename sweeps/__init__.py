@@ -9,6 +9,8 @@
     sweeps.trials("quickstart")         a pandas frame, one row a trial
     sweeps.curves("quickstart")         a pandas frame, one row an epoch of a trial
     sweeps.predictions("quickstart")    a pandas frame, one row an image of a trial
+    sweeps.compare("one", "another")    a pandas frame, arms of sweeps side by side
+    sweeps.diff("da2bbc", "41c09e")     in what two trials, or two sweeps, differ
     sweeps.report("quickstart")         its tables and figures, rebuilt from its records
     sweeps.verify("paper.tex")          whether a paper's numbers follow from the records
     sweeps.pictures("da2bbc")           what a trial's network draws, and how it routes
@@ -20,6 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sweeps.aggregation.best_config import BestConfig as BestConfig
+    from sweeps.aggregation.comparison import Difference as Difference
+    from sweeps.aggregation.comparison import compare as compare
+    from sweeps.aggregation.comparison import diff as diff
     from sweeps.aggregation.frames import curves as curves
     from sweeps.aggregation.frames import predictions as predictions
     from sweeps.aggregation.frames import sweeps as sweeps
@@ -58,6 +63,7 @@ _HOMES = {
     "BestConfig": "sweeps.aggregation.best_config",
     "Cell": "sweeps.aggregation.rendering.table",
     "Column": "sweeps.aggregation.rendering.table",
+    "Difference": "sweeps.aggregation.comparison",
     "Figure": "sweeps.aggregation.rendering.contents",
     "FigureRenderer": "sweeps.aggregation.rendering.renderers",
     "Pictures": "sweeps.aggregation.pictures.trial_pictures",
@@ -75,7 +81,9 @@ _HOMES = {
     "TableRenderer": "sweeps.aggregation.rendering.renderers",
     "TrialView": "sweeps.aggregation.trial_view",
     "best_configs": "sweeps.aggregation.query",
+    "compare": "sweeps.aggregation.comparison",
     "curves": "sweeps.aggregation.frames",
+    "diff": "sweeps.aggregation.comparison",
     "pictures": "sweeps.aggregation.pictures.trial_pictures",
     "plan": "sweeps.execution.launch.run",
     "plan_seeds": "sweeps.execution.launch.planning.seed_plan",

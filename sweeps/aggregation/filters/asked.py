@@ -126,5 +126,5 @@ def _paths(config: Mapping[str, Any], prefix: str) -> Iterator[str]:
             if isinstance(inside.get("kind"), str):
                 yield prefix + name
             yield from _paths(inside, f"{prefix}{name}.")
-        else:
+        elif name != "kind":  # the part's own path stands for it
             yield prefix + name
