@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sweeps.records.plain_text import one_line, shortened
 
 MOST_ROWS = 30
-_LONGEST_TEXT = 200
+_LONGEST_TEXT = 300
 
 
 class Shown(NamedTuple):
