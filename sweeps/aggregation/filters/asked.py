@@ -54,6 +54,13 @@ class Asked:
         found = self._setting(name.removeprefix(SETTING))
         return found if found is MISSING else comparable(found)
 
+    def has(self, name: str) -> bool:
+        """Return whether it has a column, a metric or a setting of that name."""
+        if name in self.columns or name in self.metrics:
+            return True
+        found = self._setting(name.removeprefix(SETTING))
+        return found is not MISSING and comparable(found) is not MISSING
+
     def names(self) -> Iterator[str]:
         """Yield every name that it has."""
         yield from self.columns
@@ -77,20 +84,18 @@ def chosen(condition: Condition, rows: Sequence[Asked]) -> list[bool]:
             it is compared with.
     """
     for name in names_in(condition):
-        values = [row.value(name) for row in rows]
-        if all(value is MISSING for value in values):
-            _refuse_unknown(name, rows)
+        if rows and not any(row.has(name) for row in rows):
+            raise _unknown(name, rows)
+        values = (row.value(name) for row in rows)
         kinds = {kind_of(value) for value in values if value is not MISSING} - {"none"}
         for comparison in comparisons(condition):
             _refuse_unlike(comparison, name, kinds)
     return [matches(condition, row.value) for row in rows]
 
 
-def _refuse_unknown(name: str, rows: Iterable[Asked]) -> None:
+def _unknown(name: str, rows: Iterable[Asked]) -> BadInput:
     known = dict.fromkeys(one for row in rows for one in row.names())
-    if not known or name in known or name.removeprefix(SETTING) in known:
-        return
-    raise BadInput(
+    return BadInput(
         f"The filter asks for '{shortened(name, 80)}', which no trial has.{hint(name, known)} It "
         f"can ask for columns of the frame, metrics and settings by their paths, as capsweep show "
         f"TRIAL lists them."

@@ -77,6 +77,7 @@ def test_a_filter_chooses_what_it_says(text: str, arms: str) -> None:
         ("row['arm'] == 'a'", "cannot stand"),
         ("-arm == 1", "cannot stand"),
         ("model.ruting == 'em'", "asks for 'model.ruting'.*Did you mean 'model.routing'"),
+        ("setting.arm == 'a'", "asks for 'setting.arm', which no trial has"),
         ("model == 'em'", "asks for 'model', which no trial has"),
         ("epochs == true", "asks for 'true', which no trial has"),
         ("model.routing >= 2", r"model.routing, which is a text, with a number \(2\)"),
