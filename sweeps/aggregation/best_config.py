@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from capsmodel.metrics import VALIDATION_ERROR, Metric
 from capsmodel.spelling import short_names
-from sweeps.aggregation.rendering.inline_html import Grid, Shown, block, facts, folded, summary
-from sweeps.aggregation.rendering.table import PLUS_MINUS
+from sweeps.aggregation.rendering.notebook_pieces import (
+    Grid,
+    Shown,
+    block,
+    facts,
+    folded,
+    mean_text,
+    settings,
+    summary,
+)
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.varied_settings import Setting
 from sweeps.aggregation.statistics.intervals import Interval
@@ -15,7 +23,6 @@ from sweeps.aggregation.trained_models import load_trained
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import on_split
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json
-from sweeps.tracking.record_facts import flat_settings
 from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
@@ -80,7 +87,7 @@ class BestConfig:
     splits: Mapping[int, int] = field(default_factory=dict[int, int])
 
     def __repr__(self) -> str:
-        value = f"{self.metric.text} {self._value}"
+        value = f"{self.metric.text} {mean_text(self.value, self.metric)}"
         told = (value, self._trials, "" if self.is_confirmed else "not confirmed")
         return summary("BestConfig", f"{self.rank} '{self.arm}'", *told)
 
@@ -88,7 +95,7 @@ class BestConfig:
         """Return it for a notebook: its value, its settings and its trials, small and escaped."""
         chance = self.chance_of_best
         told = [
-            (self.metric.text, self._value),
+            (self.metric.text, mean_text(self.value, self.metric)),
             ("trials", self._trials),
             ("confirmed", "yes" if self.is_confirmed else "no: its own seeds found it"),
             ("P(best)", "" if chance is None else f"{chance:.2f}"),
@@ -103,17 +110,8 @@ class BestConfig:
             ],
             (1, 2),
         )
-        everything = facts(flat_settings(self.config).items())
-        folds = (folded("trials", trials.html), folded("all settings", everything))
+        folds = (folded("trials", trials.html), settings(self.config))
         return block(f"{self.rank}. {self.arm}", facts(told), *folds)
-
-    @property
-    def _value(self) -> str:
-        if self.value.mean is None:
-            return "no value"
-        text = self.metric.written(self.value.mean)
-        half = self.value.half_width
-        return text if half is None else f"{text} {PLUS_MINUS} {self.metric.written(half)}"
 
     @property
     def _trials(self) -> str:

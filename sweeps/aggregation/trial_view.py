@@ -3,19 +3,19 @@
 from dataclasses import dataclass
 
 from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR
-from sweeps.aggregation.rendering.inline_html import (
+from sweeps.aggregation.rendering.notebook_pieces import (
     MOST_ROWS,
     Grid,
     Shown,
     block,
     facts,
     folded,
+    settings,
     summary,
 )
 from sweeps.aggregation.results.found_evaluations import FoundEvaluation, found_evaluations
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
 from sweeps.tracking.opening import open_store
-from sweeps.tracking.record_facts import flat_settings
 from sweeps.tracking.store import CurvePoint, RecordStore
 
 
@@ -56,8 +56,7 @@ class TrialView:
         ]
         rows = [[Shown(text) for text in _point(point)] for point in self.curve[-MOST_ROWS:]]
         curve = Grid(_HEADINGS, rows, range(len(_HEADINGS)))
-        flat = facts(flat_settings(self.config).items())
-        folds = (folded("curve", curve.html) if rows else "", folded("settings", flat))
+        folds = (folded("curve", curve.html) if rows else "", settings(self.config))
         return block(f"trial {record.trial_key}", facts(told), *folds)
 
     @property

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from capsmodel.metrics import Metric
 from sweeps.aggregation.frames.units import UNITS
-from sweeps.aggregation.rendering.inline_html import summary
+from sweeps.aggregation.rendering.notebook_pieces import mean_text, summary
 from sweeps.aggregation.rendering.table import (
-    PLUS_MINUS,
     Cell,
     Column,
     Table,
@@ -75,9 +74,9 @@ class Changed:
             return _NOTHING if self.part == "setting" else ""
         if self.metric is None or not isinstance(value, int | float):
             return f"{value:.5g}" if isinstance(value, float) else str(value)
-        half = self.intervals[place].half_width if self.intervals else None
-        text = self.metric.written(value)
-        return text if half is None else f"{text} {PLUS_MINUS} {self.metric.written(half)}"
+        if self.intervals:
+            return mean_text(self.intervals[place], self.metric)
+        return self.metric.written(value)
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeps.aggregation.rendering.figure_style import drawn
-from sweeps.aggregation.rendering.inline_html import block, facts, line, summary
+from sweeps.aggregation.rendering.notebook_pieces import block, facts, line, summary
 from sweeps.aggregation.rendering.table import Table
 
 if TYPE_CHECKING:

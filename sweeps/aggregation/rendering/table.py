@@ -6,13 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sweeps.aggregation.rendering.inline_html import Grid, Shown, block, line, summary
+from sweeps.aggregation.rendering.notebook_pieces import (
+    PLUS_MINUS,
+    Grid,
+    Shown,
+    block,
+    line,
+    summary,
+)
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.records.plain_text import one_line, shortened
 
 Value = str | int | float | bool | None
 MINUS = "\N{MINUS SIGN}"
-PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 
 
 @dataclass(frozen=True)

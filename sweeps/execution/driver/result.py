@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.aggregation.rendering.contents import Report
-from sweeps.aggregation.rendering.inline_html import Grid, Shown, block, line, summary
+from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, line, summary
 from sweeps.execution.driver.evaluations_made import EvaluationsMade
 from sweeps.execution.driver.kept_weights import WeightsDeleted
 

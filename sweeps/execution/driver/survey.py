@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sweeps.aggregation.rendering.inline_html import Grid, Shown, block, facts, summary
+from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, facts, summary
 from sweeps.execution.engine.capacity import Capacity
 from sweeps.execution.plan.before_looking import refuse_other_margin
 from sweeps.execution.plan.definition import Definition

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TextIO
 
 from capsmodel.metrics import VALIDATION_ERROR
-from sweeps.aggregation.rendering.inline_html import Grid, Shown, block, line
+from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, line
 from sweeps.execution.driver.view.board import Board, RunningTrial
 from sweeps.execution.driver.view.live_view import showing, summary
 

@@ -1,4 +1,6 @@
-"""Small pieces of HTML for a notebook: escaped, without scripts, styles or names that others share.
+"""What prompts and notebooks are shown: lines, and pieces of HTML.
+
+The HTML is small, escaped, and without scripts, styles or names that others share.
 
 Every text that comes in is untrusted: it is made one line, and markup in it is shown as it stands.
 """
@@ -8,8 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from capsmodel.metrics import Metric
+from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.records.plain_text import one_line, shortened
+from sweeps.records.trial_record import Json
+from sweeps.tracking.record_facts import flat_settings
 
+PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 MOST_ROWS = 30
 _LONGEST_TEXT = 300
 
@@ -68,6 +75,11 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
     return f"<table><tbody>{rows}</tbody></table>"
 
 
+def settings(config: Json) -> str:
+    """Return a config's settings, a row each, folded away."""
+    return folded("all settings", facts(flat_settings(config).items()))
+
+
 def folded(title: str, part: str) -> str:
     """Return a piece of HTML that is not seen before its title is clicked."""
     return f"<details><summary>{text(title)}</summary>{part}</details>"
@@ -82,6 +94,15 @@ def summary(kind: str, name: str, *words: str) -> str:
     """Return what `repr` gives: `<Plan quickstart: 9 cells, 3 to train>`, on one line."""
     told = ", ".join(one_line(word) for word in words if word)
     return f"<{kind} {shortened(name, 60)}{': ' * bool(told)}{told}>"
+
+
+def mean_text(interval: Interval, metric: Metric) -> str:
+    """Return a mean with half its interval, as far as there are any: `4.25 % ± 0.31 %`."""
+    if interval.mean is None:
+        return "no value"
+    half = interval.half_width
+    half_text = "" if half is None else f" {PLUS_MINUS} {metric.written(half)}"
+    return metric.written(interval.mean) + half_text
 
 
 def _cell(tag: str, shown: Shown, edge: str) -> str:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sweeps.aggregation.query import best_configs
 from sweeps.aggregation.rendering.contents import Provenance, Report, Section
-from sweeps.aggregation.rendering.inline_html import MOST_ROWS, Grid, Shown, block, summary
+from sweeps.aggregation.rendering.notebook_pieces import MOST_ROWS, Grid, Shown, block, summary
 from sweeps.aggregation.rendering.table import Cell, Column, Table, data_table, text_cell
 from sweeps.aggregation.trial_view import show
 from sweeps.execution.driver.result import FailedTrial, SweepResult
