@@ -86,12 +86,13 @@ def parse_filter(text: str) -> Condition:
     Raises:
         BadInput: If it states none, in one sentence.
     """
+    text = str(text).strip()  # whatever was given, it is read as a text
     if len(text) > _LONGEST:
         raise BadInput(f"A filter has at most {_LONGEST:,} characters, given were {len(text):,}.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what Python says of odd programs is not for filters
-            tree = ast.parse(text.strip(), mode="eval")
+            tree = ast.parse(text, mode="eval")
         return _condition(tree.body)
     except SyntaxError as error:
         why = f"{error.msg}, at character {error.offset}" if error.offset else error.msg

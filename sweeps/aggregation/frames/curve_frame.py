@@ -91,7 +91,7 @@ def _names(rows: Sequence[CellRow], asked: str | Sequence[str] | None) -> list[s
     known = [*EPOCH_METRICS, *(name for name, metric in own.items() if metric.moment == "epoch")]
     if asked is None:
         return known
-    given = [asked] if isinstance(asked, str) else [*asked]
+    given = [asked] if isinstance(asked, str) else [*map(str, asked)]
     health = _health([row.record for row in rows if row.record])
     for name in given:
         if name not in known and name not in health:

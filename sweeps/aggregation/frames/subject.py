@@ -16,6 +16,6 @@ def subject_of(name: str, store: RecordStore) -> Manifest | TrialRecord:
         BadInput: If there is neither, or more than one trial.
         StoreUnreachable: If the store does not answer.
     """
-    if _BEGINNING_OF_A_KEY.fullmatch(name.strip().lower()) and name not in store.sweeps():
+    if _BEGINNING_OF_A_KEY.fullmatch(str(name).strip().lower()) and name not in store.sweeps():
         return store.find(name)
     return store.manifest(name)

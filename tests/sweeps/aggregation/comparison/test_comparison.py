@@ -8,6 +8,7 @@ from sweeps.aggregation.query import best_configs
 from sweeps.records.errors import BadInput
 from tests.sweeps.aggregation.known_sweep import (
     finished,
+    known_sweep,
     manifest_of,
     put_config,
     put_sweep,
@@ -15,6 +16,7 @@ from tests.sweeps.aggregation.known_sweep import (
     trial_key,
 )
 from tests.sweeps.aggregation.rendering.seen_html import checked
+from tests.sweeps.aggregation.small_search import confirmed_search
 
 
 def put(store, sweep, arms, seeds=(0, 1), epochs=3):
@@ -84,6 +86,25 @@ def test_another_metric_and_more_sweeps_are_compared_as_well(pair):
     alone = frame[frame["sweep"] == "three"].iloc[0]
     assert (alone["num_trials"], alone["num_planned"]) == (1, 1)
     assert pd.isna(alone["low"])
+
+
+def test_trials_that_did_not_finish_have_no_part_in_a_mean(pair):
+    manifest, records = known_sweep()
+    put_sweep(pair, manifest, records.values())
+    frame = compare("known", "one", tracking_uri=pair).set_index("own_name")
+
+    wild = frame.loc["wild"]
+    assert (wild["num_trials"], wild["num_planned"], wild["mean"]) == (1, 3, 30 / 600)
+
+
+def test_of_a_search_the_confirmed_are_compared_by_their_fresh_seeds(pair):
+    manifest, records = confirmed_search()
+    put_sweep(pair, manifest, [t.model_copy(update={"epochs": 1}) for t in records.values()])
+    frame = compare("known", "one", tracking_uri=pair).set_index("own_name")
+
+    best = best_configs("known", pair)[0]
+    told = frame.loc[best.arm]
+    assert (told["mean"], told["num_trials"], told["rank"]) == (best.value.mean, 3, 1)
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,12 @@ def test_any_text_is_a_filter_or_is_refused(text: str) -> None:
         names_in(parse_filter(text))
 
 
+@pytest.mark.parametrize("given_where", [5, True, ["epochs == 1"], None])
+def test_what_is_no_text_is_refused_as_well(given_where: Any) -> None:
+    with pytest.raises(BadInput, match=r"in (the|a) filter"):
+        parse_filter(given_where)
+
+
 def test_without_trials_no_name_is_unknown() -> None:
     assert chosen(parse_filter("no.such == 1"), []) == []
 

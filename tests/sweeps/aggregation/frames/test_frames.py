@@ -91,11 +91,15 @@ def test_a_filter_that_no_trial_matches_leaves_the_columns_and_their_types(two_s
 def test_a_stopped_trial_is_filtered_by_what_its_sweep_saw(store):
     manifest = manifest_of(["a"], [0])
     cell = manifest.cells[0].model_copy(update={"stopped": Stopped(epoch=2, value=0.5)})
-    put_sweep(store, manifest.model_copy(update={"cells": (cell,)}), [finished("a", 0, 6)])
+    trial = finished("a", 0, 6, extra_test_errors={"affine": 0.1})
+    put_sweep(store, manifest.model_copy(update={"cells": (cell,)}), [trial])
 
     assert trials("known", store, where="validation_error < 1").empty
     assert [*trials("known", store, where="epochs == 2")["outcome"]] == ["pruned"]
+    with pytest.raises(BadInput, match=r"'test_error\.affine', which no trial has"):
+        trials("known", store, where="test_error.affine < 1")
     assert [*curves("known", store)["epoch"]] == [1, 2]
+    assert [*all_sweeps(store)["num_finished"]] == [0]
 
 
 @pytest.mark.parametrize("frame_of", [trials, curves])
