@@ -15,6 +15,7 @@ from sweeps.aggregation.rendering.notebook_pieces import (
     mean_text,
     settings,
     summary,
+    value_text,
 )
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.varied_settings import Setting
@@ -105,7 +106,11 @@ class BestConfig:
         trials = Grid(
             ("trial", "seed", "validation error"),
             [
-                [Shown(one.trial_key), Shown(str(one.seed)), Shown(_percent(one.validation_error))]
+                [
+                    Shown(one.trial_key),
+                    Shown(str(one.seed)),
+                    Shown(value_text(one.validation_error, VALIDATION_ERROR)),
+                ]
                 for one in self.trials
             ],
             (1, 2),
@@ -160,10 +165,6 @@ class BestConfig:
         weights = self.store.artifact(record, ARTIFACT_WEIGHTS)
         config = on_split(self.config, self.splits.get(chosen.seed))
         return load_trained(weights, config, seed=chosen.seed, parts=parts, device=device)
-
-
-def _percent(error: float) -> str:
-    return VALIDATION_ERROR.written(error)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from sweeps.aggregation.rendering.notebook_pieces import (
     folded,
     settings,
     summary,
+    value_text,
 )
 from sweeps.aggregation.results.found_evaluations import FoundEvaluation, found_evaluations
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
@@ -64,7 +65,7 @@ class TrialView:
         named = (("validation error", VALIDATION_ERROR), ("test error", TEST_ERROR))
         values = ((name, metric, self.record.value(metric)) for name, metric in named)
         return [
-            (name, metric.written(value)) for name, metric, value in values if value is not None
+            (name, value_text(value, metric)) for name, metric, value in values if value is not None
         ]
 
 
@@ -73,7 +74,7 @@ _HEADINGS = ("epoch", "train loss", "validation loss", "validation error")
 
 def _point(point: CurvePoint) -> tuple[str, ...]:
     losses = (f"{point.train_loss:.5f}", f"{point.validation_loss:.5f}")
-    return str(point.epoch), *losses, VALIDATION_ERROR.written(point.validation_error)
+    return str(point.epoch), *losses, value_text(point.validation_error, VALIDATION_ERROR)
 
 
 def show(

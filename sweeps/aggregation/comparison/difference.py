@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Literal
 
 from capsmodel.metrics import Metric
 from sweeps.aggregation.frames.units import UNITS
-from sweeps.aggregation.rendering.notebook_pieces import mean_text, summary
+from sweeps.aggregation.rendering.notebook_pieces import (
+    difference_text,
+    mean_text,
+    summary,
+    value_text,
+)
 from sweeps.aggregation.rendering.table import (
     Cell,
     Column,
     Table,
-    number_text,
     text_cell,
 )
 from sweeps.aggregation.statistics.intervals import Interval
@@ -60,9 +64,7 @@ class Changed:
         """The difference as readers are shown it: of fractions in points."""
         if self.difference is None or self.metric is None:
             return ""
-        shown = self.metric.shown(self.difference)
-        digits = 2 if self.metric.is_fraction else 5
-        return number_text(shown, digits, "+") + " points" * self.metric.is_fraction
+        return difference_text(self.difference, self.metric)
 
     @property
     def texts(self) -> tuple[str, str]:
@@ -76,7 +78,7 @@ class Changed:
             return f"{value:.5g}" if isinstance(value, float) else str(value)
         if self.intervals:
             return mean_text(self.intervals[place], self.metric)
-        return self.metric.written(value)
+        return value_text(value, self.metric)
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,6 +16,7 @@ from sweeps.records.plain_text import one_line, shortened
 from sweeps.records.trial_record import Json
 from sweeps.tracking.record_facts import flat_settings
 
+MINUS = "\N{MINUS SIGN}"
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 MOST_ROWS = 30
 _LONGEST_TEXT = 300
@@ -103,6 +104,18 @@ def mean_text(interval: Interval, metric: Metric) -> str:
     half = interval.half_width
     half_text = "" if half is None else f" {PLUS_MINUS} {metric.written(half)}"
     return metric.written(interval.mean) + half_text
+
+
+def value_text(value: float, metric: Metric) -> str:
+    """Return a value of a metric: `4.25 %`."""
+    return metric.written(value)
+
+
+def difference_text(difference: float, metric: Metric) -> str:
+    """Return a signed difference of two values of a metric, of fractions in points."""
+    shown = metric.shown(difference)
+    text = f"{shown:+.2f} points" if metric.is_fraction else f"{shown:+.5g}"
+    return text.replace("-", MINUS)
 
 
 def _cell(tag: str, shown: Shown, edge: str) -> str:

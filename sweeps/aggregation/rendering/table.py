@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sweeps.aggregation.rendering.notebook_pieces import (
+    MINUS,
     PLUS_MINUS,
     Grid,
     Shown,
@@ -18,7 +19,6 @@ from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.records.plain_text import one_line, shortened
 
 Value = str | int | float | bool | None
-MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True)

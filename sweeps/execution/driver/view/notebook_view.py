@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TextIO
 
 from capsmodel.metrics import VALIDATION_ERROR
-from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, line
+from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, line, value_text
 from sweeps.execution.driver.view.board import Board, RunningTrial
 from sweeps.execution.driver.view.live_view import showing, summary
 
@@ -75,7 +75,7 @@ def board_html(board: Board, title: str) -> str:
 
 def _row(trial: RunningTrial) -> tuple[str, ...]:
     error = trial.validation_error
-    written = "" if error is None else VALIDATION_ERROR.written(error)
+    written = "" if error is None else value_text(error, VALIDATION_ERROR)
     return trial.arm, str(trial.seed), f"{trial.epoch}/{trial.num_epochs}", written
 
 

@@ -59,10 +59,18 @@ def test_a_filter_chooses_what_it_says(text: str, arms: str) -> None:
     [
         ("", "cannot be read"),
         ("model.routing = 'em'", "cannot be read"),
-        ("(" * 3000 + "epochs == 1" + ")" * 3000, "cannot be read|nested too deep"),
-        ("not " * 2400 + "epochs == 1", "cannot be read|nested too deep"),
-        ("epochs == 1 or " * 1000 + "epochs == 1", "at most 10,000 characters"),
-        ("epochs\0 == 1", "cannot"),
+        pytest.param(
+            "(" * 3000 + "epochs == 1" + ")" * 3000,
+            "cannot be read|nested too deep",
+            id="too many brackets",
+        ),
+        pytest.param(
+            "not " * 2400 + "epochs == 1", "cannot be read|nested too deep", id="too many nots"
+        ),
+        pytest.param(
+            "epochs == 1 or " * 1000 + "epochs == 1", "at most 10,000 characters", id="too long"
+        ),
+        pytest.param("epochs\0 == 1", "cannot", id="a null character"),
         ("epochs", "says nothing by itself"),
         ("True", "says nothing by itself"),
         ("epochs is 1", "never by is"),
@@ -71,7 +79,9 @@ def test_a_filter_chooses_what_it_says(text: str, arms: str) -> None:
         ("().__class__ == 1", "cannot stand in a filter"),
         ("epochs + 1 == 2", r"'epochs \+ 1' cannot stand"),
         ("epochs == 1j", "cannot stand"),
-        ("epochs == 0x" + "f" * 5000, "at most 9223372036854775807"),
+        pytest.param(
+            "epochs == 0x" + "f" * 5000, "at most 9223372036854775807", id="too large a number"
+        ),
         ("[x for x in y] == 1", "cannot stand"),
         ("(x := 1) == 1", "cannot stand"),
         ("row['arm'] == 'a'", "cannot stand"),
