@@ -4,11 +4,16 @@
     sweeps.plan("quickstart")           say what that would do
     sweeps.plan_seeds("quickstart", 1)  say how many seeds find a difference of one point
     sweeps.best_configs("quickstart")   the arms, best first by validation error
+    sweeps.sweeps()                     a pandas frame, one row a sweep of the store
+    sweeps.status("quickstart")         how far a sweep is
     sweeps.trials("quickstart")         a pandas frame, one row a trial
+    sweeps.curves("quickstart")         a pandas frame, one row an epoch of a trial
     sweeps.predictions("quickstart")    a pandas frame, one row an image of a trial
+    sweeps.compare("one", "another")    a pandas frame, arms of sweeps side by side
+    sweeps.diff("ed5cdf", "41c09e")     in what two trials, or two sweeps, differ
     sweeps.report("quickstart")         its tables and figures, rebuilt from its records
     sweeps.verify("paper.tex")          whether a paper's numbers follow from the records
-    sweeps.pictures("da2bbc")           what a trial's network draws, and how it routes
+    sweeps.pictures("ed5cdf")           what a trial's network draws, and how it routes
 
 Names are loaded when they are first used, so that reading records loads neither torch nor ray.
 """
@@ -17,7 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sweeps.aggregation.best_config import BestConfig as BestConfig
+    from sweeps.aggregation.comparison import Difference as Difference
+    from sweeps.aggregation.comparison import compare as compare
+    from sweeps.aggregation.comparison import diff as diff
+    from sweeps.aggregation.frames import curves as curves
     from sweeps.aggregation.frames import predictions as predictions
+    from sweeps.aggregation.frames import sweeps as sweeps
     from sweeps.aggregation.frames import trials as trials
     from sweeps.aggregation.makers.results import Results as Results
     from sweeps.aggregation.pictures.trial_pictures import Pictures as Pictures
@@ -37,6 +47,8 @@ if TYPE_CHECKING:
     from sweeps.aggregation.trial_view import show as show
     from sweeps.aggregation.verification.verify import verify as verify
     from sweeps.execution.driver.result import SweepResult as SweepResult
+    from sweeps.execution.driver.status import SweepStatus as SweepStatus
+    from sweeps.execution.driver.status import status as status
     from sweeps.execution.driver.survey import Plan as Plan
     from sweeps.execution.launch.planning.seed_plan import SeedPlan as SeedPlan
     from sweeps.execution.launch.planning.seed_plan import plan_seeds as plan_seeds
@@ -51,6 +63,7 @@ _HOMES = {
     "BestConfig": "sweeps.aggregation.best_config",
     "Cell": "sweeps.aggregation.rendering.table",
     "Column": "sweeps.aggregation.rendering.table",
+    "Difference": "sweeps.aggregation.comparison",
     "Figure": "sweeps.aggregation.rendering.contents",
     "FigureRenderer": "sweeps.aggregation.rendering.renderers",
     "Pictures": "sweeps.aggregation.pictures.trial_pictures",
@@ -63,10 +76,14 @@ _HOMES = {
     "StoreUnreachable": "sweeps.records.errors",
     "SweepError": "sweeps.records.errors",
     "SweepResult": "sweeps.execution.driver.result",
+    "SweepStatus": "sweeps.execution.driver.status",
     "Table": "sweeps.aggregation.rendering.table",
     "TableRenderer": "sweeps.aggregation.rendering.renderers",
     "TrialView": "sweeps.aggregation.trial_view",
     "best_configs": "sweeps.aggregation.query",
+    "compare": "sweeps.aggregation.comparison",
+    "curves": "sweeps.aggregation.frames",
+    "diff": "sweeps.aggregation.comparison",
     "pictures": "sweeps.aggregation.pictures.trial_pictures",
     "plan": "sweeps.execution.launch.run",
     "plan_seeds": "sweeps.execution.launch.planning.seed_plan",
@@ -74,6 +91,8 @@ _HOMES = {
     "report": "sweeps.aggregation.report.writing",
     "run": "sweeps.execution.launch.run",
     "show": "sweeps.aggregation.trial_view",
+    "status": "sweeps.execution.driver.status",
+    "sweeps": "sweeps.aggregation.frames",
     "trials": "sweeps.aggregation.frames",
     "verify": "sweeps.aggregation.verification.verify",
 }

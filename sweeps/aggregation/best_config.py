@@ -4,8 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from capsmodel.metrics import Metric
+from capsmodel.metrics import VALIDATION_ERROR, Metric
 from capsmodel.spelling import short_names
+from sweeps.aggregation.rendering.notebook_pieces import (
+    Grid,
+    Shown,
+    block,
+    facts,
+    folded,
+    mean_text,
+    settings,
+    summary,
+    value_text,
+)
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.varied_settings import Setting
 from sweeps.aggregation.statistics.intervals import Interval
@@ -28,7 +39,7 @@ class RankedTrial:
     validation_error: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BestConfig:
     """An arm with its place among the others.
 
@@ -75,6 +86,41 @@ class BestConfig:
     metric: Metric = field(repr=False)
     store: RecordStore = field(repr=False, compare=False)
     splits: Mapping[int, int] = field(default_factory=dict[int, int])
+
+    def __repr__(self) -> str:
+        value = f"{self.metric.text} {mean_text(self.value, self.metric)}"
+        told = (value, self._trials, "" if self.is_confirmed else "not confirmed")
+        return summary("BestConfig", f"{self.rank} '{self.arm}'", *told)
+
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: its value, its settings and its trials, small and escaped."""
+        chance = self.chance_of_best
+        told = [
+            (self.metric.text, mean_text(self.value, self.metric)),
+            ("trials", self._trials),
+            ("confirmed", "yes" if self.is_confirmed else "no: its own seeds found it"),
+            ("P(best)", "" if chance is None else f"{chance:.2f}"),
+            ("parameters", "" if self.num_parameters is None else f"{self.num_parameters:,}"),
+            *((path, str(value)) for path, value in self.settings.items() if value is not None),
+        ]
+        trials = Grid(
+            ("trial", "seed", "validation error"),
+            [
+                [
+                    Shown(one.trial_key),
+                    Shown(str(one.seed)),
+                    Shown(value_text(one.validation_error, VALIDATION_ERROR)),
+                ]
+                for one in self.trials
+            ],
+            (1, 2),
+        )
+        folds = (folded("trials", trials.html), settings(self.config))
+        return block(f"{self.rank}. {self.arm}", facts(told), *folds)
+
+    @property
+    def _trials(self) -> str:
+        return f"{self.num_trials} of {self.num_planned} trials"
 
     @property
     def words(self) -> str:

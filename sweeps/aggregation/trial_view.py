@@ -2,13 +2,25 @@
 
 from dataclasses import dataclass
 
+from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR
+from sweeps.aggregation.rendering.notebook_pieces import (
+    MOST_ROWS,
+    Grid,
+    Shown,
+    block,
+    facts,
+    folded,
+    settings,
+    summary,
+    value_text,
+)
 from sweeps.aggregation.results.found_evaluations import FoundEvaluation, found_evaluations
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
 from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import CurvePoint, RecordStore
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TrialView:
     """One trial closely.
 
@@ -24,6 +36,45 @@ class TrialView:
     curve: tuple[CurvePoint, ...]
     weights: str | None
     evaluations: tuple[FoundEvaluation, ...] = ()
+
+    def __repr__(self) -> str:
+        told = [f"arm '{self.record.arm}'", f"seed {self.record.seed}", str(self.record.outcome)]
+        told += [f"{name} {value}" for name, value in self._errors]
+        return summary("TrialView", self.record.trial_key[:8], *told)
+
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: how it went, its curve and its settings, small and escaped."""
+        record = self.record
+        told = [
+            ("sweep", record.sweep),
+            ("arm", record.arm),
+            ("seed", str(record.seed)),
+            ("outcome", f"{record.outcome}{': ' * bool(record.reason)}{record.reason}"),
+            ("epochs", str(record.epochs)),
+            *self._errors,
+            *(("warning", warning) for warning in record.warnings),
+            ("weights", self.weights or "none are kept"),
+        ]
+        rows = [[Shown(text) for text in _point(point)] for point in self.curve[-MOST_ROWS:]]
+        curve = Grid(_HEADINGS, rows, range(len(_HEADINGS)))
+        folds = (folded("curve", curve.html) if rows else "", settings(self.config))
+        return block(f"trial {record.trial_key}", facts(told), *folds)
+
+    @property
+    def _errors(self) -> list[tuple[str, str]]:
+        named = (("validation error", VALIDATION_ERROR), ("test error", TEST_ERROR))
+        values = ((name, metric, self.record.value(metric)) for name, metric in named)
+        return [
+            (name, value_text(value, metric)) for name, metric, value in values if value is not None
+        ]
+
+
+_HEADINGS = ("epoch", "train loss", "validation loss", "validation error")
+
+
+def _point(point: CurvePoint) -> tuple[str, ...]:
+    losses = (f"{point.train_loss:.5f}", f"{point.validation_loss:.5f}")
+    return str(point.epoch), *losses, value_text(point.validation_error, VALIDATION_ERROR)
 
 
 def show(

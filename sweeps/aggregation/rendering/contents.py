@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeps.aggregation.rendering.figure_style import drawn
+from sweeps.aggregation.rendering.notebook_pieces import block, facts, line, summary
 from sweeps.aggregation.rendering.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
+
+_PARTS = ("table", "figure")
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class Provenance:
     digest: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """A sweep's report.
 
@@ -123,6 +126,23 @@ class Report:
     runs: Section = Section("runs", "runs")
     texts: tuple[TextFile, ...] = ()
     paths: tuple[Path, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        counts = (len(self.tables), sum(len(section.figures) for section in self.sections))
+        told = (f"{n} {word}{'s' * (n != 1)}" for n, word in zip(counts, _PARTS, strict=True))
+        records = f"{self.provenance.num_records} records"
+        return summary("Report", self.provenance.sweep, *told, records)
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    @property
+    def html(self) -> str:
+        """As a notebook shows it: what a terminal is shown of the tables, and where files are."""
+        tables = (table.html for table in self.shown or (self.table,))
+        said = (line(sentence) for sentence in (*self.mixtures, *self.left_out))
+        where = facts([("files", str(self.paths[0].parent))]) if self.paths else ""
+        return block(f"report of {self.provenance.sweep}", *tables, *said, where)
 
     @property
     def tables(self) -> tuple[Table, ...]:

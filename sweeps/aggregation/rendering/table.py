@@ -6,12 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from sweeps.aggregation.rendering.notebook_pieces import (
+    MINUS,
+    PLUS_MINUS,
+    Grid,
+    Shown,
+    block,
+    line,
+    summary,
+)
 from sweeps.aggregation.statistics.intervals import Interval
-from sweeps.records.plain_text import one_line
+from sweeps.records.plain_text import one_line, shortened
 
 Value = str | int | float | bool | None
-MINUS = "\N{MINUS SIGN}"
-PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,7 @@ class Cell:
     is_bold: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """A table with its notes. Texts in it are untrusted, and renderers escape them.
 
@@ -68,6 +75,25 @@ class Table:
         widths = [len(column.fields) for column in self.columns]
         for row in self.rows:
             assert [len(cell.values) for cell in row] == widths, row
+
+    def __repr__(self) -> str:
+        size = f"{len(self.rows)} row{'s' * (len(self.rows) != 1)}"
+        return summary("Table", self.name, shortened(self.title, 60), size)
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    @property
+    def html(self) -> str:
+        """As a notebook shows it: what a reader sees, small and escaped."""
+        seen = shown(self)
+        grid = Grid(
+            [column.title for column in seen.columns],
+            [[Shown(cell.text, cell.is_bold) for cell in row] for row in seen.rows],
+            [n for n, column in enumerate(seen.columns) if column.align == "right"],
+        )
+        notes = (line(f"({n}) {note}") for n, note in enumerate(seen.notes, start=1))
+        return block(seen.title, line(seen.lead) * bool(seen.lead), grid.html, *notes)
 
 
 def shown(table: Table) -> Table:

@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.aggregation.rendering.contents import Report
+from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, line, summary
 from sweeps.execution.driver.evaluations_made import EvaluationsMade
 from sweeps.execution.driver.kept_weights import WeightsDeleted
+
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,7 @@ class FailedTrial:
     log: Path
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SweepResult:
     """How a launch ended.
 
@@ -48,6 +51,35 @@ class SweepResult:
     report: Report | None = None
     weights: WeightsDeleted | None = None
     evaluations: EvaluationsMade | None = None
+
+    def __repr__(self) -> str:
+        ended = f"exit code {self.exit_code}" if self.exit_code else ""
+        return summary("SweepResult", self.sweep, *self._counts, ended)
+
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: what was done, what failed, and its tables."""
+        lines = [", ".join(self._counts), *self.sentences]
+        if self.exit_code == INTERRUPTED:
+            lines.append("Interrupted: the same call goes on with it.")
+        if not self.is_recorded:
+            lines.append(f"Some records are not yet in the tracking store: {self.complaint}")
+        failed = Grid(
+            ("failed arm", "seed", "reason", "log"),
+            [
+                [Shown(text) for text in (one.arm, str(one.seed), one.reason, str(one.log))]
+                for one in self.failures
+            ],
+        )
+        tables = self.report.html if self.report else ""
+        shown = (*map(line, lines), failed.html * bool(self.failures), tables)
+        return block(f"run of {self.sweep}", *shown)
+
+    @property
+    def _counts(self) -> tuple[str, ...]:
+        failed = f"{len(self.failures)} failed" if self.failures else ""
+        filled = f"{self.num_filled} of {self.num_cells} cells filled"
+        told = (f"{self.num_trained} trained now", filled, failed)
+        return tuple(words for words in told if words)
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from search_spaces.plans.known import known_from
+from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, summary
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.journal import Journal, Launch
 from sweeps.execution.driver.evaluation_survey import standing_evaluations
@@ -35,7 +36,7 @@ class CellStatus:
     reason: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SweepStatus:
     """All cells of a sweep.
 
@@ -55,6 +56,23 @@ class SweepStatus:
     declared: tuple[ManifestEvaluation, ...] = ()
     evaluations: tuple[SurveyedEvaluation, ...] = ()
     ending: str = ""
+
+    def __repr__(self) -> str:
+        counts = (f"{count} {state}" for state, count in self.counts().most_common())
+        return summary("SweepStatus", self.sweep, f"{len(self.cells)} cells", *counts)
+
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: how many cells of each arm are in which state."""
+        states = [state for state, _ in self.counts().most_common()]
+        by_arm: dict[str, Counter[str]] = {arm: Counter() for arm in self.arms}
+        for cell in self.cells:
+            by_arm[cell.cell.arm][cell.state] += 1
+        rows = [
+            [Shown(arm), *(Shown(str(counts[state] or "")) for state in states)]
+            for arm, counts in by_arm.items()
+        ]
+        grid = Grid(["arm", *states], rows, range(1, len(states) + 1))
+        return block(f"status of {self.sweep}", grid.html)
 
     def counts(self, arm: str | None = None) -> Counter[str]:
         """Return state -> number of cells, of one arm or of all."""
@@ -96,6 +114,9 @@ def sweep_status(
         evaluations=standing_evaluations(manifest, place, outcomes, records, store),
         ending=manifest.search.ending if manifest.search else "",
     )
+
+
+status = sweep_status  # as `sweeps.status`
 
 
 def _cell_status(

@@ -1,7 +1,9 @@
 """What a look at a sweep before a launch finds: cells, records, and what is left to do."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, facts, summary
 from sweeps.execution.engine.capacity import Capacity
 from sweeps.execution.plan.before_looking import refuse_other_margin
 from sweeps.execution.plan.definition import Definition
@@ -15,7 +17,7 @@ from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Survey:
     """What a launch would do.
 
@@ -47,6 +49,41 @@ class Survey:
     adopted: Manifest | None = None
     share_to_come: float = 1.0
     disk: DiskEstimate = field(default_factory=DiskEstimate)
+
+    def __repr__(self) -> str:
+        return summary("Plan", self.name, *self._counts, "refused" * bool(self.refusal))
+
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: its arms with what there is to train, small and escaped."""
+        manifest, seconds = self.definition.manifest, self.estimate_seconds
+        arms = Grid(
+            ("arm", "parameters", "epochs", "seeds there", "seeds to train"),
+            [[Shown(text) for text in row] for row in self._rows()],
+            range(1, 5),
+        )
+        told = [
+            ("cells", ", ".join(self._counts)),
+            ("estimate", "" if seconds is None else f"{seconds:,.0f} seconds"),
+            ("would be refused", self.refusal or ""),
+        ]
+        return block(f"plan of {self.name}", facts(told), arms.html * bool(manifest.arms))
+
+    @property
+    def _counts(self) -> tuple[str, ...]:
+        manifest = self.definition.manifest
+        empty = sum(not cell.is_filled for cell in self.cells)
+        to_come = manifest.num_expected - len(self.cells)
+        told = (f"{len(self.cells)} cells", f"{empty} to train")
+        return (*told, f"up to {to_come} more to come") if to_come > 0 else told
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        seeds: dict[tuple[str, bool], list[str]] = {}
+        for cell in self.cells:
+            seeds.setdefault((cell.cell.arm, cell.is_filled), []).append(str(cell.cell.seed))
+        for arm in self.definition.manifest.arms:
+            there, to_train = (", ".join(seeds.get((arm.name, is_), [])) for is_ in (True, False))
+            epochs = str(self.definition.epochs[arm.name])
+            yield arm.name, f"{arm.num_parameters:,}", epochs, there, to_train
 
     @property
     def name(self) -> str:

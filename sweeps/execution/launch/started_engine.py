@@ -6,7 +6,8 @@ from typing import NamedTuple
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.survey import Survey
 from sweeps.execution.driver.view.board import Board, empty_cells
-from sweeps.execution.driver.view.live_view import own_terminal, showing
+from sweeps.execution.driver.view.live_view import own_terminal
+from sweeps.execution.driver.view.notebook_view import showing_here
 from sweeps.execution.engine.capacity import Room
 from sweeps.execution.engine.engine import Engine
 from sweeps.execution.engine.policies import Policies
@@ -38,7 +39,7 @@ def start_engine(
     """
     log = survey.storage.logs / f"{survey.name}.log"
     terminal = running.enter_context(own_terminal(log))
-    running.enter_context(showing(board, survey.name, terminal))
+    running.enter_context(showing_here(board, survey.name, terminal))
     board.say_now("starting Ray")
     load_writer(survey.store)  # meanwhile
     empty, manifest = empty_cells(survey.cells), survey.definition.manifest

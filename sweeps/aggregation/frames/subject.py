@@ -1,0 +1,21 @@
+"""What a name stands for where it may be a sweep's or a trial's."""
+
+import re
+
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import TrialRecord
+from sweeps.tracking.store import RecordStore
+
+_BEGINNING_OF_A_KEY = re.compile(r"[0-9a-f]{1,32}")
+
+
+def subject_of(name: str, store: RecordStore) -> Manifest | TrialRecord:
+    """Return the sweep of that name, else the trial whose key begins with it or whose id it is.
+
+    Raises:
+        BadInput: If there is neither, or more than one trial.
+        StoreUnreachable: If the store does not answer.
+    """
+    if _BEGINNING_OF_A_KEY.fullmatch(str(name).strip().lower()) and name not in store.sweeps():
+        return store.find(name)
+    return store.manifest(name)

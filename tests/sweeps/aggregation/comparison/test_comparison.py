@@ -1,0 +1,177 @@
+"""Sweeps side by side, and in what two trials or two sweeps differ."""
+
+import pandas as pd
+import pytest
+
+from sweeps.aggregation.comparison import compare, diff
+from sweeps.aggregation.query import best_configs
+from sweeps.records.errors import BadInput
+from tests.sweeps.aggregation.known_sweep import (
+    finished,
+    known_sweep,
+    manifest_of,
+    put_config,
+    put_sweep,
+    put_trial,
+    trial_key,
+)
+from tests.sweeps.aggregation.rendering.seen_html import checked
+from tests.sweeps.aggregation.small_search import confirmed_search
+
+
+def put(store, sweep, arms, seeds=(0, 1), epochs=3):
+    """Put a sweep of arms, name -> (config, wrong images of each seed)."""
+    manifest = manifest_of(arms, seeds, sweep=sweep)
+    held = tuple(arm.model_copy(update={"config": arms[arm.name][0]}) for arm in manifest.arms)
+    cells = tuple(
+        cell.model_copy(update={"trial_key": trial_key(f"{sweep} {cell.arm}", cell.seed)})
+        for cell in manifest.cells
+    )
+    put_sweep(store, manifest.model_copy(update={"arms": held, "cells": cells}), [])
+    for arm, (config, wrong) in arms.items():
+        for seed, count in zip(seeds, wrong, strict=True):
+            key = trial_key(f"{sweep} {arm}", seed)
+            trial = finished(arm, seed, count, epochs=epochs, record_id=f"run-{key}")
+            record_id = put_trial(store, trial.model_copy(update={"trial_key": key}))
+            put_config(store, record_id, config)
+
+
+EM = {"model": {"routing": {"kind": "em", "iterations": 2}}, "epochs": 3}
+DYNAMIC = {"model": {"routing": {"kind": "dynamic"}, "dims": [8, 16]}, "epochs": 3}
+
+
+@pytest.fixture
+def pair(store):
+    """Return a store with "one" and "two", whose arm of one config has another name."""
+    put(store, "one", {"em": (EM, (6, 9)), "dynamic": (DYNAMIC, (3, 4)), "own": ({}, (50, 50))})
+    put(store, "two", {"ours": (DYNAMIC, (5, 5)), "em": ({**EM, "epochs": 9}, (1, 2))})
+    return store
+
+
+def test_arms_of_equal_configs_stand_together_then_those_of_equal_names(pair):
+    frame = compare("one", "two", tracking_uri=pair)
+
+    assert [(*row,) for row in frame[["arm", "sweep", "own_name", "matched_by"]].to_numpy()] == [
+        ("em", "one", "em", ""),
+        ("em", "two", "em", "name"),
+        ("dynamic", "one", "dynamic", ""),
+        ("dynamic", "two", "ours", "config"),
+        ("own", "one", "own", ""),
+    ]
+    assert [*frame["rank"]] == [2, 1, 1, 2, 3]
+    assert "epochs" in frame["differs_in"][1]
+    told = [*frame["differs_in"][[0, 2, 3, 4]]]
+    assert told == ["", "", "code protocol", ""], "as equal settings and seeds have other keys"
+
+
+def test_means_and_intervals_are_those_of_the_ranking(pair):
+    frame = compare("one", "two", tracking_uri=pair).set_index(["sweep", "own_name"])
+
+    for sweep in ("one", "two"):
+        for best in best_configs(sweep, pair):
+            row = frame.loc[(sweep, best.arm)]
+            told = (row["mean"], row["low"], row["high"], row["rank"])
+            assert told == (best.value.mean, best.value.low, best.value.high, best.rank)
+    assert frame.attrs["metric"] == "validation_error"
+    assert frame.attrs["units"]["mean"] == "fraction"
+
+
+def test_another_metric_and_more_sweeps_are_compared_as_well(pair):
+    put(pair, "three", {"anew": (EM, (7,))}, seeds=[0])
+    frame = compare("two", "one", "three", metric="test_error", tracking_uri=pair)
+
+    wide = frame.pivot(index="arm", columns="sweep", values="mean")
+    assert wide.loc["em", "one"] == pytest.approx(7.5 / 360)
+    assert pd.isna(wide.loc["em", "three"]), "its config is that of em in one, not in two"
+    alone = frame[frame["sweep"] == "three"].iloc[0]
+    assert (alone["num_trials"], alone["num_planned"]) == (1, 1)
+    assert pd.isna(alone["low"])
+
+
+def test_trials_that_did_not_finish_have_no_part_in_a_mean(pair):
+    manifest, records = known_sweep()
+    put_sweep(pair, manifest, records.values())
+    frame = compare("known", "one", tracking_uri=pair).set_index("own_name")
+
+    wild = frame.loc["wild"]
+    assert (wild["num_trials"], wild["num_planned"], wild["mean"]) == (1, 3, 30 / 600)
+
+
+def test_of_a_search_the_confirmed_are_compared_by_their_fresh_seeds(pair):
+    manifest, records = confirmed_search()
+    put_sweep(pair, manifest, [t.model_copy(update={"epochs": 1}) for t in records.values()])
+    frame = compare("known", "one", tracking_uri=pair).set_index("own_name")
+
+    best = best_configs("known", pair)[0]
+    told = frame.loc[best.arm]
+    assert (told["mean"], told["num_trials"], told["rank"]) == (best.value.mean, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("names", "more", "sentence"),
+    [
+        ((), {}, "Two sweeps or more are compared, none was given"),
+        (("one",), {}, "given was 'one' alone"),
+        (("one", "one"), {}, "'one' would stand beside itself"),
+        (("one", "twoo"), {}, "Did you mean 'two'"),
+        (("one", "two"), {"metric": "tst_error"}, "Did you mean 'test_error'"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(names, more, sentence, pair):
+    with pytest.raises(BadInput, match=sentence):
+        compare(*names, tracking_uri=pair, **more)
+
+
+def test_two_trials_differ_in_their_settings_and_results(pair):
+    keys = trial_key("one em", 0), trial_key("two ours", 1)
+    found = diff(keys[0][:7], keys[1], pair)
+
+    assert (found.kind, found.first, found.second) == ("trials", *keys)
+    assert found.settings == {
+        "model.routing": ("em", "dynamic"),
+        "model.routing.iterations": (2, None),
+        "model.dims": (None, "8, 16"),
+        "seed": (0, 1),
+    }
+    assert found.results["test_error"] == (6 / 360, 5 / 360)
+    assert found.results["outcome"] == ("finished", "finished")
+    row = found.frame.set_index("name").loc["test_error"]
+    assert row["difference"] == pytest.approx(-1 / 360)
+    assert row["unit"] == "fraction"
+    seen = checked(found)
+    assert "\N{MINUS SIGN}0.28 points" in seen.text
+    assert "not there" in seen.text
+    assert repr(found).startswith(f"<Difference {keys[0][:8]} {keys[1][:8]}: 4 settings differ")
+
+
+def test_two_seeds_of_an_arm_differ_in_the_seed_alone(pair):
+    found = diff(trial_key("one em", 0), trial_key("one em", 1), pair)
+
+    assert found.settings == {"seed": (0, 1)}
+    assert found.circumstances == {}
+
+
+def test_two_sweeps_differ_in_what_their_arms_have(pair):
+    found = diff("one", "two", pair)
+
+    assert found.settings == {"epochs": (3, "3, 9")}, "whatever the order of the arms"
+    assert found.results["best arm"] == ("dynamic", "em")
+    means = found.results["validation error of em"]
+    assert means == (pytest.approx(7.5 / 600), pytest.approx(1.5 / 600))
+    assert found.results["arm of one alone"] == ("own", None)
+    assert "Nothing is tested across two sweeps" in checked(found).text
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "sentence"),
+    [
+        ("one", trial_key("one em", 0), "'one' is a sweep and .* a trial: give two of one sort"),
+        ("one", "one", "Sweep one would be held against itself"),
+        (trial_key("one em", 0), trial_key("one em", 0)[:6], "would be held against itself"),
+        ("one", "tow", "Did you mean 'two'"),
+        ("0000", "one", "There is no trial '0000'"),
+    ],
+)
+def test_what_cannot_be_held_against_each_other_is_refused(first, second, sentence, pair):
+    with pytest.raises(BadInput, match=sentence):
+        diff(first, second, pair)

@@ -1,0 +1,213 @@
+"""Frames of trials, epochs, images and sweeps: what they hold, of what, and in which units."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import save
+
+import sweeps
+from capsmodel.metrics import Metric
+from sweeps.aggregation.frames import curves, predictions, trials
+from sweeps.aggregation.frames import sweeps as all_sweeps
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Stopped
+from tests.sweeps.aggregation.known_sweep import (
+    finished,
+    known_sweep,
+    manifest_of,
+    put_sweep,
+    put_trial,
+    trial_key,
+)
+
+UNITLESS = {"train_loss", "validation_loss", "seed", "label", "prediction", "image", "is_wrong"}
+
+
+@pytest.fixture
+def two_sweeps(store):
+    """Return a store with sweeps "known" and "other", which varies a setting."""
+    manifest, records = known_sweep()
+    put_sweep(store, manifest, records.values())
+    put_sweep(store, routings(), [finished("em", 5, 4), finished("dynamic", 5, 9)])
+    return store
+
+
+def routings():
+    """Return a sweep of two routings that is called "other"."""
+    manifest = manifest_of(["em", "dynamic"], [5], sweep="other")
+    arms = tuple(
+        arm.model_copy(
+            update={
+                "config": {"model": {"routing": {"kind": arm.name, "iterations": 2}}, "epochs": 9},
+                "changes": {"model.routing": arm.name},
+            }
+        )
+        for arm in manifest.arms
+    )
+    return manifest.model_copy(update={"arms": arms})
+
+
+def test_without_a_name_trials_are_those_of_all_sweeps(two_sweeps):
+    frame = trials(tracking_uri=two_sweeps)
+
+    assert frame.columns[0] == "sweep"
+    assert frame["sweep"].value_counts().to_dict() == {"known": 18, "other": 2}
+    assert [*frame["model.routing"].dropna()] == ["em", "dynamic"]
+    own = frame[frame["sweep"] == "other"].drop(columns="sweep").reset_index(drop=True)
+    assert [*own["test_error"]] == [*trials("other", two_sweeps)["test_error"]]
+
+
+def test_a_setting_that_one_sweep_varies_is_told_of_the_others(store):
+    fixed = manifest_of(["only"], [0], sweep="fixed")
+    (arm,) = fixed.arms
+    config = {"model": {"routing": {"kind": "uniform"}}}
+    arm = arm.model_copy(update={"config": config})
+    put_sweep(store, fixed.model_copy(update={"arms": (arm,)}), [])
+    put_sweep(store, routings(), [])
+
+    assert [*trials(tracking_uri=store)["model.routing"]] == ["uniform", "em", "dynamic"]
+
+
+def test_a_filter_chooses_trials_by_settings_metrics_and_columns(two_sweeps):
+    by_setting = "model.routing == 'em' and model.routing.iterations >= 2"
+    assert [*trials(tracking_uri=two_sweeps, where=by_setting)["arm"]] == ["em"]
+    assert [*trials("other", two_sweeps, where="setting.epochs == 9")["arm"]] == ["em", "dynamic"]
+    assert [*trials("other", two_sweeps, where="test_error < 0.02")["arm"]] == ["em"]
+    missing = trials("known", two_sweeps, where="outcome == 'missing'")
+    assert [(*place,) for place in missing[["arm", "seed"]].to_numpy()] == [("late", 0)]
+    assert len(trials("known", two_sweeps, where="not (test_error >= 0)")) == 0
+    assert {*curves("other", two_sweeps, where=by_setting)["arm"]} == {"em"}
+
+
+def test_a_filter_that_no_trial_matches_leaves_the_columns_and_their_types(two_sweeps):
+    whole = trials("other", two_sweeps)
+    none = trials("other", two_sweeps, where="arm == 'neither'")
+
+    assert none.empty
+    assert {**none.dtypes} == {**whole.dtypes}
+    assert none.attrs == whole.attrs
+
+
+def test_a_stopped_trial_is_filtered_by_what_its_sweep_saw(store):
+    manifest = manifest_of(["a"], [0])
+    cell = manifest.cells[0].model_copy(update={"stopped": Stopped(epoch=2, value=0.5)})
+    trial = finished("a", 0, 6, extra_test_errors={"affine": 0.1})
+    put_sweep(store, manifest.model_copy(update={"cells": (cell,)}), [trial])
+
+    assert trials("known", store, where="validation_error < 1").empty
+    assert [*trials("known", store, where="epochs == 2")["outcome"]] == ["pruned"]
+    with pytest.raises(BadInput, match=r"'test_error\.affine', which no trial has"):
+        trials("known", store, where="test_error.affine < 1")
+    assert [*curves("known", store)["epoch"]] == [1, 2]
+    assert [*all_sweeps(store)["num_finished"]] == [0]
+
+
+@pytest.mark.parametrize("frame_of", [trials, curves])
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [("test_errr < 1", "Did you mean 'test_error'"), ("arm = 'a'", "cannot be read")],
+)
+def test_a_bad_filter_is_refused(frame_of, where, sentence, two_sweeps):
+    with pytest.raises(BadInput, match=sentence):
+        frame_of("known", two_sweeps, where=where)
+
+
+def test_curves_are_a_row_an_epoch_of_each_recorded_trial(two_sweeps):
+    frame = curves("known", two_sweeps)
+
+    names = ["train_loss", "validation_loss", "validation_error"]
+    assert [*frame.columns] == ["arm", "seed", "trial_key", "epoch", *names]
+    assert len(frame) == 13 * 15 + 4 * 4, "of finished trials and of others"
+    first = frame[(frame["arm"] == "uniform") & (frame["seed"] == 2)]
+    assert [*first["epoch"]] == [*range(1, 16)]
+    assert {*first["validation_error"]} == {12 / 600}
+    assert {*first["trial_key"]} == {trial_key("uniform", 2)}
+    assert [*curves("known", two_sweeps, metrics="train_loss").columns][4:] == ["train_loss"]
+    assert curves(tracking_uri=two_sweeps).columns[0] == "sweep"
+
+
+def test_curves_have_the_metrics_of_a_sweeps_own_parts(store):
+    own = (Metric(name="sharpness", unit="nats"), Metric(name="size", moment="end"))
+    manifest = manifest_of(["a"], [0], metrics=own)
+    put_sweep(store, manifest, [finished("a", 0, 6)])
+    frame = curves("known", store)
+
+    assert frame["sharpness"].isna().all()
+    assert frame.attrs["units"]["sharpness"] == "nats"
+    assert "size" not in frame
+    with pytest.raises(BadInput, match="'size' is of a trial's end"):
+        curves("known", store, metrics=["size"])
+
+
+@pytest.mark.parametrize(
+    ("metrics", "sentence"),
+    [
+        ("test_error", "'test_error' is of a trial's end"),
+        (["valdation_error"], "Did you mean 'validation_error'"),
+        ("health.nothing", "'health.nothing' is not known"),
+    ],
+)
+def test_a_metric_that_no_epoch_has_is_refused(metrics, sentence, two_sweeps):
+    with pytest.raises(BadInput, match=sentence):
+        curves("known", two_sweeps, metrics=metrics)
+
+
+def test_predictions_of_a_trial_are_those_of_its_images_alone(store, tmp_path):
+    put_sweep(store, manifest_of(["a", "b"], [0]), [])
+    tensors = {"predictions": np.uint8([1, 2]), "labels": np.uint8([1, 3])}
+    (tmp_path / "predictions.safetensors").write_bytes(save(tensors))
+    for arm in ("a", "b"):
+        record_id = put_trial(store, finished(arm, 0, 0, test_error=0.5))
+        store.writer().upload(record_id, tmp_path / "predictions.safetensors")
+    frame = predictions(trial_key("b", 0)[:8], store)
+
+    assert [*frame["arm"]] == ["b", "b"]
+    assert [*frame.columns] == [*predictions("known", store).columns]
+    with pytest.raises(BadInput, match="There is no trial 'abc'"):
+        predictions("abc", store)
+    with pytest.raises(BadInput, match="Did you mean 'known'"):
+        predictions("knwon", store)
+
+
+def test_a_sweep_whose_name_could_begin_a_trial_key_is_the_sweep(store):
+    put_sweep(store, manifest_of(["a"], [0], sweep="ab"), [])
+
+    assert predictions("ab", store).empty
+
+
+def test_sweeps_are_a_row_each_with_counts_and_the_best(two_sweeps):
+    frame = all_sweeps(two_sweeps).set_index("sweep")
+
+    assert [*frame.index] == ["known", "other"]
+    known = frame.loc["known"]
+    counts = ("num_arms", "num_cells", "num_finished", "num_diverged", "num_failed")
+    assert [known[name] for name in counts] == [6, 18, 13, 1, 1]
+    best = sweeps.best_configs("known", two_sweeps)[0]
+    assert (known["best_arm"], known["best"]) == (best.arm, best.value.mean)
+    assert (known["best_low"], known["best_high"]) == (best.value.low, best.value.high)
+    assert known["kind"] == "design"
+
+
+def test_an_empty_store_has_frames_with_columns(store):
+    assert all_sweeps(store).empty
+    assert trials(tracking_uri=store, where="no.such == 1").empty
+    assert "arm" in trials(tracking_uri=store)
+    assert "epoch" in curves(tracking_uri=store)
+
+
+def test_every_number_of_a_public_frame_has_a_unit_or_can_have_none(two_sweeps):
+    frames = [
+        trials("known", two_sweeps),
+        trials(tracking_uri=two_sweeps),
+        curves("known", two_sweeps),
+        predictions("known", two_sweeps),
+        all_sweeps(two_sweeps),
+    ]
+    for frame in frames:
+        numbers = {*frame.select_dtypes("number").columns} - UNITLESS
+        assert numbers - {"batch_size", "model.routing.iterations"} <= {*frame.attrs["units"]}
+    units = frames[0].attrs["units"]
+    assert units["test_error"] == "fraction"
+    assert units["peak_memory_bytes"] == "bytes"
+    assert frames[-1].attrs["units"]["best"] == "fraction"
+    assert isinstance(pd.concat(frames[:1]).attrs["units"], dict)

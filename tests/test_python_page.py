@@ -1,0 +1,90 @@
+"""The page on Python and its notebook: every snippet runs, and the notebook's outputs are real."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import sweeps
+from sweeps.aggregation.filters.grammar import parse_filter
+from sweeps.tracking.manifests import publish_manifest
+from sweeps.tracking.opening import open_store
+from tests import notebook_cells
+from tests.golden.stores.archive import STORAGE
+from tests.golden.stores.questions import FINISHED_DESIGN
+
+PAGE = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
+LAUNCH, *READ = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+OWN = FINISHED_DESIGN.sweep
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
+
+
+@pytest.fixture
+def kept_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a storage with the sweep of the kept store, and the same once more as "long"."""
+    storage = FINISHED_DESIGN.unpacked(tmp_path) / STORAGE
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CAPSWEEP_STORAGE", raising=False)
+    monkeypatch.delenv("CAPSWEEP_TRACKING_URI", raising=False)
+    store = open_store(storage=storage)
+    again = store.manifest(OWN).model_copy(update={"sweep": "long"})
+    publish_manifest(store.writer(), again)
+    return storage
+
+
+@pytest.mark.usefixtures("kept_store")
+def test_its_snippets_on_reading_run_one_after_the_other() -> None:
+    names: dict[str, object] = {"sweeps": sweeps}
+    for snippet in READ:
+        here = snippet.replace("quickstart_long", "long").replace("quickstart", OWN)
+        exec(compile(here, "docs/python.md", "exec"), names)
+
+    assert names["unit"] == "fraction"
+    assert names["changed"] == {"seed": (0, 1)}
+    assert len(names["deep"]) == 2 * 4  # type: ignore[arg-type]
+    assert {*names["short"]["outcome"]} == {"diverged"}  # type: ignore[index]
+    assert names["num_missing"] == 0
+
+
+def test_its_options_of_a_launch_are_some(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    planned = LAUNCH.replace("sweeps.run(", "sweeps.plan(")
+    names: dict[str, object] = {}
+    exec(compile(planned, "docs/python.md", "exec"), names)
+
+    assert (
+        repr(names["plan"]) == repr(names["result"]) == "<Plan quickstart: 14 cells, 14 to train>"
+    )
+
+
+@pytest.mark.usefixtures("kept_store")
+def test_its_refusal_is_what_a_bad_filter_gets() -> None:
+    quoted = " ".join(line[2:] for line in PAGE.splitlines() if line.startswith("> "))
+    with pytest.raises(sweeps.BadInput) as refusal:
+        sweeps.trials(where="model.ruting == 'em'")
+
+    assert str(refusal.value) == quoted
+
+
+def test_it_tells_of_every_function_and_its_filters_are_filters() -> None:
+    functions = {name for name in dir(sweeps) if name[0].islower()}
+    told = {*re.findall(r"sweeps\.([a-z_]+)\(", PAGE)}
+    assert functions - told <= {"pictures", "plan_seeds", "verify"}
+    for text in re.findall(r'where="(.*?)"', PAGE):
+        parse_filter(text)
+
+
+def test_the_notebook_gives_what_it_shows(tmp_path: Path) -> None:
+    given = notebook_cells.run(tmp_path)
+    kept = [cell["outputs"] for cell in notebook_cells.cells()]
+
+    assert [*map(without_drawings, given)] == [*map(without_drawings, kept)]
+    assert any("image/png" in output["data"] for outputs in kept for output in outputs)
+
+
+def without_drawings(outputs: list[dict]) -> list[dict]:  # type: ignore[type-arg]
+    """Return outputs without pictures, whose bytes are a machine's fonts' as well."""
+    return [
+        {**one, "data": {kind: text for kind, text in one["data"].items() if kind != "image/png"}}
+        for one in outputs
+    ]
