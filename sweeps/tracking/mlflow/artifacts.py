@@ -6,7 +6,7 @@ or have weights sent to a host of theirs; and a copied store would write into th
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -60,16 +60,16 @@ class Artifacts(Protocol):
         ...
 
 
-def artifacts_of(client: "MlflowClient", address: str, folder: Path) -> Artifacts:
+def artifacts_of(client: "Callable[[], MlflowClient]", address: str, folder: Path) -> Artifacts:
     """Return the files of a store.
 
     Args:
-        client: Of the store.
+        client: Gives that of the store, where a server keeps files.
         address: The store's own.
         folder: Where files lie unless a server keeps them.
     """
     if urlsplit(address).scheme in {"http", "https"}:
-        return ServedArtifacts(client, address)
+        return ServedArtifacts(client(), address)
     database = sqlite_path(address)
     beside = [database.parent / "artifacts"] if database else []
     return FolderArtifacts([folder, *beside])

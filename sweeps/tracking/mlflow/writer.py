@@ -73,7 +73,7 @@ class MlflowWriter:
         self.address = tracking_uri
         self.client: MlflowClient = writing_client(tracking_uri)
         self.experiment_id = find_or_create_experiment(self.client, tracking_uri)
-        self._artifacts = artifacts_of(self.client, tracking_uri, artifacts)
+        self._artifacts = artifacts_of(lambda: self.client, tracking_uri, artifacts)
 
     def refuse_absence(self) -> None:
         """Return if the store answers.
