@@ -18,12 +18,18 @@ from sweeps.tracking.answers import (
     valid_manifest,
 )
 from sweeps.tracking.manifests import manifest_name
-from sweeps.tracking.mlflow.artifacts import Artifacts, artifacts_of, read_artifact
+from sweeps.tracking.mlflow.artifacts import (
+    Artifacts,
+    FolderArtifacts,
+    FolderPublisher,
+    artifacts_of,
+    read_artifact,
+)
 from sweeps.tracking.mlflow.connection import is_missing
 from sweeps.tracking.mlflow.reading.client_runs import ClientRuns
 from sweeps.tracking.mlflow.reading.embedded_runs import EmbeddedRuns
 from sweeps.tracking.mlflow.reading.runs_read import FoundRun, Runs
-from sweeps.tracking.store import CurvePoint, RecordWriter
+from sweeps.tracking.store import CurvePoint, RecordWriter, ReportPublisher
 
 
 class MlflowStore:
@@ -58,6 +64,16 @@ class MlflowStore:
         )
 
         return open_writer(self.address, self._folder)
+
+    def publisher(self) -> ReportPublisher:
+        """Return what adds a report's files to a sweep's own run.
+
+        Raises:
+            StoreUnreachable: If the store does not answer.
+        """
+        if isinstance(self._artifacts, FolderArtifacts):
+            return FolderPublisher(self._artifacts)
+        return self.writer()
 
     def sweeps(self) -> list[str]:
         """Return the names of all sweeps, sorted."""

@@ -9,6 +9,8 @@ import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from sys import intern
 from typing import Any
 
@@ -40,7 +42,7 @@ _TEXTS = {t: _OF_RUNS.format(table=t, columns="held.value") for t in ("tags", "p
 _NUMBERS = _OF_RUNS.format(table="latest_metrics", columns="held.value, held.is_nan")
 _POINTS = """
 select told.run_uuid, timestamp, step, told.value, is_nan from json_each(?) as wanted
-cross join metrics as told on told.run_uuid = wanted.value and told.key = ?
+cross join metrics as told on told.run_uuid = wanted.value and +told.key = ?
 order by timestamp, step, told.value
 """
 
@@ -70,7 +72,7 @@ class SqlRuns:
         """Return the sweeps' own runs, the earliest started first, by their tags."""
         named = (TAG_SWEEP, name) if name is not None else ()
         ends = self._ends("sweep", _SWEEP if named else "", named)
-        return _found(ends, _by_run(self._database.execute(_TEXTS["tags"], (json.dumps([*ends]),))))
+        return _found(ends, _texts(self._database.execute(_TEXTS["tags"], (json.dumps([*ends]),))))
 
     def trials(self, keys: Iterable[str]) -> Sequence[FoundRun]:
         """Return the trials' runs of some keys, the earliest started first."""
@@ -103,7 +105,7 @@ class SqlRuns:
         numbers = self._database.execute(_NUMBERS, wanted)
         return _found(
             ends,
-            tags=_by_run(self._database.execute(_TEXTS["tags"], wanted)),
+            tags=_texts(self._database.execute(_TEXTS["tags"], wanted)),
             params=_by_run(self._database.execute(_TEXTS["params"], wanted)),
             metrics=_by_run((run, name, _number(*told)) for run, name, *told in numbers),
         )
@@ -119,13 +121,19 @@ def _number(value: Any, is_nan: Any) -> Any:
     return math.nan if is_nan else value
 
 
+def _texts(rows: Iterable[tuple[str, Any, Any]]) -> Values:
+    return _by_run(row for row in rows if isinstance(row[2], str))
+
+
 def _by_run(rows: Iterable[tuple[str, Any, Any]]) -> Values:
-    """Return what runs hold, id -> name -> value. What has no text for a name is left out."""
-    held = defaultdict[str, dict[str, Any]](dict)
-    for run_id, name, value in rows:
-        if isinstance(name, str):
-            held[run_id][intern(name)] = value
-    return held
+    """Return what runs hold, id -> name -> value, of rows that come run by run.
+
+    What has no text for a name is left out.
+    """
+    return {
+        run_id: {intern(name): value for _, name, value in own if isinstance(name, str)}
+        for run_id, own in groupby(rows, itemgetter(0))
+    }
 
 
 def _found(
@@ -133,16 +141,8 @@ def _found(
 ) -> list[FoundRun]:
     """Return the runs that count."""
     empty = dict[str, Any]()
-    texts = {
-        run_id: {name: value for name, value in tags.get(run_id, empty).items() if _is_text(value)}
-        for run_id in ends
-    }
     return [
-        FoundRun(run_id, texts[run_id], metrics.get(run_id, empty), params.get(run_id, empty), end)
+        FoundRun(run_id, own, metrics.get(run_id, empty), params.get(run_id, empty), end)
         for run_id, end in ends.items()
-        if counts(texts[run_id])
+        if counts(own := tags.get(run_id, empty))
     ]
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
