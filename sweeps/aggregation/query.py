@@ -99,9 +99,9 @@ def _standings(ranked: Sequence[RankedArm], store: RecordStore) -> "Mapping[str,
     if not ranked or ranked[0].objective != _ERROR:
         return {}
     from sweeps.aggregation.results.predictions import read_predictions  # numpy comes with it
-    from sweeps.aggregation.results.standing import standings
+    from sweeps.aggregation.results.standing import MOST_ARMS, standings
 
-    whole = [arm for arm in ranked if arm.is_whole]
+    whole = [arm for arm in ranked if arm.is_whole][:MOST_ARMS]
     trials = [trial for arm in whole for trial in arm.arm.trials.values() if trial is not None]
     return standings(whole, read_predictions(store, trials))
 

@@ -12,7 +12,9 @@ def one_line(text: str) -> str:
     Line breaks, tabs and odd spaces become single spaces. Control characters, direction marks and
     lone surrogates, with which a text could forge what surrounds it, become a replacement sign.
     """
-    return " ".join("".join(_shown(character) for character in text).split())
+    if not text.isprintable():  # what Python calls so has no space but the common one
+        text = "".join(_shown(character) for character in text)
+    return " ".join(text.split())
 
 
 def showable(text: str) -> str:

@@ -116,9 +116,10 @@ def record_of(
         pydantic.ValidationError: If a fact does not hold what it should.
     """
     given = {field: facts[name] for field, name in _OF_A_RECORD.items() if facts.get(name)}
+    warned = facts.get(TAG_WARNINGS)
     told = {
         "metrics": dict(metrics),
-        "warnings": _SENTENCES.validate_json(facts.get(TAG_WARNINGS) or "[]"),
+        "warnings": _SENTENCES.validate_json(warned) if warned else (),
         "evaluations": recorded_evaluations(facts, metrics),
     }
     own = {"record_id": record_id, "settings": settings, "ended_at": ended_at}

@@ -1,8 +1,8 @@
 """What a tracking store is: how records are read, and how they are written.
 
-There are two members, MLflow and one in memory, and a published contract that holds for both
-(tests/sweeps/tracking/store_contract.py). A store that is passed to recorder and readers as an
-argument needs no more than these two protocols.
+There are three members: MLflow asked by its client, an embedded store of MLflow's read by SQL, and
+one in memory. A published contract holds for all (tests/sweeps/tracking/store_contract.py). A store
+that is passed to recorder and readers as an argument needs no more than these two protocols.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -77,6 +77,14 @@ class RecordStore(Protocol):
 
         Raises:
             StoreUnreachable: If it does not answer.
+        """
+        ...
+
+    def publisher(self) -> "ReportPublisher":
+        """Return what adds a report's files to a sweep's own record, which is there.
+
+        Raises:
+            StoreUnreachable: If the store does not answer.
         """
         ...
 
@@ -164,7 +172,15 @@ class RecordStore(Protocol):
         ...
 
 
-class RecordWriter(Protocol):
+class ReportPublisher(Protocol):
+    """What adds files of a report; every `RecordWriter` is one."""
+
+    def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
+        """Add the files of a report to a sweep's own record, in place of those of their names."""
+        ...
+
+
+class RecordWriter(ReportPublisher, Protocol):
     """Records as the recorder and a launch write them.
 
     Each method may be repeated after a failure or a kill and then does what is left. A call that
@@ -280,8 +296,4 @@ class RecordWriter(Protocol):
 
     def settle_sweep(self, sweep_id: str, exit_code: int | None) -> None:
         """Write how a sweep's launch ended, None for one that runs."""
-        ...
-
-    def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
-        """Add the files of a report to a sweep's own record, in place of those of their names."""
         ...

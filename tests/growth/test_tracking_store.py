@@ -65,6 +65,9 @@ class LinesStore:
         self.refuse_absence()
         return self
 
+    def publisher(self) -> "LinesStore":
+        return self.writer()
+
     def refuse_absence(self) -> None:
         if self.folder.is_file():
             raise StoreUnreachable(f"{self.folder} is no folder.")

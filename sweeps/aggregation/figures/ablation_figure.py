@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+MOST_ROWS = 100
+"""More nobody reads, and a picture of thousands is larger than can be drawn."""
+
 _LINE_CHARACTERS = 30
 _ACROSS_CHARACTERS = 88  # of a title and the longest label before it
 
@@ -40,7 +43,8 @@ def ablation_figure(
 
     On the left stand an arm's seeds and their mean, which test nothing: no bar, no band. On the
     right its difference from the baseline, with the interval that the table prints and the one
-    that holds for all arms together. Rows are those of the table, in the manifest's order.
+    that holds for all arms together. Rows are those of the table, in the manifest's order; of very
+    many the first and the baseline, which the title says.
 
     Args:
         manifest: The sweep's name, margin and departures.
@@ -49,11 +53,11 @@ def ablation_figure(
     """
     from matplotlib.figure import Figure  # here, as it takes half a second to import
 
-    groups = grouped(arms)
+    groups, num_more = _drawn(grouped(arms))
     by_arm = {arm.arm.name: one for one in compared for arm in one.arms}
     rows = [by_arm.get(group[0].arm.name) for group in groups]
     labels = [_label(group) for group in groups]
-    title = _title(manifest, labels)
+    title = _title(manifest, labels, num_more)
     entries = [*_legend_of_seeds(), *legend_of_differences(compared, manifest.margin_points)]
     height = 1.45 + sum(0.24 + 0.15 * label.count("\n") for label in labels)
     height += 0.17 * title.count("\n") + 0.17 * ((len(entries) + 1) // 2)
@@ -76,6 +80,16 @@ def ablation_figure(
         columnspacing=1.6,
     )
     return figure
+
+
+def _drawn(groups: Sequence[Group]) -> tuple[list[Group], int]:
+    """Return the groups that are drawn, and how many others there are."""
+    if len(groups) <= MOST_ROWS:
+        return [*groups], 0
+    baseline = (group for group in groups if any(one.is_baseline for one in group))
+    first = groups[: MOST_ROWS - 1]
+    others = (group for group in (*baseline, *groups[MOST_ROWS - 1 :]) if group not in first)
+    return [*first, next(others)], len(groups) - MOST_ROWS
 
 
 def _draw_seeds(axes: "Axes", groups: Sequence[Group]) -> None:
@@ -138,12 +152,13 @@ def _legend_of_seeds() -> list[tuple[object, str]]:
     ]
 
 
-def _title(manifest: Manifest, labels: Sequence[str]) -> str:
+def _title(manifest: Manifest, labels: Sequence[str], num_more: int) -> str:
     """Return the title, below what the launch changed of the sweep as declared."""
     longest = max(len(line) for label in labels for line in label.split("\n"))
     width = _ACROSS_CHARACTERS - longest
     changed = textwrap.wrap(drawable(departure_sentence(manifest)), width)
-    return "\n".join([*changed, f"{manifest.sweep}: test error by arm"])
+    more = f" (the first {len(labels)}; {num_more:,} more in the table)" if num_more else ""
+    return "\n".join([*changed, f"{manifest.sweep}: test error by arm{more}"])
 
 
 def _label(group: Group) -> str:

@@ -1,9 +1,11 @@
 """What a maker is handed: a sweep's manifest, its records, and a way to ask for curves."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
 from sweeps.aggregation.results.judged import Predictions
 from sweeps.aggregation.results.predictions import FindPredictions, no_predictions
 from sweeps.records.manifest import Manifest
@@ -28,6 +30,16 @@ class Results:
     records: Mapping[str, TrialRecord]
     histories: Callable[[Iterable[TrialRecord], str], Histories]
     find_predictions: FindPredictions = no_predictions
+
+    @cached_property
+    def arms(self) -> tuple[ArmResults, ...]:
+        """The arms that the sweep compares, each with its trials."""
+        return arm_results(self.manifest, self.records)
+
+    @cached_property
+    def compared(self) -> Sequence[Comparison]:
+        """How each arm of a design compares with the baseline: it takes long in a large one."""
+        return ablation_comparisons(self.manifest, self.arms, self.predictions)
 
     @cached_property
     def predictions(self) -> Mapping[str, Predictions]:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sweeps.aggregation.makers.results import Results
-from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.results.confirmed import confirmed_results
 from sweeps.aggregation.results.identical import grouped
 
@@ -38,5 +38,4 @@ def compared_arms(results: Results) -> ComparedArms:
     manifest = results.manifest
     if manifest.search is not None:
         return ComparedArms(tuple(confirmed_results(manifest, results.records).rows()), ())
-    arms = arm_results(manifest, results.records)
-    return ComparedArms(arms, tuple(ablation_comparisons(manifest, arms, results.predictions)))
+    return ComparedArms(results.arms, tuple(results.compared))

@@ -5,6 +5,7 @@ import re
 import textwrap
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from sweeps.records.plain_text import one_line
@@ -58,10 +59,15 @@ def drawn(draw: Callable[[], "Figure"], image_format: ImageFormat) -> bytes:
 
 def drawable(text: str) -> str:
     """Return the text with a question mark for each character that the font does not hold."""
+    glyphs = _glyphs()
+    return "".join(character if ord(character) in glyphs else "?" for character in text)
+
+
+@cache
+def _glyphs() -> frozenset[int]:
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
-    glyphs = get_font(findfont(FontProperties(family="DejaVu Sans"))).get_charmap()
-    return "".join(character if ord(character) in glyphs else "?" for character in text)
+    return frozenset(get_font(findfont(FontProperties(family="DejaVu Sans"))).get_charmap())
 
 
 def setting_label(name: str, width: int, most_lines: int = 3) -> str:

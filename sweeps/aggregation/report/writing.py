@@ -16,7 +16,7 @@ from sweeps.aggregation.report.reading import read_results
 from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.records.manifest import Manifest
 from sweeps.tracking.opening import open_store
-from sweeps.tracking.store import RecordStore, RecordWriter
+from sweeps.tracking.store import RecordStore, ReportPublisher
 
 
 class ReportOptions(TypedDict, total=False):
@@ -63,7 +63,7 @@ def report(
     folder, own = Path(options.get("reports", "reports")), options.get("tables", ())
     written = write_report(store, sweep, folder, chosen, own, options.get("style"))
     try:
-        publish_report(store.writer(), store.sweep_id(sweep), written)
+        publish_report(store.publisher(), store.sweep_id(sweep), written)
     except (StoreUnreachable, OSError) as error:  # of somebody else's store, which may be read-only
         sentence = f"The report is written, but not kept with the sweep's own record: {error}"
         return replace(written, left_out=(*written.left_out, sentence))
@@ -133,7 +133,7 @@ def report_files(
     return report, files
 
 
-def publish_report(records: RecordWriter, sweep_id: str, report: Report) -> None:
+def publish_report(records: ReportPublisher, sweep_id: str, report: Report) -> None:
     """Add the report's files to the sweep's own record.
 
     The only function of this package that writes to the tracking store.

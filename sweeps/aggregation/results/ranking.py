@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import cast
 
 from capsmodel.metrics import VALIDATION_LOSS, Objective
@@ -29,29 +30,29 @@ class RankedArm:
     objective: Objective
     is_confirmed: bool
 
-    @property
+    @cached_property
     def value(self) -> Interval:
         """Mean of the objective over the seeds, in the record's unit."""
         return self.arm.interval(self.values)
 
-    @property
+    @cached_property
     def cost(self) -> float:
         """What is small of a good arm; means of the same counts may differ in the last bit."""
         return round(self.objective.cost(self.value.mean or 0.0), 12)
 
-    @property
+    @cached_property
     def is_whole(self) -> bool:
         """Whether every one of its trials has finished."""
         return len(self.values) == len(self.arm.trials)
 
-    @property
+    @cached_property
     def loss(self) -> float:
         """Mean validation loss over the same seeds, infinite where it is not known."""
         losses = self.arm.chosen_by(Objective(VALIDATION_LOSS))
         mean = self.arm.interval(losses).mean
         return math.inf if mean is None else round(mean, 12)
 
-    @property
+    @cached_property
     def values(self) -> dict[int, float]:
         """The objective of each finished trial, by seed."""
         return self.arm.chosen_by(self.objective)

@@ -10,7 +10,7 @@ from sweeps.aggregation.results.ranking import RankedArm
 from sweeps.aggregation.statistics.best import chances_of_best, not_told_from
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 
-_MOST_ARMS = 50  # of a ranking, the first: what stands below them has no chance to speak of
+MOST_ARMS = 50  # of a ranking, the first: what stands below them has no chance to speak of
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def standings(
     first = _judged(ranked[0], predictions)
     seeds, shown = [*first], [*first.values()]
     alike: dict[str, dict[int, Judged]] = {}
-    for arm in ranked[:_MOST_ARMS]:
+    for arm in ranked[:MOST_ARMS]:
         found = _judged(arm, predictions)
         is_alike = arm.arm.arm.config.get("data") == ranked[0].arm.arm.config.get("data")
         if is_alike and all(

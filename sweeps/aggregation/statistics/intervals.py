@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 from sweeps.records.errors import BadInput
 
@@ -50,7 +51,11 @@ def mean_interval(values: Iterable[float], confidence: float = 0.95) -> Interval
     """
     if not 0 < confidence < 1:
         raise BadInput(f"A confidence lies between 0 and 1, given was {confidence}: try 0.95.")
-    kept = [value for value in values if math.isfinite(value)]
+    return _mean_interval(tuple(value for value in values if math.isfinite(value)), confidence)
+
+
+@lru_cache(maxsize=100_000)
+def _mean_interval(kept: tuple[float, ...], confidence: float) -> Interval:
     if not kept:
         return Interval(0, None, None, None, confidence)
     mean = statistics.mean(kept)
@@ -74,6 +79,7 @@ def paired_difference(
     return mean_interval((arm[seed] - baseline[seed] for seed in common), confidence)
 
 
+@cache
 def _t_quantile(degrees: int, confidence: float) -> float:
     from scipy.special import stdtrit  # here, and not scipy.stats, to keep imports quick
 

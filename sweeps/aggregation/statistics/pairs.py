@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ class Share:
     high: float
 
 
+@cache
 def share(count: int, total: int) -> Share:
     """Return a count with its exact 95 % interval; of nothing it is 0 to 1.
 
@@ -58,16 +60,20 @@ def mcnemar_p(wrong: Bool[np.ndarray, " images"], others: Bool[np.ndarray, " ima
 
     Source: McNemar 1947, as in `statsmodels.stats.contingency_tables.mcnemar`.
     """
+    parted = sorted((int((~wrong & others).sum()), int((wrong & ~others).sum())))
+    return _mcnemar_p(*parted)
+
+
+@cache
+def _mcnemar_p(fewer: int, more: int) -> float:
+    """Return the p value by the numbers of images on which one of the two errs alone."""
     from statsmodels.stats.contingency_tables import mcnemar
 
-    table = [
-        [int((~wrong & ~others).sum()), int((~wrong & others).sum())],
-        [int((wrong & ~others).sum()), int((wrong & others).sum())],
-    ]
-    found: Any = mcnemar(table, exact=True)
+    found: Any = mcnemar([[0, fewer], [more, 0]], exact=True)
     return float(found.pvalue)
 
 
+@cache
 def more_often_p(count: int, total: int, other_count: int, other_total: int) -> float:
     """Return the p value of two shares that are equal, such as those of diverged trials.
 

@@ -22,8 +22,8 @@ def detectable_difference(
 
     The level is that of Holm's first step, which every verdict has to pass where it stands alone.
 
-    Source: the noncentral t distribution by `statsmodels.stats.power.TTestPower.power`, solved for
-    the effect here: its own `solve_power` stops too early where n is small.
+    Source: the noncentral t distribution as in `statsmodels.stats.power.TTestPower.power`, solved
+    for the effect here: its own `solve_power` stops too early where n is small.
 
     Args:
         standard_error: Of the difference, in any unit.
@@ -38,8 +38,10 @@ def detectable_difference(
     if standard_error <= 0 or level <= 0:
         return math.inf
     from scipy.optimize import brentq
+    from scipy.special import stdtrit
 
-    found = partial(_power, degrees=degrees, level=level / max(num_comparisons, 1))
+    critical = -float(stdtrit(degrees, level / max(num_comparisons, 1) / 2))
+    found = partial(_power, degrees=degrees, critical=critical)
     high = 1.0
     for _ in range(_MOST_STEPS):
         if found(high) >= power:
@@ -70,15 +72,22 @@ def middle_error(standard_error: float, degrees: float) -> float:
     return standard_error * math.sqrt(degrees / float(chdtri(degrees, 0.5)))
 
 
-def _power(effect: float, degrees: float, level: float) -> float:
+def _power(effect: float, degrees: float, critical: float) -> float:
     """Return how often a t test finds an effect above 0, given in standard errors.
 
-    Of large effects scipy's noncentral t has no value for the wrong side, below 1e-9 there.
-    """
-    from statsmodels.stats.power import TTestPower
+    Of large effects scipy has no value for the wrong side, below 1e-9 there.
 
-    sides = (
-        float(TTestPower().power(effect, 1, level / 2, degrees, alternative=side))
-        for side in ("larger", "smaller")
-    )
-    return sum(found for found in sides if not math.isnan(found))
+    Args:
+        effect: Above 0.
+        degrees: Of freedom.
+        critical: What the absolute value of t has to pass.
+    """
+    from scipy.special import nctdtr  # a hundred times faster than scipy.stats.nct
+
+    found = 1 - float(nctdtr(degrees, effect, critical))
+    other = float(nctdtr(degrees, effect, -critical))
+    if math.isnan(found):  # which only the slower one finds
+        from scipy.stats import nct
+
+        found = float(nct.sf(critical, degrees, effect))
+    return sum(side for side in (found, other) if not math.isnan(side))

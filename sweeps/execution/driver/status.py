@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from search_spaces.plans.known import known_from
@@ -76,7 +77,16 @@ class SweepStatus:
 
     def counts(self, arm: str | None = None) -> Counter[str]:
         """Return state -> number of cells, of one arm or of all."""
-        return Counter(cell.state for cell in self.cells if arm in {None, cell.cell.arm})
+        if arm is None:
+            return Counter(cell.state for cell in self.cells)
+        return self._by_arm.get(arm, Counter())
+
+    @cached_property
+    def _by_arm(self) -> Mapping[str, Counter[str]]:
+        counts: dict[str, Counter[str]] = {}
+        for cell in self.cells:
+            counts.setdefault(cell.cell.arm, Counter())[cell.state] += 1
+        return counts
 
 
 def sweep_status(

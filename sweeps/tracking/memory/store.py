@@ -30,7 +30,7 @@ from sweeps.tracking.answers import (
 from sweeps.tracking.manifests import manifest_name
 from sweeps.tracking.memory.shelf import HeldRecord, Shelf
 from sweeps.tracking.memory.writer import MemoryWriter
-from sweeps.tracking.store import CurvePoint, RecordWriter
+from sweeps.tracking.store import CurvePoint, RecordWriter, ReportPublisher
 
 
 class MemoryStore:
@@ -52,6 +52,10 @@ class MemoryStore:
         """Return what writes to these records."""
         with self.shelf.locked():
             return MemoryWriter(self.shelf)
+
+    def publisher(self) -> ReportPublisher:
+        """Return what adds a report's files to a sweep's own record."""
+        return self.writer()
 
     def sweeps(self) -> list[str]:
         """Return the names of all sweeps, sorted."""

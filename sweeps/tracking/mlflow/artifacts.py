@@ -6,14 +6,14 @@ or have weights sent to a host of theirs; and a copied store would write into th
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from capsmodel.whole_file import write_whole
-from sweeps.records.errors import BadInput
+from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.storage.regular_files import MOST_BYTES, read_regular
 from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.answers import absent_artifact
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _MEBIBYTE = 2**20
 _LARGEST = {"manifest": 64 * _MEBIBYTE, "config": _MEBIBYTE}  # by what their names begin with
 _LARGEST_UPLOAD = 2**40
+_REPORT_FOLDER = "report"
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -60,19 +61,25 @@ class Artifacts(Protocol):
         ...
 
 
-def artifacts_of(client: "MlflowClient", address: str, folder: Path) -> Artifacts:
+def artifacts_of(client: "Callable[[], MlflowClient]", address: str, folder: Path) -> Artifacts:
     """Return the files of a store.
 
     Args:
-        client: Of the store.
+        client: Gives that of the store, where a server keeps files.
         address: The store's own.
         folder: Where files lie unless a server keeps them.
     """
     if urlsplit(address).scheme in {"http", "https"}:
-        return ServedArtifacts(client, address)
+        return ServedArtifacts(client(), address)
     database = sqlite_path(address)
     beside = [database.parent / "artifacts"] if database else []
     return FolderArtifacts([folder, *beside])
+
+
+def publish_files(artifacts: Artifacts, run_id: str, paths: Iterable[Path]) -> None:
+    """Copy a report's files to a run, under `report/`, in place of those of their names."""
+    for path in paths:
+        artifacts.upload(run_id, path, _REPORT_FOLDER)
 
 
 def read_artifact(artifacts: Artifacts, run_id: str, name: str) -> bytes:
@@ -155,6 +162,24 @@ class FolderArtifacts:
         if not path.parent.resolve().is_relative_to(folder.resolve()):
             raise BadInput(f"{path.parent} is a link that leads elsewhere, and is not followed.")
         return path
+
+
+class FolderPublisher:
+    """What adds a report's files to a run of an embedded store: MLflow has no part in that."""
+
+    def __init__(self, artifacts: FolderArtifacts) -> None:
+        self._artifacts = artifacts
+
+    def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
+        """Copy a report's files to the sweep's own run.
+
+        Raises:
+            StoreRefused: If they would lead elsewhere.
+        """
+        try:
+            publish_files(self._artifacts, sweep_id, paths)
+        except BadInput as error:
+            raise StoreRefused(str(error), str(error)) from error
 
 
 def _check_size(name: str, size: int) -> None:

@@ -123,18 +123,46 @@ def check_database(path: Path) -> None:
     Raises:
         BadInput: If it is not there, or is no MLflow store.
     """
+    with opened_database(path):
+        return
+
+
+@contextmanager
+def opened_database(path: Path) -> Generator[sqlite3.Connection]:
+    """Hold a database open for reading, which is an MLflow store: nothing is written.
+
+    What is read in the block is as it was at one moment.
+
+    Raises:
+        BadInput: If it is not there, leads elsewhere, or is no MLflow store.
+    """
     if is_missing(path) or not path.is_file():
         raise BadInput(
             f"There is no tracking store at {path}: nothing has been recorded there yet. "
             "Run a sweep first, or name another place with --storage or --tracking-uri."
         )
     try:
-        with closing(look_into(path)) as database:
-            rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            missing = _TABLES - {name for (name,) in rows}
-            is_versioned = missing or database.execute("SELECT * FROM alembic_version").fetchone()
+        opened = look_into(path)
     except sqlite3.Error as error:
-        raise BadInput(f"{path} cannot be read as an MLflow store: {error}.") from error
+        raise _unreadable(path, error) from error
+    with closing(opened):
+        try:
+            opened.execute("pragma query_only = 1")
+            opened.execute("begin")
+            _check_tables(opened, path)
+        except sqlite3.Error as error:
+            raise _unreadable(path, error) from error
+        yield opened
+
+
+def _unreadable(path: Path, error: sqlite3.Error) -> BadInput:
+    return BadInput(f"{path} cannot be read as an MLflow store: {error}.")
+
+
+def _check_tables(database: sqlite3.Connection, path: Path) -> None:
+    rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    missing = _TABLES - {name for (name,) in rows}
+    is_versioned = missing or database.execute("SELECT * FROM alembic_version").fetchone()
     if missing or not is_versioned:
         what = f"no table '{min(missing)}'" if missing else "no version"
         raise BadInput(

@@ -5,8 +5,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking.record_facts import record_of
+from sweeps.records.trial_record import Outcome
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -28,18 +27,7 @@ def sweep_status(exit_code: int | None) -> str:
     return {None: "RUNNING", 0: "FINISHED", 130: "KILLED"}.get(exit_code, "FAILED")
 
 
-def record_of_run(run: "Run") -> TrialRecord:
-    """Read a trial's record from its run.
-
-    Raises:
-        pydantic.ValidationError: If a tag does not hold what it should.
-    """
-    numbers = {name: as_recorded(value) for name, value in _named(run.data.metrics).items()}
-    ended_at = _seconds(run.info.end_time)
-    return record_of(run.info.run_id, tags_of(run), numbers, _named(run.data.params), ended_at)
-
-
-def _seconds(milliseconds: Any) -> float | None:
+def seconds(milliseconds: Any) -> float | None:
     """Return a time as seconds; None of what a database may hold in its place."""
     is_time = isinstance(milliseconds, int) and 0 < milliseconds < _YEAR_9999
     return milliseconds / 1000 if is_time else None
@@ -47,7 +35,7 @@ def _seconds(milliseconds: Any) -> float | None:
 
 def tags_of(run: "Run") -> dict[str, str]:
     """Return the tags of a run that are texts: a row of a database may hold anything else."""
-    tags = _named(run.data.tags)
+    tags = named(run.data.tags)
     return {name: value for name, value in tags.items() if isinstance(value, str)}
 
 
@@ -61,5 +49,6 @@ def as_recorded(value: Any) -> Any:
     return math.copysign(math.inf, value) if abs(value) >= sys.float_info.max else value
 
 
-def _named(values: Mapping[Any, Any]) -> dict[str, Any]:
+def named(values: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return values without those that have no text for a name."""
     return {name: value for name, value in values.items() if isinstance(name, str)}

@@ -26,7 +26,7 @@ from sweeps.records.trial_record import (
 )
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.manifests import manifest_digest
-from sweeps.tracking.mlflow.artifacts import artifacts_of, read_artifact
+from sweeps.tracking.mlflow.artifacts import artifacts_of, publish_files, read_artifact
 from sweeps.tracking.mlflow.connection import answering
 from sweeps.tracking.mlflow.experiment import (
     create_once,
@@ -40,7 +40,6 @@ from sweeps.tracking.store import FoundSweep, FoundTrial, FreedWeights
 
 _BATCH = 900  # metrics a call; the store takes at most 1,000
 _LONGEST_TAG = 5000  # the store refuses more
-_REPORT_FOLDER = "report"
 _SWEEPS = f"tags.`{facts.TAG_TYPE}` = 'sweep'"
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -73,7 +72,7 @@ class MlflowWriter:
         self.address = tracking_uri
         self.client: MlflowClient = writing_client(tracking_uri)
         self.experiment_id = find_or_create_experiment(self.client, tracking_uri)
-        self._artifacts = artifacts_of(self.client, tracking_uri, artifacts)
+        self._artifacts = artifacts_of(lambda: self.client, tracking_uri, artifacts)
 
     def refuse_absence(self) -> None:
         """Return if the store answers.
@@ -254,8 +253,7 @@ class MlflowWriter:
     @_in_our_words
     def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
         """Upload a report's files to the sweep's parent run, under `report/`."""
-        for path in paths:
-            self._artifacts.upload(sweep_id, path, _REPORT_FOLDER)
+        publish_files(self._artifacts, sweep_id, paths)
 
     def _holds(self, run_id: str, name: str, digest: str) -> bool:
         """Return whether a run holds a text as it was written, neither lost nor damaged."""

@@ -1,10 +1,10 @@
 """The ablation table: how large each arm's error is, and what may be said of its difference."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sweeps.aggregation.rendering.table import Table
-from sweeps.aggregation.results.arms import arm_results
-from sweeps.aggregation.results.comparisons import ablation_comparisons
+from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
 from sweeps.aggregation.results.identical import grouped
 from sweeps.aggregation.results.judged import Predictions
 from sweeps.aggregation.tables.ablation.cells import COLUMNS, row
@@ -22,11 +22,7 @@ def ablation_table(
     name: str = "ablation",
     predictions: Mapping[str, Predictions] | None = None,
 ) -> Table:
-    """Return one row an arm, in the manifest's order, compared with the baseline.
-
-    Arms with identical results stand in one row for readers; programs get a row each, with all
-    that the verdicts were made from. Holds only what trial keys decide: no times, devices or
-    record ids.
+    """Return the ablation table of a sweep's records.
 
     Args:
         manifest: The sweep's arms, baseline and cells.
@@ -35,7 +31,26 @@ def ablation_table(
         predictions: By trial key. Without them intervals are over seeds alone, and nothing is bold.
     """
     arms = arm_results(manifest, records)
-    compared = ablation_comparisons(manifest, arms, predictions or {})
+    return compared_table(
+        manifest, arms, ablation_comparisons(manifest, arms, predictions or {}), name
+    )
+
+
+def compared_table(
+    manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison], name: str
+) -> Table:
+    """Return one row an arm, in the manifest's order, compared with the baseline.
+
+    Arms with identical results stand in one row for readers; programs get a row each, with all
+    that the verdicts were made from. Holds only what trial keys decide: no times, devices or
+    record ids.
+
+    Args:
+        manifest: The sweep's purpose and departures.
+        arms: With their trials.
+        compared: Each group of arms with the baseline.
+        name: The table's name, as the manifest declares it.
+    """
     by_arm = {arm.arm.name: one for one in compared for arm in one.arms}
     is_whole = all(len(arm.counted) == len(arm.trials) for arm in arms)
     rows = [row(group, by_arm.get(group[0].arm.name), is_whole=is_whole) for group in grouped(arms)]

@@ -12,11 +12,11 @@ from tests.sweeps.tracking.store_contract import StoreContract
 
 
 class TestMlflow(StoreContract):
-    """The contract, over a SQLite file and a folder of artifacts."""
+    """The contract, over a SQLite file and a folder of artifacts, by MLflow's client."""
 
     @pytest.fixture
-    def store(self, mlflow_store: MlflowStore) -> MlflowStore:
-        return mlflow_store
+    def store(self, mlflow_store: MlflowStore, tmp_path: Path) -> MlflowStore:
+        return MlflowStore(mlflow_store.address, tmp_path / "artifacts", by_client=True)
 
     @pytest.fixture
     def away(self, tmp_path: Path) -> MlflowStore:
@@ -36,3 +36,11 @@ class TestMlflow(StoreContract):
         folder = Path(urlsplit(str(run.info.artifact_uri)).path)
         files = (path for path in folder.rglob("*") if path.is_file())
         return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+class TestEmbedded(TestMlflow):
+    """The contract, read by SQL."""
+
+    @pytest.fixture
+    def store(self, mlflow_store: MlflowStore) -> MlflowStore:
+        return mlflow_store

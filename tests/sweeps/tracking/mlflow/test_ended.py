@@ -7,7 +7,8 @@ from mlflow.entities import RunInfo
 from mlflow.tracking import MlflowClient
 
 from sweeps.aggregation.report.runs import runs_section
-from sweeps.tracking.mlflow.runs import record_of_run
+from sweeps.tracking.mlflow.reading.client_runs import found_run
+from sweeps.tracking.mlflow.reading.runs_read import record_of_found
 from sweeps.tracking.mlflow.store import MlflowStore
 from tests.sweeps.aggregation.known_sweep import finished, manifest_of
 from tests.sweeps.tracking.mlflow.runs import put_trial
@@ -39,6 +40,8 @@ def test_when_a_trial_ended_is_shown_and_nothing_for_what_is_no_time(
     assert round(1000 * kept.ended_at) == run.info.end_time
 
     monkeypatch.setattr(RunInfo, "end_time", told)
-    table = runs_section(manifest_of(["a"], range(1)), {trial.trial_key: record_of_run(run)})
+    record = record_of_found(found_run(run))
+    assert record is not None
+    table = runs_section(manifest_of(["a"], range(1)), {trial.trial_key: record})
     column = [one.fields for one in table.tables[0].columns].index(("ended",))
     assert table.tables[0].rows[0][column].text == shown

@@ -57,9 +57,10 @@ def test_only_the_keys_asked_for_come_back(client, store):
 
 
 @pytest.mark.parametrize("few", [0, 100], ids=["page by page", "one by one"])
-def test_more_records_than_a_page_are_all_found(few, client, store, monkeypatch):
-    monkeypatch.setattr("sweeps.tracking.mlflow.store._PAGE", 2)
-    monkeypatch.setattr("sweeps.tracking.mlflow.store._FEW", few)
+def test_more_records_than_a_page_are_all_found(few, client, tracking_uri, monkeypatch):
+    store = MlflowStore(tracking_uri, Path("artifacts"), by_client=True)
+    monkeypatch.setattr("sweeps.tracking.mlflow.reading.client_runs._PAGE", 2)
+    monkeypatch.setattr("sweeps.tracking.mlflow.reading.client_runs._FEW", few)
     keys = {trial_key("a", seed) for seed in range(5)}
     put_trial(client, unfinished("a", 0, Outcome.INTERRUPTED, ""), start=1)
     for seed in range(5):

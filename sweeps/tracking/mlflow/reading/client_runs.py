@@ -1,0 +1,128 @@
+"""Runs as MLflow's client finds them: of a server, or of a database whose schema is not known."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sweeps.records import trial_record as names
+from sweeps.records.trial_record import TrialRecord
+from sweeps.tracking import record_facts as facts
+from sweeps.tracking.answers import keep, those_that_count
+from sweeps.tracking.mlflow.connection import answering, connect
+from sweeps.tracking.mlflow.reading.runs_read import (
+    FoundRun,
+    History,
+    counts,
+    history_of,
+    record_of_found,
+)
+from sweeps.tracking.mlflow.runs import EXPERIMENT, named, tags_of
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+    from mlflow.tracking import MlflowClient
+
+_PAGE = 1000
+_FEW = 100
+_TRIALS = f"tags.`{facts.TAG_TYPE}` = 'trial'"
+_SWEEPS = f"tags.`{facts.TAG_TYPE}` = 'sweep'"
+
+
+class ClientRuns:
+    """Live runs of a store, asked for by MLflow's client.
+
+    Args:
+        address: Of the store.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    @cached_property
+    def client(self) -> "MlflowClient":
+        """The client, connected when it is first needed."""
+        return connect(self._address)
+
+    def sweeps(self, name: str | None = None) -> Sequence[FoundRun]:
+        """Return the sweeps' own runs."""
+        named = "" if name is None else f" AND tags.`{facts.TAG_SWEEP}` = '{name}'"
+        return [*self._runs(_SWEEPS + named)]
+
+    def records(self, keys: Collection[str]) -> dict[str, TrialRecord]:
+        """Return the record of each trial key that counts.
+
+        The runs are searched page by page, so a call costs about 2 ms for each run of the store;
+        where only few keys are still open after the first page, and for one key alone, these are
+        asked for one by one instead.
+        """
+        if len(keys) == 1:
+            return self._one_by_one(keys)
+        records: dict[str, TrialRecord] = {}
+        for count, run in enumerate(self._runs(_TRIALS) if keys else (), start=1):
+            if run.tags.get(facts.TAG_TRIAL_KEY) in keys:
+                keep(records, record_of_found(run))
+            if count == _PAGE:
+                open_keys = {key for key in keys if not _is_final(records.get(key))}
+                if len(open_keys) <= _FEW:
+                    return records | self._one_by_one(open_keys)
+        return records
+
+    def records_beginning(self, start: str) -> dict[str, TrialRecord]:
+        """Return the records that count whose trial keys begin with letters and digits."""
+        return self._found(f"{_TRIALS} AND tags.`{facts.TAG_TRIAL_KEY}` LIKE '{start}%'")
+
+    def records_of_run(self, run_id: str) -> dict[str, TrialRecord]:
+        """Return a trial's record by the id of its run."""
+        return self._found(f"{_TRIALS} AND attributes.run_id = '{run_id}'")
+
+    def histories(
+        self, run_ids: Sequence[str], metrics: Sequence[str]
+    ) -> Iterable[tuple[str, str, History]]:
+        """Yield each metric's history of each run. One request each: the store offers no more."""
+        with answering(self._address):
+            for run_id in run_ids:
+                for metric in metrics:
+                    told = self.client.get_metric_history(run_id, metric)
+                    points = ((point.timestamp, point.step, point.value) for point in told)
+                    yield run_id, metric, history_of(points)
+
+    def _runs(self, search: str) -> Iterator[FoundRun]:
+        with answering(self._address):
+            experiment = self.client.get_experiment_by_name(EXPERIMENT)
+            if experiment is None or experiment.lifecycle_stage != "active":
+                return
+            token: str | None = None
+            while True:
+                page = self.client.search_runs(
+                    [experiment.experiment_id],
+                    search,
+                    max_results=_PAGE,
+                    order_by=["attributes.start_time ASC", "attributes.run_id ASC"],
+                    page_token=token,
+                )
+                yield from (run for run in map(found_run, page) if counts(run.tags))
+                token = page.token
+                if not token:
+                    return
+
+    def _found(self, search: str) -> dict[str, TrialRecord]:
+        return those_that_count(map(record_of_found, self._runs(search)))
+
+    def _one_by_one(self, keys: Iterable[str]) -> dict[str, TrialRecord]:
+        records: dict[str, TrialRecord] = {}
+        for key in keys:
+            if names.TRIAL_KEY.fullmatch(key):  # so that it cannot end the quotes of the search
+                records |= self._found(f"{_TRIALS} AND tags.`{facts.TAG_TRIAL_KEY}` = '{key}'")
+        return records
+
+
+def found_run(run: "Run") -> FoundRun:
+    """Return a run of MLflow's client as what a reader finds."""
+    data, info = run.data, run.info
+    return FoundRun(
+        info.run_id, tags_of(run), named(data.metrics), named(data.params), info.end_time
+    )
+
+
+def _is_final(record: TrialRecord | None) -> bool:
+    return record is not None and record.outcome.is_final

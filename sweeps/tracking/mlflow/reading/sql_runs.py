@@ -1,0 +1,148 @@
+"""Runs as they lie in an embedded store's database, read by SQL: MLflow takes seconds to import.
+
+Only a schema that was tested is read so. Every query gives what MLflow's client gives, for whatever
+rows there are (tests/sweeps/tracking/mlflow/test_two_readers.py).
+"""
+
+import json
+import math
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from sys import intern
+from typing import Any
+
+from sweeps.tracking.mlflow.reading.runs_read import FoundRun, History, counts, history_of
+from sweeps.tracking.mlflow.runs import EXPERIMENT
+from sweeps.tracking.record_facts import TAG_SWEEP, TAG_TRIAL_KEY, TAG_TYPE
+
+TESTED_SCHEMAS = frozenset({"dc11669786a5"})
+"""What `alembic_version` may hold: of MLflow 3.17."""
+
+_LIVE = """
+select runs.run_uuid, runs.end_time from tags as type
+join runs on runs.run_uuid = type.run_uuid
+join experiments on experiments.experiment_id = runs.experiment_id
+where type.key = ? and type.value = ? and runs.lifecycle_stage = 'active'
+and experiments.name = ? and experiments.lifecycle_stage = 'active' {condition}
+order by runs.start_time is null, runs.start_time, runs.run_uuid
+"""
+_TAGGED = "and runs.run_uuid in (select run_uuid from tags where key = ? and {condition})"
+_SWEEP = _TAGGED.format(condition="value = ?")
+_KEYS = _TAGGED.format(condition="value in (select value from json_each(?))")
+_START = _TAGGED.format(condition="substr(value, 1, length(?)) = ?")
+_RUN = "and runs.run_uuid = ?"
+_OF_RUNS = """
+select held.run_uuid, held.key, {columns} from json_each(?) as wanted
+cross join {table} as held on held.run_uuid = wanted.value
+"""
+_TEXTS = {t: _OF_RUNS.format(table=t, columns="held.value") for t in ("tags", "params")}
+_NUMBERS = _OF_RUNS.format(table="latest_metrics", columns="held.value, held.is_nan")
+_POINTS = """
+select told.run_uuid, timestamp, step, told.value, is_nan from json_each(?) as wanted
+cross join metrics as told on told.run_uuid = wanted.value and +told.key = ?
+order by timestamp, step, told.value
+"""
+
+
+Values = Mapping[str, Mapping[str, Any]]
+_NONE: Values = {}
+
+
+def is_known(database: sqlite3.Connection) -> bool:
+    """Return whether a database is of a schema that was tested, with one experiment of ours."""
+    versions = {version for (version,) in database.execute("select * from alembic_version")}
+    same = database.execute("select count(*) from experiments where name = ?", (EXPERIMENT,))
+    return versions <= TESTED_SCHEMAS and same.fetchone()[0] <= 1
+
+
+class SqlRuns:
+    """Live runs of a database that is open, in one transaction.
+
+    Args:
+        database: Of a known schema.
+    """
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    def sweeps(self, name: str | None = None) -> Sequence[FoundRun]:
+        """Return the sweeps' own runs, the earliest started first, by their tags."""
+        named = (TAG_SWEEP, name) if name is not None else ()
+        ends = self._ends("sweep", _SWEEP if named else "", named)
+        return _found(ends, _texts(self._database.execute(_TEXTS["tags"], (json.dumps([*ends]),))))
+
+    def trials(self, keys: Iterable[str]) -> Sequence[FoundRun]:
+        """Return the trials' runs of some keys, the earliest started first."""
+        return self._trials(_KEYS, (TAG_TRIAL_KEY, json.dumps([*keys])))
+
+    def trials_beginning(self, start: str) -> Sequence[FoundRun]:
+        """Return the trials' runs whose keys begin with a text."""
+        return self._trials(_START, (TAG_TRIAL_KEY, start, start))
+
+    def trials_of_run(self, run_id: str) -> Sequence[FoundRun]:
+        """Return a trial's run by its id."""
+        return self._trials(_RUN, (run_id,))
+
+    def histories(
+        self, run_ids: Sequence[str], metrics: Sequence[str]
+    ) -> Iterable[tuple[str, str, History]]:
+        """Yield each metric's history of each run."""
+        wanted = json.dumps(run_ids)
+        for metric in metrics:
+            points = defaultdict[str, list[tuple[Any, Any, Any]]](list)
+            for run_id, *point, is_nan in self._database.execute(_POINTS, (wanted, metric)):
+                time, epoch, value = point
+                points[run_id].append((time, epoch, _number(value, is_nan)))
+            for run_id in run_ids:
+                yield run_id, metric, history_of(points.get(run_id, ()))
+
+    def _trials(self, condition: str, given: tuple[str, ...]) -> Sequence[FoundRun]:
+        ends = self._ends("trial", condition, given)
+        wanted = (json.dumps([*ends]),)
+        numbers = self._database.execute(_NUMBERS, wanted)
+        return _found(
+            ends,
+            tags=_texts(self._database.execute(_TEXTS["tags"], wanted)),
+            params=_by_run(self._database.execute(_TEXTS["params"], wanted)),
+            metrics=_by_run((run, name, _number(*told)) for run, name, *told in numbers),
+        )
+
+    def _ends(self, kind: str, condition: str, given: tuple[str, ...]) -> dict[str, Any]:
+        """Return the live runs of a kind, id -> end, the earliest started first."""
+        query = _LIVE.format(condition=condition)
+        rows = self._database.execute(query, (TAG_TYPE, kind, EXPERIMENT, *given))
+        return {run_id: ended for run_id, ended in rows if isinstance(run_id, str)}
+
+
+def _number(value: Any, is_nan: Any) -> Any:
+    return math.nan if is_nan else value
+
+
+def _texts(rows: Iterable[tuple[str, Any, Any]]) -> Values:
+    return _by_run(row for row in rows if isinstance(row[2], str))
+
+
+def _by_run(rows: Iterable[tuple[str, Any, Any]]) -> Values:
+    """Return what runs hold, id -> name -> value, of rows that come run by run.
+
+    What has no text for a name is left out.
+    """
+    return {
+        run_id: {intern(name): value for _, name, value in own if isinstance(name, str)}
+        for run_id, own in groupby(rows, itemgetter(0))
+    }
+
+
+def _found(
+    ends: Mapping[str, Any], tags: Values, metrics: Values = _NONE, params: Values = _NONE
+) -> list[FoundRun]:
+    """Return the runs that count."""
+    empty = dict[str, Any]()
+    return [
+        FoundRun(run_id, own, metrics.get(run_id, empty), params.get(run_id, empty), end)
+        for run_id, end in ends.items()
+        if counts(own := tags.get(run_id, empty))
+    ]
