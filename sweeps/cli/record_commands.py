@@ -1,6 +1,6 @@
 """Commands that read what launches have recorded."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,10 +10,8 @@ from sweeps.cli.options import (
     PicturesOption,
     StorageOption,
     TrackingOption,
+    TrialArgument,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def status(
@@ -43,7 +41,7 @@ def best(
 
 
 def show(
-    trial: Annotated[str, typer.Argument(help="The beginning of a trial key, or a run id.")],
+    trial: TrialArgument,
     pictures: PicturesOption = False,
     out: OutOption = "pictures",
     storage: StorageOption = None,

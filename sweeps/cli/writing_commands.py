@@ -10,6 +10,7 @@ import typer
 from sweeps.cli.arguments import read_factors
 from sweeps.cli.command_words import program, where
 from sweeps.cli.launch_words import WORDS, Words, optioned
+from sweeps.cli.program.completion import known_sweeps, launched_sweeps
 from sweeps.execution.launch.writing.ablate_options import AblateOptions
 from sweeps.execution.launch.writing.grid_options import GridOptions
 from sweeps.records.plain_text import one_line
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 
 _Base = Annotated[
     str,
-    typer.Argument(metavar="BASE", help="A sweep whose base is varied: a named one, or a file."),
+    typer.Argument(
+        metavar="BASE",
+        help="A sweep whose base is varied: a named one, or a file.",
+        autocompletion=known_sweeps,
+    ),
 ]
 _Factors = Annotated[
     list[str],
@@ -30,7 +35,11 @@ _Factors = Annotated[
 ]
 _Search = Annotated[
     str,
-    typer.Argument(metavar="SEARCH", help="A search that was run: its name, or its file."),
+    typer.Argument(
+        metavar="SEARCH",
+        help="A search that was run: its name, or its file.",
+        autocompletion=launched_sweeps,
+    ),
 ]
 _WORDS = {
     **WORDS,
