@@ -16,6 +16,7 @@ from sweeps.cli.catalogue_commands import list_sweeps, parts
 from sweeps.cli.launch_commands import plan, run
 from sweeps.cli.program.completion import VARIABLE, silent_completion
 from sweeps.cli.program.help_page import OnePage
+from sweeps.cli.program.speech import QuietOption, VerboseOption, spoken
 from sweeps.cli.program.version import VersionOption
 from sweeps.cli.record_commands import best, show, status, ui
 from sweeps.cli.report_commands import report, verify
@@ -92,16 +93,18 @@ def command_line() -> typer.Typer:
     program = typer.Typer(
         cls=OnePage,
         help="Sweeps over capsule networks that lose nothing, tables rebuilt from records.",
-        epilog="Also: --version, --install-completion, COMMAND --help.",
+        epilog="Also: -q quiet, -v verbose, --version, --install-completion, COMMAND --help.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
     program.callback()(_everywhere)
     for name, (group, command, summary) in COMMANDS.items():
-        program.command(name, short_help=summary, rich_help_panel=group)(command)
+        program.command(name, short_help=summary, rich_help_panel=group)(spoken(command))
     return program
 
 
-def _everywhere(version: VersionOption = False) -> None:
-    """Take what stands before the command."""
+def _everywhere(
+    quiet: QuietOption = False, verbose: VerboseOption = False, version: VersionOption = False
+) -> None:
+    """Take what stands before the command, which looks there itself."""

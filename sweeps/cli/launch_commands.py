@@ -9,6 +9,7 @@ import typer
 from sweeps.cli.command_words import again, program, where
 from sweeps.cli.launch_words import RUN_ALONE, launching
 from sweeps.cli.options import EffectOption, PowerOption, WriteOption
+from sweeps.cli.program.speech import progress_as_asked
 from sweeps.cli.terminal import complain
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def plan(
 @launching()
 def run(sweep: str, options: "LaunchArguments") -> None:
     """Train the cells that are empty, record them in MLflow, rebuild the table."""
-    from sweeps.cli.printing.console import print_result
+    from sweeps.cli.printing.result import print_result
 
     result = _launched(sweep, options)
     place = cast("str | None", options.get("storage")), options.get("tracking_uri")
@@ -51,7 +52,8 @@ def _launched(sweep: str, options: "LaunchArguments") -> "SweepResult":
     from sweeps.execution.launch.run import run as run_launch
 
     try:
-        return run_launch(sweep, **options)
+        with progress_as_asked():
+            return run_launch(sweep, **options)
     except KeyboardInterrupt:
         complain("interrupted before anything was started.")
         raise typer.Exit(130) from None

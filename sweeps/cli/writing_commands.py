@@ -11,6 +11,7 @@ from sweeps.cli.arguments import read_factors
 from sweeps.cli.command_words import program, where
 from sweeps.cli.launch_words import WORDS, Words, optioned
 from sweeps.cli.program.completion import known_sweeps, launched_sweeps
+from sweeps.cli.program.speech import is_quiet
 from sweeps.execution.launch.writing.ablate_options import AblateOptions
 from sweeps.execution.launch.writing.grid_options import GridOptions
 from sweeps.records.plain_text import one_line
@@ -80,5 +81,7 @@ def ablate(search: str, options: "AblateArguments") -> None:
 
 
 def _print_run(path: Path, options: Mapping[str, Any]) -> None:
+    if is_quiet():
+        return
     place = where(cast("str | None", options.get("storage")), options.get("tracking_uri"))
     typer.echo(f"Run it: {program()} run {one_line(shlex.quote(str(path)))}{place}")
