@@ -4,6 +4,7 @@ import functools
 import inspect
 import logging
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Generator
@@ -79,12 +80,19 @@ def spoken(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def progress_as_asked() -> Generator[None]:
-    """Have what the block prints on its way left out where only results are asked for."""
-    if not is_quiet():
-        yield
-        return
-    with Path(os.devnull).open("w") as nothing, redirect_stdout(nothing):
+def progress_as_asked(*, is_apart: bool) -> Generator[None]:
+    """Have what the block prints on its way left out where only results are asked for.
+
+    Args:
+        is_apart: Whether standard output is for the result alone, and progress for standard error.
+    """
+    if is_quiet():
+        with Path(os.devnull).open("w") as nothing, redirect_stdout(nothing):
+            yield
+    elif is_apart:
+        with redirect_stdout(sys.stderr):
+            yield
+    else:
         yield
 
 

@@ -29,7 +29,10 @@ _GONE = (OSError, ValueError, SystemExit)  # what rich raises for a closed pipe 
 
 @contextmanager
 def own_terminal(log: Path) -> Generator[TextIO]:
-    """Point descriptors 1 and 2 at a log file. Yields a stream to where `print` wrote before."""
+    """Point descriptors 1 and 2 at a log file. Yields a stream to where `print` wrote before.
+
+    That may be standard error, where standard output is for a result alone.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -38,10 +41,11 @@ def own_terminal(log: Path) -> Generator[TextIO]:
     try:
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)
-        if not _prints_to_descriptor():
+        written = _written_descriptor()
+        if written is None:
             yield sys.stdout
             return
-        terminal = os.fdopen(os.dup(saved[0]), "w", buffering=1, encoding="utf-8")
+        terminal = os.fdopen(os.dup(saved[written - 1]), "w", buffering=1, encoding="utf-8")
         try:
             yield terminal
         finally:
@@ -160,12 +164,13 @@ def _one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
-def _prints_to_descriptor() -> bool:
-    """Return False in a notebook, whose output does not go through descriptor 1."""
+def _written_descriptor() -> int | None:
+    """Return which of the two `print` writes to, None in a notebook, where it is neither."""
     try:
-        return sys.stdout.fileno() == 1
+        written = sys.stdout.fileno()
     except (AttributeError, OSError, ValueError):
-        return False
+        return None
+    return written if written in {1, 2} else None
 
 
 def _tell(board: Board, title: str, terminal: TextIO, over: threading.Event) -> None:

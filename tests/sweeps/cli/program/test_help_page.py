@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 import pytest
 
-from sweeps.cli.commands import COMMANDS
+from sweeps.cli.every_command import COMMANDS
 from tests.sweeps.cli.shell import Shell
 
 
