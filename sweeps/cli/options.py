@@ -41,6 +41,14 @@ MaybeNameArgument = Annotated[
         metavar="[NAME]", help="One sweep [default: all of them].", autocompletion=launched_sweeps
     ),
 ]
+LaunchedArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[NAME]",
+        help="Name of a launched sweep [default: lists all].",
+        autocompletion=launched_sweeps,
+    ),
+]
 TrialArgument = Annotated[
     str,
     typer.Argument(help="The beginning of a trial key, or a run id.", autocompletion=trial_keys),

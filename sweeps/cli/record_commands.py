@@ -6,6 +6,7 @@ import typer
 
 from sweeps.cli.answers.text import JsonOption, answer
 from sweeps.cli.options import (
+    LaunchedArgument,
     NameArgument,
     OutOption,
     PicturesOption,
@@ -17,12 +18,15 @@ from sweeps.cli.options import (
 
 
 def status(
-    name: NameArgument,
+    name: LaunchedArgument = None,
     as_json: JsonOption = False,
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
-    """Show how far a sweep is: what is finished, running, failed or missing, arm by arm."""
+    """Show how far a sweep is, arm by arm; without a name list all that were launched."""
+    if name is None:
+        _list(Place(tracking_uri, storage), as_json=as_json)
+        return
     from sweeps.execution.driver.status import sweep_status
 
     told = sweep_status(name, tracking_uri, storage)
@@ -34,6 +38,21 @@ def status(
     from sweeps.cli.printing.console import print_status
 
     print_status(told)
+
+
+def _list(place: Place, *, as_json: bool) -> None:
+    """Tell of all sweeps that were launched."""
+    from sweeps.execution.driver.listing import listed_sweeps
+
+    listed = listed_sweeps(*place)
+    if as_json:
+        from sweeps.cli.answers.records import sweeps_answer
+
+        answer(sweeps_answer(listed))
+        return
+    from sweeps.cli.printing.listing import print_listing
+
+    print_listing(listed)
 
 
 def best(

@@ -12,15 +12,18 @@ from sweeps.cli.answers.shapes.records import (
     Epoch,
     Evaluated,
     LastLaunch,
+    ListedSweep,
     PicturesAnswer,
     ShowAnswer,
     StatusAnswer,
+    SweepsAnswer,
 )
 
 if TYPE_CHECKING:
     from sweeps.aggregation.best_config import BestConfig
     from sweeps.aggregation.pictures.trial_pictures import Pictures
     from sweeps.aggregation.trial_view import TrialView
+    from sweeps.execution.driver.listing import ListedSweep as Listed
     from sweeps.execution.driver.status import SweepStatus
 
 
@@ -50,6 +53,11 @@ def status_answer(status: "SweepStatus") -> StatusAnswer:
             started_at=launch.started, ended_at=launch.ended, exit_code=launch.exit_code
         ),
     )
+
+
+def sweeps_answer(listed: "Iterable[Listed]") -> SweepsAnswer:
+    """Return the launched sweeps."""
+    return SweepsAnswer(sweeps=tuple(ListedSweep(**vars(one)) for one in listed))
 
 
 def best_answer(sweep: str, configs: "Sequence[BestConfig]", notes: Iterable[str]) -> BestAnswer:

@@ -60,7 +60,8 @@ class ListedSweep(Shape):
     sweep: str
     """Its name."""
     state: str
-    """running, complete, failed, interrupted, incomplete or unreadable."""
+    """running, complete, failed (a trial raised), interrupted (or killed), incomplete, elsewhere
+    (incomplete, and launched from another storage folder) or unreadable."""
     num_filled: int
     """Cells that hold a result."""
     num_cells: int

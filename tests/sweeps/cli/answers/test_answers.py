@@ -46,6 +46,15 @@ def test_a_status_tells_each_cell(ask: Asking) -> None:
 
 
 @pytest.mark.usefixtures("design")
+def test_without_a_name_the_launched_sweeps_are_told(ask: Asking) -> None:
+    (told,) = ask("status")["sweeps"]
+    assert (told["sweep"], told["state"], told["complaint"]) == ("small_design", "complete", "")
+    assert (told["num_filled"], told["num_cells"], told["num_failed"]) == (8, 8, 0)
+    assert told["num_bytes"] > 100_000
+    assert told["last_at"] > 1.7e9
+
+
+@pytest.mark.usefixtures("design")
 def test_the_best_are_told_with_settings_and_trials(shell: Shell, ask: Asking) -> None:
     told = ask("best", "small_design", "-n", "2")
     assert (told["metric"], told["unit"]) == ("validation_error", "fraction")
@@ -127,6 +136,7 @@ REFUSALS = {
     "no argument": ["show"],
     "a command that has no JSON": ["clean"],
     "less and more": ["list", "-qv"],
+    "no sweeps at all": ["status"],
     "planned seeds": ["plan", "quickstart", "--effect", "1"],
 }
 
