@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
-from sweeps.cli.answers.text import JsonOption, answer, refuse
+from sweeps.cli.answers.text import JsonOption, answer, refuse, tell_at_once
 from sweeps.cli.command_words import again, program, where
 from sweeps.cli.launch_words import RUN_ALONE, launching
 from sweeps.cli.options import EffectOption, PowerOption, WriteOption
@@ -62,14 +62,20 @@ def run(sweep: str, options: "LaunchArguments", as_json: JsonOption = False) -> 
 
 
 def _launched(sweep: str, options: "LaunchArguments", *, is_apart: bool) -> "SweepResult":
+    from sweeps.execution.driver.interruption import acting_last
     from sweeps.execution.launch.run import run as run_launch
 
     try:
-        with progress_as_asked(is_apart=is_apart):
+        with progress_as_asked(is_apart=is_apart), acting_last(_tell_broken_off):
             return run_launch(sweep, **options)
     except KeyboardInterrupt:
         refuse("interrupted before anything was started.", 130)
         raise typer.Exit(130) from None
+
+
+def _tell_broken_off() -> None:
+    """Say what a launch that a second signal ends at once has left, and how to go on with it."""
+    tell_at_once(f"ended at once; what was kept is kept. Go on with: {again()}", 130)
 
 
 def _leave(code: int) -> None:

@@ -1,6 +1,7 @@
 """An answer with `--json` on its way to standard output: one object, and nothing else."""
 
 import json
+import os
 import sys
 from typing import Annotated
 
@@ -18,8 +19,7 @@ JsonOption = Annotated[
 
 def answer(value: Shape) -> None:
     """Print an answer: valid JSON, of which no letter commands a terminal."""
-    plain = json.loads(value.model_dump_json())  # NaN and infinities are texts now
-    typer.echo(json.dumps(plain, indent=1, allow_nan=False))
+    typer.echo(_text(value))
 
 
 def refuse(sentence: str, exit_code: int) -> None:
@@ -28,6 +28,20 @@ def refuse(sentence: str, exit_code: int) -> None:
         answer(ErrorAnswer(error=one_line(sentence), exit_code=exit_code))
     else:
         complain(sentence)
+
+
+def tell_at_once(sentence: str, exit_code: int) -> None:
+    """Say the same from a signal's handler, past streams whose buffers may be held."""
+    if is_asked():
+        told, descriptor = _text(ErrorAnswer(error=one_line(sentence), exit_code=exit_code)), 1
+    else:
+        told, descriptor = f"capsweep: {one_line(sentence)}", 2
+    os.write(descriptor, f"{told}\n".encode(errors="replace"))
+
+
+def _text(value: Shape) -> str:
+    plain = json.loads(value.model_dump_json())  # NaN and infinities are texts now
+    return json.dumps(plain, indent=1, allow_nan=False)
 
 
 def is_asked() -> bool:

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from capsmodel.metrics import VALIDATION_ERROR
+from sweeps.execution.driver.interruption import acting_last
 from sweeps.execution.driver.view.board import Board
 from sweeps.storage.regular_files import open_regular
 
@@ -38,24 +39,35 @@ def own_terminal(log: Path) -> Generator[TextIO]:
     sys.stderr.flush()
     saved = [os.dup(1), os.dup(2)]
     descriptor = open_regular(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600)
+
+    def give_back() -> None:
+        os.dup2(saved[0], 1)
+        os.dup2(saved[1], 2)
+
     try:
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)
-        written = _written_descriptor()
-        if written is None:
-            yield sys.stdout
-            return
-        terminal = os.fdopen(os.dup(saved[written - 1]), "w", buffering=1, encoding="utf-8")
-        try:
+        with acting_last(give_back), _written_to(saved) as terminal:
             yield terminal
-        finally:
-            with suppress(*_GONE):
-                terminal.close()
     finally:
-        for target, copy in zip((1, 2), saved, strict=True):
-            os.dup2(copy, target)
+        give_back()
+        for copy in (*saved, descriptor):
             os.close(copy)
-        os.close(descriptor)
+
+
+@contextmanager
+def _written_to(saved: Sequence[int]) -> Generator[TextIO]:
+    """Yield a stream to that of two saved descriptors that `print` wrote to before."""
+    written = _written_descriptor()
+    if written is None:
+        yield sys.stdout
+        return
+    terminal = os.fdopen(os.dup(saved[written - 1]), "w", buffering=1, encoding="utf-8")
+    try:
+        yield terminal
+    finally:
+        with suppress(*_GONE):
+            terminal.close()
 
 
 @contextmanager
@@ -79,10 +91,16 @@ def showing(board: Board, title: str, terminal: TextIO) -> Generator[None]:
     with suppress(*_GONE):
         view.start()
     try:
-        yield
+        with acting_last(lambda: _leave_sound(terminal)):
+            yield
     finally:
         with suppress(*_GONE):
             view.stop()
+
+
+def _leave_sound(terminal: TextIO) -> None:
+    """Show the cursor again, on a line of its own below the live table."""
+    os.write(terminal.fileno(), b"\r\n\x1b[?25h")
 
 
 @contextmanager
