@@ -2,11 +2,13 @@
 
 import logging
 import re
+import sys
 import warnings
 from pathlib import Path
 
 import pytest
 
+from sweeps.cli.command_words import launch_again
 from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.driver.view.live_view import tell_line
 from sweeps.execution.launch import run as launching
@@ -52,6 +54,13 @@ def test_verbose_tells_no_password(shell: Shell) -> None:
 @pytest.mark.parametrize("given", [["-q", "list", "-v"], ["list", "-qv"], ["-vq", "list"]])
 def test_less_and_more_at_once_is_refused(shell: Shell, given: list[str]) -> None:
     assert shell.refused(*given) == "-q asks for less and -v for more: give one of them."
+
+
+def test_a_word_before_the_command_is_none_of_the_command_that_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["capsweep", "-v", "plan", "quickstart", "--effect", "1"])
+    assert launch_again().endswith("capsweep run quickstart")
 
 
 def launch_that_tells(sweep: str, **_: object) -> SweepResult:
