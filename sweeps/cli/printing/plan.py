@@ -10,7 +10,6 @@ from sweeps.aggregation.tables.targets import target_words
 from sweeps.cli.printing.console import console, table_of
 from sweeps.cli.printing.tuned_plan import print_tuned
 from sweeps.cli.terminal import plain
-from sweeps.records.expected_cells import expected_cells, expected_words
 
 if TYPE_CHECKING:
     from sweeps.execution.driver.survey import Survey
@@ -180,8 +179,8 @@ def _why(survey: "Survey") -> list[str]:
         (sum(cell.state is state for cell in survey.cells), text) for state, text in lines.items()
     ]
     why = [f"{count} {text if count > 1 else _of_one(text)}." for count, text in counts if count]
-    if len(expected_cells(survey.definition.manifest)) > 1:
-        why.append(f"In all at most {expected_words(survey.definition.manifest)}.")
+    if kinds := survey.kinds_of_cells:
+        why.append(f"In all at most {kinds}.")
     if more := survey.definition.manifest.num_expected - len(survey.cells):
         why.append(f"Up to {more} more will be proposed or chosen, and trained.")
     why += _evaluations(survey)

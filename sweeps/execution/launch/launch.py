@@ -7,15 +7,13 @@ from sweeps.execution.driver.interruption import interruptible
 from sweeps.execution.driver.launch_guards import sole_launch
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.result import SweepResult
-from sweeps.execution.driver.view.live_view import tell_line
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.launch.ending import delete_weights, report_cells, settle
 from sweeps.execution.launch.evaluating.stage import evaluate
 from sweeps.execution.launch.filling import fill, fill_none
-from sweeps.execution.launch.preparation import prepare, survey_launch
+from sweeps.execution.launch.preparation import prepare, survey_launch, tell_cells
 from sweeps.execution.launch.progress import Progress
 from sweeps.execution.plan.definition import Launchable
-from sweeps.records.expected_cells import expected_words
 from sweeps.storage.store_format import use_own_format
 
 _LOG = logging.getLogger(__name__)
@@ -48,8 +46,7 @@ def launch(
 
 def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies) -> None:
     _LOG.info("%d of %d cells are to be trained", progress.num_left, progress.num_cells)
-    if progress.survey.has_work:
-        tell_line(_what_is_to_come(progress))
+    tell_cells(progress.survey)
     if progress.survey.has_cells_to_fill:
         use_own_format(progress.survey.storage)
         fill(progress, options, policies)
@@ -61,10 +58,3 @@ def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies)
     report_cells(progress, Path(options.reports))
     _LOG.info("the report is written")
     delete_weights(progress, options.keep_weights)
-
-
-def _what_is_to_come(progress: Progress) -> str:
-    """Say how many cells there will be, and of what, before any of them is trained."""
-    there = progress.num_cells - progress.num_left
-    told = f"{progress.survey.name}: {expected_words(progress.definition.manifest)}"
-    return f"{told}, {there:,} of them there." if there else f"{told}."
