@@ -4,12 +4,19 @@ from typing import Annotated
 
 import typer
 
+from sweeps.cli.answers.text import JsonOption, answer
 from sweeps.records.errors import BadInput
 
 
-def list_sweeps() -> None:
+def list_sweeps(as_json: JsonOption = False) -> None:
     """List the named sweeps."""
     from search_spaces.catalogue import named_sweeps
+
+    if as_json:
+        from sweeps.cli.answers.launches import list_answer
+
+        answer(list_answer(named_sweeps()))
+        return
     from sweeps.cli.printing.console import print_names
 
     print_names([(entry.name, entry.summary) for entry in named_sweeps()])

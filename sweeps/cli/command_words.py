@@ -28,7 +28,7 @@ def launch_again() -> str:
     """Return the command that launches what this one plans, without its seeds and its name."""
     planning = ("--effect", "--power", "--seeds", "--add-seeds", "--name")
     words, is_value = ["run"], False
-    for word in (public(word) for word in sys.argv[2:]):
+    for word in (public(word) for word in sys.argv[sys.argv.index("plan") + 1 :]):
         option = word.partition("=")[0]
         if not is_value and option not in {*planning, "--write"}:
             words.append(word)

@@ -5,45 +5,23 @@ Nothing heavy is imported before a command needs it: `--help` loads no torch, ra
 
 import sqlite3
 import sys
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
 import typer
 from typer.exceptions import TyperException
 
-from sweeps.cli.catalogue_commands import list_sweeps, parts
-from sweeps.cli.launch_commands import plan, run
-from sweeps.cli.record_commands import best, show, status, ui
-from sweeps.cli.report_commands import report, verify
-from sweeps.cli.terminal import complain, plainly_spoken
-from sweeps.cli.upkeep_commands import clean, repair
-from sweeps.cli.writing_commands import ablate, grid, new
+from sweeps.cli.answers.text import refuse
+from sweeps.cli.every_command import COMMANDS
+from sweeps.cli.program.completion import VARIABLE, silent_completion
+from sweeps.cli.program.help_page import OnePage
+from sweeps.cli.program.speech import QuietOption, VerboseOption, spoken
+from sweeps.cli.program.version import VersionOption
+from sweeps.cli.terminal import plainly_spoken
 from sweeps.records.errors import SweepError
-
-COMMANDS: Mapping[str, Callable[..., None]] = MappingProxyType(
-    {
-        "list": list_sweeps,
-        "parts": parts,
-        "new": new,
-        "grid": grid,
-        "ablate": ablate,
-        "plan": plan,
-        "run": run,
-        "status": status,
-        "report": report,
-        "verify": verify,
-        "best": best,
-        "show": show,
-        "ui": ui,
-        "repair": repair,
-        "clean": clean,
-    }
-)
 
 
 def main() -> None:
     """Run the command line. Bad input is one sentence and exit code 2."""
-    with plainly_spoken():
+    with plainly_spoken(), silent_completion():
         raise SystemExit(_exit_code())
 
 
@@ -51,36 +29,47 @@ def _exit_code() -> object:
     """Run a command; say in one sentence why it could not be, and return its exit code."""
     program = typer.main.get_command(command_line())
     try:
-        return program.main(standalone_mode=False) or 0
+        return program.main(standalone_mode=False, complete_var=VARIABLE) or 0
     except typer.Abort:
-        complain("interrupted.")
-        return 130
+        return _refused("interrupted.", 130)
     except TyperException as error:  # a word that the command line does not take
         sentence = error.format_message()
-        if "\n" in sentence:  # the help, as no command was given
-            typer.echo(sentence, err=True)
-        else:
-            complain(f"{sentence} Say capsweep --help, or capsweep COMMAND --help.")
+        if "\n" not in sentence:
+            end = "" if sentence.endswith((".", "?")) else "."
+            told = f"{sentence}{end} Say capsweep --help, or capsweep COMMAND --help."
+            return _refused(told, error.exit_code)
+        typer.echo(sentence, err=True)  # the help, as no command was given
         return error.exit_code
     except SweepError as error:
-        complain(str(error))
-        return error.exit_code
+        return _refused(str(error), error.exit_code)
     except (OSError, sqlite3.Error) as error:  # of a file or a disk that no command looked at
         place = f" at {error.filename}" if isinstance(error, OSError) and error.filename else ""
-        complain(f"The disk or a file{place} cannot be used: {error}. Free it, or choose another.")
-        return 3 if sys.argv[1:2] == ["run"] else 2
+        told = f"The disk or a file{place} cannot be used: {error}. Free it, or choose another."
+        return _refused(told, 3 if "run" in sys.argv[1:3] else 2)
+
+
+def _refused(sentence: str, exit_code: int) -> int:
+    refuse(sentence, exit_code)
+    return exit_code
 
 
 def command_line() -> typer.Typer:
     """Return the command line with all of its commands, in the order of its help."""
     program = typer.Typer(
-        help="Sweeps over capsule networks that lose nothing, and tables rebuilt from "
-        "their records.",
+        cls=OnePage,
+        help="Sweeps over capsule networks that lose nothing, tables rebuilt from records.",
+        epilog="Also: -q quiet, -v verbose, --version, --install-completion, COMMAND --help.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    for name, command in COMMANDS.items():
-        program.command(name)(command)
+    program.callback()(_everywhere)
+    for name, (group, command, summary) in COMMANDS.items():
+        program.command(name, short_help=summary, rich_help_panel=group)(spoken(command))
     return program
+
+
+def _everywhere(
+    quiet: QuietOption = False, verbose: VerboseOption = False, version: VersionOption = False
+) -> None:
+    """Take what stands before the command, which looks there itself."""

@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from sweeps.cli.arguments import read_duration, read_seeds, read_settings
 from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE, SweepArgument
+from sweeps.cli.program.completion import launched_sweeps
 from sweeps.execution.driver.options import LaunchOptions
 
 Launching = Callable[..., None]
@@ -25,6 +26,7 @@ class Words:
         flag: "" for its name with dashes.
         given: The type of what is given; None for that of the declaration.
         read: Turns flag and what is given into the option's value.
+        complete: Gives the words that can stand there.
     """
 
     flag: str = ""
@@ -32,6 +34,7 @@ class Words:
     envvar: str | None = None
     given: Any = None
     read: Callable[[str, Any], Any] | None = None
+    complete: Callable[..., Any] | None = None
 
 
 WORDS: Mapping[str, Words] = {
@@ -47,6 +50,7 @@ WORDS: Mapping[str, Words] = {
     "time_limit_seconds": Words("--time-limit", given=str | None, read=read_duration),
     "gradient_checkpointing": Words("--gradient-checkpointing"),
     "keep_weights": Words(metavar="all|best:K|none"),
+    "warm_start": Words(metavar="SWEEP", complete=launched_sweeps),
     "fresh": Words("--fresh"),
     "replace": Words("--replace"),
     "storage": Words(envvar=STORAGE_VARIABLE),
@@ -113,7 +117,11 @@ def optioned(
 def _parameter(name: str, field: FieldInfo, words: Words) -> inspect.Parameter:
     flags = (words.flag,) if words.flag else ()
     option = typer.Option(
-        *flags, metavar=words.metavar, envvar=words.envvar, help=field.description
+        *flags,
+        metavar=words.metavar,
+        envvar=words.envvar,
+        help=field.description,
+        autocompletion=words.complete,
     )
     given = words.given or _plain(field.annotation)
     return inspect.Parameter(

@@ -7,21 +7,51 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from sweeps.cli.program.completion import known_sweeps, launched_sweeps, trial_keys
 from sweeps.execution.driver.options import LaunchOptions
 
 STORAGE_VARIABLE = "CAPSWEEP_STORAGE"
 TRACKING_VARIABLE = "CAPSWEEP_TRACKING_URI"
 
 SweepArgument = Annotated[
-    str, typer.Argument(metavar="SWEEP", help="A named sweep, or the path of a file with one.")
+    str,
+    typer.Argument(
+        metavar="SWEEP",
+        help="A named sweep, or the path of a file with one.",
+        autocompletion=known_sweeps,
+    ),
 ]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a launched sweep.")]
+NameArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="Name of a launched sweep.", autocompletion=launched_sweeps
+    ),
+]
 ReportedArgument = Annotated[
     str,
     typer.Argument(
         metavar="NAME",
         help="Name of a launched sweep, or its file, which tables of its own need.",
+        autocompletion=launched_sweeps,
     ),
+]
+MaybeNameArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[NAME]", help="One sweep [default: all of them].", autocompletion=launched_sweeps
+    ),
+]
+LaunchedArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[NAME]",
+        help="Name of a launched sweep [default: lists all].",
+        autocompletion=launched_sweeps,
+    ),
+]
+TrialArgument = Annotated[
+    str,
+    typer.Argument(help="The beginning of a trial key, or a run id.", autocompletion=trial_keys),
 ]
 LaunchedNameOption = Annotated[
     str | None,
@@ -39,6 +69,7 @@ CompareOption = Annotated[
     typer.Option(
         "--compare",
         metavar="OTHER",
+        autocompletion=launched_sweeps,
         help="Set another launched sweep beside it, arm by arm, instead of the report.",
     ),
 ]

@@ -1,65 +1,122 @@
 """Commands that read what launches have recorded."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from sweeps.cli.answers.text import JsonOption, answer
 from sweeps.cli.options import (
+    LaunchedArgument,
     NameArgument,
     OutOption,
     PicturesOption,
+    Place,
     StorageOption,
     TrackingOption,
+    TrialArgument,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 def status(
-    name: NameArgument, storage: StorageOption = None, tracking_uri: TrackingOption = None
+    name: LaunchedArgument = None,
+    as_json: JsonOption = False,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
 ) -> None:
-    """Show how far a sweep is: what is finished, running, failed or missing, arm by arm."""
-    from sweeps.cli.printing.console import print_status
+    """Show how far a sweep is, arm by arm; without a name list all that were launched."""
+    if name is None:
+        _list(Place(tracking_uri, storage), as_json=as_json)
+        return
     from sweeps.execution.driver.status import sweep_status
 
-    print_status(sweep_status(name, tracking_uri, storage))
+    told = sweep_status(name, tracking_uri, storage)
+    if as_json:
+        from sweeps.cli.answers.records import status_answer
+
+        answer(status_answer(told))
+        return
+    from sweeps.cli.printing.console import print_status
+
+    print_status(told)
+
+
+def _list(place: Place, *, as_json: bool) -> None:
+    """Tell of all sweeps that were launched."""
+    from sweeps.execution.driver.listing import listed_sweeps
+
+    listed = listed_sweeps(*place)
+    if as_json:
+        from sweeps.cli.answers.records import sweeps_answer
+
+        answer(sweeps_answer(listed))
+        return
+    from sweeps.cli.printing.listing import print_listing
+
+    print_listing(listed)
 
 
 def best(
     name: NameArgument,
     count: Annotated[int, typer.Option("--count", "-n", help="How many arms.")] = 10,
+    as_json: JsonOption = False,
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Rank a sweep's arms by mean last-epoch validation error; of two objectives their front."""
     from sweeps.aggregation.best_words import ranking_words
     from sweeps.aggregation.query import ranked_configs, refuse_count
-    from sweeps.cli.printing.console import print_best
 
     refuse_count(count)
     ranking = ranked_configs(name, tracking_uri, storage)
-    print_best(ranking.configs[:count], ranking_words(name, ranking))
+    words = ranking_words(name, ranking)
+    if as_json:
+        from sweeps.cli.answers.records import best_answer
+
+        answer(best_answer(name, ranking.configs[:count], words))
+        return
+    from sweeps.cli.printing.console import print_best
+
+    print_best(ranking.configs[:count], words)
 
 
 def show(
-    trial: Annotated[str, typer.Argument(help="The beginning of a trial key, or a run id.")],
+    trial: TrialArgument,
     pictures: PicturesOption = False,
     out: OutOption = "pictures",
+    as_json: JsonOption = False,
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Show one trial: its config, its curve, where its weights lie, and what they draw."""
-    from sweeps.cli.printing.console import print_pictures, print_trial
-
     if pictures:
-        from sweeps.aggregation.pictures.trial_pictures import pictures as draw
-
-        print_pictures(draw(trial, tracking_uri, storage, out))
+        _draw(trial, Place(tracking_uri, storage), out, as_json=as_json)
         return
     from sweeps.aggregation.trial_view import show as show_trial
 
-    print_trial(show_trial(trial, tracking_uri, storage))
+    view = show_trial(trial, tracking_uri, storage)
+    if as_json:
+        from sweeps.cli.answers.records import show_answer
+
+        answer(show_answer(view))
+        return
+    from sweeps.cli.printing.console import print_trial
+
+    print_trial(view)
+
+
+def _draw(trial: str, place: Place, out: str, *, as_json: bool) -> None:
+    """Draw a trial's pictures, and say which."""
+    from sweeps.aggregation.pictures.trial_pictures import pictures as draw
+
+    drawn = draw(trial, *place, out)
+    if as_json:
+        from sweeps.cli.answers.records import pictures_answer
+
+        answer(pictures_answer(drawn))
+        return
+    from sweeps.cli.printing.console import print_pictures
+
+    print_pictures(drawn)
 
 
 def ui(

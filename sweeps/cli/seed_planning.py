@@ -20,6 +20,7 @@ def told_seeds(
     power: float | None,
     *,
     write: bool,
+    as_json: bool,
 ) -> None:
     """Print how many seeds and images a difference takes, and put them into the sweep's file.
 
@@ -29,6 +30,7 @@ def told_seeds(
         effect: The difference, in points.
         power: How often it is to be found; None for the usual.
         write: Whether they are written.
+        as_json: Refused, as there is no shape for it.
 
     Raises:
         BadInput: In one sentence.
@@ -38,6 +40,8 @@ def told_seeds(
     from sweeps.execution.launch.planning.seed_plan import plan_seeds
     from sweeps.execution.launch.planning.written_plan import own_file, write_plan
 
+    if as_json:
+        raise BadInput("--json tells of no planned seeds: leave it out, or --effect.")
     if effect is None:
         raise BadInput(
             "--power and --write say more of --effect: give the difference that is to be found, "

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sweeps.cli.options import StorageOption, TrackingOption
+from sweeps.cli.options import MaybeNameArgument, StorageOption, TrackingOption
+from sweeps.cli.program.completion import launched_sweeps
 
 if TYPE_CHECKING:
     from sweeps.execution.housekeeping.clean import Cleaned
@@ -13,7 +14,11 @@ if TYPE_CHECKING:
 def clean(
     sweep: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="Only cells of one sweep [default: all there is]."),
+        typer.Argument(
+            metavar="[NAME]",
+            help="Only cells of one sweep [default: all there is].",
+            autocompletion=launched_sweeps,
+        ),
     ] = None,
     older_than: Annotated[
         str | None,
@@ -65,9 +70,7 @@ def _print(cleaned: "Cleaned") -> None:
 
 
 def repair(
-    sweep: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One sweep [default: all of them].")
-    ] = None,
+    sweep: MaybeNameArgument = None,
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:

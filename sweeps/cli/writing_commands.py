@@ -10,6 +10,8 @@ import typer
 from sweeps.cli.arguments import read_factors
 from sweeps.cli.command_words import program, where
 from sweeps.cli.launch_words import WORDS, Words, optioned
+from sweeps.cli.program.completion import known_sweeps, launched_sweeps
+from sweeps.cli.program.speech import is_quiet
 from sweeps.execution.launch.writing.ablate_options import AblateOptions
 from sweeps.execution.launch.writing.grid_options import GridOptions
 from sweeps.records.plain_text import one_line
@@ -26,7 +28,11 @@ _SearchFlag = Annotated[
 ]
 _Base = Annotated[
     str,
-    typer.Argument(metavar="BASE", help="A sweep whose base is varied: a named one, or a file."),
+    typer.Argument(
+        metavar="BASE",
+        help="A sweep whose base is varied: a named one, or a file.",
+        autocompletion=known_sweeps,
+    ),
 ]
 _Factors = Annotated[
     list[str],
@@ -36,7 +42,11 @@ _Factors = Annotated[
 ]
 _Search = Annotated[
     str,
-    typer.Argument(metavar="SEARCH", help="A search that was run: its name, or its file."),
+    typer.Argument(
+        metavar="SEARCH",
+        help="A search that was run: its name, or its file.",
+        autocompletion=launched_sweeps,
+    ),
 ]
 _WORDS = {
     **WORDS,
@@ -88,5 +98,7 @@ def ablate(search: str, options: "AblateArguments") -> None:
 
 
 def _print_run(path: Path, options: Mapping[str, Any]) -> None:
+    if is_quiet():
+        return
     place = where(cast("str | None", options.get("storage")), options.get("tracking_uri"))
     typer.echo(f"Run it: {program()} run {one_line(shlex.quote(str(path)))}{place}")

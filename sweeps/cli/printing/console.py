@@ -15,6 +15,7 @@ from rich.table import Table
 from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR, Metric
 from sweeps.aggregation.tables.targets import target_words
 from sweeps.cli.printing.evaluations import print_found, print_standing
+from sweeps.cli.program.speech import is_quiet
 from sweeps.cli.terminal import PlainConsole, plain
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from sweeps.aggregation.pictures.trial_pictures import Pictures
     from sweeps.aggregation.report import CheckedReport, ComparedSweeps, Report
     from sweeps.aggregation.trial_view import TrialView
-    from sweeps.execution.driver.result import SweepResult
     from sweeps.execution.driver.status import SweepStatus
 
 
@@ -41,42 +41,8 @@ def print_names(entries: Sequence[tuple[str, str]]) -> None:
         table.add_row(name, plain(summary))
     out = console()
     out.print(table)
-    out.print("\nRun one: capsweep run NAME. See what it would do first: capsweep plan NAME.")
-
-
-def print_result(result: "SweepResult", again: str, program: str, where: str) -> None:
-    """Print how a launch ended, its table, its files, and what to do next.
-
-    Args:
-        result: How it ended.
-        again: The command that goes on with it.
-        program: How the user calls capsweep.
-        where: The options that lead to its records, "" for the default places.
-    """
-    out = console()
-    if result.report:
-        print_report(result.report)
-    out.print(
-        f"\n{result.sweep}: {result.num_trained} trained now, "
-        f"{result.num_filled} of {result.num_cells} cells filled."
-    )
-    for failed in result.failures:
-        out.print(f"failed: {plain(failed.arm)}, seed {failed.seed}: {plain(failed.reason)}")
-        if failed.log.exists():
-            out.print(f"        its log: {plain(str(failed.log))}", soft_wrap=True)
-    for sentence in result.sentences:
-        out.print(plain(sentence))
-    if result.exit_code == 130:
-        out.print("Interrupted. Finished trials and the last checkpoint of each other are kept.")
-    if not result.is_recorded:
-        why = result.complaint or "the tracking store did not answer in time"
-        out.print(f"Some records are not yet in MLflow: {plain(why)}")
-    if result.exit_code:
-        out.print(f"Go on with: {plain(again)}", soft_wrap=True)
-        return
-    nexts = (f"best {result.sweep}", "show TRIAL", "ui")
-    commands = " | ".join(f"{program} {command}{where}" for command in nexts)
-    out.print(f"Next: {plain(commands)}", soft_wrap=True)
+    if not is_quiet():
+        out.print("\nRun one: capsweep run NAME. See what it would do first: capsweep plan NAME.")
 
 
 def print_repaired(sentences: "Sequence[str]") -> None:

@@ -3,11 +3,12 @@
 import os
 import signal
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+_LAST_ACTS: list[Callable[[], None]] = []
 
 
 class Interrupted(KeyboardInterrupt):
@@ -18,7 +19,8 @@ class Interrupted(KeyboardInterrupt):
 def interruptible() -> Generator[None]:
     """Raise `Interrupted` in the block, once, on SIGINT, SIGTERM or at the time limit.
 
-    A second signal ends the process at once: checkpoints are atomic, so nothing is lost by it.
+    A second signal ends the process at once, but for the acts that were given to `acting_last`:
+    checkpoints are atomic, so nothing is lost by it.
     Outside the main thread, where Python allows no handlers, it does nothing.
     """
     if not in_main_thread():
@@ -32,6 +34,21 @@ def interruptible() -> Generator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+@contextmanager
+def acting_last(act: Callable[[], None]) -> Generator[None]:
+    """Have something done if a second signal ends the process in the block, the inner ones first.
+
+    Args:
+        act: Called from the signal's handler: it may write to descriptors, but not to streams,
+            whose buffers the interrupted code may hold.
+    """
+    _LAST_ACTS.append(act)
+    try:
+        yield
+    finally:
+        _LAST_ACTS.remove(act)
 
 
 def listen() -> None:
@@ -67,4 +84,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _end_at_once(number: int, frame: FrameType | None) -> None:
     del number, frame
+    for act in reversed(_LAST_ACTS):
+        with suppress(OSError):  # a terminal that is gone
+            act()
     os._exit(130)

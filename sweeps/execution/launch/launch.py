@@ -1,5 +1,6 @@
 """A launch: fill in the empty cells of a sweep, record them, rebuild its table."""
 
+import logging
 from pathlib import Path
 
 from sweeps.execution.driver.interruption import interruptible
@@ -10,10 +11,12 @@ from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.launch.ending import delete_weights, report_cells, settle
 from sweeps.execution.launch.evaluating.stage import evaluate
 from sweeps.execution.launch.filling import fill, fill_none
-from sweeps.execution.launch.preparation import prepare, survey_launch
+from sweeps.execution.launch.preparation import prepare, survey_launch, tell_cells
 from sweeps.execution.launch.progress import Progress
 from sweeps.execution.plan.definition import Launchable
 from sweeps.storage.store_format import use_own_format
+
+_LOG = logging.getLogger(__name__)
 
 
 def launch(
@@ -42,12 +45,16 @@ def launch(
 
 
 def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies) -> None:
+    _LOG.info("%d of %d cells are to be trained", progress.num_left, progress.num_cells)
+    tell_cells(progress.survey)
     if progress.survey.has_cells_to_fill:
         use_own_format(progress.survey.storage)
         fill(progress, options, policies)
     else:
         fill_none(progress, options)
+    _LOG.info("%d cells were trained", progress.num_trained)
     evaluate(progress, options)
     progress.exit_code = 0 if progress.is_complete else 3
     report_cells(progress, Path(options.reports))
+    _LOG.info("the report is written")
     delete_weights(progress, options.keep_weights)

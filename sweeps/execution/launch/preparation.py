@@ -8,10 +8,12 @@ from sweeps.execution.driver.kept_weights import weights_to_keep
 from sweeps.execution.driver.launch_guards import refuse_absent_cluster, refuse_unwritable
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.survey import Survey
+from sweeps.execution.driver.view.live_view import tell_line
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.launch.surveying import survey_of
 from sweeps.execution.plan.definition import Launchable
 from sweeps.records.errors import BadInput
+from sweeps.records.expected_cells import expected_words
 
 
 def prepare(which: Launchable, options: LaunchOptions, policies: Policies) -> Survey:
@@ -44,3 +46,12 @@ def survey_launch(which: Launchable, options: LaunchOptions) -> Survey:
     if not options.replace:
         survey.refuse_losses()
     return survey
+
+
+def tell_cells(survey: Survey) -> None:
+    """Say how many cells there will be, and of what, where any are to be trained."""
+    if not survey.has_work:
+        return
+    there = sum(cell.is_filled for cell in survey.cells)
+    told = f"{survey.name}: {expected_words(survey.definition.manifest)}"
+    tell_line(f"{told}, {there:,} of them there." if there else f"{told}.")

@@ -1,5 +1,7 @@
 """A look at what is there before a launch: folders, records, and what is left to do."""
 
+import logging
+
 from sweeps.execution.driver.disk_survey import with_disk
 from sweeps.execution.driver.evaluation_survey import survey_evaluations
 from sweeps.execution.driver.folder_states import folder_states
@@ -17,6 +19,8 @@ from sweeps.execution.plan.planner import (
 )
 from sweeps.tracking.opening import open_store
 
+_LOG = logging.getLogger(__name__)
+
 
 def survey_of(
     which: Launchable, options: LaunchOptions, capacity: Capacity = ONE_AT_A_TIME
@@ -28,6 +32,7 @@ def survey_of(
         StoreUnreachable: If the tracking store does not answer.
     """
     storage, tracking_uri = usable_places(options.storage, options.tracking_uri)
+    _LOG.info("cells lie in %s", storage.cells)
     store = open_store(tracking_uri, storage.root)
     is_there = store.is_there()
     definition, known, current, adopted = known_sweep(which, options, store, storage)

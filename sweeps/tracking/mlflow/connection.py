@@ -24,6 +24,7 @@ from sweeps.tracking.addresses import public, sqlite_path
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
+_LOG = logging.getLogger(__name__)
 PATIENCE_SECONDS = 4.0
 _KNOCKS = 3
 _TABLES = {
@@ -62,6 +63,7 @@ def connect(tracking_uri: str) -> "MlflowClient":
         BadInput: If the store is a file that is missing or no MLflow store.
         StoreUnreachable: If a server does not answer within about 4 seconds.
     """
+    _LOG.info("MLflow's client reads %s", public(tracking_uri))
     path = sqlite_path(tracking_uri)
     if path is not None:
         check_database(path)

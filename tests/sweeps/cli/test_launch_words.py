@@ -17,10 +17,14 @@ def parameters(command: Any) -> dict[str, inspect.Parameter]:
 
 
 def test_the_commands_have_every_option_that_is_declared_in_its_order() -> None:
-    assert list(parameters(run)) == ["sweep", *(name for name in FIELDS if name not in NO_WORDS)]
+    assert list(parameters(run)) == [
+        "sweep",
+        *(name for name in FIELDS if name not in NO_WORDS),
+        "as_json",
+    ]
     less = NO_WORDS | RUN_ALONE
     of_plan = [name for name in FIELDS if name not in less]
-    assert list(parameters(plan)) == ["sweep", *of_plan, "effect", "power", "write"]
+    assert list(parameters(plan)) == ["sweep", *of_plan, "effect", "power", "write", "as_json"]
 
 
 def test_words_are_told_of_declared_options_alone() -> None:

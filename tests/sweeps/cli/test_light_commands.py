@@ -10,6 +10,12 @@ import pytest
 # One after the other in one process: what an earlier command has loaded, a later one is charged
 # with too, so the light ones come first.
 COMMANDS = [["--help"], ["list"], ["status", "quickstart"], ["best", "quickstart"]]
+JSON = [
+    ["--help"],
+    ["list", "--json"],
+    ["status", "quickstart", "--json"],
+    ["best", "quickstart", "--json"],
+]
 HEAVY = ["torch", "ray", "mlflow", "optuna", "pandas", "matplotlib", "capsmodel.config"]
 LOADED = """
 import contextlib, io, json, sys
@@ -42,8 +48,11 @@ def said_by(folder: Path, commands: list[list[str]]) -> list[str]:
 
 
 @pytest.mark.usefixtures("storage")
-def test_commands_that_only_read_load_nothing_heavy(tmp_path: Path) -> None:
-    *lines, _ = said_by(tmp_path, COMMANDS)
+@pytest.mark.parametrize("commands", [COMMANDS, JSON], ids=["words", "json"])
+def test_commands_that_only_read_load_nothing_heavy(
+    tmp_path: Path, commands: list[list[str]]
+) -> None:
+    *lines, _ = said_by(tmp_path, commands)
     (helping, _), (listing, imported), (status, _), (best, _) = map(json.loads, lines)
     assert (helping, listing) == ([], [])
     assert "search_spaces.quickstart" not in imported, "listing imports no sweep"

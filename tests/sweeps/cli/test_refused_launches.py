@@ -75,7 +75,9 @@ def test_what_only_the_engine_can_refuse_leaves_no_trace(
     monkeypatch.setattr(filling, "start_engine", refuse)
     before = paths(shell.folder)
     for _ in range(2):
-        assert shell.refused("run", "quickstart", "--storage", "a/b/store") == str(refusal)
+        answer = shell("run", "quickstart", "--storage", "a/b/store")
+        assert (answer.code, answer.err) == (2, f"capsweep: {refusal}\n")
+        assert answer.out == "quickstart: 21 cells.\n", "which is told before Ray is started"
         assert paths(shell.folder) == before
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.cli import commands as cli
+from sweeps.cli.every_command import Command
 from tests.sweeps.cli.shell import Answer, Shell
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\rfine\x9b31m\u202efaked\u2066"
@@ -107,7 +108,7 @@ def test_a_fault_of_ours_is_told_cleanly(
         logging.getLogger("any").handle(logging.makeLogRecord({"levelno": 30, "msg": HOSTILE}))
         raise RuntimeError(HOSTILE)
 
-    monkeypatch.setattr(cli, "COMMANDS", {"list": fail, "parts": fail})
+    monkeypatch.setattr(cli, "COMMANDS", {"list": Command("Ask", fail, "Fails.")})
     monkeypatch.setattr(logging.getLogger(), "handlers", [])  # as where pytest listens to none
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.setattr(sys, "argv", ["capsweep", "list"])

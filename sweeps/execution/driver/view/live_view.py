@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from capsmodel.metrics import VALIDATION_ERROR
+from sweeps.execution.driver.interruption import acting_last
 from sweeps.execution.driver.view.board import Board
 from sweeps.storage.regular_files import open_regular
 
@@ -29,29 +30,44 @@ _GONE = (OSError, ValueError, SystemExit)  # what rich raises for a closed pipe 
 
 @contextmanager
 def own_terminal(log: Path) -> Generator[TextIO]:
-    """Point descriptors 1 and 2 at a log file. Yields a stream to where `print` wrote before."""
+    """Point descriptors 1 and 2 at a log file. Yields a stream to where `print` wrote before.
+
+    That may be standard error, where standard output is for a result alone.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
     saved = [os.dup(1), os.dup(2)]
     descriptor = open_regular(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600)
+
+    def give_back() -> None:
+        os.dup2(saved[0], 1)
+        os.dup2(saved[1], 2)
+
     try:
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)
-        if not _prints_to_descriptor():
-            yield sys.stdout
-            return
-        terminal = os.fdopen(os.dup(saved[0]), "w", buffering=1, encoding="utf-8")
-        try:
+        with acting_last(give_back), _written_to(saved) as terminal:
             yield terminal
-        finally:
-            with suppress(*_GONE):
-                terminal.close()
     finally:
-        for target, copy in zip((1, 2), saved, strict=True):
-            os.dup2(copy, target)
+        give_back()
+        for copy in (*saved, descriptor):
             os.close(copy)
-        os.close(descriptor)
+
+
+@contextmanager
+def _written_to(saved: Sequence[int]) -> Generator[TextIO]:
+    """Yield a stream to that of two saved descriptors that `print` wrote to before."""
+    written = _written_descriptor()
+    if written is None:
+        yield sys.stdout
+        return
+    terminal = os.fdopen(os.dup(saved[written - 1]), "w", buffering=1, encoding="utf-8")
+    try:
+        yield terminal
+    finally:
+        with suppress(*_GONE):
+            terminal.close()
 
 
 @contextmanager
@@ -75,10 +91,16 @@ def showing(board: Board, title: str, terminal: TextIO) -> Generator[None]:
     with suppress(*_GONE):
         view.start()
     try:
-        yield
+        with acting_last(lambda: _leave_sound(terminal)):
+            yield
     finally:
         with suppress(*_GONE):
             view.stop()
+
+
+def _leave_sound(terminal: TextIO) -> None:
+    """Show the cursor again, on a line of its own below the live table."""
+    os.write(terminal.fileno(), b"\r\n\x1b[?25h")
 
 
 @contextmanager
@@ -160,12 +182,13 @@ def _one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
-def _prints_to_descriptor() -> bool:
-    """Return False in a notebook, whose output does not go through descriptor 1."""
+def _written_descriptor() -> int | None:
+    """Return which of the two `print` writes to, None in a notebook, where it is neither."""
     try:
-        return sys.stdout.fileno() == 1
+        written = sys.stdout.fileno()
     except (AttributeError, OSError, ValueError):
-        return False
+        return None
+    return written if written in {1, 2} else None
 
 
 def _tell(board: Board, title: str, terminal: TextIO, over: threading.Event) -> None:

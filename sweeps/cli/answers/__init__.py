@@ -1,0 +1,1 @@
+"""What commands answer with `--json`: shapes that are documented in docs/json.md."""

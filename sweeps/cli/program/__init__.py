@@ -1,0 +1,1 @@
+"""The command line as a whole: its help on one screen, and what completes its words."""

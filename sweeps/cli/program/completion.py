@@ -1,0 +1,77 @@
+"""What completes a word of the command line: names and trial keys, read from folders alone.
+
+A shell asks at every press of Tab: no tracking store is opened, nothing that trains is imported,
+and nothing is said of what cannot be read.
+"""
+
+import os
+import re
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, redirect_stderr, suppress
+from pathlib import Path
+from textwrap import shorten
+
+import typer
+
+from sweeps.storage.locations import Storage, resolve_storage
+
+VARIABLE = "_CAPSWEEP_COMPLETE"
+_QUEUE = re.compile(r"recorder-[0-9a-f]{12}")
+_ENDS = (".manifest.json", ".db")
+_WIDEST = 70  # what is said of a word: typer breaks longer lines, and a shell takes each for a word
+
+
+@contextmanager
+def silent_completion() -> Generator[None]:
+    """Say nothing of errors while a shell is answered: they would stand in the user's line.
+
+    Whatever it is, the command says it once it is given.
+    """
+    if VARIABLE not in os.environ:
+        yield
+        return
+    with Path(os.devnull).open("w") as nothing, redirect_stderr(nothing), suppress(Exception):
+        yield
+    raise SystemExit(1)
+
+
+def known_sweeps(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Return what `plan` and `run` take: shipped sweeps with what they ask, and files here."""
+    from search_spaces.catalogue import named_sweeps
+
+    del ctx
+    shipped = [(entry.name, shorten(entry.summary, _WIDEST)) for entry in named_sweeps()]
+    files = [(path.name, "a file here") for path in sorted(Path().glob("*.py"))]
+    return _beginning_with(incomplete, [*shipped, *files])
+
+
+def launched_sweeps(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Return the sweeps that were launched into the storage folder."""
+    names = {
+        name.removesuffix(end)
+        for name in _names_in(_storage(ctx).journals)
+        for end in _ENDS
+        if name.endswith(end)
+    }
+    names = sorted(name for name in names if not _QUEUE.fullmatch(name))
+    return _beginning_with(incomplete, [(name, "launched here") for name in names])
+
+
+def trial_keys(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Return the keys of the trials that lie in the storage folder."""
+    names = sorted(_names_in(_storage(ctx).cells))
+    return _beginning_with(incomplete, [(name, "a trial here") for name in names])
+
+
+def _storage(ctx: typer.Context) -> Storage:
+    return resolve_storage(ctx.params.get("storage"))
+
+
+def _names_in(folder: Path) -> list[str]:
+    with suppress(OSError):
+        return os.listdir(folder)  # noqa: PTH208 - a folder of cells is large
+    return []
+
+
+def _beginning_with(incomplete: str, words: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [word for word in words if word[0].startswith(incomplete)]

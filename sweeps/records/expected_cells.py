@@ -1,0 +1,78 @@
+"""How many cells a sweep will have in the end, by what they are for."""
+
+from typing import NamedTuple
+
+from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_plan import ManifestPlan, ManifestSearch
+
+
+class CellsOfAKind(NamedTuple):
+    """Cells of one kind.
+
+    Attributes:
+        what: What one of them is.
+        number: How many, at most.
+    """
+
+    what: str
+    number: int
+
+    @property
+    def words(self) -> str:
+        """Both in words: `8 proposals`, `1 proposal`."""
+        return f"{self.number:,} {self.what}{'s' * (self.number != 1)}"
+
+
+def expected_cells(manifest: Manifest) -> tuple[CellsOfAKind, ...]:
+    """Return how many cells there will be of each kind, as far as it is known; none of zero.
+
+    A plan of the user's own says no kinds: its cells are cells.
+    """
+    if manifest.search:
+        kinds = _of_search(manifest.search, len(manifest.seeds))
+    elif manifest.plan and manifest.plan.tuned:
+        kinds = _of_tuning(manifest.plan, len(manifest.seeds))
+    else:
+        kinds = (CellsOfAKind("cell", manifest.num_expected),)
+    return tuple(kind for kind in kinds if kind.number)
+
+
+def expected_words(manifest: Manifest) -> str:
+    """Return the same in words: `8 proposals + 20 confirmation trainings = 28 cells`."""
+    kinds = expected_cells(manifest)
+    told = " + ".join(kind.words for kind in kinds)
+    total = CellsOfAKind("cell", sum(kind.number for kind in kinds))
+    return f"{told} = {total.words}" if kinds[1:] else told
+
+
+def _of_search(search: ManifestSearch, num_seeds: int) -> tuple[CellsOfAKind, ...]:
+    num_confirmed, num_drawn = _again(search, num_seeds)
+    return (
+        CellsOfAKind(
+            "proposal" if num_seeds == 1 else "proposal training", search.num_asked * num_seeds
+        ),
+        CellsOfAKind("base training", num_seeds * bool(search.base)),
+        CellsOfAKind("random training", num_drawn),
+        CellsOfAKind("confirmation training", num_confirmed),
+    )
+
+
+def _again(search: ManifestSearch, num_seeds: int) -> tuple[int, int]:
+    """Return how many trainings confirm the best, and how many are of random points beside."""
+    again = search.confirmation
+    if again is None:
+        return 0, 0
+    num_draws = len(again.random.draws) if again.random else 0
+    if again.arms is not None:
+        return len(again.confirmed) * len(again.seeds), num_draws * num_seeds
+    num_points = search.num_asked + bool(search.base)
+    num_drawn = max(num_points, num_draws) * num_seeds if again.random else 0
+    return again.num_cells(num_points, num_seeds) - num_drawn, num_drawn
+
+
+def _of_tuning(plan: ManifestPlan, num_seeds: int) -> tuple[CellsOfAKind, ...]:
+    num_tunings = sum(map(len, plan.tuned.values())) * len(plan.choosing_seeds)
+    return (
+        CellsOfAKind("tuning training", num_tunings),
+        CellsOfAKind("comparison training", len(plan.tuned) * num_seeds),
+    )

@@ -1,0 +1,111 @@
+"""Without a name `capsweep status` lists the sweeps that were launched."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sweeps.cli.printing.listing import ago
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.driver.listing import listed_sweeps
+from sweeps.records.cell_contents import OutboxLine
+from sweeps.storage.file_lock import FileLock
+from tests.golden.stores.archive import unpack
+from tests.sweeps.cli.shell import Shell
+
+STORES = Path(__file__).parents[2] / "golden" / "stores"
+
+
+def unpacked(shell: Shell, name: str) -> Path:
+    return unpack(STORES / f"{name}.tar.xz", shell.folder) / "capsweep-store"
+
+
+@pytest.mark.parametrize(
+    ("store", "row"),
+    [
+        ("finished_design", r"small_design +complete +8 of 8 +\d+\.\d KiB +\d+ days ago"),
+        ("interrupted_design", r"small_design +interrupted +2 of 8 +\d+\.\d KiB +\d+ days ago"),
+        ("killed_search", r"small_search +interrupted +11 of 22 +\d+\.\d KiB +\d+ days ago"),
+    ],
+)
+def test_a_sweep_is_listed_with_state_cells_size_and_age(
+    shell: Shell, store: str, row: str
+) -> None:
+    unpacked(shell, store)
+    answer = shell("status")
+    assert (answer.code, answer.err) == (0, "")
+    assert re.search(row.replace(r"\d+ days ago", r"\S.* ago"), answer.out), answer.out
+    assert "capsweep status NAME" in answer.out
+    assert "capsweep status NAME" not in shell("status", "-q").out
+
+
+def test_the_size_is_that_of_the_files(shell: Shell) -> None:
+    storage = unpacked(shell, "finished_design")
+    (listed,) = listed_sweeps(storage=storage)
+    folders = [storage / "cells", storage / "artifacts"]
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    own_run = [path for path in files if "manifest-" in path.name or "report" in str(path)]
+    of_records = sum(path.stat().st_size for path in files if "cells" in path.parts)
+    assert listed.num_bytes is not None
+    assert of_records < listed.num_bytes <= sum(path.stat().st_size for path in files)
+    assert own_run, "which is no trial's"
+    (storage / "cells" / next((storage / "cells").iterdir()).name / "log.txt").write_bytes(
+        bytes(10_000_000)
+    )
+    (larger,) = listed_sweeps(storage=storage)
+    assert 9_000_000 < (larger.num_bytes or 0) - listed.num_bytes <= 10_000_000
+
+
+def test_one_that_is_run_is_said_to_be(shell: Shell) -> None:
+    storage = unpacked(shell, "interrupted_design")
+    with FileLock(storage / "journals" / "small_design.lock") as lock:
+        assert lock.acquire()
+        assert re.search("small_design +running", shell("status").out)
+
+
+def test_a_failed_trial_is_counted(shell: Shell) -> None:
+    storage = unpacked(shell, "interrupted_design")
+    outboxes = [
+        path for path in storage.rglob("outbox.jsonl") if not (path.parent / "final.json").exists()
+    ]
+    assert outboxes
+    line = OutboxLine(type="failed", time=1, fence=9, reason="no luck")
+    CellFolder(storage / "cells", outboxes[0].parent.name).append(line)
+    (listed,) = listed_sweeps(storage=storage)
+    assert (listed.state, listed.num_failed) == ("failed", 1)
+    assert re.search(r"failed +size", shell("status").out)
+
+
+def test_one_that_another_storage_folder_trains_is_said_to_be_elsewhere(
+    shell: Shell, storage: Path
+) -> None:
+    (listed,) = listed_sweeps(f"sqlite:///{storage / 'mlflow.db'}", shell.folder / "other")
+    assert (listed.sweep, listed.state, listed.num_filled) == ("quickstart", "elsewhere", 0)
+    assert (listed.num_bytes, listed.last_at) == (None, None)
+
+
+def test_one_that_cannot_be_read_stands_beside_the_others(shell: Shell) -> None:
+    storage = unpacked(shell, "finished_design")
+    shutil.copy(storage / "journals" / "small_design.db", storage / "journals" / "other.db")
+    (storage / "journals" / "other.manifest.json").write_text("{")
+    answer = shell("status")
+    assert answer.code == 0
+    assert re.search("small_design +complete", answer.out)
+    assert re.search("other +unreadable", answer.out)
+    assert "The kept manifest of 'other' is damaged" in answer.out
+
+
+def test_where_nothing_was_launched_it_is_refused(shell: Shell) -> None:
+    assert "There is no tracking store at" in shell.refused("status")
+    assert "is no tracking store" in shell.refused("status", "--tracking-uri", "x")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "just now"), (59, "just now"), (61, "1 min ago"), (3600, "1 h ago"), (90_000, "25 h ago")],
+)
+def test_an_age_is_told_in_the_largest_unit(seconds: float, words: str) -> None:
+    assert ago(1000.0, 1000.0 + seconds) == words
+    assert ago(0.0, 14.5 * 86_400) == "14 days ago"
+    assert ago(None) == "-"

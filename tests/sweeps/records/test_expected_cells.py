@@ -1,0 +1,56 @@
+"""The cells of a sweep are told by what they are for, and none is left out."""
+
+from pathlib import Path
+
+import pytest
+
+from search_spaces.catalogue import named_sweep, named_sweeps
+from sweeps.execution.plan.definition import Changes, define
+from sweeps.records.expected_cells import expected_cells, expected_words
+from sweeps.records.manifest import Manifest
+from tests.golden.stores.archive import files_of
+
+STORES = Path(__file__).parents[2] / "golden" / "stores"
+
+
+def kept_manifests() -> list[Manifest]:
+    """Return the manifests of the kept stores: of begun and of finished sweeps."""
+    return [
+        Manifest.model_validate_json(content)
+        for archive in sorted(STORES.glob("*[a-z].tar.xz"))
+        if not archive.name.endswith(".report.tar.xz")
+        for path, content in files_of(archive).items()
+        if "/manifest-" in path
+    ]
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in named_sweeps()])
+def test_the_kinds_of_a_sweep_that_begins_are_all_of_its_cells(name: str) -> None:
+    manifest = define(name, Changes(), ()).manifest
+    assert sum(kind.number for kind in expected_cells(manifest)) == manifest.num_expected
+
+
+def test_the_kinds_of_sweeps_that_were_run_are_all_of_their_cells() -> None:
+    manifests = kept_manifests()
+    assert len(manifests) > 5
+    assert any(manifest.search and not manifest.is_growing for manifest in manifests)
+    for manifest in manifests:
+        assert sum(kind.number for kind in expected_cells(manifest)) == manifest.num_expected
+
+
+def test_confirmation_is_told_apart_from_proposals() -> None:
+    manifest = define("capsule_search", Changes(trials=8), ()).manifest
+    search = manifest.search
+    assert search is not None
+    assert search.confirmation is not None
+    confirmed = (search.confirmation.best + 1) * len(search.confirmation.seeds)
+    assert expected_words(manifest) == (
+        f"8 proposals + 1 base training + {confirmed} confirmation trainings = "
+        f"{8 + 1 + confirmed} cells"
+    )
+
+
+def test_a_design_has_cells_alone() -> None:
+    manifest = define("quickstart", Changes(), ()).manifest
+    num_cells = len(named_sweep("quickstart").arms()) * len(manifest.seeds)
+    assert expected_words(manifest) == f"{num_cells} cells"
