@@ -10,18 +10,25 @@ from typing import Any
 from unittest.mock import patch
 
 
+class ActorClasses:
+    """Tune's trainables as classes of actors, each told to Ray once."""
+
+    def __init__(self) -> None:
+        self._classes: dict[type, Any] = {}
+
+    def get(self, trainable: type) -> Any:
+        """Return what Tune starts an actor of."""
+        import ray
+
+        if trainable not in self._classes:
+            self._classes[trainable] = ray.remote(trainable)
+        return self._classes[trainable]
+
+
 @contextmanager
 def inheriting_actors() -> Generator[None]:
     """Have Tune's actors take processes as they are."""
-    import ray
     from ray.tune.execution import tune_controller
-    from ray.tune.execution.class_cache import _ActorClassCache
 
-    class Cache(_ActorClassCache):
-        def get(self, trainable_cls: type) -> Any:
-            if trainable_cls not in self._cache:
-                self._cache[trainable_cls] = ray.remote(trainable_cls)
-            return self._cache[trainable_cls]
-
-    with patch.object(tune_controller, "_ActorClassCache", Cache):
+    with patch.object(tune_controller, "_ActorClassCache", ActorClasses):
         yield
