@@ -45,6 +45,11 @@ def expected_words(manifest: Manifest) -> str:
     return f"{told} = {total.words}" if kinds[1:] else told
 
 
+def several_kinds(manifest: Manifest) -> str:
+    """Return the same, "" where all cells are of one kind."""
+    return expected_words(manifest) if len(expected_cells(manifest)) > 1 else ""
+
+
 def _of_search(search: ManifestSearch, num_seeds: int) -> tuple[CellsOfAKind, ...]:
     num_confirmed, num_drawn = _again(search, num_seeds)
     return (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_ROWS = 100
-"""More nobody reads, and a picture of thousands is larger than can be drawn."""
+"""More nobody reads: a picture of two thousand would be twelve metres high."""
 
 _LINE_CHARACTERS = 30
 _ACROSS_CHARACTERS = 88  # of a title and the longest label before it

@@ -179,7 +179,7 @@ def _why(survey: "Survey") -> list[str]:
         (sum(cell.state is state for cell in survey.cells), text) for state, text in lines.items()
     ]
     why = [f"{count} {text if count > 1 else _of_one(text)}." for count, text in counts if count]
-    if kinds := survey.kinds_of_cells:
+    if kinds := several_kinds(survey.definition.manifest):
         why.append(f"In all at most {kinds}.")
     if more := survey.definition.manifest.num_expected - len(survey.cells):
         why.append(f"Up to {more} more will be proposed or chosen, and trained.")

@@ -11,7 +11,6 @@ from sweeps.execution.plan.disk_estimate import DiskEstimate
 from sweeps.execution.plan.evaluations import EvaluationState, SurveyedEvaluation, count
 from sweeps.execution.plan.planner import SurveyedCell, refuse_to_drop
 from sweeps.records.errors import BadInput
-from sweeps.records.expected_cells import expected_cells, expected_words
 from sweeps.records.manifest import Manifest
 from sweeps.storage.locations import Storage
 from sweeps.tracking.opening import open_store
@@ -105,12 +104,6 @@ class Survey:
         refuse_to_drop(self.current, self.known.manifest, self.lost)
         if self.current:
             refuse_other_margin(self.current, self.known.manifest)
-
-    @property
-    def kinds_of_cells(self) -> str:
-        """How many cells of each kind there will be, "" where all are of one kind."""
-        manifest = self.definition.manifest
-        return expected_words(manifest) if len(expected_cells(manifest)) > 1 else ""
 
     @property
     def refusal(self) -> str | None:

@@ -26,9 +26,8 @@ from sweeps.tracking.mlflow.artifacts import (
     read_artifact,
 )
 from sweeps.tracking.mlflow.connection import is_missing
-from sweeps.tracking.mlflow.reading.client_runs import ClientRuns
-from sweeps.tracking.mlflow.reading.embedded_runs import EmbeddedRuns
-from sweeps.tracking.mlflow.reading.runs_read import FoundRun, Runs
+from sweeps.tracking.mlflow.reading.embedded_runs import runs_of
+from sweeps.tracking.mlflow.reading.runs_read import FoundRun
 from sweeps.tracking.store import CurvePoint, RecordWriter, ReportPublisher
 
 
@@ -44,9 +43,7 @@ class MlflowStore:
     def __init__(self, address: str, artifacts: Path, *, by_client: bool = False) -> None:
         self.address = address
         self._folder = artifacts
-        self._client = ClientRuns(address)
-        path = None if by_client else sqlite_path(address)
-        self._runs: Runs = EmbeddedRuns(path, self._client) if path else self._client
+        self._runs, self._client = runs_of(address, by_client=by_client)
 
     def is_there(self) -> bool:
         """Return False for a SQLite file that does not exist yet; servers count as there."""

@@ -56,9 +56,7 @@ def test_commands_that_only_read_load_nothing_heavy(
     (helping, _), (listing, imported), (status, _), (best, _) = map(json.loads, lines)
     assert (helping, listing) == ([], [])
     assert "search_spaces.quickstart" not in imported, "listing imports no sweep"
-    assert set(status) <= {"mlflow", "pandas"}
-    assert set(best) <= {"mlflow", "pandas"}
-    assert "mlflow" in best, "it has read records"
+    assert (status, best) == ([], []), "records are read without MLflow"
 
 
 def test_planning_does_not_start_ray(tmp_path: Path) -> None:

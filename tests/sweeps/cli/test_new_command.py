@@ -35,7 +35,9 @@ def test_a_file_that_is_there_is_left_alone(shell: Shell) -> None:
     assert "There is a 'link.py' already" in shell.refused("new", "link")
 
 
-@pytest.mark.parametrize("name", ["", "My_sweep", "../x", "a/b", "mine.py", "_x", "a" * 65, "ä"])
+@pytest.mark.parametrize(
+    "name", ["", "My_sweep", "../x", "a/b", "mine.py", "_x", "a" * 65, "a\u00e4"]
+)
 def test_what_is_no_name_of_a_sweep_is_refused(shell: Shell, name: str) -> None:
     said = shell.refused("new", name)
     assert said.startswith(f"'{name}' is no name of a sweep: it takes up to 64 small letters")

@@ -9,10 +9,11 @@ from typing import TypeVar
 
 from sweeps.records.errors import StoreRefused
 from sweeps.records.trial_record import TrialRecord
+from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.answers import those_that_count
 from sweeps.tracking.mlflow.connection import opened_database
 from sweeps.tracking.mlflow.reading.client_runs import ClientRuns
-from sweeps.tracking.mlflow.reading.runs_read import FoundRun, History, record_of_found
+from sweeps.tracking.mlflow.reading.runs_read import FoundRun, History, Runs, record_of_found
 from sweeps.tracking.mlflow.reading.sql_runs import SqlRuns, is_known
 
 _TOLD = logging.getLogger("capsweep")
@@ -94,3 +95,15 @@ class EmbeddedRuns:
             "%s has a schema that MLflow itself has to read, which takes longer.", self._path
         )
         yield None
+
+
+def runs_of(address: str, *, by_client: bool) -> tuple[Runs, ClientRuns]:
+    """Return how the runs of a store are read, and its client, which is not yet connected.
+
+    Args:
+        address: Of the store.
+        by_client: Whether the client is asked also where SQL would be faster.
+    """
+    client = ClientRuns(address)
+    path = None if by_client else sqlite_path(address)
+    return (EmbeddedRuns(path, client) if path else client), client

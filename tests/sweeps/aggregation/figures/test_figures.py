@@ -164,6 +164,16 @@ def test_differences_that_rest_on_seeds_alone_are_marked():
     assert not any(is_bold(label) for label in figure.axes[0].get_yticklabels())
 
 
+def test_of_very_many_arms_the_first_are_drawn_and_the_baseline(monkeypatch):
+    monkeypatch.setattr(ablation, "MOST_ROWS", 3)
+    names = ["a", "b", "c", "d", "e"]
+    manifest = manifest_of(names, seeds=[0], baseline="d")
+    trials = [finished(name, 0, 5 + place) for place, name in enumerate(names)]
+    figure = ablation_figure(manifest, by_key(*trials))
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["a", "b", "d"]
+    assert "(the first 3; 2 more in the table)" in figure.axes[0].get_title(loc="left")
+
+
 def test_arms_with_identical_results_stand_in_one_row_as_in_the_table():
     labels = [
         label.get_text() for label in ablation_figure(*known_sweep()).axes[0].get_yticklabels()
