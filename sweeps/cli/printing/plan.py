@@ -10,6 +10,7 @@ from sweeps.aggregation.tables.targets import target_words
 from sweeps.cli.printing.console import console, table_of
 from sweeps.cli.printing.tuned_plan import print_tuned
 from sweeps.cli.terminal import plain
+from sweeps.records.expected_cells import several_kinds
 
 if TYPE_CHECKING:
     from sweeps.execution.driver.survey import Survey

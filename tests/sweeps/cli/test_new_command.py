@@ -36,7 +36,9 @@ def test_a_file_that_is_there_is_left_alone(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "My_sweep", "../x", "a/b", "mine.py", "_x", "a" * 65, "a\u00e4"]
+    "name",
+    ["", "My_sweep", "../x", "a/b", "mine.py", "_x", "a" * 65, "\u00e4"],
+    ids=["none", "capital", "up", "folder", "ending", "underscore", "long", "umlaut"],
 )
 def test_what_is_no_name_of_a_sweep_is_refused(shell: Shell, name: str) -> None:
     said = shell.refused("new", name)

@@ -16,7 +16,7 @@ from sweeps.tracking.mlflow.reading.client_runs import ClientRuns
 from sweeps.tracking.mlflow.reading.runs_read import FoundRun, History, Runs, record_of_found
 from sweeps.tracking.mlflow.reading.sql_runs import SqlRuns, is_known
 
-_TOLD = logging.getLogger("capsweep")
+_LOG = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 
@@ -86,14 +86,13 @@ class EmbeddedRuns:
         with opened_database(self._path) as database:
             try:
                 if is_known(database):
+                    _LOG.info("SQL reads sqlite:///%s", self._path)
                     yield SqlRuns(database)
                     return
             except sqlite3.Error as error:
                 sentence = f"The tracking store at {self._path} cannot be read: {error}"
                 raise StoreRefused(sentence, str(error)) from error
-        _TOLD.info(
-            "%s has a schema that MLflow itself has to read, which takes longer.", self._path
-        )
+        _LOG.info("%s has a schema that MLflow has to read, which takes longer", self._path)
         yield None
 
 

@@ -155,9 +155,9 @@ def test_a_schema_that_was_not_tested_is_left_to_mlflow_and_said_so(
     put(mlflow_store, outcome=Outcome.FINISHED)
     by_sql = mlflow_store.records([KEY])
     monkeypatch.setattr("sweeps.tracking.mlflow.reading.sql_runs.TESTED_SCHEMAS", frozenset())
-    with caplog.at_level(logging.INFO, "capsweep"):
+    with caplog.at_level(logging.INFO, "sweeps"):
         assert mlflow_store.records([KEY]) == by_sql
-    assert "has a schema that MLflow itself has to read" in caplog.text
+    assert "has a schema that MLflow has to read" in caplog.text
 
 
 def test_the_schema_of_the_installed_mlflow_was_tested(empty_database: Path) -> None:
