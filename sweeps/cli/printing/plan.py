@@ -8,9 +8,9 @@ from rich.console import Console
 from sweeps.aggregation.tables.ablation.words import design_notes
 from sweeps.aggregation.tables.targets import target_words
 from sweeps.cli.printing.console import console, table_of
+from sweeps.cli.printing.plan_work import what_is_left
 from sweeps.cli.printing.tuned_plan import print_tuned
 from sweeps.cli.terminal import plain
-from sweeps.records.expected_cells import several_kinds
 
 if TYPE_CHECKING:
     from sweeps.execution.driver.survey import Survey
@@ -28,7 +28,7 @@ def print_plan(survey: "Survey") -> None:
         print_tuned(survey, own, out)
     else:
         _print_arms(survey, out)
-    for line in _why(survey):
+    for line in what_is_left(survey):
         out.print(line)
     if refusal := survey.refusal:
         out.print(f"run would refuse: {plain(refusal)}", soft_wrap=True)
@@ -162,61 +162,6 @@ def _values(dimension: "ManifestDimension") -> str:
         return ", ".join(map(str, dimension.choices))
     step = f", steps of {dimension.step}" if (dimension.step or 1) > 1 else ""
     return f"{dimension.low:g} to {dimension.high:g}{step}" + ", log scale" * dimension.log
-
-
-def _why(survey: "Survey") -> list[str]:
-    from sweeps.execution.plan.planner import Standing
-
-    lines = {
-        Standing.RECORDED: "are there and recorded",
-        Standing.TO_RECORD: "are finished and will be recorded",
-        Standing.STOPPED: "were stopped early by the scheduler",
-        Standing.NEW: "are new and will be trained",
-        Standing.UNFINISHED: "are unfinished and go on from their last checkpoint",
-        Standing.WAITING: "wait at a rung of the scheduler, to be promoted or stopped",
-        Standing.FAILED: "failed before and are tried again from their last checkpoint",
-    }
-    counts = [
-        (sum(cell.state is state for cell in survey.cells), text) for state, text in lines.items()
-    ]
-    why = [f"{count} {text if count > 1 else _of_one(text)}." for count, text in counts if count]
-    if kinds := several_kinds(survey.definition.manifest):
-        why.append(f"In all at most {kinds}.")
-    if more := survey.definition.manifest.num_expected - len(survey.cells):
-        why.append(f"Up to {more} more will be proposed or chosen, and trained.")
-    why += _evaluations(survey)
-    why += [
-        f"failed before: {plain(cell.cell.arm)}, seed {cell.cell.seed}: {plain(cell.reason)}"
-        for cell in survey.cells
-        if cell.state is Standing.FAILED
-    ]
-    return why
-
-
-def _of_one(text: str) -> str:
-    """Return what is said of several cells as it is said of one."""
-    singular = {"are": "is", "were": "was", "wait": "waits", "go": "goes", "their": "its"}
-    return " ".join(singular.get(word, word) for word in text.split())
-
-
-def _evaluations(survey: "Survey") -> list[str]:
-    """Say which evaluations are there, and which will be made."""
-    from sweeps.execution.driver.evaluations_made import not_available
-    from sweeps.execution.plan.evaluations import EvaluationState, count
-
-    lines = {
-        EvaluationState.RECORDED: "evaluations are there and recorded.",
-        EvaluationState.TO_RECORD: "evaluations are made and will be recorded.",
-        EvaluationState.TO_MAKE: "evaluations are missing and will be made from kept weights.",
-    }
-    counts = {state: count(survey.evaluations, state) for state in EvaluationState}
-    told = [f"{counts[state]} {text}" for state, text in lines.items() if counts[state]]
-    if gone := counts[EvaluationState.NOT_AVAILABLE]:
-        told.append(not_available(gone))
-    kinds = dict.fromkeys(evaluation.kind for evaluation in survey.definition.manifest.evaluations)
-    if kinds and survey.has_work:
-        told.append(f"Each trial that finishes is then looked at: {', '.join(kinds)}.")
-    return told
 
 
 def _seeds(seeds: Iterable[int]) -> str:
