@@ -26,6 +26,7 @@ COMMANDS = (
     "status",
     "best",
     "show",
+    "diff",
     "ui",
     "report",
     "verify",
