@@ -26,6 +26,7 @@ COMMANDS = (
     "status",
     "best",
     "show",
+    "logs",
     "diff",
     "ui",
     "report",
