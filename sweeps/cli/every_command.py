@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from sweeps.cli.afterwards.difference import diff
+from sweeps.cli.afterwards.logs import logs
 from sweeps.cli.catalogue_commands import list_sweeps, parts
 from sweeps.cli.launch_commands import plan, run
 from sweeps.cli.record_commands import best, show, status, ui
@@ -36,6 +38,8 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "status": Command("Look", status, "List the launched sweeps, or say how far one is."),
         "best": Command("Look", best, "Rank a sweep's arms by validation error."),
         "show": Command("Look", show, "Show a trial: its config, its curve, its pictures."),
+        "logs": Command("Look", logs, "Print the log of a trial or a sweep, -f as it grows."),
+        "diff": Command("Look", diff, "Hold two trials, or two sweeps, against each other."),
         "ui": Command("Look", ui, "Browse the records in MLflow's own UI."),
         "report": Command("Publish", report, "Rebuild a sweep's tables, figures and page."),
         "verify": Command("Publish", verify, "Hold a paper's numbers against the records."),

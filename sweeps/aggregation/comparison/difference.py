@@ -67,6 +67,11 @@ class Changed:
         return difference_text(self.difference, self.metric)
 
     @property
+    def unit(self) -> str | None:
+        """Of both values; None of what is no value of a metric, or has none."""
+        return self.metric.unit if self.metric else None
+
+    @property
     def texts(self) -> tuple[str, str]:
         """Both values as readers are shown them."""
         return self._text(self.first, 0), self._text(self.second, 1)
@@ -126,7 +131,7 @@ class Difference:
         import pandas as pd
 
         lines = [
-            (one.part, one.name, one.first, one.second, one.difference, _unit(one.metric))
+            (one.part, one.name, one.first, one.second, one.difference, one.unit)
             for one in self.rows
         ]
         frame = pd.DataFrame(
@@ -192,7 +197,3 @@ def changed_only(
         one, other = first.get(name), second.get(name)
         if type(one) is not type(other) or one != other:
             yield Changed(part, name, one, other)
-
-
-def _unit(metric: Metric | None) -> str | None:
-    return metric.unit if metric else None

@@ -9,6 +9,8 @@ from sweeps.cli.answers.shapes.records import (
     BestArm,
     BestTrial,
     CellStanding,
+    DiffAnswer,
+    DiffRow,
     Epoch,
     Evaluated,
     LastLaunch,
@@ -21,6 +23,7 @@ from sweeps.cli.answers.shapes.records import (
 
 if TYPE_CHECKING:
     from sweeps.aggregation.best_config import BestConfig
+    from sweeps.aggregation.comparison.difference import Difference
     from sweeps.aggregation.pictures.trial_pictures import Pictures
     from sweeps.aggregation.trial_view import TrialView
     from sweeps.execution.driver.listing import ListedSweep as Listed
@@ -127,3 +130,23 @@ def show_answer(view: "TrialView") -> ShowAnswer:
 def pictures_answer(pictures: "Pictures") -> PicturesAnswer:
     """Return which pictures were drawn."""
     return PicturesAnswer(files=tuple(map(str, pictures.paths)), left_out=pictures.left_out)
+
+
+def diff_answer(differing: "Difference") -> DiffAnswer:
+    """Return in what two trials, or two sweeps, differ."""
+    return DiffAnswer(
+        kind=differing.kind,
+        first=differing.first,
+        second=differing.second,
+        rows=tuple(
+            DiffRow(
+                part=one.part,
+                name=one.name,
+                first=one.first,
+                second=one.second,
+                difference=one.difference,
+                unit=one.unit,
+            )
+            for one in differing.rows
+        ),
+    )

@@ -63,6 +63,11 @@ def trial_keys(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     return _beginning_with(incomplete, [(name, "a trial here") for name in names])
 
 
+def sweeps_and_trials(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Return both, the sweeps first."""
+    return [*launched_sweeps(ctx, incomplete), *trial_keys(ctx, incomplete)]
+
+
 def _storage(ctx: typer.Context) -> Storage:
     return resolve_storage(ctx.params.get("storage"))
 

@@ -103,6 +103,10 @@ class CellFolder:
         """Open the log to add to it, and return its descriptor."""
         return self._open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
+    def read_log(self) -> int:
+        """Open the log to read it, and return its descriptor."""
+        return self._open(self.log)
+
     def append(self, line: OutboxLine) -> None:
         """Add a line to the outbox, whole or not at all.
 

@@ -26,6 +26,8 @@ COMMANDS = (
     "status",
     "best",
     "show",
+    "logs",
+    "diff",
     "ui",
     "report",
     "verify",

@@ -1,4 +1,4 @@
-"""The answers of commands that read what launches have left: status, best and show."""
+"""The answers of commands that read what launches have left: status, best, show and diff."""
 
 from typing import Any, Literal
 
@@ -215,3 +215,35 @@ class PicturesAnswer(Shape):
     """Paths of what was drawn."""
     left_out: tuple[str, ...]
     """Why others were not, a sentence each."""
+
+
+class DiffRow(Shape):
+    """Something that both may have."""
+
+    part: str
+    """setting (it differs), circumstance (data, code or machine, and it differs) or result (told
+    also where both have the same)."""
+    name: str
+    """A setting's path; what else it is called."""
+    first: str | int | float | bool | None
+    """Of the first one, errors as fractions; null where it has none such."""
+    second: str | int | float | bool | None
+    """Of the second one, likewise."""
+    difference: float | None
+    """The second less the first, of two finite values of a metric: it is no test."""
+    unit: str | None
+    """Of a metric: fraction, nats, count or seconds; null of what has none."""
+
+
+class DiffAnswer(Shape):
+    """`capsweep diff A B`."""
+
+    format: Literal["capsweep.diff/1"] = "capsweep.diff/1"
+    kind: str
+    """trials or sweeps."""
+    first: str
+    """The first one's trial key, or name."""
+    second: str
+    """The second one's."""
+    rows: tuple[DiffRow, ...]
+    """Settings that differ, then circumstances that do, then results."""

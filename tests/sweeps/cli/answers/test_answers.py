@@ -82,6 +82,22 @@ def test_a_trial_is_told_with_its_curve_also_where_numbers_are_none(ask: Asking)
     assert (diverged["outcome"], diverged["weights"]) == ("diverged", None)
 
 
+@pytest.mark.usefixtures("design")
+def test_what_differs_is_told_of_two_trials(ask: Asking) -> None:
+    cells = ask("status", "small_design")["cells"]
+    one, other = (cell["trial_key"] for cell in cells if cell["arm"] == cells[0]["arm"])
+    told = ask("diff", one, other)
+    assert (told["kind"], told["first"], told["second"]) == ("trials", one, other)
+    rows = {row["name"]: row for row in told["rows"]}
+    assert (rows["seed"]["part"], rows["seed"]["first"] == rows["seed"]["second"]) == (
+        "setting",
+        False,
+    )
+    error = rows["validation_error"]
+    assert error["difference"] == pytest.approx(error["second"] - error["first"])
+    assert (error["part"], error["unit"]) == ("result", "fraction")
+
+
 @pytest.mark.parametrize(
     ("value", "told"), [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity")]
 )
@@ -134,6 +150,7 @@ REFUSALS = {
     "an option's value of another type": ["best", "x", "-n", "few"],
     "a command that is none": ["shwo", "x"],
     "no argument": ["show"],
+    "nothing to hold against": ["diff", "x"],
     "a command that has no JSON": ["clean"],
     "less and more": ["list", "-qv"],
     "no sweeps at all": ["status"],

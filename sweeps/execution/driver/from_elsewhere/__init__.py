@@ -1,0 +1,1 @@
+"""A launch that another process runs: its logs, and its stop."""
