@@ -88,7 +88,8 @@ def test_a_log_is_followed_until_its_trial_has_ended(cell: CellFolder) -> None:
 
 
 FOLLOWED = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run behind
 from sweeps.cli import main
 from sweeps.execution.cells.folder import CellFolder
 sys.argv = ["capsweep", "logs", sys.argv[1], "-f"]
@@ -99,17 +100,20 @@ main()
 
 def test_ctrl_c_ends_what_is_followed_without_a_traceback(shell: Shell, cell: CellFolder) -> None:
     assert cell.log.exists()
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", FOLLOWED, KEY],
         cwd=shell.folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    assert process.stdout
-    assert process.stdout.readline() == "one\n"
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=PATIENCE_SECONDS)
+    ) as process:
+        assert process.stdout
+        try:
+            assert process.stdout.readline() == "one\n"
+            process.send_signal(signal.SIGINT)
+            _, told = process.communicate(timeout=PATIENCE_SECONDS)
+        finally:
+            process.kill()
     assert (process.returncode, told) == (130, "")
 
 
