@@ -2,7 +2,14 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 
 from capsmodel.settings.later_field import later
 from sweeps.records.bounds import MOST_ARMS, Bounded, Count, Finite, Json, Whole
@@ -37,6 +44,17 @@ class ManifestDimension(_Frozen):
     log: bool = False
     choices: Annotated[tuple[Plain, ...], Field(max_length=1000)] = ()
     conditions: Annotated[dict[Line, Line], Field(max_length=100)] = {}
+
+    @model_validator(mode="after")
+    def _refuse_no_values(self) -> "ManifestDimension":
+        if not (self.choices if self.kind == "choices" else self._has_range()):
+            raise ValueError("a dimension has choices, or a range: low to high, above 0 for log")
+        return self
+
+    def _has_range(self) -> bool:
+        if self.low is None or self.high is None:
+            return False
+        return self.low <= self.high and not (self.log and self.low <= 0)
 
 
 class Proposal(_Frozen):

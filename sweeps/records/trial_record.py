@@ -45,6 +45,11 @@ ARTIFACT_MANIFEST = "manifest.json"
 
 def manifest_artifact(digest: str) -> str:
     """Return the name of the artifact that holds the manifest of a SHA-256 digest."""
+    return f"manifests/{digest[:16]}.json"
+
+
+def early_manifest_artifact(digest: str) -> str:
+    """Return the name that earlier releases gave it, beside all other files."""
     return f"manifest-{digest[:16]}.json"
 
 

@@ -86,3 +86,17 @@ def resolve_tracking_uri(tracking_uri: str | None = None, storage: str | Path | 
     if chosen.startswith(_SQLITE) and not chosen.startswith(_SQLITE + ":"):
         return _SQLITE + str(Path(chosen.removeprefix(_SQLITE)).resolve())
     return chosen.rstrip("/")
+
+
+def bytes_below(folder: Path | str) -> int | None:
+    """Return what the files below a folder take, None where there is no such folder."""
+    try:
+        with os.scandir(folder) as entries:
+            return sum(
+                (bytes_below(entry.path) or 0)
+                if entry.is_dir(follow_symlinks=False)
+                else entry.stat(follow_symlinks=False).st_size
+                for entry in entries
+            )
+    except OSError:  # not there, or gone since it was listed
+        return None

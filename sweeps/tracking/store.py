@@ -13,6 +13,7 @@ from sweeps.records.cell_contents import TrialHead
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, Outcome, TrialRecord
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
+from sweeps.tracking.shown_sweep import ShowsSweeps
 
 
 class CurvePoint(NamedTuple):
@@ -180,7 +181,7 @@ class ReportPublisher(Protocol):
         ...
 
 
-class RecordWriter(ReportPublisher, Protocol):
+class RecordWriter(ReportPublisher, ShowsSweeps, Protocol):
     """Records as the recorder and a launch write them.
 
     Each method may be repeated after a failure or a kill and then does what is left. A call that
@@ -263,11 +264,11 @@ class RecordWriter(ReportPublisher, Protocol):
         ...
 
     def is_gone(self, record_id: str) -> bool:
-        """Return whether somebody has deleted a record.
+        """Return whether somebody has deleted a record."""
+        ...
 
-        Raises:
-            StoreRefused: If that cannot be told.
-        """
+    def delete_record(self, record_id: str) -> None:
+        """Delete a record that is there, of a trial or a sweep. What files it holds may stay."""
         ...
 
     def set_aside(self, trial_keys: Iterable[str]) -> None:

@@ -21,6 +21,7 @@ from sweeps.tracking import record_facts as facts
 from sweeps.tracking.manifests import manifest_digest
 from sweeps.tracking.memory.shelf import HeldRecord, Shelf
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
+from sweeps.tracking.shown_sweep import ShownSweep
 from sweeps.tracking.store import FoundSweep, FoundTrial, FreedWeights
 
 
@@ -128,6 +129,11 @@ class MemoryWriter:
             held = self._shelf.get(record_id)
             return held is None or held.is_deleted
 
+    def delete_record(self, record_id: str) -> None:
+        """Delete a record that is there, of a trial or a sweep."""
+        with self._shelf.locked():
+            self._shelf.open(record_id).is_deleted = True
+
     def set_aside(self, trial_keys: Iterable[str]) -> None:
         """Mark the records of trial keys as replaced: no reader counts them any more."""
         with self._shelf.locked():
@@ -167,6 +173,10 @@ class MemoryWriter:
         """Write how a sweep's launch ended, None for one that runs."""
         with self._shelf.locked():
             self._shelf.open(sweep_id).is_running = exit_code is None
+
+    def show_sweep(self, sweep_id: str, shown: ShownSweep) -> None:
+        """Show nothing: nobody browses what is in memory."""
+        del sweep_id, shown
 
     def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
         """Add the files of a report to a sweep's own record, in place of those of their names."""

