@@ -67,9 +67,13 @@ class ReportRenderer:
 
 @dataclass(frozen=True)
 class TerminalRenderer:
-    """How tables look in a terminal, which is no file: its width and colours are the console's."""
+    """How tables look in a terminal, which is no file: its width and colours are the console's.
 
-    render: Callable[[Table], "RenderableType"]
+    Attributes:
+        render: Also told what shows that for which a narrow terminal has no room.
+    """
+
+    render: Callable[[Table, str], "RenderableType"]
 
 
 FRAGMENT = "-table"
@@ -118,12 +122,20 @@ def render(
 
 
 def for_terminal(
-    tables: Iterable[Table], renderers: Mapping[str, Renderer] = RENDERERS
+    tables: Iterable[Table],
+    renderers: Mapping[str, Renderer] = RENDERERS,
+    elsewhere: str = "",
 ) -> "Iterator[RenderableType]":
-    """Yield what a rich console prints of tables."""
+    """Yield what a rich console prints of tables.
+
+    Args:
+        tables: Of a report, or values.
+        renderers: As of `render`.
+        elsewhere: What shows columns that a narrow terminal has no room for; "" for their files.
+    """
     looks = [renderer for renderer in renderers.values() if isinstance(renderer, TerminalRenderer)]
     for table, renderer in product(tables, looks):
-        yield renderer.render(table)
+        yield renderer.render(table, elsewhere)
 
 
 def section_files(

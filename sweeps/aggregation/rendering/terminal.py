@@ -1,28 +1,44 @@
 """Tables for a terminal."""
 
-import rich.box
+from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
-from rich.table import Table as RichTable
 from rich.text import Text
 
+from sweeps.aggregation.rendering.fitting import FittedColumn, FittedTable, from_the_right
 from sweeps.aggregation.rendering.table import Table, shown
 from sweeps.records.plain_text import one_line
 
 MOST_NOTES = 5
 
 
-def to_rich(table: Table) -> RenderableType:
-    """Return what a rich console prints. Texts stand as they are: markup in them is not obeyed."""
+def to_rich(table: Table, elsewhere: str = "") -> RenderableType:
+    """Return what a rich console prints. Texts stand as they are: markup in them is not obeyed.
+
+    Args:
+        table: Of a report, or a value.
+        elsewhere: What shows columns that a narrow terminal has no room for; by default its file.
+    """
     table = shown(table)
     head = [Text(one_line(line), style="bold") for line in table.title.splitlines()]
     if table.lead:
         head.append(Text(one_line(table.lead)))
-    grid = RichTable(box=rich.box.SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns:
-        grid.add_column(Text(column.title), justify=column.align, overflow="fold")
+    grid = FittedTable(
+        _columns(table), elsewhere=elsewhere or f"{table.name}.md", box=SIMPLE_HEAD, gap=(1, 1)
+    )
     for row in table.rows:
         grid.add_row(*(Text(cell.text, style="bold" if cell.is_bold else "") for cell in row))
     return Group(*head, grid, *(Text(line, style="dim") for line in _numbered(table)))
+
+
+def _columns(table: Table) -> list[FittedColumn]:
+    """Return its columns: those that not every such table has are left out first."""
+    titles = [column.title for column in table.columns]
+    own = [place for place, column in enumerate(table.columns) if column.hide_if_empty]
+    order = from_the_right(titles, own)
+    return [
+        FittedColumn(column.title, column.align, gives_way)
+        for column, gives_way in zip(table.columns, order, strict=True)
+    ]
 
 
 def _numbered(table: Table) -> list[str]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from statistics import mean
 from typing import Any, Literal
 
@@ -30,8 +31,8 @@ class ArmResults:
     trials: dict[int, TrialRecord | None]
     splits: Mapping[int, int] = field(default_factory=dict[int, int])
 
-    @property
-    def counted(self) -> dict[int, TrialRecord]:
+    @cached_property
+    def counted(self) -> Mapping[int, TrialRecord]:
         """The finished trials with a finite test error, by seed."""
         return {
             seed: trial

@@ -106,7 +106,7 @@ def over_seeds_alone(arm: ArmResults, baseline: ArmResults) -> Interval:
     return more_held_out.interval(differences)
 
 
-def _wanted(arm: ArmResults, *, diverged_as_chance: bool) -> dict[int, TrialRecord]:
+def _wanted(arm: ArmResults, *, diverged_as_chance: bool) -> Mapping[int, TrialRecord]:
     if not diverged_as_chance:
         return arm.counted
     return {

@@ -12,7 +12,7 @@ from sweeps.aggregation.results.paired_errors import why_not_by_image
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.records.trial_record import Outcome, TrialRecord
 
-Trials = dict[int, TrialRecord]
+Trials = Mapping[int, TrialRecord]
 
 _ROUNDING = 1e-12  # far below the least sum of whole errors
 

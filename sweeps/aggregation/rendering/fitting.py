@@ -1,0 +1,169 @@
+"""A table for a terminal of any width: words are never broken, columns give way in a stated order.
+
+First cells take several lines, down to their longest word; a number of usual length stays on one.
+Then columns are left out, and a line below says which, and what shows them. Where not even the
+columns that stay have room, each row becomes lines of its own.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.box import Box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+_LONGEST_NUMBER = 24
+
+
+@dataclass(frozen=True)
+class FittedColumn:
+    """A column of such a table.
+
+    Attributes:
+        gives_way: Place in the order in which columns are left out, from 1; None always stays.
+    """
+
+    title: str
+    justify: Literal["left", "right"] = "left"
+    gives_way: int | None = None
+
+
+class FittedTable:
+    """Takes rows as rich's own table does, and fits them into the width that it gets.
+
+    Args:
+        elsewhere: What else shows a column that was left out, such as "--json"; "" for nothing.
+        box: Lines between rows, as rich has them.
+        gap: Blank cells beside each column.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[FittedColumn],
+        *,
+        elsewhere: str = "",
+        box: Box | None = None,
+        gap: tuple[int, int] = (0, 3),
+    ) -> None:
+        self._columns = columns
+        self._rows: list[list[Text]] = []
+        self._elsewhere = elsewhere
+        self._box = box
+        self._gap = gap
+        self.show_header = True
+
+    def add_row(self, *cells: str | Text) -> None:
+        """Add a row. A plain text is markup, as rich's tables take it."""
+        self._rows.append(
+            [
+                Text.from_markup(cell, emoji=False) if isinstance(cell, str) else cell
+                for cell in cells
+            ]
+        )
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the table, then what was left out of it."""
+        kept = self._that_fit(options.max_width)
+        if kept is None:
+            yield from self._as_lines()
+            return
+        yield self._table(kept, options.max_width)
+        if left_out := [c.title for n, c in enumerate(self._columns) if n not in kept]:
+            shows = f"{self._elsewhere} or a" if self._elsewhere else "A"
+            what = "it" if len(left_out) == 1 else "them"
+            names = ", ".join(left_out)
+            yield Text(
+                f"Left out at this width: {names}. {shows} wider terminal shows {what}.", "dim"
+            )
+
+    def _table(self, kept: Sequence[int], room: int) -> Table:
+        """Return the columns that are kept, each as wide as it is to be."""
+        widths = self._widths(kept, room)
+        padding = (0, self._gap[1], 0, self._gap[0])
+        table = Table(box=self._box, pad_edge=False, padding=padding, show_header=self.show_header)
+        for place, width in zip(kept, widths, strict=True):
+            column = self._columns[place]
+            title = Text(column.title)
+            table.add_column(title, justify=column.justify, width=width, overflow="fold")
+        for row in self._rows:
+            table.add_row(*(row[place] for place in kept))
+        return table
+
+    def _that_fit(self, room: int) -> list[int] | None:
+        """Return the columns that have room at their narrowest, None if the last ones have not."""
+        going = [
+            place
+            for _, place in sorted(
+                (column.gives_way, place)
+                for place, column in enumerate(self._columns)
+                if column.gives_way is not None
+            )
+        ]
+        kept = list(range(len(self._columns)))
+        while self._beside(kept) + sum(map(self._least, kept)) > room:
+            if not going:
+                return None
+            kept.remove(going.pop(0))
+        return kept
+
+    def _widths(self, kept: Sequence[int], room: int) -> list[int]:
+        """Return how wide each column is: the widest gets narrower first."""
+        least = [self._least(place) for place in kept]
+        widths = [
+            max(_longest_line(text.plain for text in self._texts(place)), low)
+            for place, low in zip(kept, least, strict=True)
+        ]
+        while sum(widths) + self._beside(kept) > room:
+            loose = [place for place, width in enumerate(widths) if width > least[place]]
+            widths[max(loose, key=lambda place: widths[place])] -= 1
+        return widths
+
+    def _beside(self, kept: Sequence[int]) -> int:
+        """Return what gaps and lines take."""
+        lines = len(kept) + 1 if self._box else 0
+        return sum(self._gap) * len(kept) + lines
+
+    def _least(self, place: int) -> int:
+        """Return how wide a column is at least."""
+        is_number = self._columns[place].justify == "right"
+        least = _longest_word(self._columns[place].title)
+        for row in self._rows:
+            text = row[place].plain
+            is_whole = is_number and cell_len(text) <= _LONGEST_NUMBER
+            least = max(least, _longest_line([text]) if is_whole else _longest_word(text))
+        return max(least, 1)
+
+    def _texts(self, place: int) -> Iterable[Text]:
+        yield Text(self._columns[place].title)
+        for row in self._rows:
+            yield row[place]
+
+    def _as_lines(self) -> Iterable[Text]:
+        for row in self._rows:
+            for column, cell in zip(self._columns, row, strict=True):
+                if cell.plain:
+                    yield Text(f"{column.title}: " * bool(column.title)) + cell
+            yield Text()
+
+
+def from_the_right(titles: Sequence[str], first: Iterable[int] = ()) -> list[int | None]:
+    """Return the usual order: some columns first, then the last ones; the first two always stay.
+
+    Args:
+        titles: Of all columns.
+        first: Places of those that are left out before the others.
+    """
+    early = set(first)
+    places = sorted(range(2, len(titles)), key=lambda place: (place not in early, -place))
+    return [places.index(place) + 1 if place > 1 else None for place in range(len(titles))]
+
+
+def _longest_line(texts: Iterable[str]) -> int:
+    return max((cell_len(line) for text in texts for line in text.splitlines()), default=0)
+
+
+def _longest_word(text: str) -> int:
+    return max(map(cell_len, text.split()), default=0)

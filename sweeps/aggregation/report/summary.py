@@ -1,0 +1,112 @@
+"""A sweep summed up for who browses the store: means over seeds, the best arm, its trials."""
+
+from collections.abc import Mapping
+from statistics import fmean
+
+from sweeps.aggregation.results.arms import (
+    ArmResults,
+    arm_results,
+    arms_as_trained,
+    arms_to_their_end,
+)
+from sweeps.aggregation.results.ranking import ranking
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import (
+    METRIC_EXTRA_TEST_ERRORS,
+    METRIC_TEST_ERROR,
+    METRIC_VALIDATION_ERROR,
+    TrialRecord,
+)
+from sweeps.tracking.record_facts import flat_settings
+from sweeps.tracking.shown_sweep import ShownArm, ShownSweep, ShownTrial
+
+NUM_TRIALS = "num_trials"
+HALF_WIDTH = "_half_width"
+BEST = "best."
+_FEWEST_SEEDS = 2
+
+
+def sum_up(manifest: Manifest, records: Mapping[str, TrialRecord]) -> ShownSweep:
+    """Return a sweep as it is shown. Its numbers are those of the tables.
+
+    Only trials that tables count enter a mean; the others only lower the count.
+
+    Args:
+        manifest: Of the sweep.
+        records: By trial key.
+    """
+    best, numbers = _best(manifest, records)
+    numbers = _means(arms_to_their_end(manifest, records)) | numbers
+    shown = arm_results(manifest, records) if manifest.search is None else ()
+    return ShownSweep(
+        sweep=manifest.sweep,
+        description=manifest.description,
+        numbers=numbers,
+        best=best,
+        arms=tuple(_shown(arm) for arm in shown if len(arm.trials) >= _FEWEST_SEEDS),
+        trials=_trials(manifest, records),
+    )
+
+
+def _best(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[str, dict[str, float]]:
+    """Return the name of the first arm of the ranking, and its means over the same seeds."""
+    first = next(iter(ranking(manifest, records)), None)
+    if first is None:
+        return "", {}
+    numbers = {first.objective.metric.name: first.value.mean}
+    for metric in _metrics(first.arm):
+        numbers.setdefault(metric, first.arm.interval(first.arm.errors(metric)).mean)
+    named = {BEST + name: value for name, value in numbers.items() if value is not None}
+    return first.arm.arm.name, named
+
+
+def _means(arms: tuple[ArmResults, ...]) -> dict[str, float]:
+    """Return the means of all counted trials, and how many these are."""
+    means: dict[str, float] = {}
+    for metric in (METRIC_TEST_ERROR, METRIC_VALIDATION_ERROR):
+        if errors := [error for arm in arms for error in arm.errors(metric).values()]:
+            means[metric] = fmean(errors)
+    return means | {NUM_TRIALS: sum(len(arm.counted) for arm in arms)}
+
+
+def _shown(arm: ArmResults) -> ShownArm:
+    numbers: dict[str, float] = {}
+    for metric in _metrics(arm):
+        found = arm.interval(arm.errors(metric))
+        told = {metric: found.mean, metric + HALF_WIDTH: found.half_width}
+        numbers |= {name: value for name, value in told.items() if value is not None}
+    is_whole = not arm.count("missing") and not arm.count("unfinished")
+    numbers[NUM_TRIALS] = len(arm.counted)
+    return ShownArm(arm.arm.name, numbers, _note(arm), is_whole)
+
+
+def _note(arm: ArmResults) -> str:
+    """Return what an arm is, and what its numbers rest on, in Markdown."""
+    changes = [f"`{path}` = `{text}`" for path, text in flat_settings(arm.arm.changes).items()]
+    what = ", ".join(changes) or "nothing changed"
+    return (
+        f"{'The baseline' if arm.is_baseline else 'An arm'}: {what}.\n\n"
+        f"Means over {len(arm.counted)} finished of {len(arm.trials)} trials, with half-widths of "
+        f"95 % intervals. Written anew by each launch, and read by no table."
+    )
+
+
+def _metrics(arm: ArmResults) -> list[str]:
+    """Return the errors that an arm's counted trials hold, by name."""
+    extra = {name for trial in arm.counted.values() for name in trial.extra_test_errors}
+    names = [METRIC_EXTRA_TEST_ERRORS + name for name in sorted(extra)]
+    return [METRIC_TEST_ERROR, METRIC_VALIDATION_ERROR, *names]
+
+
+def _trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[ShownTrial, ...]:
+    """Return each record once, at the first place that it has."""
+    shown: dict[str, ShownTrial] = {}
+    for arm in arms_as_trained(manifest, records):
+        for trial in arm.trials.values():
+            if trial is not None:
+                told = trial.data_fingerprint, trial.git_revision
+                place = ShownTrial(
+                    trial.record_id, arm.arm.name, trial.settings.get("data", ""), *told
+                )
+                shown.setdefault(trial.record_id, place)
+    return tuple(shown.values())
