@@ -32,6 +32,8 @@ class GrowingLaunch:
     def grown(self, line: ManifestLine) -> None:
         """The manifest has grown by a line; the definition has taken it already."""
         storage = self._survey.storage
+        if line.proposal or line.drawn:
+            self._board.changes |= {arm.name: arm.changes for arm in line.arms}
         keys = [cell.trial_key for cell in line.cells]
         if keys:
             queue = RecorderQueue(storage.journals, self._survey.tracking_uri)

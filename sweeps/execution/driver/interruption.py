@@ -19,8 +19,9 @@ class Interrupted(KeyboardInterrupt):
 def interruptible() -> Generator[None]:
     """Raise `Interrupted` in the block, once, on SIGINT, SIGTERM or at the time limit.
 
-    A second signal ends the process at once, but for the acts that were given to `acting_last`:
-    checkpoints are atomic, so nothing is lost by it.
+    A second SIGINT or SIGTERM ends the process at once, but for the acts that were given to
+    `acting_last`: checkpoints are atomic, so nothing is lost by it. The time limit's signal does
+    nothing then, so that who asks for an end by it may ask twice.
     Outside the main thread, where Python allows no handlers, it does nothing.
     """
     if not in_main_thread():
@@ -79,7 +80,12 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     signal.setitimer(signal.ITIMER_REAL, 0)
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, _end_at_once)
+    signal.signal(signal.SIGALRM, _go_on_ending)
     raise Interrupted
+
+
+def _go_on_ending(number: int, frame: FrameType | None) -> None:
+    """Take the time limit's signal for what it asks, which is done already."""
 
 
 def _end_at_once(number: int, frame: FrameType | None) -> None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from sweeps.execution.driver.from_elsewhere.launch_process import noted_in
 from sweeps.records.errors import BadInput, SweepError
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
@@ -47,7 +48,11 @@ def sole_launch(sweep: str, storage: Storage) -> Generator[None]:
     folders = [path for path in _folders(storage) if not path.exists()]
     try:
         make_folders(storage)
-        with only_driver(sweep, storage), _unlinked_if_refused(new, storage):
+        with (
+            only_driver(sweep, storage) as lock,
+            _unlinked_if_refused(new, storage),
+            noted_in(lock),
+        ):
             yield
     except SweepError:
         for folder in folders:
@@ -74,8 +79,8 @@ def _folders(storage: Storage) -> tuple[Path, ...]:
 
 
 @contextmanager
-def only_driver(sweep: str, storage: Storage) -> Generator[None]:
-    """Be the one process that runs a sweep while the block lasts.
+def only_driver(sweep: str, storage: Storage) -> Generator[FileLock]:
+    """Be the one process that runs a sweep while the block lasts. Yields the lock that says so.
 
     Raises:
         BadInput: If another one is.
@@ -86,7 +91,7 @@ def only_driver(sweep: str, storage: Storage) -> Generator[None]:
                 f"The sweep '{sweep}' is being run already by another process over "
                 f"{storage.root}: wait for it to end, or give this one a --name of its own."
             )
-        yield
+        yield lock
 
 
 def usable_places(

@@ -1,6 +1,5 @@
 """The sweeps that were launched: state, cells, size and age of each."""
 
-import os
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 from sweeps.storage.file_lock import is_locked
-from sweeps.storage.locations import Storage, resolve_storage
+from sweeps.storage.locations import Storage, bytes_below, resolve_storage
 from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore
 
@@ -131,19 +130,5 @@ def _last_launch(sweep: str, place: Storage) -> Launch | None:
 def _num_bytes(place: Storage, keys: set[str], records: Mapping[str, TrialRecord]) -> int | None:
     folders = [place.cells / key for key in keys]
     folders += [place.artifacts / record.record_id for record in records.values()]
-    sizes = [size for folder in folders if (size := _size(folder)) is not None]
+    sizes = [size for folder in folders if (size := bytes_below(folder)) is not None]
     return sum(sizes) if sizes else None
-
-
-def _size(folder: Path | str) -> int | None:
-    """Return what the files below a folder take, None where there is no such folder."""
-    try:
-        with os.scandir(folder) as entries:
-            return sum(
-                (_size(entry.path) or 0)
-                if entry.is_dir(follow_symlinks=False)
-                else entry.stat(follow_symlinks=False).st_size
-                for entry in entries
-            )
-    except OSError:  # not there, or gone since it was listed
-        return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, facts, summary
 from sweeps.execution.engine.capacity import Capacity
@@ -67,6 +68,12 @@ class Survey:
             ("would be refused", self.refusal or ""),
         ]
         return block(f"plan of {self.name}", facts(told), arms.html * bool(manifest.arms))
+
+    @property
+    def told_by_settings(self) -> dict[str, dict[str, Any]]:
+        """What sets the arms of a search apart: path -> value by arm. Others' names say it."""
+        manifest = self.definition.manifest
+        return {arm.name: arm.changes for arm in manifest.arms} if manifest.search else {}
 
     @property
     def _counts(self) -> tuple[str, ...]:

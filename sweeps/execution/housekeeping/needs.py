@@ -49,7 +49,7 @@ def needs_of(
     Raises:
         StoreUnreachable: If the store does not answer.
     """
-    keys = {name: _trial_keys(name, storage, store) for name in sweeps}
+    keys = {name: trial_keys_of(name, storage, store) for name in sweeps}
     unknown = [name for name, own in keys.items() if own is None]
     launched = [name for name, is_run in sweeps.items() if is_run]
     others = [path for path in storage.journals.glob("*.lock") if path.stem not in sweeps]
@@ -73,7 +73,7 @@ def needs_of(
     return needs, tuple(told)
 
 
-def _trial_keys(sweep: str, storage: Storage, store: RecordStore) -> frozenset[str] | None:
+def trial_keys_of(sweep: str, storage: Storage, store: RecordStore) -> frozenset[str] | None:
     """Return the cells of a sweep's manifests, the store's and the kept one; None if unknown."""
     manifests = [kept_manifest(storage.journals, sweep)]
     if store.is_there() and sweep in store.sweeps():

@@ -3,14 +3,15 @@
 from contextlib import suppress
 from pathlib import Path
 
-from sweeps.aggregation.report import publish_report, write_report
+from sweeps.aggregation.report import publish_report, sum_up, write_report
 from sweeps.execution.driver.kept_weights import WeightsDeleted, keep_weights, weights_to_keep
 from sweeps.execution.driver.view.disk_watch import full_disk
 from sweeps.execution.driver.view.live_view import tell_line
 from sweeps.execution.launch.progress import Progress
-from sweeps.records.errors import StoreUnreachable
+from sweeps.records.errors import StoreUnreachable, SweepError
+from sweeps.records.plain_text import one_line
 from sweeps.storage.disk_room import when_there_is_room
-from sweeps.tracking.addresses import sqlite_path
+from sweeps.tracking.addresses import public, sqlite_path
 
 
 def report_cells(progress: Progress, reports: Path) -> None:
@@ -50,6 +51,24 @@ def delete_weights(progress: Progress, words: str) -> None:
         except StoreUnreachable as error:
             progress.weights = WeightsDeleted(complaint=f"Weights are still there: {error}")
             progress.exit_code = 3
+
+
+def show(progress: Progress) -> None:
+    """Write what people browse of the sweep: a launch ends the same where that cannot be.
+
+    Where records wait for the store it is left for the next launch, which writes what is missing.
+    """
+    if not progress.records or not progress.is_recorded:
+        return
+    manifest, survey = progress.definition.manifest, progress.survey
+    try:
+        records = survey.store.records(manifest.cell_keys().values())
+        progress.records.writer.show_sweep(progress.records.sweep_id, sum_up(manifest, records))
+    except (SweepError, OSError) as error:
+        tell_line(
+            f"What MLflow's pages show of {survey.name} is not up to date, which the next launch "
+            f"makes good: {one_line(public(str(error)))[:200]}"
+        )
 
 
 def settle(progress: Progress) -> None:

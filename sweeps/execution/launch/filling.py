@@ -12,7 +12,7 @@ from sweeps.execution.launch.carrying import record_rest, start_recorder
 from sweeps.execution.launch.cells_to_train import cells_to_train
 from sweeps.execution.launch.progress import Progress
 from sweeps.execution.launch.recording.opened_records import open_records
-from sweeps.execution.launch.started_engine import start_engine
+from sweeps.execution.launch.starting.started_engine import start_engine
 from sweeps.execution.launch.training import train
 
 
@@ -46,6 +46,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
         journal,
         num_expected=progress.num_cells,
         share_to_come=survey.share_to_come,
+        changes=survey.told_by_settings,
     )
     with ExitStack() as session:
         running = session.enter_context(ExitStack())

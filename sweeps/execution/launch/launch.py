@@ -8,7 +8,7 @@ from sweeps.execution.driver.launch_guards import sole_launch
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
-from sweeps.execution.launch.ending import delete_weights, report_cells, settle
+from sweeps.execution.launch.ending import delete_weights, report_cells, settle, show
 from sweeps.execution.launch.evaluating.stage import evaluate
 from sweeps.execution.launch.filling import fill, fill_none
 from sweeps.execution.launch.preparation import prepare, survey_launch, tell_cells
@@ -27,13 +27,16 @@ def launch(
     Args:
         which: A named sweep, the path of a file that defines one, or a sweep.
         options: Of the launch.
-        policies: Where its trials are placed, and what follows their failures.
+        policies: Where its trials are placed, what follows their failures, and an engine that has
+            begun already, if any.
 
     Raises:
         SweepError: Before anything is written, if it cannot be launched.
     """
     survey = prepare(which, options, policies)
-    with sole_launch(survey.name, survey.storage), interruptible():
+    if policies.begun and not survey.has_work:
+        policies.begun.end()
+    with interruptible(), sole_launch(survey.name, survey.storage):
         progress = Progress(survey_launch(which, options))  # again, now that nobody changes it
         try:
             _pass_stages(progress, options, policies)
@@ -58,3 +61,4 @@ def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies)
     report_cells(progress, Path(options.reports))
     _LOG.info("the report is written")
     delete_weights(progress, options.keep_weights)
+    show(progress)

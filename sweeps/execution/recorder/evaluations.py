@@ -21,7 +21,7 @@ class EvaluationCarrier:
         records: Of the tracking store.
         queue: Of the same.
         cells: Folder of the cells' folders.
-        moved: Told, with False, whenever a trial is through.
+        moved: Told of each trial whose evaluations are carried, by name, and False.
 
     Attributes:
         complaint: What the store has refused, or which evaluation cannot be read, of the first
@@ -35,7 +35,7 @@ class EvaluationCarrier:
         records: RecordWriter,
         queue: RecorderQueue,
         cells: Path,
-        moved: Callable[[bool], None] = lambda is_through: None,
+        moved: Callable[[str, bool], None] = lambda what, is_through: None,
     ) -> None:
         self._records = records
         self._queue = queue
@@ -55,8 +55,9 @@ class EvaluationCarrier:
         num_carried = 0
         for trial in self._queue.evaluated():
             try:
-                num_carried += self._carry(trial)
-                self._moved(False)
+                if self._carry(trial):
+                    num_carried += 1
+                    self._moved(f"evaluations of {trial.trial_key}", False)
             except (StoreRefused, BadInput) as error:
                 self._records.refuse_absence()
                 why = error.reason if isinstance(error, StoreRefused) else str(error)

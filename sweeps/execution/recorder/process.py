@@ -148,9 +148,9 @@ class RecorderProcess:
     def _recorder(self) -> Recorder:
         return Recorder(self._own.writer, self._queue, self._storage.cells, self._moved)
 
-    def _moved(self, is_through: bool) -> None:
+    def _moved(self, what: str, is_through: bool) -> None:
         if self._rest:
-            self._rest.moved(is_through)
+            self._rest.moved(what, is_through)
 
     def _try(self, step: Callable[[], bool]) -> bool:
         """Do a step; a store that does not answer, which is an OSError, only costs time.

@@ -27,7 +27,8 @@ class Recorder:
         records: Of the tracking store.
         queue: Of the same.
         cells: Folder of the cells' folders.
-        moved: Told whenever the store has taken something, with whether a cell is through.
+        moved: Told whenever the store has taken something: what, by a name that is the same where
+            it is sent again, and whether a cell is through with it.
 
     Attributes:
         complaint: What the store has refused, or which final record cannot be read, in the words
@@ -41,7 +42,7 @@ class Recorder:
         records: RecordWriter,
         queue: RecorderQueue,
         cells: Path,
-        moved: Callable[[bool], None] = lambda is_through: None,
+        moved: Callable[[str, bool], None] = lambda what, is_through: None,
     ) -> None:
         self._records = records
         self._queue = queue
@@ -151,7 +152,7 @@ class Recorder:
             self._fences.pop(queued.trial_key, None)
         elif lines:
             self._fences[queued.trial_key] = lines[-1].fence
-        self._moved(True)
+        self._moved(f"all of {queued.trial_key}", True)
         return True
 
     def _read_on(self, queued: QueuedCell, folder: CellFolder) -> tuple[list[OutboxLine], int]:
@@ -174,7 +175,7 @@ class Recorder:
         else:
             record_id = self._records.create_trial(head, self._sweep_id(queued), started)
         self._records.describe_trial(record_id, head)
-        self._moved(False)
+        self._moved(f"record of {queued.trial_key}", False)
         self._queue.update(
             queued.trial_key, record_id=record_id, last_epoch=last_epoch, outcome=outcome.value
         )
@@ -202,7 +203,7 @@ class Recorder:
             self._records.log_epochs(record_id, new)
             last_epoch = max(queued.last_epoch, new[-1].line.epoch)
             self._queue.update(queued.trial_key, last_epoch=last_epoch)
-            self._moved(False)
+            self._moved(f"epochs to {last_epoch} of {queued.trial_key}", False)
 
     def _carry_states(
         self,
@@ -229,7 +230,7 @@ class Recorder:
         self._records.log_metrics(record_id, _test_errors(final), final.time, len(final.curve))
         for path in (folder.predictions, folder.weights, folder.log):
             self._records.upload(record_id, path)
-            self._moved(False)
+            self._moved(f"{path.name} of {folder.trial_key}", False)
         told = OutcomeFacts(
             reason=final.reason,
             epochs=len(final.curve),

@@ -1,6 +1,7 @@
 """What is left to carry once the driver has no more to do: how far it is, and how long it may take.
 
-It may take as long as it moves: what ends it is silence of the store.
+It may take as long as it moves: what ends it is silence of the store. What is sent again, as a
+store has refused what came after it, is no movement.
 """
 
 import time
@@ -25,6 +26,7 @@ class Rest:
         self._num_left = num_left
         self._tell = tell
         self._num_done = 0
+        self._taken = set[str]()
         self._moved_at = self._told_at = time.monotonic()
         tell(0, num_left)
 
@@ -33,8 +35,11 @@ class Rest:
         """Whether nothing has moved for too long."""
         return time.monotonic() > self._moved_at + self._silence_seconds
 
-    def moved(self, is_through: bool) -> None:
+    def moved(self, what: str, is_through: bool) -> None:
         """The store has taken something; with that a trial may be through."""
+        if what in self._taken and not is_through:
+            return
+        self._taken.add(what)
         self._moved_at = time.monotonic()
         self._num_done = min(self._num_left, self._num_done + is_through)
         if is_through or self._moved_at > self._told_at + _SECONDS_BETWEEN_WORDS:

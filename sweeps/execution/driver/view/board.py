@@ -7,20 +7,26 @@ from dataclasses import dataclass, field
 
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.plan.planner import Standing, SurveyedCell
-from sweeps.records.trial_record import Outcome
+from sweeps.records.trial_record import Json, Outcome
 
+_MOST_ERRORS = 256
 _FEWEST_EPOCHS = 5  # before a remaining time is worth saying
 
 
 @dataclass
 class RunningTrial:
-    """A trial in progress. The validation error is a fraction, None before the first epoch."""
+    """A trial in progress. The validation error is a fraction, None before the first epoch.
+
+    Attributes:
+        errors: The validation errors that this launch has seen, the last ones of many.
+    """
 
     arm: str
     seed: int
     epoch: int
     num_epochs: int
     validation_error: float | None = None
+    errors: tuple[float, ...] = ()
 
 
 @dataclass
@@ -37,7 +43,9 @@ class Board:
         waiting: Epoch at which each trial waits that a scheduler may promote, by trial key.
         failures: (arm, seed, reason) of cells that stayed empty.
         best: (validation error, arm, seed) of the best trial that finished in this launch.
+        changes: What sets an arm apart, where its name does not say it: path -> value.
         doing: What is done now instead of training, "" where trials run.
+        doing_since: On the clock.
         said: What was to be told, a sentence each.
     """
 
@@ -57,7 +65,9 @@ class Board:
     waiting: dict[str, int] = field(default_factory=dict[str, int])
     failures: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
     best: tuple[float, str, int] | None = None
+    changes: dict[str, Json] = field(default_factory=dict[str, Json])
     doing: str = ""
+    doing_since: float = 0.0
     said: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
@@ -116,6 +126,7 @@ class Board:
                 self._first_epoch_at = self.clock()
             if trial := self.running.get(trial_key):
                 trial.epoch, trial.validation_error = epoch, validation_error
+                trial.errors = (*trial.errors[1 - _MOST_ERRORS :], validation_error)
                 self._untrained[trial_key] = trial.num_epochs - epoch
 
     def restarted(self, trial_key: str, why: str) -> None:
@@ -162,7 +173,7 @@ class Board:
 
     def say_now(self, doing: str) -> None:
         """Show what is done now instead of training; "" ends that."""
-        self.doing = doing
+        self.doing, self.doing_since = doing, self.clock()
 
     def say(self, sentence: str) -> None:
         """Tell of something that has happened to the launch as a whole."""
@@ -194,14 +205,26 @@ class Board:
         """Since the launch began."""
         return self.clock() - self._started_at
 
-    def remaining_seconds(self) -> float | None:
-        """Estimate the rest from the pace since the first epoch, None before there is one.
+    @property
+    def share_done(self) -> float:
+        """How much of the sweep is done, running trials by their epochs."""
+        running = sum(trial.epoch / max(1, trial.num_epochs) for trial in self.snapshot())
+        return (self.num_filled + self.num_done + running) / max(1, self.num_cells)
+
+    def seconds_an_epoch(self) -> float | None:
+        """Return the pace since the first epoch, None before it can be told.
 
         The first epoch itself does not count: it waited for processes to start.
         """
         if self._epochs_seen < _FEWEST_EPOCHS:
             return None
-        per_epoch = (self.clock() - self._first_epoch_at) / (self._epochs_seen - 1)
+        return (self.clock() - self._first_epoch_at) / (self._epochs_seen - 1)
+
+    def remaining_seconds(self) -> float | None:
+        """Estimate the rest from the pace since the first epoch, None before there is one."""
+        per_epoch = self.seconds_an_epoch()
+        if per_epoch is None:
+            return None
         mean = sum(self.epochs.values()) / max(1, len(self.epochs))
         to_come = mean * self.share_to_come * (self.num_cells - len(self.cells))
         return (sum(self._untrained.values()) + to_come) * per_epoch

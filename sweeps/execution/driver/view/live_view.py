@@ -21,10 +21,13 @@ from rich.text import Text
 
 from capsmodel.metrics import VALIDATION_ERROR
 from sweeps.execution.driver.interruption import acting_last
-from sweeps.execution.driver.view.board import Board
+from sweeps.execution.driver.view.board import Board, RunningTrial
+from sweeps.execution.driver.view.pieces import bar, settings_words, sparkline
 from sweeps.storage.regular_files import open_regular
 
 LINE_SECONDS = 10.0
+REDRAWS_A_SECOND = 2
+_MOST_TRIALS = 20
 _GONE = (OSError, ValueError, SystemExit)  # what rich raises for a closed pipe is the last
 
 
@@ -84,7 +87,7 @@ def showing(board: Board, title: str, terminal: TextIO) -> Generator[None]:
     view = Live(
         get_renderable=lambda: render(board, title),
         console=console,
-        refresh_per_second=4,
+        refresh_per_second=REDRAWS_A_SECOND,
         redirect_stdout=False,
         redirect_stderr=False,
     )
@@ -118,26 +121,50 @@ def _telling(board: Board, title: str, terminal: TextIO) -> Generator[None]:
 
 
 def render(board: Board, title: str) -> Group:
-    """Return the live table: a line of counts, then the trials in progress."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("arm", "seed", "epoch", "validation error"):
-        table.add_column(heading, justify="left" if heading == "arm" else "right")
-    for trial in board.snapshot()[:20]:
-        table.add_row(
-            escape(_one_line(trial.arm)),
-            str(trial.seed),
-            f"{trial.epoch}/{trial.num_epochs}",
-            ""
-            if trial.validation_error is None
-            else VALIDATION_ERROR.written(trial.validation_error),
-        )
-    lines = [Text(summary(board, title), style="bold")]
+    """Return what is shown live: counts, a bar with the pace, the best, then running trials."""
+    running = board.snapshot()
+    lines = [Text(summary(board, title), style="bold"), Text(_pace(board))]
+    if board.best and (changes := board.changes.get(board.best[1])):
+        lines.append(Text(_one_line(f"the best so far: {settings_words(changes)}")))
     lines += [Text(_one_line(sentence)) for sentence in board.said[-3:]]
     lines += [
         Text(_one_line(f"failed: {arm}, seed {seed}: {why}"))
         for arm, seed, why in board.failures[-3:]
     ]
-    return Group(*lines, table) if table.row_count else Group(*lines)
+    if len(running) > _MOST_TRIALS:
+        lines.append(Text(f"{_MOST_TRIALS} of {len(running)} running trials:"))
+    return Group(*lines, _trials(running[:_MOST_TRIALS])) if running else Group(*lines)
+
+
+def _trials(running: Sequence[RunningTrial]) -> Table:
+    """Return a row a trial, with its curve of validation errors."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("arm", "seed", "epoch", "validation error", "its curve"):
+        number = heading not in {"arm", "its curve"}
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    for trial in running:
+        error = trial.validation_error
+        table.add_row(
+            escape(_one_line(trial.arm)),
+            str(trial.seed),
+            f"{trial.epoch}/{trial.num_epochs}",
+            "starts" if error is None else VALIDATION_ERROR.written(error),
+            sparkline(trial.errors),
+        )
+    return table
+
+
+def _pace(board: Board) -> str:
+    """Return a bar, and how fast it grows, or what is done before it can."""
+    parts = [bar(board.share_done)]
+    if board.doing:
+        parts.append(f"{board.doing}, {clock(board.clock() - board.doing_since)}")
+    elif board.running and all(trial.validation_error is None for trial in board.snapshot()):
+        parts.append("waiting for the first epoch")
+    per_epoch = board.seconds_an_epoch()
+    if per_epoch:
+        parts.append(f"{3600 / per_epoch:,.0f} epochs an hour")
+    return _one_line("  ".join(parts))
 
 
 def summary(board: Board, title: str) -> str:

@@ -74,13 +74,20 @@ class EngineSession:
         self._has_spoken = False
 
     def begin(self, address: str | None, scratch: Path) -> None:
-        """Have Ray started, or a cluster joined, and wait for it as long as it takes.
+        """Have Ray started, or a cluster joined.
+
+        Raises:
+            EngineLostError: If the process has ended.
+        """
+        self.send(Begin(address=address, scratch=str(scratch)))
+
+    def wait(self) -> None:
+        """Wait until Ray is there, as long as it takes.
 
         Raises:
             BadInput: If it cannot be.
             EngineLostError: If the process ends meanwhile.
         """
-        self.send(Begin(address=address, scratch=str(scratch)))
         answer = self.receive()
         if isinstance(answer, Refused):
             raise BadInput(answer.sentence)

@@ -3,6 +3,7 @@
 driver                        engine's process
 Begin                  ->
                        <-     Ready, or Refused
+Print                  ->     where it began before it was known
 Train                  ->
                        <-     Ask, EpochTold, TrialEnded
 Order, Word, Stop, GoOn ->
@@ -48,6 +49,13 @@ class Refused(_Message):
 
     type: Literal["refused"] = "refused"
     sentence: str
+
+
+class Print(_Message):
+    """Print to this file from now on."""
+
+    type: Literal["print"] = "print"
+    log: str
 
 
 class Train(_Message):
@@ -102,7 +110,7 @@ FromEngine = Ready | Refused | Ask | EpochTold | TrialEnded | Pulse | Over
 FROM_ENGINE: TypeAdapter[FromEngine] = TypeAdapter(
     Annotated[FromEngine, Field(discriminator="type")]
 )
-FromDriver = Begin | Train | Order | Word | Stop | GoOn
+FromDriver = Begin | Print | Train | Order | Word | Stop | GoOn
 FROM_DRIVER: TypeAdapter[FromDriver] = TypeAdapter(
     Annotated[FromDriver, Field(discriminator="type")]
 )

@@ -20,11 +20,12 @@ from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.messages import EpochTold, Next, Order, TrialEnded
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.engine_session import EngineLostError, EngineSession
-from sweeps.execution.engine.process.process_messages import Ask, GoOn, Over, Train, Word
+from sweeps.execution.engine.process.process_messages import Ask, GoOn, Over, Print, Train, Word
 from sweeps.execution.engine.process.ray_token import refuse_readable_token
 from sweeps.execution.engine.process.scratch import scratch_folder
 from sweeps.execution.worker.process import environment_of
 from sweeps.records.errors import BadInput
+from sweeps.storage.regular_files import open_regular
 
 ORDERS_A_PROCESS = 250
 MOST_STARTS_IN_A_ROW = 4  # the first, and three anew
@@ -77,7 +78,13 @@ class RayEngine:
         self._machines: Sequence[Machine] = ()
         self._resources = ExitStack()
         self._running: dict[str, None] = {}
+        self._early_log: Path | None = None
         self._num_starts = 0
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether its process is there."""
+        return self._session is not None
 
     @property
     def machines(self) -> Sequence[Machine]:
@@ -98,13 +105,33 @@ class RayEngine:
                 self._serve(first, orders, events)
                 self._live.close()
             except EngineLostError as lost:
-                self._end()  # first: what still runs holds its cells
+                self.end()  # first: what still runs holds its cells
                 self._tell_lost(events, lost)
             else:
-                self._end()
+                self.end()
+
+    def begin(self) -> None:
+        """Have Ray started, or the cluster joined, without waiting for it.
+
+        Raises:
+            EngineLostError: If its process has ended.
+        """
+        self._num_starts += 1
+        scratch = self._resources.enter_context(scratch_folder())
+        own = {} if self._address else self._of_own_ray()
+        environment = {**os.environ, **_QUIET, "RAY_AUTH_MODE": "token", **own}
+        self._session = self._open_session(environment, self._log)
+        self._live.begin(self._address, scratch)
+
+    def adopt(self, log: Path, tell: Callable[[str], None]) -> None:
+        """Have one that has begun print into another log, what it has printed too, and tell others.
+
+        Call it before it is entered.
+        """
+        self._early_log, self._log, self._tell = self._log, log, tell
 
     def __enter__(self) -> Self:
-        """Start Ray, or join the cluster.
+        """Start Ray, or join the cluster; wait for it where it has begun.
 
         Raises:
             BadInput: If it cannot be started, the cluster does not answer or refuses the token, or
@@ -113,9 +140,11 @@ class RayEngine:
         if self._address:
             refuse_readable_token()
         with ExitStack() as undo:
-            undo.callback(self._end)
+            undo.callback(self.end)
             try:
-                self._start()
+                if self._session is None:
+                    self.begin()
+                self._wait()
             except EngineLostError as lost:
                 raise BadInput(f"Ray could not be started: {lost}; see {self._log}.") from lost
             undo.pop_all()
@@ -127,21 +156,35 @@ class RayEngine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._end()
+        self.end()
+
+    def end(self) -> None:
+        """End the process and all that it has started, whatever it is doing."""
+        session, self._session = self._session, None
+        if session:
+            session.end()
+        self._resources.close()
 
     @property
     def _live(self) -> EngineSession:
         assert self._session is not None
         return self._session
 
-    def _start(self) -> None:
-        self._num_starts += 1
-        scratch = self._resources.enter_context(scratch_folder())
-        own = {} if self._address else self._of_own_ray()
-        environment = {**os.environ, **_QUIET, "RAY_AUTH_MODE": "token", **own}
-        self._session = self._open_session(environment, self._log)
-        self._live.begin(self._address, scratch)
+    def _wait(self) -> None:
+        try:
+            if self._early_log:
+                self._live.send(Print(log=str(self._log)))
+            self._live.wait()
+        finally:
+            self._keep_early_log()
         self._machines = self._live.machines
+
+    def _keep_early_log(self) -> None:
+        early, self._early_log = self._early_log, None
+        if early:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            with os.fdopen(open_regular(self._log, flags, mode=0o600), "ab") as log:
+                log.write(early.read_bytes())
 
     def _of_own_ray(self) -> dict[str, str]:
         """Return the settings of a Ray that is started here; it starts processes as they say.
@@ -162,16 +205,10 @@ class RayEngine:
 
     def _start_anew(self) -> None:
         try:
-            self._start()
+            self.begin()
+            self._wait()
         except BadInput as error:  # it was there before, so it is no question of input
             raise EngineLostError(str(error)) from error
-
-    def _end(self) -> None:
-        """End the process and all that it has started, whatever it is doing."""
-        session, self._session = self._session, None
-        if session:
-            session.end()
-        self._resources.close()
 
     def _serve(self, first: Order | Next, orders: Orders, events: Events) -> None:
         """Answer the process until it has ended all that it was handed."""

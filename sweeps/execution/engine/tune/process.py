@@ -6,8 +6,9 @@ number. It obeys its standard input, ends with it, and prints nothing there that
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from pathlib import Path
 
 from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop
 from sweeps.execution.engine.placement import Machine
@@ -18,6 +19,7 @@ from sweeps.execution.engine.process.process_messages import (
     Begin,
     FromDriver,
     Over,
+    Print,
     Ready,
     Refused,
     Train,
@@ -29,6 +31,7 @@ from sweeps.execution.engine.tune.ray_session import machines_there, needed_proc
 from sweeps.execution.engine.tune.tune_engine import TuneEngine
 from sweeps.execution.worker.process import die_with_parent
 from sweeps.records.errors import BadInput
+from sweeps.storage.regular_files import open_regular
 
 
 class Driver:
@@ -67,10 +70,23 @@ class Driver:
         return answer if isinstance(answer, Stop) else None
 
 
+def words_to_train(driver: Driver) -> Iterator[Train]:
+    """Yield each word to train, and print from then on where another one says.
+
+    Raises:
+        EOFError: If the driver is gone.
+    """
+    while isinstance(heard := driver.hear(), Train | Print):
+        if isinstance(heard, Train):
+            yield heard
+        else:
+            _print_to(heard.log)
+
+
 def main() -> int:
     """Serve one driver until it is done, or gone."""
     die_with_parent(int(sys.argv[1]))
-    channel = _own_channel()
+    channel = own_channel()
     driver = Driver(channel)
     begin = driver.hear()
     assert isinstance(begin, Begin)
@@ -92,12 +108,12 @@ def main() -> int:
 
 def _serve(driver: Driver, channel: Channel, scratch: str) -> None:
     """Train whenever the driver says so. Whatever breaks Tune ends the process: the driver sees."""
-    while isinstance(train := driver.hear(), Train):
+    for train in words_to_train(driver):
         TuneEngine(train.num_concurrent, scratch).run(orders=driver, events=driver)
         channel.send(Over())
 
 
-def _own_channel() -> Channel:
+def own_channel() -> Channel:
     """Keep descriptors 0 and 1 for the driver, and let all others print to the log."""
     reading, writing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -105,6 +121,13 @@ def _own_channel() -> Channel:
     os.close(nothing)
     os.dup2(2, 1)
     return Channel(reading, writing)
+
+
+def _print_to(log: str) -> None:
+    descriptor = open_regular(Path(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
 
 
 def _word(answer: FromDriver) -> Next:

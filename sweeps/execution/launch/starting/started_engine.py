@@ -31,7 +31,7 @@ def start_engine(
         running: Ends what is started here when it is closed.
         survey: What the launch has to do.
         options: Of the launch.
-        policies: Say how many trials run at once.
+        policies: Say how many trials run at once, and hand over one that has begun, if any.
         board: Shown from now on.
 
     Raises:
@@ -49,7 +49,10 @@ def start_engine(
     if options.address is None:
         num_ready = policies.room(options.resources).capacity(configs).num_concurrent
         num_ready = num_ready if manifest.is_growing else min(num_ready, len(empty))
-    engine = RayEngine(options.address, log, board.say, num_ready=num_ready)
+    if engine := policies.begun:
+        engine.adopt(log, board.say)
+    else:
+        engine = RayEngine(options.address, log, board.say, num_ready=num_ready)
     running.enter_context(engine)
     board.say_now("")
     room = policies.room(options.resources, lambda: engine.machines)
