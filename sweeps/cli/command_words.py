@@ -4,6 +4,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 
 from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE
 from sweeps.tracking.addresses import public
@@ -17,11 +18,15 @@ def program() -> str:
     return sys.argv[0] if beside.startswith("..") else beside
 
 
-def again() -> str:
-    """Return the command that goes on with this one, without passwords."""
+def again(words: Sequence[str] | None = None) -> str:
+    """Return the command that goes on with one, without passwords.
+
+    Args:
+        words: Of that command, behind the program's name; None for this one's.
+    """
     once = {"--fresh", "--replace"}
-    words = [public(word) for word in sys.argv[1:] if word not in once]
-    return shlex.join([program(), *words])
+    given = sys.argv[1:] if words is None else words
+    return shlex.join([program(), *(public(word) for word in given if word not in once)])
 
 
 def launch_again() -> str:

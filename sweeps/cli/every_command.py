@@ -4,11 +4,14 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from sweeps.cli.afterwards.best import best
+from sweeps.cli.afterwards.delete import delete
 from sweeps.cli.afterwards.difference import diff
 from sweeps.cli.afterwards.logs import logs
+from sweeps.cli.afterwards.stop import stop
 from sweeps.cli.catalogue_commands import list_sweeps, parts
 from sweeps.cli.launch_commands import plan, run
-from sweeps.cli.record_commands import best, show, status, ui
+from sweeps.cli.record_commands import show, status, ui
 from sweeps.cli.report_commands import report, verify
 from sweeps.cli.upkeep_commands import clean, repair
 from sweeps.cli.writing_commands import ablate, grid, new
@@ -35,6 +38,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "ablate": Command("Ask", ablate, "Write a sweep file from a base to a search's winner."),
         "plan": Command("Run", plan, "Say what run would do, and how long it would take."),
         "run": Command("Run", run, "Train the cells that are empty, rebuild the tables."),
+        "stop": Command("Run", stop, "End a launch that runs, from another shell."),
         "status": Command("Look", status, "List the launched sweeps, or say how far one is."),
         "best": Command("Look", best, "Rank a sweep's arms by validation error."),
         "show": Command("Look", show, "Show a trial: its config, its curve, its pictures."),
@@ -44,6 +48,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "report": Command("Publish", report, "Rebuild a sweep's tables, figures and page."),
         "verify": Command("Publish", verify, "Hold a paper's numbers against the records."),
         "repair": Command("Keep", repair, "Rebuild what was lost or damaged."),
+        "delete": Command("Keep", delete, "Say what would go with a sweep, and delete it."),
         "clean": Command("Keep", clean, "Say what nothing needs any more, and free it."),
     }
 )

@@ -7,7 +7,6 @@ import typer
 from sweeps.cli.answers.text import JsonOption, answer
 from sweeps.cli.options import (
     LaunchedArgument,
-    NameArgument,
     OutOption,
     PicturesOption,
     Place,
@@ -53,30 +52,6 @@ def _list(place: Place, *, as_json: bool) -> None:
     from sweeps.cli.printing.listing import print_listing
 
     print_listing(listed)
-
-
-def best(
-    name: NameArgument,
-    count: Annotated[int, typer.Option("--count", "-n", help="How many arms.")] = 10,
-    as_json: JsonOption = False,
-    storage: StorageOption = None,
-    tracking_uri: TrackingOption = None,
-) -> None:
-    """Rank a sweep's arms by mean last-epoch validation error; of two objectives their front."""
-    from sweeps.aggregation.best_words import ranking_words
-    from sweeps.aggregation.query import ranked_configs, refuse_count
-
-    refuse_count(count)
-    ranking = ranked_configs(name, tracking_uri, storage)
-    words = ranking_words(name, ranking)
-    if as_json:
-        from sweeps.cli.answers.records import best_answer
-
-        answer(best_answer(name, ranking.configs[:count], words))
-        return
-    from sweeps.cli.printing.console import print_best
-
-    print_best(ranking.configs[:count], words)
 
 
 def show(
@@ -125,6 +100,6 @@ def ui(
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Browse the records in MLflow's own UI, on this machine only."""
-    from sweeps.tracking.mlflow.dashboard import serve
+    from sweeps.tracking.mlflow.browsing.dashboard import serve
 
     serve(port, tracking_uri, storage)

@@ -51,7 +51,7 @@ def _print(cleaned: "Cleaned") -> None:
     from sweeps.storage.disk_room import in_words
 
     out = console()
-    table = table_of("what", "number", "size", numbers=2)
+    table = table_of("what", "number", "size", numbers=2, elsewhere="")
     for kind in Kind:
         sizes = [one.num_bytes for one in cleaned.leftovers if one.kind is kind]
         if sizes:

@@ -40,5 +40,5 @@ def diff(
     from sweeps.aggregation.rendering.renderers import for_terminal
     from sweeps.cli.printing.console import console
 
-    for shown in for_terminal([differing.table]):
+    for shown in for_terminal([differing.table], elsewhere="--json"):
         console().print(shown)

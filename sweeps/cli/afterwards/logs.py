@@ -32,5 +32,9 @@ def logs(
 
     if lines is not None and lines < 1:
         raise BadInput(f"--lines takes a number of lines of at least 1, given was {lines}.")
+    is_empty = True
     for text in find_log(name, storage, tracking_uri).texts(lines, is_followed=is_followed):
         typer.echo(text, nl=False)
+        is_empty = is_empty and not text
+    if is_empty:
+        typer.echo("The log is empty: nothing was printed.", err=True)

@@ -2,17 +2,16 @@
 
 import json
 import os
-import statistics
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR, Metric
+from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR
+from sweeps.aggregation.rendering.fitting import FittedColumn, FittedTable
 from sweeps.aggregation.tables.targets import target_words
 from sweeps.cli.printing.evaluations import print_found, print_standing
 from sweeps.cli.program.speech import is_quiet
@@ -21,7 +20,6 @@ from sweeps.cli.terminal import PlainConsole, plain
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sweeps.aggregation.best_config import BestConfig
     from sweeps.aggregation.pictures.trial_pictures import Pictures
     from sweeps.aggregation.report import CheckedReport, ComparedSweeps, Report
     from sweeps.aggregation.trial_view import TrialView
@@ -98,7 +96,7 @@ def print_status(status: "SweepStatus") -> None:
     ended = ("finished", "pruned", "diverged", "failed")
     states = (*ended, "running", "waiting", "interrupted", "missing")
     shown = [state for state in states if status.counts()[state]]
-    table = table_of("arm", *shown, numbers=len(shown))
+    table = table_of("arm", *shown, numbers=len(shown), giving=shown[::-1])
     for arm in status.arms:
         counts = status.counts(arm)
         table.add_row(plain(arm), *(str(counts[state] or "") for state in shown))
@@ -138,43 +136,6 @@ def _last_launch(status: "SweepStatus") -> str:
     return f"The last launch took {took} and ended with code {launch.exit_code}."
 
 
-def print_best(configs: "Sequence[BestConfig]", words: Iterable[str]) -> None:
-    """Print arms, best first, with what sets them apart and how sure their places are.
-
-    Args:
-        configs: Those that have a row.
-        words: What is said of the ranking as a whole.
-    """
-    out = console()
-    if configs:
-        out.print(_best_table(configs))
-    for sentence in words:
-        out.print(plain(sentence), soft_wrap=True)
-
-
-def _best_table(configs: "Sequence[BestConfig]") -> Table:
-    metric = configs[0].metric
-    is_sure = any(config.chance_of_best is not None for config in configs)
-    has_settings = any(config.settings for config in configs)
-    headings = ["rank", "arm", *["settings"] * has_settings]
-    has_cost = any(config.num_parameters is not None for config in configs)
-    headings += [*["parameters"] * has_cost, metric.text + " %" * metric.is_fraction + " (sd)"]
-    headings += [*["P(best)"] * is_sure, "trials", "best trial"]
-    table = table_of(*headings)
-    for config in configs:
-        table.add_row(
-            str(config.rank),
-            plain(config.arm) + ("" if config.is_confirmed else " (not confirmed)"),
-            *[plain(config.words)] * has_settings,
-            *[f"{config.num_parameters or 0:,}"] * has_cost,
-            _with_spread(config),
-            *[_chance(config)] * is_sure,
-            f"{config.num_trials} of {config.num_planned}",
-            f"{config.trials[0].trial_key} (seed {config.trials[0].seed})",
-        )
-    return table
-
-
 def print_trial(view: "TrialView") -> None:
     """Print one trial."""
     out = console()
@@ -194,7 +155,8 @@ def print_trial(view: "TrialView") -> None:
     print_found(view.evaluations, out)
     out.print(f"weights: {plain(str(view.weights or 'none are kept'))}", soft_wrap=True)
     out.print(f"MLflow run: {record.record_id}")
-    table = table_of("epoch", "train loss", "validation loss", "validation error %", numbers=4)
+    giving = ("train loss", "validation loss")
+    table = table_of("epoch", *giving, "validation error %", numbers=4, giving=giving)
     for point in view.curve:
         table.add_row(
             str(point.epoch),
@@ -223,24 +185,23 @@ def _print_files(paths: "Sequence[Path]") -> None:
         out.print(f"  {plain(str(path))}", soft_wrap=True)
 
 
-def _figure(value: float | None, metric: Metric) -> str:
-    return f"{metric.shown(value or 0.0):.{2 if metric.is_fraction else 5}f}"
+def table_of(
+    *headings: str, numbers: int = 0, giving: Sequence[str] = (), elsewhere: str = "--json"
+) -> FittedTable:
+    """Return an empty table whose last columns hold numbers.
 
-
-def _with_spread(config: "BestConfig") -> str:
-    """Return the mean with the standard deviation over seeds."""
-    values, text = config.values, _figure(config.value.mean, config.metric)
-    return f"{text} ({_figure(statistics.stdev(values), config.metric)})" if values[1:] else text
-
-
-def _chance(config: "BestConfig") -> str:
-    return "-" if config.chance_of_best is None else f"{config.chance_of_best:.2f}"
-
-
-def table_of(*headings: str, numbers: int = 0) -> Table:
-    """Return an empty table whose last columns hold numbers."""
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for index, heading in enumerate(headings):
-        right = index >= len(headings) - numbers
-        table.add_column(heading, justify="right" if right else "left", overflow="fold")
-    return table
+    Args:
+        headings: Of its columns.
+        numbers: How many of the last hold such.
+        giving: Headings of what is left out on a narrow terminal, the first one first.
+        elsewhere: What shows that too.
+    """
+    columns = [
+        FittedColumn(
+            heading,
+            "right" if index >= len(headings) - numbers else "left",
+            giving.index(heading) + 1 if heading in giving else None,
+        )
+        for index, heading in enumerate(headings)
+    ]
+    return FittedTable(columns, elsewhere=elsewhere)

@@ -23,7 +23,8 @@ def print_listing(listed: "Sequence[ListedSweep]") -> None:
         return
     has_failed = any(one.num_failed for one in listed)
     headings = ["sweep", "state", "cells", *["failed"] * has_failed, "size", "last told of"]
-    table = table_of(*headings, numbers=len(headings) - 2)
+    giving = ("size", "last told of", "failed")
+    table = table_of(*headings, numbers=len(headings) - 2, giving=giving)
     for one in listed:
         failed = [str(one.num_failed or "")] * has_failed
         size = "-" if one.num_bytes is None else in_words(one.num_bytes)

@@ -33,7 +33,7 @@ def print_plan(survey: "Survey") -> None:
     if refusal := survey.refusal:
         out.print(f"run would refuse: {plain(refusal)}", soft_wrap=True)
     capacity = survey.capacity
-    out.print(f"{capacity.gpus_per_trial:g} GPUs a trial, {capacity.num_concurrent} at once.")
+    out.print(f"{_gpus(capacity.gpus_per_trial)} a trial, {capacity.num_concurrent} at once.")
     seconds = survey.estimate_seconds
     estimate = (
         "no estimate, as nothing like it was trained yet"
@@ -82,7 +82,8 @@ def _print_arms(survey: "Survey", out: Console) -> None:
     if manifest.splits:
         crossed += f", each seed on one of {manifest.num_splits} splits"
     out.print(f"{survey.name}: {crossed}")
-    table = table_of("arm", "parameters", "epochs", "seeds there", "seeds to train", numbers=4)
+    giving = ("parameters", "epochs", "seeds there")
+    table = table_of("arm", *giving, "seeds to train", numbers=4, giving=giving)
     for arm in manifest.arms:
         own = [cell for cell in survey.cells if cell.cell.arm == arm.name]
         table.add_row(
@@ -127,7 +128,7 @@ def _print_search(survey: "Survey", search: "ManifestSearch", out: Console) -> N
         out.print(plain(f"It {search.ending}."), soft_wrap=True)
     elif search.until:
         out.print(plain(f"It ends earlier at: {search.until}."), soft_wrap=True)
-    table = table_of("setting", "values", "only with")
+    table = table_of("setting", "values", "only with", giving=["only with"])
     for dimension in search.dimensions:
         conditions = [f"{name} = {kind}" for name, kind in dimension.conditions.items()]
         table.add_row(
@@ -155,6 +156,11 @@ def _drawn(survey: "Survey", search: "ManifestSearch", random: "RandomReference"
         f"take as many epochs as the search, at most about {num_points * full:,}, on the same "
         f"seeds{there}."
     )
+
+
+def _gpus(number: float) -> str:
+    """Return a number of GPUs at a sentence's beginning: "1 GPU", "No GPU", "2 GPUs"."""
+    return f"{number:g} GPU{'s' * (number > 1)}" if number else "No GPU"
 
 
 def _values(dimension: "ManifestDimension") -> str:

@@ -1,0 +1,46 @@
+"""A launch that runs, ended from another shell."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sweeps.cli.options import NameArgument, StorageOption
+
+if TYPE_CHECKING:
+    from sweeps.execution.driver.from_elsewhere.stopping import RunningLaunch
+
+
+def stop(
+    name: NameArgument,
+    now: Annotated[
+        bool, typer.Option("--now", help="End it at once, as a second Ctrl-C does.")
+    ] = False,
+    storage: StorageOption = None,
+) -> None:
+    """End the launch of a sweep as Ctrl-C in its own terminal does, and wait until it has ended."""
+    from sweeps.cli.program.speech import is_quiet
+    from sweeps.execution.driver.from_elsewhere.stopping import running_launch
+
+    launch = running_launch(name, storage)
+    launch.ask_to_end(is_now=now)
+    if not is_quiet():
+        typer.echo(
+            f"Asked process {launch.process.pid}, the launch of '{name}', to end"
+            f"{' at once' if now else ''}. Waiting until it has; Ctrl-C ends only the waiting."
+        )
+    launch.wait()
+    typer.echo("It has ended. Finished trials and the last checkpoint of each other are kept.")
+    if not is_quiet():
+        typer.echo(f"Go on with: {_way_on(launch)}")
+
+
+def _way_on(launch: "RunningLaunch") -> str:
+    """Return the command that goes on with a launch, and where it is to be given."""
+    from sweeps.cli.command_words import again
+    from sweeps.records.plain_text import one_line
+
+    if "run" not in launch.words:
+        return f"the same call or command again, of the sweep '{launch.sweep}'."
+    place = "" if launch.folder in {None, Path.cwd()} else f"   (in {launch.folder})"
+    return one_line(again(launch.words[launch.words.index("run") :]) + place)
