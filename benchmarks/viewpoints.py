@@ -1,4 +1,4 @@
-"""A sample of the drawn objects, one of each class, as the README shows it.
+"""A sample of the drawn objects, one of each class, as docs/published.md shows it.
 
 python benchmarks/viewpoints.py docs/viewpoints.png
 """

@@ -1,0 +1,216 @@
+"""How long a first sweep takes to begin: this state of the package against another, in pairs.
+
+    git worktree add --detach /tmp/old b20bac8
+    python benchmarks/start_up.py --against /tmp/old --pairs 5 [--picture FILE.png] [-- WORD ...]
+
+Each run is `capsweep run quickstart` (or what the words say) of one tree in a new folder, with the
+user's cache kept from run to run; which tree begins alternates. All processes below the command
+are looked at 20 times a second from outside, so that any state of the package can be asked. Prints
+a line of JSON a run, then Markdown: seconds to the first epoch that any trial tells, seconds to the
+end, processor seconds of everything, and those of a process that trains until its first epoch. The
+picture has each process of one run of either tree as a bar, dark where it computes.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[1]
+_LOOK_SECONDS = 0.05
+_PROGRAM = "import sys; from sweeps.cli import main; sys.exit(main())"
+_ROLES = {  # the first that a command line holds
+    "ray::": "trial",
+    "default_worker.py": "trial",
+    "engine.tune.process": "engine",
+    "recorder": "recorder",
+    "gcs_server": "Ray's head",
+    "raylet/raylet": "raylet",
+    "/ray/": "other of Ray",
+    _PROGRAM: "driver",
+}
+
+
+@dataclass
+class Process:
+    """A process as it was seen: seconds since the start, and processor seconds by then."""
+
+    role: str
+    seen: list[tuple[float, float]] = field(default_factory=list)
+
+    def used_by(self, moment: float) -> float:
+        """Return the processor seconds that it had used by a moment."""
+        return max((used for when, used in self.seen if when <= moment), default=0.0)
+
+
+@dataclass
+class Run:
+    """What one run took, and its processes."""
+
+    first_epoch: float
+    wall: float
+    processes: list[Process]
+
+    @property
+    def processor(self) -> float:
+        """Processor seconds of all processes."""
+        return sum(process.used_by(self.wall) for process in self.processes)
+
+    @property
+    def worker(self) -> float:
+        """The processor seconds that a process that trains had used at the first epoch, at most."""
+        return max(
+            process.used_by(self.first_epoch)
+            for process in self.processes
+            if process.role == "trial"
+        )
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """What is compared."""
+        return {
+            "first epoch": self.first_epoch,
+            "whole sweep": self.wall,
+            "processor": self.processor,
+            "a worker's processor": self.worker,
+        }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--against", type=Path, required=True, help="a checkout")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--picture", type=Path)
+    parser.add_argument("words", nargs="*", default=["quickstart"], help="of the launch")
+    given = parser.parse_args()
+    trees = {"before": given.against.resolve(), "now": ROOT}
+    for tree in trees.values():  # so that no run compiles modules, or makes the user's cache
+        measured(tree, given.words)
+    runs: dict[str, list[Run]] = {"before": [], "now": []}
+    for pair in range(given.pairs):
+        for name in ("before", "now") if pair % 2 else ("now", "before"):
+            runs[name].append(run := measured(trees[name], given.words))
+            figures = {what: round(value, 2) for what, value in run.figures.items()}
+            print(json.dumps({"tree": name, "pair": pair, **figures}), flush=True)
+    print("\n".join(_table(runs)))
+    if given.picture:
+        _draw(runs, given.picture)
+    return 0
+
+
+def measured(tree: Path, words: list[str]) -> Run:
+    """Run a sweep in a new folder, and look at its processes until it ends."""
+    command = [sys.executable, "-P", "-c", _PROGRAM, "run", *words, "--gpus-per-trial", "0"]
+    run = watched(command, tree)
+    if not run.first_epoch:
+        raise SystemExit("no trial has told an epoch")
+    return run
+
+
+def watched(command: list[str], tree: Path) -> Run:
+    """Run a command of a tree in a new folder, and look at its processes until it ends."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        environment = {**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
+        with (Path(folder) / "log").open("w") as log:
+            started = time.monotonic()
+            driver = psutil.Popen(
+                command, cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
+            processes: dict[int, Process] = {}
+            first_epoch = 0.0
+            while driver.poll() is None:
+                now = time.monotonic() - started
+                for process in _family(driver):
+                    _look(process, processes, now)
+                first_epoch = first_epoch or (now if _has_epoch(Path(folder)) else 0.0)
+                time.sleep(_LOOK_SECONDS)
+            wall = time.monotonic() - started
+        if driver.returncode:
+            raise SystemExit((Path(folder) / "log").read_text())
+        return Run(first_epoch, wall, list(processes.values()))
+
+
+def _family(driver: psutil.Popen) -> Iterator[psutil.Process]:
+    with suppress(psutil.NoSuchProcess):
+        yield psutil.Process(driver.pid)
+        yield from psutil.Process(driver.pid).children(recursive=True)
+
+
+def _look(process: psutil.Process, processes: dict[int, Process], now: float) -> None:
+    with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+        words = " ".join(process.cmdline())
+        role = next((role for part, role in _ROLES.items() if part in words), "other")
+        times = process.cpu_times()
+        known = processes.setdefault(process.pid, Process(role))
+        if known.role in {"other", "driver"}:  # a fork has its parent's words at first
+            known.role = role
+        known.seen.append((now, times.user + times.system))
+
+
+def _has_epoch(folder: Path) -> bool:
+    for outbox in folder.glob("*/cells/*/outbox.jsonl"):
+        if '"type":"epoch"' in outbox.read_text():
+            return True
+    return False
+
+
+def _table(runs: dict[str, list[Run]]) -> Iterator[str]:
+    yield "| median of seconds | before | now | ratio of pairs: median | lowest | highest |"
+    yield "|:---|---:|---:|---:|---:|---:|"
+    for what in runs["now"][0].figures:
+        before, now = ([run.figures[what] for run in runs[name]] for name in ("before", "now"))
+        ratios = [b / a for a, b in zip(before, now, strict=True)]
+        medians = (statistics.median(values) for values in (before, now, ratios))
+        told = " | ".join(f"{value:.2f}" for value in (*medians, min(ratios), max(ratios)))
+        yield f"| {what} | {told} |"
+
+
+def _draw(runs: dict[str, list[Run]], file: Path) -> None:
+    """Draw the median run of either tree: a bar a process, until shortly after the first epoch."""
+    from matplotlib import pyplot
+
+    chosen = {
+        name: sorted(each, key=lambda run: run.first_epoch)[len(each) // 2]
+        for name, each in runs.items()
+    }
+    end = 1.15 * max(run.first_epoch for run in chosen.values())
+    heights = [len(_drawn(run, end)) for run in chosen.values()]
+    figure, axes = pyplot.subplots(
+        2, 1, sharex=True, height_ratios=heights, figsize=(9, 0.27 * sum(heights) + 1.4)
+    )
+    for axis, (name, run) in zip(axes, chosen.items(), strict=True):
+        drawn = _drawn(run, end)
+        for row, process in enumerate(drawn):
+            for (a, used), (b, later) in zip(process.seen, process.seen[1:], strict=False):
+                busy = min((later - used) / max(b - a, 1e-6), 1.0)
+                axis.barh(row, b - a, left=a, height=0.75, color="#1f4e79", alpha=0.08 + 0.9 * busy)
+        axis.axvline(run.first_epoch, color="#c0392b", linewidth=1.5)
+        words = f"first epoch, {run.first_epoch:.1f} s"
+        axis.annotate(words, (run.first_epoch, -0.9), ha="right", color="#c0392b", fontsize=8)
+        axis.set_yticks(range(len(drawn)), [process.role for process in drawn], fontsize=8)
+        axis.set_xlim(0, end)
+        axis.invert_yaxis()
+        axis.set_title(name, loc="left", fontsize=10, fontweight="bold")
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[-1].set_xlabel("seconds since the command was given")
+    figure.tight_layout()
+    figure.savefig(file, dpi=120)
+
+
+def _drawn(run: Run, end: float) -> list[Process]:
+    """Return the processes that matter, in the order of their beginning."""
+    shown = [one for one in run.processes if one.used_by(end) > 0.2]
+    return sorted(shown, key=lambda process: process.seen[0][0])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
