@@ -1,8 +1,7 @@
-"""The README's snippets do what the README says."""
+"""README's snippets, and those of the tour and the page on sweeps, do what is said of them."""
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,18 +11,23 @@ import pytest
 
 from search_spaces.quickstart import SWEEP as QUICKSTART
 from search_spaces.trial_key import trial_key
+from tests.pages import ROOT, commands, page, snippets
 from tests.waiting import PATIENCE_SECONDS
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-COMMANDS = [
-    shlex.split(line, comments=True)[1:]
-    for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL)
-    for line in block.splitlines()
-    if line.startswith("capsweep ") and not line.startswith("capsweep ui")
-]
-LONG = ["run", "capsule_search"]
-OWN_SEARCH, FROM_PYTHON, OWN_SWEEP, CONTRACT = PYTHON
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TOUR, SWEEPS = page("tour"), page("sweeps")
+SHARES, FROM_PYTHON = snippets(README)
+DECODERS, SHARPNESS, CONTRACT, DEPTH = snippets(SWEEPS)
+FILES = {"shares": SHARES, "decoders": DECODERS, "sharpness": SHARPNESS, "depth": DEPTH}
+LONG = "run capsule_search"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with the sweep files that the pages show."""
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    return tmp_path
 
 
 def run(folder: Path, *words: str) -> str:
@@ -46,62 +50,79 @@ def capsweep(folder: Path, *words: str) -> str:
     return run(folder, str(Path(sys.executable).with_name("capsweep")), *words)
 
 
-def shortened(words: list[str]) -> list[str]:
-    """Return a command, the search of minutes with fewer proposals and epochs."""
-    return [*words, "--trials", "4", "--epochs", "1"] if words == LONG else words
+def typed(folder: Path, text: str) -> dict[str, str]:
+    """Run a page's commands in their order: words -> what they printed."""
+    printed: dict[str, str] = {}
+    for program, *words in commands(text):
+        line = " ".join(words)
+        shortened = ["--trials", "4", "--epochs", "1"] if line == LONG else []
+        call = capsweep if program == "capsweep" else run
+        given = words if program == "capsweep" else [program, *words]
+        printed[line] = call(folder, *given, *shortened)
+    return printed
 
 
-def test_the_trial_whose_pictures_are_drawn_has_routed() -> None:
-    (start,) = re.findall(r"capsweep show (\w+) --pictures", README)
+def test_trials_that_are_shown_are_those_of_quickstart_and_have_routed() -> None:
+    starts = {*re.findall(r"show(?:\(\"| )([0-9a-f]{6})", README + TOUR + page("published"))}
+    differing = {*re.findall(r"diff (\w{6}) (\w{6})", TOUR)}
     arms = {trial_key(arm.config, 0)[:6]: arm.config for arm in QUICKSTART.arms()}
+    (start,) = starts
     assert arms[start].model == QUICKSTART.base.model
-    assert set(re.findall(r'show(?:\("| )([0-9a-f]{6})', README)) == {start}
+    assert {key for pair in differing for key in pair} <= {*arms}
 
 
 def test_the_script_has_fewer_than_ten_lines() -> None:
     assert len(FROM_PYTHON.strip().splitlines()) < 10
 
 
-def test_ones_own_sweep_is_planned_from_its_file(tmp_path: Path) -> None:
-    (tmp_path / "sharpness.py").write_text(OWN_SWEEP)
-    assert "9 are new and will be trained" in capsweep(tmp_path, "plan", "sharpness.py")
+@pytest.mark.parametrize(
+    ("name", "planned"),
+    [
+        ("shares", "10 are new and will be trained"),
+        ("decoders", "decoders: 4 arms x 3 seeds = 12 cells"),
+        ("sharpness", "9 are new and will be trained"),
+        ("depth", "depth: 30 proposals by tpe"),
+    ],
+)
+def test_ones_own_sweep_is_planned_from_its_file(folder: Path, name: str, planned: str) -> None:
+    assert planned in capsweep(folder, "plan", f"{name}.py")
 
 
-def test_ones_own_routing_keeps_the_laws_of_a_routing(tmp_path: Path) -> None:
-    (tmp_path / "sharpness.py").write_text(OWN_SWEEP)
-    (tmp_path / "test_sharpness.py").write_text(CONTRACT)
-    printed = run(tmp_path, sys.executable, "-m", "pytest", "-q", "test_sharpness.py")
+def test_ones_own_routing_keeps_the_laws_of_a_routing(folder: Path) -> None:
+    (folder / "test_sharpness.py").write_text(CONTRACT)
+    printed = run(folder, sys.executable, "-m", "pytest", "-q", "test_sharpness.py")
     assert re.search(r"\d+ passed", printed)
-
-
-def test_the_glossary_says_what_records_are_called() -> None:
-    for word in ("sweep", "arm", "trial", "trial key", "cell", "record", "manifest", "table"):
-        assert f"| *{word}* |" in README
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)  # a dozen launches one after the other: minutes, more on a busy machine
-def test_the_tour_runs_in_its_order(tmp_path: Path) -> None:
-    (tmp_path / "sharpness.py").write_text(OWN_SWEEP)
-    (tmp_path / "depth.py").write_text(OWN_SEARCH)
-    script = tmp_path / "script.py"
+def test_the_pages_run_in_their_order(folder: Path) -> None:
+    script = folder / "script.py"
     script.write_text(FROM_PYTHON)
-    assert re.search(r"sees a \d with length 0\.\d", run(tmp_path, sys.executable, str(script)))
-    trials = pd.read_csv(tmp_path / "reports" / "quickstart" / "trials.csv")
+    assert re.search(r"sees a \d with length 0\.\d", run(folder, sys.executable, str(script)))
+    trials = pd.read_csv(folder / "reports" / "quickstart" / "trials.csv")
     baseline = trials[trials["arm"] == "3 iterations"]
     assert len(trials) >= 18
     assert 1 - baseline["test_error"].mean() >= 0.97
-    made = (tmp_path / "reports" / "quickstart" / "ablation.md").read_text(encoding="utf-8")
+    made = (folder / "reports" / "quickstart" / "ablation.md").read_text(encoding="utf-8")
     shown = README.partition("<!-- table: quickstart -->")[2].partition("<!-- end of table -->")[0]
     assert _first_cells(shown) == _first_cells(made)
 
-    printed = {" ".join(words): capsweep(tmp_path, *shortened(words)) for words in COMMANDS}
-
+    printed = typed(folder, README)
     assert "quickstart: 0 trained now, 21 of 21 cells filled." in printed["run quickstart"]
-    assert "7 trained now, 28 of 28" in printed["run quickstart --add-seeds 3"]
+    assert "6 are there" in printed["plan shares.py"]
+    assert "shares: 4 trained now, 10 of 10" in printed["run shares.py"]
+
+    printed = typed(folder, TOUR)
+    # of the 7 that the page speaks of, shares.py has trained 2
+    assert "5 trained now, 28 of 28" in printed["run quickstart --add-seeds 3"]
     assert "Ranked by mean" in printed["best capsule_search"]
+    assert "28 finished" in printed["status quickstart --storage kept"]
+
+    printed = typed(folder, SWEEPS)
     assert "depth: 6 proposals by tpe" in printed["plan depth.py --trials 6 --epochs 2"]
     assert "sharpness: 9 trained now" in printed["run sharpness.py --epochs 3"]
+    assert "mine: 5 arms x 3 seeds" in printed["plan mine.py"]
 
 
 def _first_cells(table: str) -> list[str]:

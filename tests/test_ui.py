@@ -18,7 +18,7 @@ import pytest
 from sweeps.execution.engine.process.ended_group import is_alive
 from sweeps.execution.repair.repair import repair
 from sweeps.records.errors import BadInput
-from sweeps.tracking.mlflow.dashboard import serve
+from sweeps.tracking.mlflow.browsing.dashboard import serve
 from sweeps.tracking.mlflow.recorded_places import place_elsewhere
 from sweeps.tracking.opening import open_store
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -61,6 +61,7 @@ def see_the_ui(process: "subprocess.Popen[str]", run_id: str) -> list[psutil.Pro
     printed = process.stdout.readline() + process.stdout.readline()
     address = re.search(r"http://127\.0\.0\.1:(\d+)", printed)
     assert address, printed
+    assert f"{address[0]}/#/experiments/1/runs?workflowType=machine_learning" in printed
     with urllib.request.urlopen(address[0], timeout=PATIENCE_SECONDS) as answer:
         assert answer.status == 200
     file = f"{address[0]}/get-artifact?path=report/table.md&run_uuid={run_id}"
@@ -76,6 +77,17 @@ def see_the_ui(process: "subprocess.Popen[str]", run_id: str) -> list[psutil.Pro
     assert listening == {"127.0.0.1"}
     assert not [one for one in processes if "jobs" in " ".join(one.cmdline())]
     return processes
+
+
+def test_a_pipe_among_the_artifacts_is_refused_as_the_server_would_wait_for_it(
+    tmp_path: Path, empty_database: Path
+) -> None:
+    shutil.copy(empty_database, tmp_path)
+    pipe = tmp_path / "artifacts" / "0123" / "artifacts" / "weights.safetensors"
+    pipe.parent.mkdir(parents=True)
+    os.mkfifo(pipe)
+    with pytest.raises(BadInput, match=f"{pipe} is a pipe, a socket or a device, and MLflow's UI"):
+        serve(0, None, tmp_path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])

@@ -60,17 +60,17 @@ def test_a_misspelt_part_is_refused_with_the_nearest_one() -> None:
         described_parts("dynamc")
 
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "parts.md"
 STARTS, ENDS = "<!-- parts -->\n", "<!-- end of parts -->"
 
 
-def write_readme() -> None:
-    """Write the README's table of parts anew."""
-    before, _, rest = README.read_text(encoding="utf-8").partition(STARTS)
+def write_page() -> None:
+    """Write the page's table of parts anew."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(STARTS)
     text = before + STARTS + markdown_table(PARTS) + ENDS + rest.partition(ENDS)[2]
-    README.write_text(text, encoding="utf-8")
+    PAGE.write_text(text, encoding="utf-8")
 
 
-def test_the_readmes_table_of_parts_is_that_of_the_parts() -> None:
-    found = README.read_text(encoding="utf-8").partition(STARTS)[2].partition(ENDS)[0]
-    assert found == markdown_table(PARTS), "write it: tests.capsmodel.test_described.write_readme()"
+def test_the_pages_table_of_parts_is_that_of_the_parts() -> None:
+    found = PAGE.read_text(encoding="utf-8").partition(STARTS)[2].partition(ENDS)[0]
+    assert found == markdown_table(PARTS), "write it: tests.capsmodel.test_described.write_page()"

@@ -2,35 +2,15 @@
 
 import json
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 import typer.main
 
 from sweeps.cli.commands import command_line
+from tests.pages import ROOT, expect_known, page
 
-ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+TEXT = page("cluster")
 CONSOLE = "\n".join(re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL)).replace("\\\n", " ")
-
-
-def expect_known(command: Any, line: str) -> None:
-    """Check that a command exists and has the options that a line gives it.
-
-    Args:
-        command: The program: click's group, or typer's, which is a class of its own.
-        line: What follows the program's name.
-    """
-    words = line.partition(" -- ")[0].split()
-    for word in words:
-        if not hasattr(command, "commands"):
-            break
-        assert word in command.commands, f"{line}: there is no {word}"
-        command = command.commands[word]
-    known = {name for parameter in command.params for name in parameter.opts}
-    given = {word.partition("=")[0] for word in words if word.startswith("--")}
-    assert given <= known, f"{line}: unknown {sorted(given - known)}"
 
 
 def lines_of(program: str) -> list[str]:

@@ -128,8 +128,15 @@ def search_facts(storage: Path, sweep: str) -> SearchFacts:
     return SearchFacts(
         proposals=sorted(proposals.items()),
         stopped={stop["trial_key"]: (stop["epoch"], stop["value"]) for stop in stops},
-        manifest=json.loads(next(parent.artifacts.glob(f"manifest-{digest}.json")).read_text()),
+        manifest=json.loads(next(parent.artifacts.rglob(f"manifest-{digest}.json")).read_text()),
     )
+
+
+def num_published(storage: Path, sweep: str) -> int:
+    """Return how many cells the manifest with a search's record has; none before there is one."""
+    with suppress(KeyError, StopIteration, OSError, sqlite3.Error, ValueError):
+        return len(search_facts(storage, sweep).manifest["cells"])
+    return 0
 
 
 def decided(storage: Path, sweep: str, kind: str) -> list[tuple[str, int]]:

@@ -79,7 +79,7 @@ def expect_interrupted(ended: Ended, storage: Path, file: Path) -> None:
     assert "Traceback" not in ended.output + ended.errors
     runs = trial_runs(storage / "mlflow.db")
     states = {(run.status, run.outcome) for run in runs}
-    assert states <= {("FINISHED", "finished"), ("KILLED", "interrupted")}
-    assert ("KILLED", "interrupted") in states
-    assert parent_runs(storage / "mlflow.db")["interrupted"].status == "KILLED"
+    assert states <= {("FINISHED", "finished"), ("SCHEDULED", "interrupted")}
+    assert ("SCHEDULED", "interrupted") in states
+    assert parent_runs(storage / "mlflow.db")["interrupted"].status == "SCHEDULED"
     expect_no_run_left_running(storage)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.end_to_end.command import Terminal
 from tests.end_to_end.expectations import expect_search_settled
-from tests.end_to_end.storage_view import decided, outboxes
+from tests.end_to_end.storage_view import decided, num_published, outboxes
 from tests.end_to_end.sweep_file import write_search
 
 pytestmark = pytest.mark.slow
@@ -17,9 +17,10 @@ def test_a_search_killed_while_trials_wait_promotes_them_from_their_checkpoints(
 ) -> None:
     storage = terminal.storage
     scheduler = "PromotionAsha(grace=0.25, reduction_factor=2)"  # of four epochs: rungs at 1 and 2
-    file = write_search(tmp_path / "waiting.py", trials=5, seconds=0.1, scheduler=scheduler)
+    file = write_search(tmp_path / "waiting.py", trials=5, seconds=1.0, scheduler=scheduler)
     command = terminal.start("run", str(file))
     command.wait_until(lambda: len(decided(storage, "waiting", "pause")) >= 3)
+    command.wait_until(lambda: num_published(storage, "waiting") > 3)  # of which status tells
     command.kill_all()
     continued = decided(storage, "waiting", "continue")
     waiting = [one for one in decided(storage, "waiting", "pause") if one not in continued]

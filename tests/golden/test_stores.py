@@ -31,6 +31,20 @@ ALL = (*FINISHED, *BROKEN_OFF)
 # sweep's own run, which is running for a moment and ends anew. The report is uploaded again as it
 # was. No journal, no queue and no cell is touched.
 CHANGED_BY_RUNNING_AGAIN = ["mlflow.db: runs"]
+# What today's releases add once, for who browses the store: runs of arms, numbers and tags.
+SHOWN = {
+    f"mlflow.db: {table}"
+    for table in (
+        "datasets",
+        "experiment_tags",
+        "experiments",
+        "input_tags",
+        "inputs",
+        "latest_metrics",
+        "metrics",
+        "tags",
+    )
+}
 
 stores = pytest.mark.parametrize("store", ALL, ids=lambda store: store.name)
 finished_stores = pytest.mark.parametrize("store", FINISHED, ids=lambda store: store.name)
@@ -104,7 +118,7 @@ def test_running_a_finished_sweep_again_writes_nothing_but_that_it_has_ended(
     stored = contents(storage)
     assert answer(tmp_path, *store.run_again) == expected(store)["run again"]
     before = contents(storage)
-    others = {*changes(stored, before)} - {*CHANGED_BY_RUNNING_AGAIN}
+    others = {*changes(stored, before)} - {*CHANGED_BY_RUNNING_AGAIN} - SHOWN
     assert all("/report/" in name for name in others)  # as it is made today
     assert answer(tmp_path, *store.run_again) == expected(store)["run again"]
     after = contents(storage)

@@ -87,7 +87,7 @@ def assert_only_the_evaluation_is_new(before: dict[str, bytes], after: dict[str,
     assert len([name for name in own if name.startswith("cells/")]) == 4 * 2
     assert len([name for name in own if name.startswith("artifacts/")]) == 4 * 2
     others = after.keys() - before.keys() - own
-    assert all("/report/" in name or "/manifest-" in name for name in others)
+    assert all("/report/" in name or "/manifests/" in name for name in others)
 
 
 def train_without_ray(file: Path, storage: Path) -> None:

@@ -27,6 +27,7 @@ from sweeps.tracking import answers, record_facts
 from sweeps.tracking.manifests import manifest_digest, manifest_name, publish_manifest
 from sweeps.tracking.memory.store import MemoryStore
 from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REPLACED, TAG_SWEEP, TAG_TRIAL_KEY
+from sweeps.tracking.shown_sweep import ShownSweep
 from sweeps.tracking.store import CurvePoint, FoundSweep, FoundTrial, FreedWeights, RecordStore
 from tests.sweeps.execution.examples import final, head, manifest, start, told
 from tests.sweeps.tracking.store_contract import StoreContract
@@ -82,7 +83,7 @@ class LinesStore:
 
     def manifest(self, sweep: str) -> Manifest:
         found = self._sweep(sweep)
-        path = self._file(found.record_id, manifest_name(found.facts))
+        path = self._file(found.record_id, manifest_name(found.facts, lambda _: True))
         return answers.valid_manifest(sweep, path.read_bytes())
 
     def current_manifest(self, sweep: str) -> Manifest | None:
@@ -183,6 +184,10 @@ class LinesStore:
     def is_gone(self, record_id: str) -> bool:
         return not self._lines(record_id).exists()
 
+    def delete_record(self, record_id: str) -> None:
+        self._refuse_gone(record_id)
+        shutil.rmtree(self._lines(record_id).parent)
+
     def set_aside(self, trial_keys: Iterable[str]) -> None:
         for key in trial_keys:
             while found := self.find_trial(key):
@@ -206,11 +211,16 @@ class LinesStore:
 
     def set_manifest(self, sweep_id: str, text: str) -> None:
         facts = {HASH: manifest_digest(text)}
-        self._place(sweep_id, manifest_name(facts)).write_text(text)
+        place = self._place(sweep_id, manifest_name(facts, lambda _: True))
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text)
         self._add(sweep_id, facts=facts)
 
     def settle_sweep(self, sweep_id: str, exit_code: int | None) -> None:
         self._add(sweep_id, facts={IS_RUNNING: str(exit_code is None)})
+
+    def show_sweep(self, sweep_id: str, shown: ShownSweep) -> None:
+        del sweep_id, shown
 
     def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
         self._place(sweep_id, "report").mkdir(exist_ok=True)

@@ -6,7 +6,7 @@ from safetensors.numpy import save
 
 from sweeps.aggregation.best_words import ranking_words
 from sweeps.aggregation.query import best_configs, ranked_configs
-from sweeps.cli.printing.console import print_best
+from sweeps.cli.printing.ranking import print_best
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import (
     finished,

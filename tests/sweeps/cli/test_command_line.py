@@ -23,6 +23,7 @@ COMMANDS = (
     "ablate",
     "plan",
     "run",
+    "stop",
     "status",
     "best",
     "show",
@@ -32,6 +33,7 @@ COMMANDS = (
     "report",
     "verify",
     "repair",
+    "delete",
     "clean",
 )
 

@@ -46,6 +46,13 @@ def test_the_log_of_a_sweep_is_printed_by_its_name(shell: Shell, storage: Path) 
     assert shell("logs", "quickstart").out == "Ray speaks\n"
 
 
+def test_an_empty_log_is_said_to_be_empty(shell: Shell, cell: CellFolder) -> None:
+    cell.log.write_text("")
+    answer = shell("logs", KEY)
+    assert (answer.code, answer.out) == (0, "")
+    assert answer.err == "The log is empty: nothing was printed.\n"
+
+
 def test_no_log_commands_the_terminal(shell: Shell, cell: CellFolder) -> None:
     cell.log.write_bytes(
         b"\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b[2J \xff \xe2\x80\xae \x1b\x1b[0m[31m\n"

@@ -96,3 +96,22 @@ def test_a_refusal_takes_nothing_that_was_there(
     assert answer.code == 2
     assert before <= paths(shell.folder)
     assert not (storage / "journals/quickstart.db").exists()
+
+
+@pytest.mark.usefixtures("storage")
+def test_after_a_start_of_ray_that_failed_status_tells_what_it_told(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise BadInput("No Ray cluster could be started here: no room")
+
+    monkeypatch.setattr(filling, "start_engine", refuse)
+    before = shell("status", "quickstart").out
+    assert "quickstart: 21 cells" in before
+    for _ in range(2):  # the same command goes on, once Ray can be started
+        answer = shell("run", "quickstart")
+        assert answer.code == 2
+        assert answer.err == "capsweep: No Ray cluster could be started here: no room\n"
+        assert shell("status", "quickstart").out == before
+    assert shell("run", "routing_controls").code == 2
+    assert "There is no sweep 'routing_controls'" in shell.refused("status", "routing_controls")

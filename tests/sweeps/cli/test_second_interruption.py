@@ -22,9 +22,9 @@ from sweeps.cli import main
 from sweeps.execution.driver.interruption import interruptible
 from sweeps.execution.driver.view.board import Board
 from sweeps.execution.driver.view.live_view import own_terminal, showing
-from sweeps.execution.launch import run as launching
+from sweeps.execution.launch import launch as launching
 
-def launch(sweep, **options):
+def launch(sweep, options, policies):
     with interruptible(), own_terminal(Path("log.txt")) as terminal:
         with showing(Board([], {}, None), sweep, terminal):
             try:
@@ -35,7 +35,7 @@ def launch(sweep, **options):
                 print("this goes to the log")
                 time.sleep(1000)
 
-launching.run = launch
+launching.launch = launch
 sys.argv = ["capsweep", "run", "quickstart", *sys.argv[1:]]
 main()
 """

@@ -85,6 +85,19 @@ class RecordsContract:
         writer.refuse_absence()
         assert put(store) != record_id
 
+    def test_a_record_that_the_writer_deletes_is_gone_for_all(self, store: RecordStore) -> None:
+        record_id, kept, writer = put(store), put(store, OTHER), store.writer()
+        sweep_id = writer.open_sweep("gone", "")
+        for one in (record_id, sweep_id):
+            writer.delete_record(one)
+        other = store.writer()
+        assert [other.is_gone(one) for one in (record_id, sweep_id, kept)] == [True, True, False]
+        assert (other.find_trial(KEY), other.find_sweep("gone")) == (None, None)
+        assert store.records([KEY, OTHER]).keys() == {OTHER}
+        assert "gone" not in store.sweeps()
+        with pytest.raises(StoreRefused):
+            writer.delete_record("0" * 32)
+
     def test_a_record_that_never_was_is_gone(self, store: RecordStore) -> None:
         assert store.writer().is_gone("0" * 32)
 

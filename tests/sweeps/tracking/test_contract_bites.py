@@ -128,6 +128,11 @@ FAULTS: dict[str, tuple[str, Callable[..., Any], str]] = {
         never,
         "test_deleted_records_are_gone_and_not_written_to",
     ),
+    "nothing is deleted": (
+        "writer.MemoryWriter.delete_record",
+        nothing,
+        "test_a_record_that_the_writer_deletes_is_gone_for_all",
+    ),
     "deleted records are written to": (
         "shelf.Shelf.open",
         deleted_too,

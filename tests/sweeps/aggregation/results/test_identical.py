@@ -1,6 +1,6 @@
 """Which arms are one in truth, found without comparing every pair."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -46,9 +46,11 @@ def test_each_arm_is_looked_at_as_often_however_many_there_are() -> None:
 
     class Watched(ArmResults):
         @property
-        def counted(self) -> dict[int, TrialRecord]:
+        def counted(  # pyright: ignore[reportIncompatibleVariableOverride]
+            self,
+        ) -> Mapping[int, TrialRecord]:
             looks.append(self.arm.name)
-            return ArmResults.counted.fget(self)  # pyright: ignore[reportOptionalCall]
+            return ArmResults.counted.func(self)
 
     for number in (3, 30):
         looks.clear()

@@ -13,7 +13,7 @@ from sweeps.cli.answers.shapes.records import Epoch
 from sweeps.cli.answers.text import answer
 from sweeps.execution.driver.result import FailedTrial, SweepResult
 from sweeps.execution.driver.view.live_view import tell_line
-from sweeps.execution.launch import run as launching
+from sweeps.execution.launch import launch as launching
 from tests.sweeps.cli.answers.conftest import Asking
 from tests.sweeps.cli.shell import Shell
 
@@ -109,7 +109,7 @@ def test_what_json_has_no_number_for_is_a_text(
     assert f'"train_loss": "{told}"' in capsys.readouterr().out
 
 
-def launch_that_fails(sweep: str, **_: Any) -> SweepResult:
+def launch_that_fails(sweep: str, *_: Any) -> SweepResult:
     """Stand in for a launch that tells of its progress and leaves a cell empty."""
     tell_line("3 of 9 cells done")
     failed = FailedTrial("an \x1b[31marm", 4, "out of \u200bluck", Path("cells/x/log.txt"))
@@ -119,7 +119,7 @@ def launch_that_fails(sweep: str, **_: Any) -> SweepResult:
 def test_a_run_answers_with_its_result_alone_and_tells_of_its_way_elsewhere(
     shell: Shell, ask: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launching, "run", launch_that_fails)
+    monkeypatch.setattr(launching, "launch", launch_that_fails)
     told = ask("run", "quickstart", "--seeds", "0", code=3)
     assert (told["num_cells"], told["num_filled"], told["num_trained"]) == (9, 8, 5)
     assert told["failures"] == [

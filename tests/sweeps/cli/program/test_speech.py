@@ -11,7 +11,7 @@ import pytest
 from sweeps.cli.command_words import launch_again
 from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.driver.view.live_view import tell_line
-from sweeps.execution.launch import run as launching
+from sweeps.execution.launch import launch as launching
 from tests.sweeps.cli.shell import Shell
 
 PLACES = pytest.mark.parametrize("place", [0, 1], ids=["before", "behind"])
@@ -63,7 +63,7 @@ def test_a_word_before_the_command_is_none_of_the_command_that_follows(
     assert launch_again().endswith("capsweep run quickstart")
 
 
-def launch_that_tells(sweep: str, **_: object) -> SweepResult:
+def launch_that_tells(sweep: str, *_: object) -> SweepResult:
     """Stand in for a launch that tells of its progress, warns, and logs."""
     tell_line("3 of 9 cells done")
     warnings.warn("slow", stacklevel=1)
@@ -75,7 +75,7 @@ def launch_that_tells(sweep: str, **_: object) -> SweepResult:
 def test_a_quiet_run_tells_its_result_alone(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(launching, "run", launch_that_tells)
+    monkeypatch.setattr(launching, "launch", launch_that_tells)
     quiet = shell("run", "quickstart", "-q")
     assert quiet.out.split("\n") == [
         "",

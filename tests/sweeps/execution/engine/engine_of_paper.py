@@ -13,8 +13,8 @@ from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.messages import EpochTold, Next, Order, Stop, TrialEnded
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.channel import Channel
-from sweeps.execution.engine.process.process_messages import Over, Pulse, Ready, Refused, Train
-from sweeps.execution.engine.tune.process import Driver
+from sweeps.execution.engine.process.process_messages import Over, Pulse, Ready, Refused
+from sweeps.execution.engine.tune.process import Driver, own_channel, words_to_train
 from sweeps.execution.worker.process import die_with_parent
 
 TROUBLE = sys.argv[1]
@@ -22,9 +22,10 @@ TROUBLE = sys.argv[1]
 
 def main() -> None:
     die_with_parent(int(sys.argv[2]))
-    channel = Channel(0, 1)
+    channel = own_channel()
     driver = Driver(channel)
     driver.hear()
+    os.write(2, b"it starts\n")
     if TROUBLE == "refuses":
         channel.send(Refused(sentence="No Ray cluster could be started here: no room"))
         return
@@ -35,7 +36,8 @@ def main() -> None:
     if TROUBLE == "shrinks":
         driver.machines = lambda: (Machine(cpus=1),)
     try:
-        while isinstance(driver.hear(), Train):
+        for _ in words_to_train(driver):
+            os.write(2, b"it trains\n")
             serve(driver, channel, ray)
             channel.send(Over())
     except EOFError:

@@ -191,6 +191,34 @@ def test_a_fresh_process_takes_over_after_some_orders(
     assert (driver.ended, len(paper.sessions), paper.said) == ("abcde", 3, [])
 
 
+def test_one_that_began_early_prints_where_it_is_told_to(tmp_path: Path) -> None:
+    driver, paper, log = Driver("ab"), Paper(tmp_path), tmp_path / "sweep.log"
+    log.write_text("of an earlier launch\n")
+    engine = paper.engine()
+    engine.begin()
+    engine.adopt(log, paper.said.append)
+    with engine:
+        engine.run(driver, driver)
+    assert sorted(driver.ended) == ["a", "b"]
+    assert len(paper.sessions) == 1
+    assert sorted(log.read_text().split("\n")) == [
+        "",
+        "it starts",
+        "it trains",
+        "of an earlier launch",
+    ]
+
+
+def test_one_that_began_early_and_broke_says_what_it_printed(tmp_path: Path) -> None:
+    paper, log = Paper(tmp_path, "breaks at the start"), tmp_path / "sweep.log"
+    engine = paper.engine()
+    engine.begin()
+    engine.adopt(log, paper.said.append)
+    with pytest.raises(BadInput, match=r"ended with code 1; see .*sweep\.log"), engine:
+        pass
+    assert log.read_text() == "it starts\n"
+
+
 def test_ray_that_cannot_be_started_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="No Ray cluster could be started here: no room"):
         Paper(tmp_path, "refuses").run(Driver("a"))

@@ -75,6 +75,9 @@ class Recorded(EngineSession):
     def begin(self, address: str | None, scratch: Path) -> None:
         pass
 
+    def wait(self) -> None:
+        pass
+
     def end(self) -> None:
         pass
 

@@ -24,7 +24,7 @@ from sweeps.execution.housekeeping import clean as clean_module
 from sweeps.execution.housekeeping.clean import Cleaned
 from sweeps.execution.launch import carrying, filling, surveying
 from sweeps.execution.launch.launch import launch
-from sweeps.execution.launch.started_engine import StartedEngine
+from sweeps.execution.launch.starting.started_engine import StartedEngine
 from sweeps.execution.recorder import process as recorder_process
 from sweeps.execution.recorder.client import untold
 from sweeps.execution.recorder.process import RecorderProcess
@@ -78,8 +78,9 @@ def _driver(word: str) -> Generator[None]:
 class RecorderHere:
     """The recorder of a launch in this process: it serves when it is told to, and at the end."""
 
-    def __init__(self, store: RecordStore, storage: Storage) -> None:
+    def __init__(self, store: RecordStore, storage: Storage, sweep: str) -> None:
         self.complaint = ""
+        self._sweep = sweep
         self._store = store
         self._storage = storage
         self._process = self._started()
@@ -112,7 +113,7 @@ class RecorderHere:
         return code == 0
 
     def _started(self) -> RecorderProcess:
-        return RecorderProcess(self._storage, self._store, "example")
+        return RecorderProcess(self._storage, self._store, self._sweep)
 
 
 class Launches:
@@ -132,7 +133,7 @@ class Launches:
         self.score: Score = falling_with_the_rate
         self.recorder: RecorderHere | None = None
         self.reports = folder / "reports"
-        self._sweep = sweep
+        self._sweep, self._name = sweep, "example"
         self._world = World(self.storage.root)
         for module in (driver_survey, surveying):
             patch.setattr(module, "open_store", lambda *_: self.store)
@@ -147,6 +148,7 @@ class Launches:
     def run(self, **options: Any) -> SweepResult:
         """Launch it."""
         places = {"storage": self.storage.root, "tracking_uri": ADDRESS, "reports": self.reports}
+        self._name = options.get("name", "example")
         return launch(self._sweep, LaunchOptions(**(places | options)))
 
     def repair(self, sweep: str | None = None) -> Repaired:
@@ -178,7 +180,7 @@ class Launches:
         shutil.rmtree(self.storage.journals)
 
     def _recorder(self) -> RecorderHere:
-        self.recorder = RecorderHere(self.store, self.storage)
+        self.recorder = RecorderHere(self.store, self.storage, self._name)
         return self.recorder
 
     def _started(self) -> StartedEngine:

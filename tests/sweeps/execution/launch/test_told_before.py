@@ -1,11 +1,15 @@
 """A launch says how many cells there will be before it starts anything."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from sweeps.execution.driver.view.board import Board
 from sweeps.execution.launch import launch as launching
 from sweeps.execution.launch.run import run
+from sweeps.execution.launch.starting import started_engine
+from sweeps.records.errors import BadInput
 
 
 def interrupted(*_: object) -> None:
@@ -23,3 +27,18 @@ def test_the_cells_are_told_before_any_is_trained(
     assert result.exit_code == 130
     told = capsys.readouterr().out
     assert told == "quickstart_search: 5 proposals + 1 base training = 6 cells.\n"
+
+
+def test_while_ray_starts_the_view_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def starting(_: None, log: Path, say: Callable[[str], None], **__: object) -> None:
+        board = getattr(say, "__self__", None)
+        assert isinstance(board, Board)
+        told.append(board.doing)
+        raise BadInput(f"Ray could not be started; see {log.name}.")
+
+    monkeypatch.setattr(started_engine, "RayEngine", starting)
+    with pytest.raises(BadInput, match=r"see quickstart\.log"):
+        run("quickstart", storage=tmp_path / "store", reports=tmp_path / "reports")
+    assert told == ["starting Ray"]

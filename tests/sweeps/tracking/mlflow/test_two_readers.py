@@ -44,7 +44,7 @@ OWN_TAGS = [
 POINTS = st.tuples(st.sampled_from(EPOCH_METRICS), NUMBERS, *[st.integers(0, 3)] * 2, st.booleans())
 RUN = st.fixed_dictionaries(
     {
-        "kind": st.sampled_from(["trial", "trial", "trial", "sweep", "other", None]),
+        "kind": st.sampled_from(["trial", "trial", "trial", "sweep", "arm", None]),
         "key": st.sampled_from([*KEYS, KEYS[0].upper(), "odd"]),
         "sweep": st.sampled_from(SWEEPS),
         "outcome": st.sampled_from([*(outcome.value for outcome in Outcome), "odd"]),

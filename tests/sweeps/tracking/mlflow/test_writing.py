@@ -88,7 +88,7 @@ def test_only_a_server_chooses_where_artifacts_lie(address: str, is_ours: bool) 
         (Outcome.DIVERGED, "FAILED"),
         (Outcome.FAILED, "FAILED"),
         (Outcome.PRUNED, "KILLED"),
-        (Outcome.INTERRUPTED, "KILLED"),
+        (Outcome.INTERRUPTED, "SCHEDULED"),
     ],
 )
 def test_mlflow_has_a_status_for_each_outcome(
@@ -120,7 +120,7 @@ def test_an_outcome_that_is_broken_off_at_the_status_does_not_count(
 
 @pytest.mark.parametrize(
     ("exit_code", "status"),
-    [(None, "RUNNING"), (0, "FINISHED"), (130, "KILLED"), (3, "FAILED"), (1, "FAILED")],
+    [(None, "RUNNING"), (0, "FINISHED"), (130, "SCHEDULED"), (3, "FAILED"), (1, "FAILED")],
 )
 def test_mlflow_has_a_status_for_each_end_of_a_launch(
     writer: MlflowWriter, exit_code: int | None, status: str
@@ -130,7 +130,7 @@ def test_mlflow_has_a_status_for_each_end_of_a_launch(
     run = writer.client.get_run(run_id)
     assert run.info.status == status
     assert run.data.tags["mlflow.runName"] == "example"
-    assert run.data.tags["mlflow.note.content"] == "what for"
+    assert run.data.tags["mlflow.note.content"].startswith("what for\n\n")
 
 
 @pytest.mark.parametrize("content", [None, "{", ""])
@@ -138,7 +138,7 @@ def test_a_manifest_whose_file_was_lost_or_damaged_is_written_again(
     writer: MlflowWriter, mlflow_store: MlflowStore, tmp_path: Path, content: str | None
 ) -> None:
     publish_manifest(writer, manifest())
-    (path,) = (tmp_path / "artifacts").glob("*/artifacts/manifest-*.json")
+    (path,) = (tmp_path / "artifacts").glob("*/artifacts/manifests/*.json")
     path.unlink() if content is None else path.write_text(content)
     with pytest.raises(BadInput):
         mlflow_store.manifest("example")

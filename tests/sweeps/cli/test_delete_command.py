@@ -1,0 +1,52 @@
+"""`capsweep delete` tells first, deletes where it is asked to, and is known to have done so."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.sweeps.cli.shell import Shell
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_sweep_is_told_of_then_deleted_then_unknown(shell: Shell, storage: Path) -> None:
+    before = files(storage)
+    told = shell("delete", "quickstart")
+    assert (told.code, told.err) == (0, "")
+    assert "the same command with --yes deletes it." in told.out
+    assert "MLflow's own UI: `mlflow gc` frees them." in told.out
+    assert files(storage) == before
+    assert shell("delete", "quickstart", "--yes").out.endswith("KiB are free.\n")
+    for words in (["status"], ["best"], ["report"], ["delete"], ["delete", "--yes"]):
+        refused = shell.refused(*words, "quickstart")
+        assert refused.startswith("There is no sweep 'quickstart' in sqlite:")
+    assert shell("status").out == "No sweep was launched yet.\n"
+    assert "quickstart" in shell("list").out, "that is shipped, and can be launched again"
+
+
+def test_a_copy_of_a_store_never_touches_the_original(shell: Shell, storage: Path) -> None:
+    shutil.copytree(storage, shell.folder / "copy")
+    before = files(storage)
+    assert shell("delete", "quickstart", "--yes", "--storage", "copy").code == 0
+    assert files(storage) == before
+    assert shell("status", "quickstart").code == 0
+    assert "There is no sweep" in shell.refused("status", "quickstart", "--storage", "copy")
+
+
+@pytest.mark.usefixtures("storage")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param(["quikstart"], "Did you mean 'quickstart'?", id="a name misspelt"),
+        pytest.param(["../x", "--yes"], "There is no sweep '../x'", id="a path"),
+        pytest.param(["", "--yes"], "There is no sweep ''", id="nothing"),
+        pytest.param(
+            ["quickstart", "--storage", "nowhere"], "There is no storage folder", id="no folder"
+        ),
+    ],
+)
+def test_what_is_not_there_is_not_deleted(shell: Shell, words: list[str], told: str) -> None:
+    assert told in shell.refused("delete", *words)

@@ -1,0 +1,61 @@
+"""Who, which commit and what for, in tags that MLflow's own pages know."""
+
+import getpass
+
+import pytest
+
+from sweeps.tracking.mlflow.browsing.standard_tags import (
+    commit_tags,
+    is_own_note,
+    sweep_note,
+    who_tags,
+)
+from sweeps.tracking.mlflow.store import MlflowStore
+from sweeps.tracking.mlflow.writer import MlflowWriter
+from tests.sweeps.execution.examples import head
+
+
+def test_a_new_run_says_who_made_it_and_from_which_commit(
+    mlflow_store: MlflowStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(getpass, "getuser", lambda: "ada")
+    writer = mlflow_store.writer()
+    assert isinstance(writer, MlflowWriter)
+    sweep_id = writer.open_sweep("example", "Which?")
+    trial_id = writer.create_trial(head(git_revision="c0ffee-dirty"), sweep_id, 1)
+    sweep, trial = (writer.client.get_run(one).data.tags for one in (sweep_id, trial_id))
+    assert (sweep["mlflow.user"], trial["mlflow.user"]) == ("ada", "ada")
+    assert trial["mlflow.source.git.commit"] == "c0ffee"
+    assert trial["capsweep.sweep.example"] == "base"
+    assert sweep["mlflow.note.content"] == sweep_note("example", "Which?")
+
+
+@pytest.mark.parametrize("error", [KeyError("uid not found"), OSError("no username")])
+def test_a_user_without_a_name_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def nobody() -> str:
+        raise error
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    assert who_tags() == {}
+
+
+def test_code_outside_of_git_has_no_commit() -> None:
+    assert commit_tags("") == {}
+
+
+def test_a_note_says_what_is_asked_how_the_table_is_made_and_how_trials_are_found() -> None:
+    note = sweep_note("example", " Which? ")
+    assert note.startswith("Which?\n\n")
+    assert "`capsweep report example`" in note
+    assert "tags.`capsweep.sweep.example` LIKE '%'" in note
+    assert not sweep_note("example", "").startswith("\n")
+
+
+def test_only_a_note_of_our_own_is_ours() -> None:
+    assert is_own_note("", "example", "Which?")
+    assert is_own_note("Which?", "example", "Which?")
+    assert is_own_note(sweep_note("example", "an earlier one"), "example", "Which?")
+    assert not is_own_note("Which!", "example", "Which?")
+    assert not is_own_note(sweep_note("example", "Which?") + " And why?", "example", "Which?")

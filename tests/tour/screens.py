@@ -1,0 +1,107 @@
+"""What is typed in the tour, over kept stores, and what is seen, without what differs each time."""
+
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.golden.stores.archive import STORAGE
+from tests.golden.stores.questions import FINISHED_DESIGN, FINISHED_SEARCH
+from tests.pages import ROOT, commands, page, snippets
+from tests.tour.terminal import Screen, Terminal
+
+WIDTHS = (80, 120)
+_README = (ROOT / "README.md").read_text(encoding="utf-8")
+_FOLDER = Path(__file__).parent / "screens"
+_SEARCH = f"--storage search/{STORAGE}"
+# The pages speak of quickstart and of its trials; the kept stores hold sweeps that are as good.
+_SAME = {
+    "plan quickstart": f"plan {' '.join(FINISHED_DESIGN.words)}",
+    "run quickstart": f"run {' '.join(FINISHED_DESIGN.words)}",
+    "plan capsule_search": f"plan search/{' '.join(FINISHED_SEARCH.words)} {_SEARCH}",
+    "plan shares.py": "plan shares.py --max-concurrent 1 --gpus-per-trial 0",
+    "capsule_search": f"small_search {_SEARCH}",
+    "quickstart": "small_design",
+    "ed5cdf": "a03f56",
+    "45ec92": "45dc56",
+}
+_READING = {"list", "plan", "status", "best", "show", "logs", "diff", "report", "clean", "repair"}
+# A launch that trains: two trials of an epoch. Its digits hang on the machine.
+_TRAINING = "capsweep run shares.py --epochs 1 --seeds 0 --max-concurrent 1 --gpus-per-trial 0"
+_REFUSED = ("capsweep best smal_design", "capsweep show 123456", "capsweep run nothing.py")
+
+
+def _dots(key: re.Match[str]) -> str:
+    return "." * len(key[0])
+
+
+_MASKS = {
+    r"/tmp/capsweep-tour-\w{8}": "/tmp/capsweep-tour-........",
+    r"\b(?=\w*[a-f])(?=\w*\d)[0-9a-f]{6,32}\b": _dots,
+    r" *(just now|\d+ \w+ ago)$": "    ... ago",
+    r" *\d+(\.\d+)? [KMGT]iB": "   ... MiB",
+}
+
+
+def kept(width: int) -> str:
+    """Return what was seen when the screens were last kept."""
+    return _file(width).read_text(encoding="utf-8")
+
+
+def keep(width: int) -> None:
+    """Take the tour, and keep what is seen."""
+    _file(width).write_text("\n".join(tour(width)), encoding="utf-8")
+
+
+def tour(width: int) -> Iterator[str]:
+    """Take the tour in a terminal, and yield each command with its screen."""
+    with tempfile.TemporaryDirectory(prefix="capsweep-tour-", dir="/tmp") as name:
+        folder = Path(name)
+        FINISHED_DESIGN.unpacked(folder)
+        (folder / "search").mkdir()
+        FINISHED_SEARCH.unpacked(folder / "search")
+        (folder / "shares.py").write_text(snippets(_README)[0], encoding="utf-8")
+        with Terminal(folder, width) as terminal:
+            for line in lines():
+                yield shown(terminal.type(line), width)
+
+
+def lines() -> list[str]:
+    """Return what is typed: all that the pages only read with, and what is refused."""
+    text = _README + page("tour")
+    typed = [_over_kept_stores(" ".join(words)) for words in commands(text) if _reads(words)]
+    return [*dict.fromkeys(typed), *_REFUSED, _TRAINING]
+
+
+def shown(screen: Screen, width: int) -> str:
+    """Return a screen as it is kept: cut where the terminal wraps."""
+    text = screen.text
+    for pattern, mask in _MASKS.items():
+        text = re.sub(pattern, mask, text, flags=re.MULTILINE)
+    if screen.line == _TRAINING:
+        text = re.sub(r"\d", "#", text)
+    rows = [
+        line[at : at + width]
+        for line in text.splitlines()
+        for at in range(0, len(line) or 1, width)
+    ]
+    code = [f"(exit code {screen.code})"] if screen.code else []
+    return "\n".join([f"$ {screen.line}", *(row.rstrip() for row in rows), *code, ""])
+
+
+def _reads(words: list[str]) -> bool:
+    program, *rest = words
+    if {"--pictures", "--json"} & {*rest}:
+        return False  # one draws, the other is for programs
+    told = [word for word in rest if not word.startswith("-")]
+    return program == "cp" or rest == ["run", "quickstart"] or not told or told[0] in _READING
+
+
+def _over_kept_stores(line: str) -> str:
+    for of_page, of_store in _SAME.items():
+        line = re.sub(rf"{of_page}\b", of_store, line)
+    return line
+
+
+def _file(width: int) -> Path:
+    return _FOLDER / f"{width}.txt"
