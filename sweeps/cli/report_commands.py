@@ -48,11 +48,14 @@ def report(
         print_checked(checked)
         raise typer.Exit(checked.exit_code)
     else:
-        from sweeps.aggregation.report import report as rebuild
-        from sweeps.cli.printing.console import print_report
+        from sweeps.aggregation.report.unchanged import report_to_show
+        from sweeps.cli.printing.console import print_report, print_unchanged
 
         chosen = cast("Style | None", style)  # which the report refuses if there is none such
-        print_report(rebuild(launched, *place, tables=tables, style=chosen))
+        shown = report_to_show(launched, *place, tables=tables, style=chosen)
+        print_report(shown)
+        if not shown.is_new:
+            print_unchanged()
 
 
 def _compare(launched: str, other: str, place: Place) -> None:

@@ -88,6 +88,15 @@ def resolve_tracking_uri(tracking_uri: str | None = None, storage: str | Path | 
     return chosen.rstrip("/")
 
 
+def user_cache() -> Path:
+    """Return the user's folder for what is derived, and may be deleted at any time.
+
+    Raises:
+        RuntimeError: If the user has no home.
+    """
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "capsweep"
+
+
 def bytes_below(folder: Path | str) -> int | None:
     """Return what the files below a folder take, None where there is no such folder."""
     try:

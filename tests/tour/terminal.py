@@ -39,7 +39,9 @@ class Terminal:
         size = ("-x", str(width), "-y", str(HEIGHT))
         shell = ("bash", "--noprofile", "--norc", "--noediting")
         self._tmux("-f", os.devnull, "new-session", "-d", *size, "-c", str(folder), *shell, own=own)
-        wait_until(lambda: self._prompts() == [1], pause_seconds=0.1)  # what is typed before is echoed
+        wait_until(
+            lambda: self._prompts() == [1], pause_seconds=0.1
+        )  # what is typed before is echoed
 
     def __enter__(self) -> Self:
         return self

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Protocol, TypedDict, Unpack
 
 from search_spaces.tables import OwnTable
 from sweeps.aggregation.paper.making import Style, style_of
@@ -17,6 +17,15 @@ from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.records.manifest import Manifest
 from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore, ReportPublisher
+
+
+class Written(Protocol):
+    """A report of which files were written."""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All of them, in the order in which they were written."""
+        ...
 
 
 class ReportOptions(TypedDict, total=False):
@@ -62,12 +71,7 @@ def report(
     chosen = {**RENDERERS, **(options.get("renderers") or {})}
     folder, own = Path(options.get("reports", "reports")), options.get("tables", ())
     written = write_report(store, sweep, folder, chosen, own, options.get("style"))
-    try:
-        publish_report(store.publisher(), store.sweep_id(sweep), written)
-    except (StoreUnreachable, OSError) as error:  # of somebody else's store, which may be read-only
-        sentence = f"The report is written, but not kept with the sweep's own record: {error}"
-        return replace(written, left_out=(*written.left_out, sentence))
-    return written
+    return replace(written, left_out=(*written.left_out, *why_not_published(store, sweep, written)))
 
 
 def write_report(
@@ -133,7 +137,7 @@ def report_files(
     return report, files
 
 
-def publish_report(records: ReportPublisher, sweep_id: str, report: Report) -> None:
+def publish_report(records: ReportPublisher, sweep_id: str, report: Written) -> None:
     """Add the report's files to the sweep's own record.
 
     The only function of this package that writes to the tracking store.
@@ -142,6 +146,15 @@ def publish_report(records: ReportPublisher, sweep_id: str, report: Report) -> N
         StoreUnreachable: If the tracking store does not answer.
     """
     records.publish_files(sweep_id, report.paths)
+
+
+def why_not_published(store: RecordStore, sweep: str, report: Written) -> tuple[str, ...]:
+    """Publish the report, and return a sentence where that failed: nothing else has."""
+    try:
+        publish_report(store.publisher(), store.sweep_id(sweep), report)
+    except (StoreUnreachable, OSError) as error:  # of somebody else's store, which may be read-only
+        return (f"The report is written, but not kept with the sweep's own record: {error}",)
+    return ()
 
 
 def _check_files(manifest: Manifest, names: Sequence[str]) -> None:

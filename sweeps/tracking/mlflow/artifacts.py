@@ -22,10 +22,12 @@ from sweeps.tracking.mlflow.served_artifacts import ServedArtifacts
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
+REPORT_FOLDER = "report"
+"""Where a run of a sweep holds its report."""
+
 _MEBIBYTE = 2**20
 _LARGEST = {"manifest": 64 * _MEBIBYTE, "config": _MEBIBYTE}  # by what their names begin with
 _LARGEST_UPLOAD = 2**40
-_REPORT_FOLDER = "report"
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -79,7 +81,7 @@ def artifacts_of(client: "Callable[[], MlflowClient]", address: str, folder: Pat
 def publish_files(artifacts: Artifacts, run_id: str, paths: Iterable[Path]) -> None:
     """Copy a report's files to a run, under `report/`, in place of those of their names."""
     for path in paths:
-        artifacts.upload(run_id, path, _REPORT_FOLDER)
+        artifacts.upload(run_id, path, REPORT_FOLDER)
 
 
 def read_artifact(artifacts: Artifacts, run_id: str, name: str) -> bytes:

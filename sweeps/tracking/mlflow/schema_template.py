@@ -4,7 +4,6 @@ They take two seconds of processor time, as long as a small sweep trains. The fi
 may be deleted at any time.
 """
 
-import os
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
@@ -13,13 +12,13 @@ from mlflow.version import VERSION
 
 from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
+from sweeps.storage.locations import user_cache
 from sweeps.storage.regular_files import open_regular, opened_folder, read_descriptor
 
 
 def template_path() -> Path:
     """Return where the template of this version of MLflow lies."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    return cache / "capsweep" / f"mlflow-{VERSION}.db"
+    return user_cache() / f"mlflow-{VERSION}.db"
 
 
 def copy_template(database: Path) -> bool:
