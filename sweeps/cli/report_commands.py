@@ -48,7 +48,7 @@ def report(
         print_checked(checked)
         raise typer.Exit(checked.exit_code)
     else:
-        from sweeps.aggregation.report.unchanged import report_to_show
+        from sweeps.aggregation.report import report_to_show
         from sweeps.cli.printing.console import print_report, print_unchanged
 
         chosen = cast("Style | None", style)  # which the report refuses if there is none such

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sweeps.aggregation.pictures.trial_pictures import Pictures
-    from sweeps.aggregation.report import CheckedReport, ComparedSweeps, Report
-    from sweeps.aggregation.report.unchanged import ShownReport
+    from sweeps.aggregation.report import CheckedReport, ComparedSweeps, Report, ShownReport
     from sweeps.aggregation.trial_view import TrialView
     from sweeps.execution.driver.status import SweepStatus
 

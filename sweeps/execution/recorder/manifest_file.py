@@ -104,17 +104,14 @@ class ManifestReader:
         if not self._path.exists():
             return ""
         start = read_regular(self._path)
-        if start != self._start:
-            self._begin(start)
-        is_new = self._take_lines()
-        assert self._growing is not None
+        if self._growing is None or start != self._start:
+            self._growing = None  # should this one be refused, and be asked for again
+            self._growing = GrowingManifest(valid_manifest(self._sweep, start))
+            self._start, self._offset = start, 0
+        is_new = self._take_lines(self._growing)
         return manifest_text(self._growing.manifest()) if is_new else self._start.decode()
 
-    def _begin(self, start: bytes) -> None:
-        self._start, self._offset = start, 0
-        self._growing = GrowingManifest(valid_manifest(self._sweep, start))
-
-    def _take_lines(self) -> bool:
+    def _take_lines(self, growing: GrowingManifest) -> bool:
         """Take the whole lines that are new; return whether any were taken since the start."""
         first = _first_line(self._start)
         if not self._log.exists():
@@ -128,8 +125,7 @@ class ManifestReader:
         whole = data[: data.rfind(b"\n") + 1]
         for raw in whole.splitlines():
             if line := _line(raw):
-                assert self._growing is not None
-                self._growing.take(line)
+                growing.take(line)
         self._offset += len(whole)
         return self._offset > len(first)
 
