@@ -33,11 +33,13 @@ class Commands:
         launches: Words of those that have made it.
         limit: Seconds that a command may take.
         other: The one beside the readers, () by chance.
+        has_ui: Whether that may be `ui` also where no change asks for it.
     """
 
     launches: list[tuple[str, ...]]
     limit: float
     other: tuple[str, ...] = ()
+    has_ui: bool = True
 
     def drawn(
         self, place: Place, changes: list[Mutation], chance: random.Random
@@ -52,7 +54,8 @@ class Commands:
         kept = chance.choice(((), ("--keep-weights", "none")))
         readers = [("status", name), ("report", name), ("best", name), ("show", key)]
         readers += [("plan", *launch), ("run", *launch, "--address", NOBODY, *kept)]
-        (drawn,) = chance.choices(list(_OTHERS), list(_OTHERS.values()))
+        others = {w: often for w, often in _OTHERS.items() if self.has_ui or w[0] != "ui"}
+        (drawn,) = chance.choices(list(others), list(others.values()))
         is_first = chance.random() < 0.5
         wanted = next((change.command for change in changes if change.command), ())
         other = self.other or wanted or drawn

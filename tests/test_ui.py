@@ -18,6 +18,7 @@ import pytest
 from sweeps.execution.engine.process.ended_group import is_alive
 from sweeps.execution.repair.repair import repair
 from sweeps.records.errors import BadInput
+from sweeps.tracking.mlflow.browsing import dashboard
 from sweeps.tracking.mlflow.browsing.dashboard import serve
 from sweeps.tracking.mlflow.recorded_places import place_elsewhere
 from sweeps.tracking.opening import open_store
@@ -27,7 +28,8 @@ CAPSWEEP = str(Path(sys.executable).with_name("capsweep"))
 IGNORING_CTRL_C = ("sh", "-c", 'trap "" INT; exec "$0" "$@"')  # as a script's background job does
 LISTENING = """\
 #!{python}
-import socket, subprocess, sys
+import signal, socket, subprocess, sys
+{patience}
 subprocess.Popen(["sleep", "86399"])
 port = int(sys.argv[sys.argv.index("--port") + 1])
 with socket.create_server(("127.0.0.1", port)) as listener:
@@ -90,9 +92,17 @@ def test_a_pipe_among_the_artifacts_is_refused_as_the_server_would_wait_for_it(
         serve(0, None, tmp_path)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as while it sends a file without end"
+
+
+@pytest.mark.parametrize(
+    ("number", "patience"),
+    [(signal.SIGINT, ""), (signal.SIGTERM, ""), (signal.SIGINT, STUBBORN)],
+    ids=["SIGINT", "SIGTERM", "SIGINT while it answers"],
+)
 def test_a_signal_that_was_ignored_ends_the_ui_and_is_ignored_again(
     number: signal.Signals,
+    patience: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
@@ -100,9 +110,10 @@ def test_a_signal_that_was_ignored_ends_the_ui_and_is_ignored_again(
 ) -> None:
     shutil.copy(empty_database, tmp_path)
     server = tmp_path / "server"
-    server.write_text(LISTENING.format(python=sys.executable))
+    server.write_text(LISTENING.format(python=sys.executable, patience=patience))
     server.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(server))  # in place of Python with MLflow
+    monkeypatch.setattr(dashboard, "_END_SECONDS", 1.0)
 
     processes: list[psutil.Process] = []
 

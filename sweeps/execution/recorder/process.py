@@ -21,9 +21,10 @@ from pathlib import Path
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.evaluations import EvaluationCarrier
 from sweeps.execution.recorder.recorder import Recorder
-from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.execution.recorder.recorder_queue import QueuedCell, RecorderQueue
 from sweeps.execution.recorder.rest import Rest
 from sweeps.execution.recorder.sweep_record import SweepRecord
+from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
@@ -33,6 +34,7 @@ from sweeps.tracking.store import RecordStore
 
 POLL_SECONDS = 0.25
 RETRY_SECONDS = 1.0
+LOAD_SECONDS = 5.0  # at most, that starts of trials wait for what writes to the store
 ORPHAN_SECONDS = 10.0  # of silence, that a recorder takes for the rest when its driver is gone
 TRACKING_URI_VARIABLE = "CAPSWEEP_RECORDER_TRACKING_URI"
 _LOG = logging.getLogger(__name__)
@@ -63,6 +65,7 @@ class RecorderProcess:
         self._queue = RecorderQueue(storage.journals, store.address)
         self._lock = FileLock(self._queue.lock_path)
         self._is_serving = False
+        self._started_at = time.monotonic()
         self._own = SweepRecord(store, storage.journals, sweep)
         self._rest: Rest | None = None
 
@@ -88,7 +91,7 @@ class RecorderProcess:
         """Carry what is new: the driver's own sweep, then others' until the driver has a word."""
         if self._own.is_due:
             self._own.publish()
-        if self._is_first():
+        if self._is_first() and self._is_awaited():
             recorder = self._recorder()
             recorder.drain(self._queue.open_cells(self._sweep))
             complaint = recorder.complaint
@@ -130,6 +133,24 @@ class RecorderProcess:
         """Return whether no other recorder serves this store."""
         self._is_serving = self._is_serving or self._lock.acquire()
         return self._is_serving
+
+    def _is_awaited(self) -> bool:
+        """Return whether there is more to carry than that a trial has just started.
+
+        To load what writes to the store takes seconds of a processor, which the first trials of a
+        small machine need for their first epoch.
+        """
+        if self._own.is_open or time.monotonic() > self._started_at + LOAD_SECONDS:
+            return True
+        return bool(self._queue.evaluated()) or any(map(self._has_told, self._queue.open_cells()))
+
+    def _has_told(self, queued: QueuedCell) -> bool:
+        folder = CellFolder(self._storage.cells, queued.trial_key)
+        try:
+            lines, _ = folder.read_outbox()
+        except BadInput:  # which is said where it is to be carried
+            return True
+        return folder.is_filled() or any(line.type != "start" for line in lines)
 
     def _is_busy(self) -> bool:
         own = self._queue.open_cells(self._sweep)

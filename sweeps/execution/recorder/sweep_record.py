@@ -37,6 +37,11 @@ class SweepRecord:
         return self._writer
 
     @property
+    def is_open(self) -> bool:
+        """Whether the store is open for writing."""
+        return self._writer is not None
+
+    @property
     def is_due(self) -> bool:
         """Whether the manifest is to be published again: less often in a longer search.
 

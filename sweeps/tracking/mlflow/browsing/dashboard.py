@@ -94,15 +94,21 @@ def _server(
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End the server and what it has started, for which it does not always wait."""
+    """End the server and what it has started, for which it does not always wait.
+
+    It waits itself for whom it answers, and a file may have no end.
+    """
     started: list[psutil.Process] = []
     with suppress(psutil.NoSuchProcess):
         started = psutil.Process(process.pid).children(recursive=True)
     process.terminate()
-    process.wait()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_END_SECONDS)
     for left in psutil.wait_procs(started, timeout=_END_SECONDS)[1]:
         with suppress(psutil.NoSuchProcess):
             left.kill()
+    process.kill()
+    process.wait()
 
 
 @contextmanager

@@ -93,6 +93,7 @@ def session_of(
     read, write = os.pipe()
     monkeypatch.setattr(recorder_process, "POLL_SECONDS", 0.02)
     monkeypatch.setattr(recorder_process, "RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(recorder_process, "LOAD_SECONDS", 0.0)
     monkeypatch.setattr(recorder_process, "ORPHAN_SECONDS", PATIENCE_SECONDS)
     with os.fdopen(read) as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
@@ -236,6 +237,25 @@ def test_another_sweeps_cells_are_carried_while_the_driver_goes_on(
     session.foreign_cell().write_final(final(1, head=foreign))
     speaking_when(lambda: session.records.find_trial(FOREIGN), session, monkeypatch)
     assert session.process.run() == 0
+
+
+def test_the_store_is_opened_for_what_an_epoch_tells_and_not_for_a_start_alone(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder_process, "LOAD_SECONDS", math.inf)
+    session.scene.tell(START)
+    turns = iter(range(99))
+
+    def is_carried() -> bool:
+        is_there = session.records.find_trial(KEY) is not None
+        if (turn := next(turns)) == 3:
+            session.scene.tell(told(1))
+        assert not is_there or turn > 3, "what a start alone tells may wait"
+        return is_there
+
+    speaking_when(is_carried, session, monkeypatch)
+    assert session.process.run() == 0
+    assert session.scene.outcome() == "interrupted"
 
 
 def test_a_store_that_is_away_is_complained_of(session: Session) -> None:
