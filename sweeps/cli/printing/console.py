@@ -108,7 +108,8 @@ def print_status(status: "SweepStatus") -> None:
         table.add_row(plain(arm), *(str(counts[state] or "") for state in shown))
     out.print(table)
     counts = ", ".join(f"{status.counts()[state]} {state}" for state in shown)
-    out.print(f"{plain(status.sweep)}: {len(status.cells)} cells so far: {counts}.")
+    cells = f"{len(status.cells)} cell{'s' * (len(status.cells) != 1)}"
+    out.print(f"{plain(status.sweep)}: {cells} so far: {counts}.")
     if status.ending:
         out.print(f"The search {plain(status.ending)}.", soft_wrap=True)
     _print_places(status, out)

@@ -81,7 +81,7 @@ class RecorderProcess:
             self._try(self._serve)
             time.sleep(POLL_SECONDS)
         self._rest = Rest(silence_seconds, self._num_filled(), self._tell)
-        while not (is_carried := self._try(self._finish)) and not self._rest.is_silent:
+        while not (is_carried := self._try(self._finish)) and not self._rest.is_over:
             time.sleep(POLL_SECONDS)
         if not word:
             self._try(self._settle_sweep)
@@ -183,6 +183,8 @@ class RecorderProcess:
             return step()
         except (_Refused, OSError, sqlite3.OperationalError) as error:
             self.complaint = one_line(public(str(error)))[:300] or type(error).__name__
+            if self._rest:
+                self._rest.failed(is_refusal=isinstance(error, _Refused))
             _LOG.warning("will try again: %s", self.complaint)
             with suppress(OSError):
                 self._make_anew_what_is_lost()
