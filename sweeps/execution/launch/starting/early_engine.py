@@ -5,6 +5,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.engine.process.engine_session import EngineLostError
@@ -12,12 +13,15 @@ from sweeps.execution.engine.process.ray_engine import RayEngine
 from sweeps.execution.engine.process.scratch import scratch_folder
 from sweeps.storage.locations import resolve_storage
 
+if TYPE_CHECKING:  # which loads torch
+    from sweeps.execution.plan.definition import Launchable
+
 _MOST_SLOTS = 8
 _ACCELERATORS = ("/dev/nvidia0", "/dev/kfd")
 
 
 @contextmanager
-def early_engine(which: str | Path, options: LaunchOptions) -> Generator[RayEngine | None]:
+def early_engine(which: "Launchable", options: LaunchOptions) -> Generator[RayEngine | None]:
     """Have Ray begin if a launch is likely to need it; end it with the block.
 
     So it is for a sweep's first launch in its storage folder, on a small machine without a GPU, as
@@ -25,7 +29,7 @@ def early_engine(which: str | Path, options: LaunchOptions) -> Generator[RayEngi
     scratch folder: the launch may yet be refused.
 
     Args:
-        which: A named sweep, or the path of a file that defines one.
+        which: A named sweep, the path of a file that defines one, or a sweep.
         options: Of the launch.
     """
     slots = _slots(options)
@@ -55,7 +59,8 @@ def _slots(options: LaunchOptions) -> int:
     return slots if slots <= _MOST_SLOTS else 0
 
 
-def _was_launched(which: str | Path, options: LaunchOptions) -> bool:
+def _was_launched(which: "Launchable", options: LaunchOptions) -> bool:
     """Return whether there is a journal, by which it may have nothing left to do."""
-    name = options.name or Path(which).stem
+    own = Path(which).stem if isinstance(which, str | Path) else which.name
+    name = options.name or own
     return (resolve_storage(options.storage).journals / f"{name}.db").exists()

@@ -155,3 +155,41 @@ def test_a_refused_launch_writes_nothing_and_leaves_no_process(tmp_path: Path) -
     assert ended.returncode == 2
     assert "Unknown sweep 'quikstart'" in ended.stderr
     assert not list(tmp_path.iterdir())
+
+
+FROM_PYTHON = """
+import sys
+from sweeps.execution.launch.starting import early_engine
+
+class Begun:
+    has_begun = False
+
+    def __init__(self, *_, **__):
+        pass
+
+    def begin(self):
+        self.has_begun = True
+        print("begun", "torch" in sys.modules)
+
+    def end(self):
+        print("ended", "torch" in sys.modules)
+
+early_engine.RayEngine, early_engine._ACCELERATORS = Begun, ()
+early_engine.os.cpu_count = lambda: 2
+
+import sweeps
+
+try:
+    sweeps.run("quikstart")
+except sweeps.BadInput as error:
+    print(error)
+"""
+
+
+def test_from_python_it_begins_too_before_torch_is_loaded(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-c", FROM_PYTHON]
+    told = subprocess.check_output(words, cwd=tmp_path, env=environment, text=True).splitlines()
+    assert told[:2] == ["begun False", "ended True"]
+    assert told[2].startswith("Unknown sweep 'quikstart'")
+    assert not list(tmp_path.iterdir())
