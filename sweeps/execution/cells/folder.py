@@ -22,7 +22,7 @@ opened, and a stranger's is refused, as `regular_files` says.
 import os
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -183,6 +183,12 @@ class CellFolder:
     def is_filled(self) -> bool:
         """Return whether the final record is there."""
         return self._final.exists()
+
+    def has_told(self) -> bool:
+        """Return whether there is more than a trial's start, or what nobody can read."""
+        with suppress(BadInput):
+            return self.is_filled() or any(one.type != "start" for one in self.read_outbox()[0])
+        return True
 
     def write_final(self, record: FinalRecord) -> None:
         """Fill the cell: the final record, then without the checkpoint."""

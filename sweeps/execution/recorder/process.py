@@ -21,10 +21,9 @@ from pathlib import Path
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.evaluations import EvaluationCarrier
 from sweeps.execution.recorder.recorder import Recorder
-from sweeps.execution.recorder.recorder_queue import QueuedCell, RecorderQueue
+from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.recorder.rest import Rest
 from sweeps.execution.recorder.sweep_record import SweepRecord
-from sweeps.records.errors import BadInput
 from sweeps.records.plain_text import one_line
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
@@ -142,15 +141,8 @@ class RecorderProcess:
         """
         if self._own.is_open or time.monotonic() > self._started_at + LOAD_SECONDS:
             return True
-        return bool(self._queue.evaluated()) or any(map(self._has_told, self._queue.open_cells()))
-
-    def _has_told(self, queued: QueuedCell) -> bool:
-        folder = CellFolder(self._storage.cells, queued.trial_key)
-        try:
-            lines, _ = folder.read_outbox()
-        except BadInput:  # which is said where it is to be carried
-            return True
-        return folder.is_filled() or any(line.type != "start" for line in lines)
+        told = (CellFolder(self._storage.cells, c.trial_key) for c in self._queue.open_cells())
+        return bool(self._queue.evaluated()) or any(folder.has_told() for folder in told)
 
     def _is_busy(self) -> bool:
         own = self._queue.open_cells(self._sweep)
