@@ -128,7 +128,7 @@ def search_facts(storage: Path, sweep: str) -> SearchFacts:
     return SearchFacts(
         proposals=sorted(proposals.items()),
         stopped={stop["trial_key"]: (stop["epoch"], stop["value"]) for stop in stops},
-        manifest=json.loads(next(parent.artifacts.rglob(f"manifest-{digest}.json")).read_text()),
+        manifest=json.loads(next(parent.artifacts.glob(f"manifests/{digest}.json")).read_text()),
     )
 
 
