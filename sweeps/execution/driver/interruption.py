@@ -76,12 +76,25 @@ def in_main_thread() -> bool:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    del number, frame
+    if _is_being_heard(frame):  # the first signal's handler has not come to name the next one's
+        return _hear_again(number, frame)
     signal.setitimer(signal.ITIMER_REAL, 0)
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, _end_at_once)
     signal.signal(signal.SIGALRM, _go_on_ending)
     raise Interrupted
+
+
+def _is_being_heard(frame: FrameType | None) -> bool:
+    """Return whether what a signal interrupts is the handler of another."""
+    while frame and frame.f_code is not _interrupt.__code__:
+        frame = frame.f_back
+    return frame is not None
+
+
+def _hear_again(number: int, frame: FrameType | None) -> None:
+    later = _go_on_ending if number == signal.SIGALRM else _end_at_once
+    later(number, frame)
 
 
 def _go_on_ending(number: int, frame: FrameType | None) -> None:

@@ -4,7 +4,6 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,14 +49,6 @@ class Scene:
         for epoch in epochs:
             self.watch.now += 2.0
             self.board.progressed(self.keys[index], epoch, 0.5 / epoch)
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal(tmp_path / "journals", "example")
-    journal.open_launch(3)
-    yield journal
-    journal.close()
 
 
 @pytest.fixture

@@ -63,6 +63,42 @@ def test_handlers_set_by_others_in_the_block_are_taken_back() -> None:
         as_ray_does()
 
 
+IN_A_HANDLER = """
+import os, signal, sys
+from sweeps.execution.driver.interruption import acting_last, interruptible
+
+own = signal.signal
+
+def signalled_meanwhile(number, handler):
+    signal.signal = own
+    os.kill(os.getpid(), int(sys.argv[1]))
+    return own(number, handler)
+
+try:
+    with interruptible(), acting_last(lambda: print("at once", flush=True)):
+        signal.signal = signalled_meanwhile
+        os.kill(os.getpid(), signal.SIGINT)
+except KeyboardInterrupt:
+    print("as by one")
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (signal.SIGINT, "at once"),
+        (signal.SIGTERM, "at once"),
+        (signal.SIGALRM, "as by one"),
+    ],
+)
+def test_a_second_signal_counts_also_while_the_first_is_handled(
+    number: signal.Signals, told: str
+) -> None:
+    command = [sys.executable, "-c", IN_A_HANDLER, str(int(number))]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (ended.stdout.strip(), ended.returncode) == (told, 130 if told == "at once" else 0)
+
+
 def test_a_time_limit_interrupts() -> None:
     with pytest.raises(Interrupted), interruptible():
         wait_for_the_limit()

@@ -3,8 +3,6 @@
 import io
 import math
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -32,14 +30,6 @@ class Watch:
 @pytest.fixture
 def watch() -> Watch:
     return Watch()
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal(tmp_path / "journals", "example")
-    journal.open_launch(3)
-    yield journal
-    journal.close()
 
 
 @pytest.fixture

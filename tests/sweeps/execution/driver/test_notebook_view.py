@@ -12,10 +12,8 @@ from sweeps.execution.driver.view import notebook_view
 from sweeps.execution.driver.view.notebook_view import board_html, notebook, showing_here
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.rendering.seen_html import Seen
-from tests.sweeps.execution.driver.test_board import HOSTILE, Scene, journal
+from tests.sweeps.execution.driver.test_board import HOSTILE, Scene
 from tests.waiting import PATIENCE_SECONDS
-
-__all__ = ["journal"]
 
 
 class Displays:
