@@ -2,15 +2,19 @@
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sweeps.records.trial_record import Outcome
 
 if TYPE_CHECKING:
+    from mlflow import MlflowClient
     from mlflow.entities import Run
 
 EXPERIMENT = "capsweep"
+PAGE = 1000
+"""How many runs are asked for at once."""
+
 _YEAR_9999 = 253_370_764_800_000  # in milliseconds: no calendar goes further
 RUN_STATUS = {
     Outcome.RUNNING: "RUNNING",
@@ -40,6 +44,25 @@ def tags_of(run: "Run") -> dict[str, str]:
     """Return the tags of a run that are texts: a row of a database may hold anything else."""
     tags = named(run.data.tags)
     return {name: value for name, value in tags.items() if isinstance(value, str)}
+
+
+def runs_that(
+    client: "MlflowClient", experiment_id: str, condition: str, page: int = PAGE
+) -> "Iterator[Run]":
+    """Yield the live runs of an experiment that a filter lets through, the earliest first."""
+    token: str | None = None
+    while True:
+        found = client.search_runs(
+            [experiment_id],
+            condition,
+            max_results=page,
+            order_by=["attributes.start_time ASC", "attributes.run_id ASC"],
+            page_token=token,
+        )
+        yield from found
+        token = found.token
+        if not token:
+            return
 
 
 def as_recorded(value: Any) -> Any:

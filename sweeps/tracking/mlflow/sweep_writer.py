@@ -1,13 +1,13 @@
 """Writing to MLflow what belongs to a sweep: its own run, and what people see of it."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from mlflow import MlflowClient
-from mlflow.entities import Run, RunTag
+from mlflow.entities import Run
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NAME, MLFLOW_RUN_NOTE
 
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
@@ -27,7 +27,6 @@ from sweeps.tracking.mlflow.runs import EXPERIMENT, sweep_status, tags_of
 from sweeps.tracking.shown_sweep import ShownSweep
 from sweeps.tracking.store import FoundSweep
 
-_LONGEST_TAG = 5000  # the store refuses more
 _SWEEPS = f"tags.`{facts.TAG_TYPE}` = 'sweep'"
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,11 +47,6 @@ def in_our_words(
             raise StoreRefused(str(error), str(error)) from error
 
     return method_in_our_words
-
-
-def run_tags(tags: Mapping[str, str]) -> list[RunTag]:
-    """Return tags as MLflow takes them."""
-    return [RunTag(name, value[:_LONGEST_TAG]) for name, value in tags.items()]
 
 
 class SweepWriter:

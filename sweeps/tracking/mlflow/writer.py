@@ -21,8 +21,9 @@ from sweeps.records.trial_record import (
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.mlflow.browsing.standard_tags import commit_tags, member_tag, who_tags
 from sweeps.tracking.mlflow.experiment import create_once
+from sweeps.tracking.mlflow.run_tags import run_tags
 from sweeps.tracking.mlflow.runs import RUN_STATUS, tags_of
-from sweeps.tracking.mlflow.sweep_writer import SweepWriter, in_our_words, run_tags
+from sweeps.tracking.mlflow.sweep_writer import SweepWriter, in_our_words
 from sweeps.tracking.mlflow.weights import delete_weights
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
 from sweeps.tracking.store import FoundTrial, FreedWeights

@@ -12,22 +12,21 @@ from functools import partial
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Run, RunTag
+from mlflow.entities import Metric, Run
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME, MLFLOW_RUN_NOTE
 
 from sweeps.tracking.mlflow.browsing.runs_page import keep_view
 from sweeps.tracking.mlflow.browsing.shown_trials import ShownTrials
 from sweeps.tracking.mlflow.browsing.standard_tags import is_own_note, sweep_note
 from sweeps.tracking.mlflow.experiment import create_once
-from sweeps.tracking.mlflow.runs import tags_of
+from sweeps.tracking.mlflow.run_tags import changed_tags
+from sweeps.tracking.mlflow.runs import PAGE, runs_that, tags_of
 from sweeps.tracking.record_facts import TAG_ARM, TAG_SWEEP, TAG_TYPE
 from sweeps.tracking.shown_sweep import ShownArm, ShownSweep
 
 TYPE_ARM = "arm"
 _TAG_SHOWN = "capsweep.shown_sha256"
 _TAG_BEST = "capsweep.best_arm"
-_PAGE = 1000
-_LONGEST_TAG = 5000
 
 
 def show(client: MlflowClient, experiment_id: str, sweep_id: str, shown: ShownSweep) -> None:
@@ -46,7 +45,7 @@ def show(client: MlflowClient, experiment_id: str, sweep_id: str, shown: ShownSw
 def delete_arms(client: MlflowClient, experiment_id: str, sweep_id: str) -> None:
     """Delete the runs of a sweep's arms, with which nothing is lost."""
     kind = f"tags.`{TAG_TYPE}` = '{TYPE_ARM}' AND tags.`{MLFLOW_PARENT_RUN_ID}` = '{sweep_id}'"
-    while page := client.search_runs([experiment_id], kind, max_results=_PAGE):
+    while page := client.search_runs([experiment_id], kind, max_results=PAGE):
         for run in page:
             client.delete_run(run.info.run_id)
 
@@ -87,19 +86,8 @@ class _Showing:
     def _arm_runs(self, name: str | None = None) -> Iterator[Run]:
         """Yield this sweep's arms' runs, or those of one name, the earliest first."""
         kind = f"tags.`{TAG_TYPE}` = '{TYPE_ARM}' AND tags.`{TAG_SWEEP}` = '{self._shown.sweep}'"
-        token: str | None = None
-        while True:
-            page = self._client.search_runs(
-                [self._experiment_id],
-                kind,
-                max_results=_PAGE,
-                order_by=["attributes.start_time ASC", "attributes.run_id ASC"],
-                page_token=token,
-            )
-            yield from (run for run in page if name in (None, tags_of(run).get(TAG_ARM)))
-            token = page.token
-            if not token:
-                return
+        found = runs_that(self._client, self._experiment_id, kind)
+        yield from (run for run in found if name in (None, tags_of(run).get(TAG_ARM)))
 
     def _create(self, arm: ShownArm, started: int) -> Run:
         tags = {
@@ -141,8 +129,7 @@ class _Showing:
             for name, value in wanted.items()
             if not _is_same(told.get(name), value)
         ]
-        tags = {name: value[:_LONGEST_TAG] for name, value in tags.items()}
-        changed = [RunTag(*tag) for tag in tags.items() if tags_of(run).get(tag[0]) != tag[1]]
+        changed = changed_tags(run, tags)
         if metrics or changed:
             self._client.log_batch(run.info.run_id, metrics, tags=changed, synchronous=True)
 

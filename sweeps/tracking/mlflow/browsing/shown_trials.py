@@ -5,11 +5,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from mlflow import MlflowClient
-from mlflow.entities import Dataset, DatasetInput, InputTag, Run, RunTag
+from mlflow.entities import Dataset, DatasetInput, InputTag, Run
 from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID
 
 from sweeps.tracking.mlflow.browsing.standard_tags import commit_tags, member_tag
-from sweeps.tracking.mlflow.runs import tags_of
+from sweeps.tracking.mlflow.run_tags import changed_tags
+from sweeps.tracking.mlflow.runs import runs_that, tags_of
 from sweeps.tracking.shown_sweep import ShownSweep, ShownTrial
 
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
@@ -61,9 +62,7 @@ class ShownTrials:
                 self._tag(run, {MLFLOW_PARENT_RUN_ID: sweep_id})
 
     def _tag(self, run: Run, tags: Mapping[str, str]) -> None:
-        told = tags_of(run)
-        changed = [RunTag(*tag) for tag in tags.items() if told.get(tag[0]) != tag[1]]
-        if changed:
+        if changed := changed_tags(run, tags):
             self._client.log_batch(run.info.run_id, tags=changed, synchronous=True)
 
     def _note_data(self, run: Run, trial: ShownTrial) -> None:
@@ -86,15 +85,7 @@ class ShownTrials:
             yield from self._search(f"attributes.run_id IN ({some})")
 
     def _search(self, condition: str) -> Iterator[Run]:
-        token: str | None = None
-        while True:
-            page = self._client.search_runs(
-                [self._experiment_id], condition, max_results=_IDS_A_SEARCH, page_token=token
-            )
-            yield from page
-            token = page.token
-            if not token:
-                return
+        return runs_that(self._client, self._experiment_id, condition, _IDS_A_SEARCH)
 
 
 def _parent(run: Run) -> str:

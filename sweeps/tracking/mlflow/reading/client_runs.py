@@ -16,7 +16,7 @@ from sweeps.tracking.mlflow.reading.runs_read import (
     history_of,
     record_of_found,
 )
-from sweeps.tracking.mlflow.runs import EXPERIMENT, named, tags_of
+from sweeps.tracking.mlflow.runs import EXPERIMENT, named, runs_that, tags_of
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -91,19 +91,8 @@ class ClientRuns:
             experiment = self.client.get_experiment_by_name(EXPERIMENT)
             if experiment is None or experiment.lifecycle_stage != "active":
                 return
-            token: str | None = None
-            while True:
-                page = self.client.search_runs(
-                    [experiment.experiment_id],
-                    search,
-                    max_results=_PAGE,
-                    order_by=["attributes.start_time ASC", "attributes.run_id ASC"],
-                    page_token=token,
-                )
-                yield from (run for run in map(found_run, page) if counts(run.tags))
-                token = page.token
-                if not token:
-                    return
+            found = runs_that(self.client, experiment.experiment_id, search, _PAGE)
+            yield from (run for run in map(found_run, found) if counts(run.tags))
 
     def _found(self, search: str) -> dict[str, TrialRecord]:
         return those_that_count(map(record_of_found, self._runs(search)))
