@@ -36,13 +36,13 @@ def state_of(paths: Iterable[Path], passed_over: Collection[str] = ()) -> str | 
 
 
 def _files(path: str, passed_over: Collection[str]) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield what is no folder, links as themselves, in the order of their names."""
+    """Yield what is no folder, links below it as themselves, in the order of their names."""
     try:
         entries = sorted(os.scandir(path), key=lambda entry: entry.name)
     except FileNotFoundError:
         return
     except NotADirectoryError:
-        yield path, Path(path).lstat()
+        yield path, Path(path).stat()  # of what is read, should a link lead to it
         return
     for entry in entries:
         if not entry.is_dir(follow_symlinks=False):

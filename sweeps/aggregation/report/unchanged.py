@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypedDict, Unpack
 
 from search_spaces.tables import OwnTable
 from sweeps.aggregation.paper.making import Style, style_of
@@ -43,18 +42,13 @@ class ShownReport:
     is_new: bool
 
 
-class ShownOptions(TypedDict):
-    """How a report is written: a part of `ReportOptions`."""
-
-    tables: Sequence[type[OwnTable]]
-    style: Style | None
-
-
 def report_to_show(
     sweep: str,
     tracking_uri: str | None,
     storage: str | None,
-    **options: Unpack[ShownOptions],
+    *,
+    tables: Sequence[type[OwnTable]],
+    style: Style | None,
 ) -> ShownReport:
     """Rebuild a sweep's report as `report` does, unless it stands as it would be made.
 
@@ -65,18 +59,19 @@ def report_to_show(
         sweep: As of `report`, like all others.
         tracking_uri: Where records are.
         storage: The storage folder.
-        **options: Own tables, and the style.
+        tables: Classes of the user's own kinds of tables.
+        style: None for that of the report that is there.
 
     Raises:
         BadInput: If there is no such sweep, or a table or a file cannot be made.
         StoreUnreachable: If the tracking store does not answer.
     """
     store = open_store(tracking_uri, storage)
-    folder, style = _REPORTS / sweep, options["style"]
+    folder = _REPORTS / sweep
 
     def made_from() -> str:
         """Return a digest of all that decides the report, "" where it cannot be told."""
-        known = not options["tables"] and embedded_state(tracking_uri, storage)
+        known = not tables and embedded_state(tracking_uri, storage)
         code = state_of((_CODE / name for name in _OURS), {"__pycache__"})
         told = (known, code, style_of(folder, style), *map(version, _LIBRARIES))
         return hashlib.sha256(repr(told).encode()).hexdigest() if known and code else ""
@@ -87,7 +82,7 @@ def report_to_show(
         paths = tuple(folder / name for name in kept.files)
         found = ShownReport(kept.shown, kept.mixtures, kept.left_out, paths, is_new=False)
         return replace(found, left_out=found.left_out + why_not_published(store, sweep, found))
-    made = report(sweep, store, **options)
+    made = report(sweep, store, tables=tables, style=style)
     if before and before == made_from():
         keep_report(store.address, folder, before, made)
     return ShownReport(made.shown, made.mixtures, made.left_out, made.paths, is_new=True)

@@ -154,6 +154,7 @@ def test_tables_of_the_users_own_and_a_server_are_made_anew_each_time(here, monk
 
 def test_what_has_just_changed_has_no_state(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("new")
+    monkeypatch.setattr(file_state, "_TOO_NEW_NS", 10**18)  # however busy the machine
     assert state_of([tmp_path]) is None
     monkeypatch.setattr(file_state, "_TOO_NEW_NS", 0)
     before = state_of([tmp_path])
@@ -164,3 +165,8 @@ def test_what_has_just_changed_has_no_state(tmp_path, monkeypatch):
     assert state_of([tmp_path], {"report"}) == before
     assert state_of([tmp_path]) != before
     assert state_of([tmp_path / "nothing"]) == state_of([])
+
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    led_to = state_of([tmp_path / "link"])
+    (tmp_path / "file").write_text("newer")
+    assert state_of([tmp_path / "link"]) != led_to
