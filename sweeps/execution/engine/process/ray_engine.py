@@ -192,11 +192,14 @@ class RayEngine:
         A process that was given anything else before is no use to Tune. One that is idle is kept:
         Ray would end it once trials that are about to begin have taken the cores.
         """
-        token = {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        own = {
+            "RAY_AUTH_TOKEN": secrets.token_hex(32),
+            "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # this process's own serves its workers as well
+        }
         if self._num_ready is None:
-            return {**token, "RAY_prestart_worker_first_driver": "0"}
+            return {**own, "RAY_prestart_worker_first_driver": "0"}
         return {
-            **token,
+            **own,
             **environment_of(),  # an order may set another number of threads
             "RAY_preload_python_modules": ",".join(_LOADED),
             "RAY_worker_maximum_startup_concurrency": str(self._num_ready),

@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from sweeps.execution.engine.placement import Machine
+from sweeps.execution.engine.tune.idle_agents import idle_agents
 from sweeps.records.errors import BadInput
 
 _START_SECONDS = 600.0
@@ -89,11 +90,12 @@ def _patience() -> Generator[None]:
 def _lean() -> Generator[None]:
     """Leave out what Ray starts for a dashboard, for a terminal, and for a cluster that grows.
 
-    Each is a process of Python's that takes 1 to 2 seconds of processor time; Ray waits for one.
+    Each is a process of Python's that takes 1 to 3 seconds of processor time; Ray waits for some.
     """
     from ray._private.node import Node
 
     with ExitStack() as without:
+        without.enter_context(idle_agents())
         for name in _NEEDLESS:
             without.enter_context(patch.object(Node, name, _nothing))
         yield

@@ -4,8 +4,10 @@ Tune's own state is scratch. A searcher takes the orders, and hears of ended tri
 """
 
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from sweeps.execution.engine.engine import Events, Orders
 from sweeps.execution.engine.messages import EpochTold, Order
@@ -13,6 +15,13 @@ from sweeps.execution.worker.process import die_with_parent, keep_freed_memory, 
 from sweeps.execution.worker.trial import run_trial
 
 _LEAVE_SECONDS = 60  # that a stopped trial may take to leave its process to another
+_LOADED = ("actors", "tune_hooks")
+
+
+def load_tune() -> None:
+    """Load Tune, which takes a second or two of a processor, before there is something to train."""
+    for name in _LOADED:
+        import_module(f"sweeps.execution.engine.tune.{name}")
 
 
 class TuneEngine:
@@ -60,7 +69,9 @@ class TuneEngine:
                 failure_config=tune.FailureConfig(max_failures=0),
             ),
         )
-        with tolerant_actors():
+        # it counts callbacks for Ray's makers, who are told nothing, and loads much to do so
+        uncounted = patch("ray.air._internal.usage.tag_callbacks", create=True)
+        with tolerant_actors(), uncounted:
             tuner.fit()
         searcher.tell_rest()
 

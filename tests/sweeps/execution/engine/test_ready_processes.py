@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -52,17 +53,31 @@ with scratch_folder() as folder, ray_session(None, str(folder)), inheriting_acto
 """
 
 
+# of a job that this one is a part of, and of a site: nobody is there to make them
+_ENVIRONMENTS = {
+    "RAY_JOB_CONFIG_JSON_ENV_VAR": '{"runtime_env": {"env_vars": {"OF_A_JOB": "1"}}}',
+    "RAY_RUNTIME_ENV_HOOK": "no_such_module.hook",
+}
+
+
 @pytest.mark.slow
 def test_trials_run_in_the_processes_that_were_started_with_ray():
     done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False
+        [sys.executable, "-c", _PROGRAM],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **_ENVIRONMENTS},
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert len(found["started"]) == 2  # though the machine may have more cores
     assert {pid for pid, _ in found["told"]} <= set(found["started"])
     assert all(is_ready for _, is_ready in found["told"])
-    assert not [command for command in found["others"] if "dashboard.py" in command]
+    needless = ("dashboard.py", "agent.py", "agent/main.py")
+    others = [command.split() for command in found["others"] if "--raylet_socket" not in command]
+    agents = [Path(w).name for words in others for w in words if w.endswith(needless)]
+    assert agents == ["idle_agent.py"] * 2
 
 
 class Recorded(EngineSession):
@@ -102,3 +117,4 @@ def test_processes_are_started_ahead_only_where_ray_is_started_here(
     assert [number for number in told if number] == expected
     assert ("RAY_preload_python_modules" in environment) is bool(expected)
     assert ("RAY_AUTH_TOKEN" in environment) is (address is None)
+    assert (environment.get("RAY_ENABLE_UV_RUN_RUNTIME_ENV") == "0") is (address is None)
