@@ -7,6 +7,8 @@ each line printed says how far the rest is, and a last one why some of it is lef
 """
 
 import argparse
+import atexit
+import gc
 import logging
 import os
 import select
@@ -32,6 +34,8 @@ from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore
 
 POLL_SECONDS = 0.25
+_BUSY_SHARE = 0.1  # of a processor, which trials need more
+_LONGEST_REST_SECONDS = 2.0
 RETRY_SECONDS = 1.0
 LOAD_SECONDS = 5.0  # at most, that starts of trials wait for what writes to the store
 ORPHAN_SECONDS = 10.0  # of silence, that a recorder takes for the rest when its driver is gone
@@ -70,8 +74,11 @@ class RecorderProcess:
 
     def run(self) -> int:
         """Serve until the driver says to finish or is gone. Returns 0, or 3 with records left."""
-        while not _driver_speaks(POLL_SECONDS):
+        rest_seconds = POLL_SECONDS
+        while not _driver_speaks(rest_seconds):
+            before = time.process_time()
             self._try(self._serve)
+            rest_seconds = _rest_after(time.process_time() - before)
         word = sys.stdin.readline().strip()
         silence_seconds = float(word or ORPHAN_SECONDS)
         deadline = time.monotonic() + silence_seconds
@@ -190,6 +197,11 @@ class RecorderProcess:
             self._queue.begin_anew(self._sweep, self._own.make_anew())
 
 
+def _rest_after(busy_seconds: float) -> float:
+    """Return how long to wait with more, which then is carried at once."""
+    return min(max(POLL_SECONDS, busy_seconds / _BUSY_SHARE), _LONGEST_REST_SECONDS)
+
+
 def _refuse(complaint: str) -> None:
     if complaint:
         raise _Refused(complaint)
@@ -203,6 +215,7 @@ def _driver_speaks(wait_seconds: float) -> bool:
 
 def main() -> int:
     """Run a recorder process."""
+    atexit.register(gc.freeze)  # else Python looks through all it has loaded once more: a second
     parser = argparse.ArgumentParser()
     parser.add_argument("--storage", type=Path, required=True)
     parser.add_argument("--sweep", required=True)
