@@ -6,9 +6,10 @@
 Each run is `capsweep run quickstart` (or what the words say) of one tree in a new folder, with the
 user's cache kept from run to run; which tree begins alternates. All processes below the command
 are looked at 20 times a second from outside, so that any state of the package can be asked. Prints
-a line of JSON a run, then Markdown: seconds to the first epoch that any trial tells, seconds to the
-end, processor seconds of everything, and those of a process that trains until its first epoch. The
-picture has each process of one run of either tree as a bar, dark where it computes.
+a line of JSON a run, with what each kind of process has used, then Markdown: seconds to the first
+epoch that any trial tells, seconds to the end, processor seconds of everything, and those of a
+process that trains until its first epoch. The picture has each process of one run of either tree
+as a bar, dark where it computes.
 """
 
 import argparse
@@ -75,6 +76,14 @@ class Run:
         )
 
     @property
+    def by_role(self) -> dict[str, float]:
+        """Processor seconds of the processes of each role."""
+        used: dict[str, float] = {}
+        for process in self.processes:
+            used[process.role] = used.get(process.role, 0.0) + process.used_by(self.wall)
+        return {role: round(seconds, 2) for role, seconds in sorted(used.items())}
+
+    @property
     def figures(self) -> dict[str, float]:
         """What is compared."""
         return {
@@ -100,7 +109,8 @@ def main() -> int:
         for name in ("before", "now") if pair % 2 else ("now", "before"):
             runs[name].append(run := measured(trees[name], given.words))
             figures = {what: round(value, 2) for what, value in run.figures.items()}
-            print(json.dumps({"tree": name, "pair": pair, **figures}), flush=True)
+            told = {"tree": name, "pair": pair, **figures, "by role": run.by_role}
+            print(json.dumps(told), flush=True)
     print("\n".join(_table(runs)))
     if given.picture:
         _draw(runs, given.picture)

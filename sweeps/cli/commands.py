@@ -3,6 +3,8 @@
 Nothing heavy is imported before a command needs it: `--help` loads no torch, ray or tracking store.
 """
 
+import atexit
+import gc
 import sqlite3
 import sys
 
@@ -21,6 +23,7 @@ from sweeps.records.errors import SweepError
 
 def main() -> None:
     """Run the command line. Bad input is one sentence and exit code 2."""
+    atexit.register(gc.freeze)  # else Python looks through all of torch once more: a second
     with plainly_spoken(), silent_completion():
         raise SystemExit(_exit_code())
 
