@@ -116,7 +116,7 @@ def _best_config(
         arm=arm.arm.name,
         config=arm.arm.config,
         splits=arm.splits,
-        validation_error=arm.interval(errors),
+        validation_error=arm.metric_interval(errors, _ERROR.metric),
         num_trials=len(ranked.values),
         num_planned=len(arm.trials),
         trials=_ranked_trials(arm),

@@ -144,7 +144,7 @@ def _row(group: _Together, pair: MatchedArms, sweep: ComparedArms) -> dict[str, 
     arm = pair.second
     assert arm is not None
     values = sweep.values(arm)
-    interval = arm.interval(values)
+    interval = arm.metric_interval(values, sweep.metric)
     unlike = pair.unlike()
     return {
         "arm": group.first.arm.name,

@@ -14,7 +14,11 @@ from sweeps.aggregation.rendering.table import (
     number_text,
     spread_cell,
 )
-from sweeps.aggregation.statistics.intervals import Interval, mean_interval
+from sweeps.aggregation.statistics.intervals import (
+    Interval,
+    mean_interval,
+    where_fractions_lie,
+)
 
 _MOST_POINTS = 50
 _ROUNDING = 1e-9
@@ -48,8 +52,13 @@ def measured_interval(values: Iterable[float], metric: Metric) -> Interval:
 
 
 def measured_cell(values: Iterable[float], metric: Metric, digits: int = 2) -> Cell:
-    """Return the mean of a metric's values with its t interval. Values: mean, low, high."""
-    return mean_cell(measured_interval(values, metric), digits)
+    """Return the mean of a metric's values with its t interval. Values: mean, low, high.
+
+    Of fractions the two ends lie where fractions can be, though half the width is told whole.
+    """
+    found = measured_interval(values, metric)
+    ends = where_fractions_lie(found, percent(1)) if metric.is_fraction else found
+    return Cell(mean_cell(found, digits).text, (found.mean, ends.low, ends.high))
 
 
 def measured_spread_cell(values: Iterable[float], metric: Metric, digits: int = 2) -> Cell:
@@ -77,11 +86,11 @@ def value_cell(value: float, metric: Metric, digits: int = 2) -> Cell:
 
 def recorded_mean_cell(interval: Interval, metric: Metric) -> Cell:
     """Return a mean; readers see fractions in percent, programs as they are recorded."""
-    values = (interval.mean, interval.low, interval.high)
     if not metric.is_fraction:
         return mean_cell(interval, digits=4)
-    mean, low, high = (None if value is None else metric.shown(value) for value in values)
-    return Cell(mean_cell(Interval(interval.n, mean, low, high)).text, values)
+    ends = where_fractions_lie(interval)
+    text = mean_cell(shown_interval(interval, metric)).text
+    return Cell(text, (interval.mean, ends.low, ends.high))
 
 
 def share_cell(share: Interval | None, digits: int = 1) -> Cell:

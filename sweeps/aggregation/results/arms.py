@@ -7,8 +7,13 @@ from functools import cached_property
 from statistics import mean
 from typing import Any, Literal
 
-from capsmodel.metrics import Objective
-from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS, Interval, mean_interval
+from capsmodel.metrics import Metric, Objective
+from sweeps.aggregation.statistics.intervals import (
+    FEWEST_SPLITS,
+    Interval,
+    mean_interval,
+    where_fractions_lie,
+)
 from sweeps.records.manifest import Manifest, ManifestArm
 from sweeps.records.trial_record import Outcome, TrialRecord
 
@@ -96,6 +101,11 @@ class ArmResults:
             return replace(found, n=len(values), low=None, high=None)
         half *= math.sqrt(1 + found.n * self.held_out)
         return replace(found, n=len(values), low=mean - half, high=mean + half)
+
+    def metric_interval(self, values: Mapping[int, float], metric: Metric) -> Interval:
+        """Return the same of a metric, of fractions with ends where fractions can be."""
+        found = self.interval(values)
+        return where_fractions_lie(found) if metric.is_fraction else found
 
     @property
     def held_out(self) -> float:

@@ -33,7 +33,7 @@ class RankedArm:
     @cached_property
     def value(self) -> Interval:
         """Mean of the objective over the seeds, in the record's unit."""
-        return self.arm.interval(self.values)
+        return self.arm.metric_interval(self.values, self.objective.metric)
 
     @cached_property
     def cost(self) -> float:

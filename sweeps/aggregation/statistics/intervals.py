@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from sweeps.records.errors import BadInput
@@ -63,6 +63,20 @@ def _mean_interval(kept: tuple[float, ...], confidence: float) -> Interval:
         return Interval(1, mean, None, None, confidence)
     half = _t_quantile(len(kept) - 1, confidence) * statistics.stdev(kept) / math.sqrt(len(kept))
     return Interval(len(kept), mean, mean - half, mean + half, confidence)
+
+
+def where_fractions_lie(interval: Interval, whole: float = 1.0) -> Interval:
+    """Return what of an interval lies between nothing and a whole, which covers as often.
+
+    Args:
+        interval: Of a mean of fractions; one with a mean beyond is returned as it is.
+        whole: As fractions are told, 100 in percent.
+    """
+    if interval.low is None or interval.high is None or interval.mean is None:
+        return interval
+    if not 0 <= interval.mean <= whole:
+        return interval
+    return replace(interval, low=max(interval.low, 0.0), high=min(interval.high, whole))
 
 
 def paired_difference(

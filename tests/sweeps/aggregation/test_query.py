@@ -138,6 +138,17 @@ def test_arms_are_ranked_by_their_mean_last_epoch_validation_error(store):
     assert [best.arm for best in best_configs("known", store, count=1)] == ["best"]
 
 
+def test_no_interval_of_an_error_ends_below_nothing_or_above_all(store):
+    put_errors(store, {"good": (0.0, 0.02), "bad": (0.99, 1.0)})
+    good, bad = best_configs("known", store)
+
+    for interval in (good.value, good.validation_error):
+        assert (interval.low, interval.mean) == (0, pytest.approx(0.01))
+        assert interval.high == pytest.approx(0.01 + 0.01 * 12.706, abs=1e-5)
+    for interval in (bad.value, bad.validation_error):
+        assert (interval.mean, interval.high) == (pytest.approx(0.995), 1)
+
+
 @pytest.mark.parametrize("test_error", [None, 0.0, 1.0, float("nan")])
 def test_test_errors_never_change_a_ranking(test_error, store):
     manifest = manifest_of(["a", "b"], [0])

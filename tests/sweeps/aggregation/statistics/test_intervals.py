@@ -6,7 +6,11 @@ import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sweeps.aggregation.statistics.intervals import mean_interval, paired_difference
+from sweeps.aggregation.statistics.intervals import (
+    mean_interval,
+    paired_difference,
+    where_fractions_lie,
+)
 from sweeps.records.errors import BadInput
 
 values = st.floats(-1e6, 1e6, allow_subnormal=False)
@@ -103,3 +107,21 @@ def test_an_interval_that_touches_zero_does_not_exclude_it():
 def test_a_confidence_outside_its_range_is_refused():
     with pytest.raises(BadInput, match="between 0 and 1"):
         mean_interval([1.0], confidence=95)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=6))
+def test_the_interval_of_fractions_ends_where_fractions_can_be(values: list[float]):
+    whole = mean_interval(values)
+    found = where_fractions_lie(whole)
+    percent = where_fractions_lie(mean_interval(100 * value for value in values), 100)
+
+    assert whole.low is not None
+    assert whole.high is not None
+    assert (found.n, found.mean) == (whole.n, whole.mean)
+    assert (found.low, found.high) == (max(whole.low, 0), min(whole.high, 1))
+    assert (percent.low, percent.high) == pytest.approx((100 * found.low, 100 * found.high))
+
+
+@pytest.mark.parametrize("values", [[], [0.5], [-0.2, -0.4], [1.5, 1.25]])
+def test_what_is_no_interval_of_fractions_stays_as_it_is(values: list[float]):
+    assert where_fractions_lie(mean_interval(values)) == mean_interval(values)
