@@ -1,10 +1,7 @@
 """A launch by the command line: told as was asked, interrupted soundly, left with its code."""
 
 import os
-import signal
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
@@ -31,41 +28,14 @@ def launched(sweep: str, options: "LaunchArguments", *, is_apart: bool) -> "Swee
         typer.Exit: With 130, if it was interrupted before anything was started.
     """
     from sweeps.execution.driver.interruption import acting_last
-    from sweeps.execution.driver.options import options_of
-    from sweeps.execution.launch.starting.early_engine import early_engine
+    from sweeps.execution.launch.run import run
 
-    checked = options_of(options)
     try:
-        with (
-            progress_as_asked(is_apart=is_apart),
-            acting_last(_tell_broken_off),
-            early_engine(sweep, checked) as begun,
-        ):
-            with _interrupted_afterwards():
-                from sweeps.execution.engine.policies import Policies
-                from sweeps.execution.launch.launch import launch
-
-            return launch(sweep, checked, Policies(begun=begun))
+        with progress_as_asked(is_apart=is_apart), acting_last(_tell_broken_off):
+            return run(sweep, **options)
     except KeyboardInterrupt:
         refuse("interrupted before anything was started.", 130)
         raise typer.Exit(130) from None
-
-
-@contextmanager
-def _interrupted_afterwards() -> Generator[None]:
-    """Hold a Ctrl-C back while modules are loaded, some of which swallow it.
-
-    Raises:
-        KeyboardInterrupt: At the end, if there was one.
-    """
-    heard: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if heard:
-        raise KeyboardInterrupt
 
 
 def _tell_broken_off() -> None:

@@ -38,6 +38,26 @@ def interruptible() -> Generator[None]:
 
 
 @contextmanager
+def interrupted_afterwards() -> Generator[None]:
+    """Hold a Ctrl-C back while modules are loaded in the block, some of which swallow it.
+
+    Raises:
+        KeyboardInterrupt: At the end, if there was one.
+    """
+    if not in_main_thread():
+        yield
+        return
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+    if heard:
+        raise KeyboardInterrupt
+
+
+@contextmanager
 def acting_last(act: Callable[[], None]) -> Generator[None]:
     """Have something done if a second signal ends the process in the block, the inner ones first.
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Unpack
 
+from sweeps.execution.driver.interruption import interrupted_afterwards
 from sweeps.execution.driver.options import LaunchArguments, options_of
 from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.engine.capacity import capacity_of
@@ -47,7 +48,8 @@ def run(sweep: "Launchable", **options: Unpack[LaunchArguments]) -> SweepResult:
     """
     checked = options_of(options)
     with early_engine(sweep, checked) as begun:
-        from sweeps.execution.engine.policies import Policies
-        from sweeps.execution.launch.launch import launch
+        with interrupted_afterwards():
+            from sweeps.execution.engine.policies import Policies
+            from sweeps.execution.launch.launch import launch
 
         return launch(sweep, checked, Policies(begun=begun))
