@@ -21,6 +21,8 @@ class Interval:
         low: Lower end of the interval, None where n is below 2.
         high: Upper end, as `low`.
         confidence: How often such intervals cover the true mean, were the values normal.
+        half_before_cut: Half the distance between its ends before they were cut, None where they
+            were not.
     """
 
     n: int
@@ -28,10 +30,16 @@ class Interval:
     low: float | None
     high: float | None
     confidence: float = 0.95
+    half_before_cut: float | None = None
 
     @property
     def half_width(self) -> float | None:
-        """Half the distance between the ends, None where there is no interval."""
+        """What stands behind the mean's ±: half the distance between the ends before any cut.
+
+        None where there is no interval.
+        """
+        if self.half_before_cut is not None:
+            return self.half_before_cut
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
     @property
@@ -76,7 +84,8 @@ def where_fractions_lie(interval: Interval, whole: float = 1.0) -> Interval:
         return interval
     if not 0 <= interval.mean <= whole:
         return interval
-    return replace(interval, low=max(interval.low, 0.0), high=min(interval.high, whole))
+    low, high = max(interval.low, 0.0), min(interval.high, whole)
+    return replace(interval, low=low, high=high, half_before_cut=interval.half_width)
 
 
 def paired_difference(
