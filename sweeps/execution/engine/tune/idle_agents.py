@@ -42,10 +42,13 @@ def idle_agents() -> Generator[None]:
             command = [_without_agent(word) for word in command]
         return start(command, *arguments, **named)
 
-    with patch.object(services, "start_ray_process", start_ray_process), patch.dict(os.environ):
-        for name in _ASKING:  # for an environment, of whoever has started this process
-            os.environ.pop(name, None)
-        yield
+    # for an environment, in the name of whoever has started this process
+    asked = {name: os.environ.pop(name) for name in _ASKING if name in os.environ}
+    try:
+        with patch.object(services, "start_ray_process", start_ray_process):
+            yield
+    finally:
+        os.environ.update(asked)
 
 
 def _without_agent(word: str) -> str:
