@@ -99,7 +99,6 @@ class TrialRecord(_Frozen):
         ended_at: In seconds since 1970; None where that is not told.
         peak_memory_bytes: Of this trial alone; None where the machine cannot tell.
         evaluations: Key of each that the record holds -> name of its metric -> value.
-        settings: The config's settings, path -> text, for browsing.
     """
 
     record_id: str
@@ -124,7 +123,6 @@ class TrialRecord(_Frozen):
     git_revision: str = ""
     versions: str = ""
     evaluations: dict[EvaluationKey, dict[str, float]] = {}
-    settings: dict[str, str] = {}
 
     def value(self, metric: str | Metric) -> float | None:
         """Return a metric, None where the record does not hold it.

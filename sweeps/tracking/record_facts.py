@@ -100,7 +100,6 @@ def record_of(
     record_id: str,
     facts: Mapping[str, str],
     metrics: Mapping[str, float],
-    settings: Mapping[str, str],
     ended_at: float | None = None,
 ) -> TrialRecord:
     """Read a record from what a store holds of it.
@@ -109,7 +108,6 @@ def record_of(
         record_id: The store's own name of it.
         facts: By name.
         metrics: The last value of each.
-        settings: Path -> text.
         ended_at: In seconds since 1970, where the store tells it.
 
     Raises:
@@ -122,9 +120,8 @@ def record_of(
         "warnings": _SENTENCES.validate_json(warned) if warned else (),
         "evaluations": recorded_evaluations(facts, metrics),
     }
-    own = {"record_id": record_id, "settings": settings, "ended_at": ended_at}
-    known = {**own, **given, **told}
-    return TrialRecord.model_validate(known)
+    own = {"record_id": record_id, "ended_at": ended_at}
+    return TrialRecord.model_validate({**own, **given, **told})
 
 
 def warnings_text(warnings: Sequence[str]) -> str:

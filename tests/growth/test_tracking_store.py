@@ -41,7 +41,6 @@ class Folded(NamedTuple):
     record_id: str
     started: int
     facts: dict[str, str]
-    settings: dict[str, str]
     points: dict[str, dict[tuple[int, int], float]]
 
     def history(self, metric: str) -> dict[int, float]:
@@ -49,7 +48,7 @@ class Folded(NamedTuple):
 
     def read(self) -> TrialRecord:
         last = {name: points[max(points)] for name, points in self.points.items()}
-        return record_facts.record_of(self.record_id, self.facts, last, self.settings)
+        return record_facts.record_of(self.record_id, self.facts, last)
 
 
 class LinesStore:
@@ -138,7 +137,7 @@ class LinesStore:
 
     def describe_trial(self, record_id: str, head: TrialHead) -> None:
         facts = record_facts.facts_of_trial(head) | record_facts.facts_of_attempt(head)
-        self._add(record_id, facts=facts, settings=record_facts.flat_settings(head.config))
+        self._add(record_id, facts=facts)
         config = ConfigDocument(config=head.config).model_dump_json()
         self._place(record_id, "config.json").write_text(config)
         if head.source:
@@ -247,12 +246,11 @@ class LinesStore:
 
     def _folded(self, record_id: str) -> Folded:
         self._refuse_gone(record_id)
-        folded = Folded(record_id, 0, {}, {}, {})
+        folded = Folded(record_id, 0, {}, {})
         for line in self._lines(record_id).read_text().splitlines():
             change = json.loads(line)
             folded = folded._replace(started=change.get("started", folded.started))
             folded.facts.update(change.get("facts", {}))
-            folded.settings.update(change.get("settings", {}))
             for name, step, time, value in change.get("points", []):
                 folded.points.setdefault(name, {})[step, time] = value
         return folded

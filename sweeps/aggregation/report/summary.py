@@ -102,11 +102,10 @@ def _trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[Sho
     """Return each record once, at the first place that it has."""
     shown: dict[str, ShownTrial] = {}
     for arm in arms_as_trained(manifest, records):
+        data = flat_settings(arm.arm.config).get("data", "")
         for trial in arm.trials.values():
             if trial is not None:
-                told = trial.data_fingerprint, trial.git_revision
-                place = ShownTrial(
-                    trial.record_id, arm.arm.name, trial.settings.get("data", ""), *told
-                )
+                told = data, trial.data_fingerprint, trial.git_revision
+                place = ShownTrial(trial.record_id, arm.arm.name, *told)
                 shown.setdefault(trial.record_id, place)
     return tuple(shown.values())

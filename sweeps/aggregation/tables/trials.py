@@ -38,6 +38,11 @@ COST_COLUMNS = (
 )
 SPLIT_COLUMN = "split_seed"
 MISSING = "missing"
+_OF_A_RECORD = tuple(
+    name
+    for name in (*RESULT_COLUMNS, *COST_COLUMNS)
+    if name in TrialRecord.model_fields or hasattr(TrialRecord, name)
+)
 
 
 def trials_table(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Table:
@@ -127,7 +132,7 @@ def _more(cell: ManifestCell, trial: TrialRecord | None, names: Sequence[str]) -
 def _row(arm: ArmResults, cell: ManifestCell, trial: TrialRecord | None) -> dict[str, Value]:
     row: dict[str, Value] = dict.fromkeys((*RESULT_COLUMNS, *COST_COLUMNS))
     if trial is not None:
-        row |= {name: getattr(trial, name) for name in row if hasattr(trial, name)}
+        row |= {name: getattr(trial, name) for name in _OF_A_RECORD}
     return row | {
         "arm": arm.arm.name,
         "seed": cell.seed,

@@ -27,14 +27,14 @@ def prepare_environment(threads: int) -> None:
 
 
 def environment_of(threads: int = 1) -> dict[str, str]:
-    """Return what OpenMP reads when torch is loaded.
+    """Return what OpenMP and BLAS read when torch and numpy are loaded.
 
     One thread by default: with more, trials that run at once slow each other down many times over,
     and results could depend on how many run. Waiting threads sleep instead of spinning.
     """
     number = str(threads)
-    names = {"OMP_NUM_THREADS": number, "MKL_NUM_THREADS": number}
-    return names | {"OMP_WAIT_POLICY": "PASSIVE"}
+    libraries = ("OMP", "MKL", "OPENBLAS")
+    return {f"{one}_NUM_THREADS": number for one in libraries} | {"OMP_WAIT_POLICY": "PASSIVE"}
 
 
 def die_with_parent(parent: int) -> None:

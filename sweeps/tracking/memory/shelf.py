@@ -27,7 +27,6 @@ class HeldRecord:
     is_running: bool = True
     is_deleted: bool = False
     sweep_id: str = ""
-    settings: dict[str, str] = field(default_factory=dict[str, str])
     points: dict[str, dict[tuple[int, int, str], float]] = field(
         default_factory=dict[str, dict[tuple[int, int, str], float]]
     )

@@ -185,7 +185,7 @@ class MemoryStore:
 
 def _record(held: HeldRecord) -> TrialRecord | None:
     try:
-        return facts.record_of(held.record_id, held.facts, held.last_values(), held.settings)
+        return facts.record_of(held.record_id, held.facts, held.last_values())
     except ValidationError as error:
         leave_out(held.record_id, error)
         return None

@@ -60,7 +60,6 @@ class MemoryWriter:
         """Write what no attempt changes: settings, config, source. Repeating it does nothing."""
         with self._shelf.locked():
             held = self._shelf.open(record_id)
-            held.settings |= facts.flat_settings(head.config)
             held.facts |= facts.facts_of_trial(head) | facts.facts_of_attempt(head)
             document = ConfigDocument(config=head.config)
             held.files[ARTIFACT_CONFIG] = document.model_dump_json().encode()

@@ -181,7 +181,6 @@ class ContentsContract:
             device="a GPU",
             data_fingerprint="d",
             versions="{}",
-            settings={"batch_size": "3", "model": "capsnet", "model.routing": "dynamic"},
             **known,
         )
 
@@ -272,5 +271,4 @@ class ContentsContract:
         store.writer().set_outcome(record_id, Outcome.FAILED, told_of, 5)
         record = read(store)
         assert (record.arm, record.reason, record.warnings) == (HOSTILE, HOSTILE, (HOSTILE,))
-        assert record.settings == {"text": HOSTILE}
         assert store.config(record) == {"text": HOSTILE}

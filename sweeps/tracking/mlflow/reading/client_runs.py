@@ -108,9 +108,7 @@ class ClientRuns:
 def found_run(run: "Run") -> FoundRun:
     """Return a run of MLflow's client as what a reader finds."""
     data, info = run.data, run.info
-    return FoundRun(
-        info.run_id, tags_of(run), named(data.metrics), named(data.params), info.end_time
-    )
+    return FoundRun(info.run_id, tags_of(run), named(data.metrics), info.end_time)
 
 
 def _is_final(record: TrialRecord | None) -> bool:

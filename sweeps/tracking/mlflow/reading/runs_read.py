@@ -22,14 +22,12 @@ class FoundRun:
     Attributes:
         tags: Those that are texts.
         metrics: The last value of each, as stored.
-        params: By name.
         end_time: In milliseconds since 1970.
     """
 
     run_id: str
     tags: Mapping[str, str]
     metrics: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    params: Mapping[str, Any] = field(default_factory=dict[str, Any])
     end_time: Any = None
 
 
@@ -68,7 +66,7 @@ def record_of_found(run: FoundRun) -> TrialRecord | None:
     """Read a trial's record from its run; one that does not validate is None, with a warning."""
     numbers = {name: as_recorded(value) for name, value in run.metrics.items()}
     try:
-        return record_of(run.run_id, run.tags, numbers, run.params, seconds(run.end_time))
+        return record_of(run.run_id, run.tags, numbers, seconds(run.end_time))
     except ValidationError as error:
         leave_out(run.run_id, error)
         return None

@@ -34,12 +34,16 @@ _SWEEP = _TAGGED.format(condition="value = ?")
 _KEYS = _TAGGED.format(condition="value in (select value from json_each(?))")
 _START = _TAGGED.format(condition="substr(value, 1, length(?)) = ?")
 _RUN = "and runs.run_uuid = ?"
-_OF_RUNS = """
-select held.run_uuid, held.key, {columns} from json_each(?) as wanted
-cross join {table} as held on held.run_uuid = wanted.value
+_TAGS = """
+select held.run_uuid, held.key, held.value from json_each(?) as wanted
+cross join tags as held on held.run_uuid = wanted.value
+where typeof(held.key) = 'text' and typeof(held.value) = 'text' and held.key glob 'capsweep.*'
 """
-_TEXTS = {t: _OF_RUNS.format(table=t, columns="held.value") for t in ("tags", "params")}
-_NUMBERS = _OF_RUNS.format(table="latest_metrics", columns="held.value, held.is_nan")
+_NUMBERS = """
+select held.run_uuid, held.key, held.value, held.is_nan from json_each(?) as wanted
+cross join latest_metrics as held on held.run_uuid = wanted.value
+where typeof(held.key) = 'text'
+"""
 _POINTS = """
 select told.run_uuid, timestamp, step, told.value, is_nan from json_each(?) as wanted
 cross join metrics as told on told.run_uuid = wanted.value and +told.key = ?
@@ -72,7 +76,7 @@ class SqlRuns:
         """Return the sweeps' own runs, the earliest started first, by their tags."""
         named = (TAG_SWEEP, name) if name is not None else ()
         ends = self._ends("sweep", _SWEEP if named else "", named)
-        return _found(ends, _texts(self._database.execute(_TEXTS["tags"], (json.dumps([*ends]),))))
+        return _found(ends, self._tags(ends))
 
     def trials(self, keys: Iterable[str]) -> Sequence[FoundRun]:
         """Return the trials' runs of some keys, the earliest started first."""
@@ -95,20 +99,29 @@ class SqlRuns:
             points = defaultdict[str, list[tuple[Any, Any, Any]]](list)
             for run_id, *point, is_nan in self._database.execute(_POINTS, (wanted, metric)):
                 time, epoch, value = point
-                points[run_id].append((time, epoch, _number(value, is_nan)))
+                points[run_id].append((time, epoch, math.nan if is_nan else value))
             for run_id in run_ids:
                 yield run_id, metric, history_of(points.get(run_id, ()))
 
     def _trials(self, condition: str, given: tuple[str, ...]) -> Sequence[FoundRun]:
         ends = self._ends("trial", condition, given)
-        wanted = (json.dumps([*ends]),)
-        numbers = self._database.execute(_NUMBERS, wanted)
-        return _found(
-            ends,
-            tags=_texts(self._database.execute(_TEXTS["tags"], wanted)),
-            params=_by_run(self._database.execute(_TEXTS["params"], wanted)),
-            metrics=_by_run((run, name, _number(*told)) for run, name, *told in numbers),
-        )
+        return _found(ends, self._tags(ends), self._metrics(ends))
+
+    def _tags(self, run_ids: Iterable[str]) -> Values:
+        """Return the tags of runs that are ours, and texts: id -> name -> value."""
+        rows = self._database.execute(_TAGS, (json.dumps([*run_ids]),))
+        return {
+            run_id: {intern(name): value for _, name, value in own}
+            for run_id, own in groupby(rows, itemgetter(0))
+        }
+
+    def _metrics(self, run_ids: Iterable[str]) -> Values:
+        """Return the last value of each metric of runs: id -> name -> value."""
+        rows = self._database.execute(_NUMBERS, (json.dumps([*run_ids]),))
+        return {
+            run_id: {intern(name): math.nan if is_nan else value for _, name, value, is_nan in own}
+            for run_id, own in groupby(rows, itemgetter(0))
+        }
 
     def _ends(self, kind: str, condition: str, given: tuple[str, ...]) -> dict[str, Any]:
         """Return the live runs of a kind, id -> end, the earliest started first."""
@@ -117,32 +130,11 @@ class SqlRuns:
         return {run_id: ended for run_id, ended in rows if isinstance(run_id, str)}
 
 
-def _number(value: Any, is_nan: Any) -> Any:
-    return math.nan if is_nan else value
-
-
-def _texts(rows: Iterable[tuple[str, Any, Any]]) -> Values:
-    return _by_run(row for row in rows if isinstance(row[2], str))
-
-
-def _by_run(rows: Iterable[tuple[str, Any, Any]]) -> Values:
-    """Return what runs hold, id -> name -> value, of rows that come run by run.
-
-    What has no text for a name is left out.
-    """
-    return {
-        run_id: {intern(name): value for _, name, value in own if isinstance(name, str)}
-        for run_id, own in groupby(rows, itemgetter(0))
-    }
-
-
-def _found(
-    ends: Mapping[str, Any], tags: Values, metrics: Values = _NONE, params: Values = _NONE
-) -> list[FoundRun]:
+def _found(ends: Mapping[str, Any], tags: Values, metrics: Values = _NONE) -> list[FoundRun]:
     """Return the runs that count."""
     empty = dict[str, Any]()
     return [
-        FoundRun(run_id, own, metrics.get(run_id, empty), params.get(run_id, empty), end)
+        FoundRun(run_id, own, metrics.get(run_id, empty), end)
         for run_id, end in ends.items()
         if counts(own := tags.get(run_id, empty))
     ]

@@ -40,7 +40,7 @@ def record(key: str, evaluations: dict[str, dict[str, float]], **changes: Any) -
         for found, numbers in evaluations.items()
         for name, value in numbers.items()
     }
-    return record_of(key, facts, metrics | {"test_error": 0.5}, {}).model_copy(update=changes)
+    return record_of(key, facts, metrics | {"test_error": 0.5}).model_copy(update=changes)
 
 
 def records() -> dict[str, TrialRecord]:
