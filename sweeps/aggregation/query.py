@@ -11,7 +11,7 @@ from sweeps.aggregation.results.ranking import RankedArm, ranking, without_place
 from sweeps.aggregation.results.varied_settings import Setting, varied_settings
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def ranked_configs(
         BadInput: If there is no such sweep or store.
         StoreUnreachable: If the tracking store does not answer.
     """
-    store = open_store(tracking_uri, storage)
+    store = open_to_read(tracking_uri, storage)
     manifest = store.manifest(name)
     records = store.records(manifest.cell_keys().values())
     ranked = ranking(manifest, records)

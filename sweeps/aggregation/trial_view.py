@@ -16,7 +16,7 @@ from sweeps.aggregation.rendering.notebook_pieces import (
 )
 from sweeps.aggregation.results.found_evaluations import FoundEvaluation, found_evaluations
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import CurvePoint, RecordStore
 
 
@@ -91,7 +91,7 @@ def show(
         BadInput: If no trial, or more than one, answers to it.
         StoreUnreachable: If the tracking store does not answer.
     """
-    store = open_store(tracking_uri, storage)
+    store = open_to_read(tracking_uri, storage)
     record = store.find(trial)
     return TrialView(
         record=record,

@@ -16,6 +16,11 @@ def sqlite_path(address: str) -> Path | None:
     return Path(match[1]) if match else None
 
 
+def is_server(address: str) -> bool:
+    """Return whether an address is that of an MLflow server, which keeps files as well."""
+    return urlsplit(address).scheme in {"http", "https"}
+
+
 def refuse_unusable(address: str) -> None:
     """Return if an address can be that of a store, whether it is there or not.
 

@@ -38,6 +38,24 @@ def open_store(
     return store
 
 
+def open_to_read(
+    store: str | RecordStore | None = None, storage: str | Path | None = None
+) -> RecordStore:
+    """Return the store for who makes tables of it: what a server told once is not asked again.
+
+    Args:
+        store: As `open_store` takes it, as is `storage`.
+        storage: The folder of the embedded store.
+
+    Raises:
+        BadInput: As `open_store` does.
+    """
+    opened = open_store(store, storage)
+    if opened is store or not isinstance(opened, MlflowStore):
+        return opened
+    return MlflowStore(opened.address, resolve_storage(storage).artifacts, keeps=True)
+
+
 def load_writer(store: RecordStore) -> None:
     """Load in a thread what writing to a store takes: MLflow takes two seconds."""
     if isinstance(store, MlflowStore):

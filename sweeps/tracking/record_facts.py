@@ -41,6 +41,7 @@ TAG_NUM_PARAMETERS = "capsweep.num_parameters"
 TAG_EPOCHS = "capsweep.epochs"
 TAG_TARGET = "capsweep.target"  # of a trial whose stopping has one: "reached" or "missed"
 TAG_WARNINGS = "capsweep.warnings"  # JSON list of sentences
+TAG_EVALUATED = "capsweep.evaluated"  # of a trial: the evaluation that it was noted last
 TAG_MANIFEST_HASH = "capsweep.manifest_sha256"
 
 _SENTENCES = TypeAdapter(tuple[str, ...])

@@ -13,7 +13,7 @@ from sweeps.aggregation.results.ranking import ranking
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def compare(
     import pandas as pd
 
     _refuse(names)
-    store = open_store(tracking_uri, storage)
+    store = open_to_read(tracking_uri, storage)
     manifests = [store.manifest(name) for name in names]
     chosen = metric or manifests[0].objective.metric.name
     compared = [compared_arms(one, store, chosen) for one in manifests]

@@ -14,7 +14,7 @@ from sweeps.aggregation.report.matched_arms import matched_arms
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, TrialRecord
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
 
@@ -40,7 +40,7 @@ def diff(
             or both are the same.
         StoreUnreachable: If the tracking store does not answer.
     """
-    store = open_store(tracking_uri, storage)
+    store = open_to_read(tracking_uri, storage)
     one, other = subject_of(first, store), subject_of(second, store)
     if isinstance(one, Manifest) and isinstance(other, Manifest):
         names = one.sweep, other.sweep

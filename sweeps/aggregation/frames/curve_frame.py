@@ -10,7 +10,7 @@ from sweeps.aggregation.frames.cell_rows import SWEEP, CellRow, are_chosen, cell
 from sweeps.aggregation.frames.units import with_units
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import EPOCH_METRICS, TrialRecord
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def curves(
     """
     import pandas as pd
 
-    store = open_store(tracking_uri, storage)
+    store = open_to_read(tracking_uri, storage)
     condition = None if where is None else parse_filter(where)
     cells = cell_rows(store, name)
     names = _names(cells, metrics)

@@ -9,7 +9,7 @@ from sweeps.aggregation.tables.trials import SPLIT_COLUMN
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def predictions(
 
     if split not in ("test", "validation"):
         raise BadInput(f"There is no split '{split}' to be seen: give 'test' or 'validation'.")
-    store = open_store(tracking_uri, storage)
+    store = open_to_read(tracking_uri, storage)
     subject = subject_of(name, store)
     if isinstance(subject, Manifest):
         records = [*store.records(cell.trial_key for cell in subject.cells).values()]

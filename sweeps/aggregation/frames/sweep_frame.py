@@ -8,7 +8,7 @@ from sweeps.aggregation.frames.units import with_units
 from sweeps.aggregation.results.ranking import ranking
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def sweeps(
     """
     import pandas as pd
 
-    store = open_store(tracking_uri, storage)
+    store = open_to_read(tracking_uri, storage)
     manifests = [store.manifest(name) for name in store.sweeps()]
     keys = {cell.trial_key for manifest in manifests for cell in manifest.cells}
     records = store.records(keys) if keys else {}

@@ -6,7 +6,7 @@ from sweeps.aggregation.filters.grammar import parse_filter
 from sweeps.aggregation.frames.cell_rows import SWEEP, are_chosen, cell_rows
 from sweeps.aggregation.frames.units import with_units
 from sweeps.aggregation.tables.trials import COST_COLUMNS, RESULT_COLUMNS
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def trials(
     import pandas as pd  # here, so that other questions do not wait for it
 
     condition = None if where is None else parse_filter(where)
-    rows = cell_rows(open_store(tracking_uri, storage), name)
+    rows = cell_rows(open_to_read(tracking_uri, storage), name)
     first = [SWEEP] if name is None else []
     columns = dict.fromkeys(column for row in rows for column in row.columns)
     types = dict.fromkeys(_WHOLE_NUMBERS, "Int64") | dict.fromkeys(_NUMBERS, "float64")

@@ -17,7 +17,7 @@ from sweeps.aggregation.trained_models import load_trained
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
 from sweeps.storage.regular_files import read_regular
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
 EVALUATION = "pictures"
@@ -72,7 +72,7 @@ def pictures(
             cannot be written.
         StoreUnreachable: If the tracking store does not answer.
     """
-    store = open_store(tracking_uri, storage)
+    store = open_to_read(tracking_uri, storage)
     record = store.find(trial)
     if record.outcome is not Outcome.FINISHED:
         raise BadInput(

@@ -10,7 +10,7 @@ from sweeps.aggregation.rendering.result_files import refuse_leading_out
 from sweeps.aggregation.report.writing import ReportOptions, report_files
 from sweeps.records.errors import BadInput
 from sweeps.storage.regular_files import read_regular
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
 
@@ -62,7 +62,7 @@ def check_report(
         BadInput: If there is no such sweep or style, or a table or a file cannot be made.
         StoreUnreachable: If the tracking store does not answer.
     """
-    store = open_store(tracking_uri, storage)
+    store = open_to_read(tracking_uri, storage)
     reports = Path(options.get("reports", "reports"))
     style = style_of(reports / sweep, options.get("style"))
     renderers = {**RENDERERS, **(options.get("renderers") or {})}

@@ -13,7 +13,7 @@ from sweeps.aggregation.results.arms import ArmResults, arms_to_their_end
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import SLUG
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
 
@@ -51,7 +51,7 @@ def compare_sweeps(
         BadInput: If there is no such sweep, both are the same, or a file cannot be written.
         StoreUnreachable: If the tracking store does not answer.
     """
-    store = open_store(tracking_uri, storage)
+    store = open_to_read(tracking_uri, storage)
     first, second = store.manifest(sweep), store.manifest(other)
     _refuse(first, second)
     arms = [_arms(store, manifest) for manifest in (first, second)]

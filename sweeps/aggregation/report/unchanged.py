@@ -18,7 +18,7 @@ from sweeps.aggregation.report.kept_report import find_kept_report, keep_report
 from sweeps.aggregation.report.writing import report, why_not_published
 from sweeps.storage.file_state import state_of
 from sweeps.tracking.embedded_state import embedded_state
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 
 _CODE = Path(__file__).parents[3]
 _OURS = ("capsmodel", "search_spaces", "sweeps")
@@ -66,7 +66,7 @@ def report_to_show(
         BadInput: If there is no such sweep, or a table or a file cannot be made.
         StoreUnreachable: If the tracking store does not answer.
     """
-    store = open_store(tracking_uri, storage)
+    store = open_to_read(tracking_uri, storage)
     folder = _REPORTS / sweep
 
     def made_from() -> str:

@@ -15,7 +15,7 @@ from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.report.reading import read_results
 from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.records.manifest import Manifest
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore, ReportPublisher
 
 
@@ -67,7 +67,7 @@ def report(
         BadInput: If there is no such sweep, or a table or a file cannot be made.
         StoreUnreachable: If the tracking store does not answer.
     """
-    store = open_store(tracking_uri, storage)
+    store = open_to_read(tracking_uri, storage)
     chosen = {**RENDERERS, **(options.get("renderers") or {})}
     folder, own = Path(options.get("reports", "reports")), options.get("tables", ())
     written = write_report(store, sweep, folder, chosen, own, options.get("style"))

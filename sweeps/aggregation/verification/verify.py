@@ -21,7 +21,7 @@ from sweeps.aggregation.verification.sweep_truth import SweepTruth, read_truth
 from sweeps.aggregation.verification.tex_files import Paper, TexFile, read_paper
 from sweeps.aggregation.verification.typed_numbers import KnownNumbers, typed_numbers
 from sweeps.records.errors import BadInput
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
 _MOST_OF_A_FILE = 100
@@ -57,7 +57,7 @@ def verify(
             f"There is nothing to verify in {shown}: write its numbers as "
             f"\\capsweep{{SWEEP}}{{ARM}}{{METRIC}}, which capsweep.sty of a report prints."
         )
-    truths, absent = _asked(open_store(tracking_uri, storage), [*names])
+    truths, absent = _asked(open_to_read(tracking_uri, storage), [*names])
     if not truths:
         raise BadInput(f"Nothing can be verified: {next(iter(absent.values()), '')}")
     files = [file for paper in read for file in paper.files.values()]

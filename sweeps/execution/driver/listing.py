@@ -15,7 +15,7 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage, bytes_below, resolve_storage
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
 
 
@@ -56,7 +56,7 @@ def listed_sweeps(
         StoreUnreachable: If the tracking store does not answer.
     """
     place = resolve_storage(storage)
-    store = open_store(tracking_uri, str(place.root))
+    store = open_to_read(tracking_uri, str(place.root))
     names = known_sweeps(None, place, store) or store.sweeps()
     recorded = set(store.sweeps() if store.is_there() else ())
     manifests: dict[str, Manifest] = {}

@@ -17,7 +17,7 @@ from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.storage.locations import resolve_storage
-from sweeps.tracking.opening import open_store
+from sweeps.tracking.opening import open_to_read
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def sweep_status(
         StoreUnreachable: If the tracking store does not answer.
     """
     place = resolve_storage(storage)
-    store = open_store(tracking_uri, str(place.root))
+    store = open_to_read(tracking_uri, str(place.root))
     manifest = store.manifest(name)
     records = store.records(cell.trial_key for cell in manifest.cells)
     waiting = _waiting(place.journals, manifest)

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
-from urllib.parse import urlsplit
 
 from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.storage.regular_files import MOST_BYTES, read_regular
-from sweeps.tracking.addresses import sqlite_path
+from sweeps.tracking.addresses import is_server, sqlite_path
 from sweeps.tracking.answers import absent_artifact
 from sweeps.tracking.mlflow.served_artifacts import ServedArtifacts
 
@@ -71,7 +70,7 @@ def artifacts_of(client: "Callable[[], MlflowClient]", address: str, folder: Pat
         address: The store's own.
         folder: Where files lie unless a server keeps them.
     """
-    if urlsplit(address).scheme in {"http", "https"}:
+    if is_server(address):
         return ServedArtifacts(client(), address)
     database = sqlite_path(address)
     beside = [database.parent / "artifacts"] if database else []

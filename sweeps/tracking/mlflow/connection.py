@@ -111,6 +111,12 @@ def is_missing(path: Path) -> bool:
     return not path.exists() or (path.is_file() and path.stat().st_size == 0)
 
 
+def may_be_there(tracking_uri: str) -> bool:
+    """Return False for a SQLite file that does not exist yet; servers count as there."""
+    path = sqlite_path(tracking_uri)
+    return path is None or (path.is_file() and not is_missing(path))
+
+
 def _client(tracking_uri: str) -> "MlflowClient":
     settle_patience(_SETTINGS)
     with answering(tracking_uri):

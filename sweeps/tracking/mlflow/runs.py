@@ -47,14 +47,30 @@ def tags_of(run: "Run") -> dict[str, str]:
 
 
 def runs_that(
-    client: "MlflowClient", experiment_id: str, condition: str, page: int = PAGE
+    client: "MlflowClient",
+    experiment_id: str,
+    condition: str,
+    page: int = PAGE,
+    which: str = "ACTIVE_ONLY",
 ) -> "Iterator[Run]":
-    """Yield the live runs of an experiment that a filter lets through, the earliest first."""
+    """Yield the runs of an experiment that a filter lets through, the earliest first.
+
+    Args:
+        client: Of the store.
+        experiment_id: Of the experiment.
+        condition: The filter, as MLflow takes it.
+        page: How many are asked for at once.
+        which: By MLflow's `ViewType`: "ACTIVE_ONLY", "DELETED_ONLY" or "ALL".
+    """
+    from mlflow.entities import ViewType  # here, as MLflow takes long to import
+
+    kind = ViewType.from_string(which.lower())
     token: str | None = None
     while True:
         found = client.search_runs(
             [experiment_id],
             condition,
+            kind,
             max_results=page,
             order_by=["attributes.start_time ASC", "attributes.run_id ASC"],
             page_token=token,

@@ -8,7 +8,6 @@ from sweeps.records import trial_record as names
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, TrialRecord
 from sweeps.tracking import record_facts as facts
-from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.answers import (
     no_sweep,
     only_one,
@@ -25,8 +24,8 @@ from sweeps.tracking.mlflow.artifacts import (
     artifacts_of,
     read_artifact,
 )
-from sweeps.tracking.mlflow.connection import is_missing
-from sweeps.tracking.mlflow.reading.embedded_runs import runs_of
+from sweeps.tracking.mlflow.connection import may_be_there
+from sweeps.tracking.mlflow.kept.opened import opened_runs, with_kept
 from sweeps.tracking.mlflow.reading.runs_read import FoundRun
 from sweeps.tracking.store import CurvePoint, RecordWriter, ReportPublisher
 
@@ -38,17 +37,19 @@ class MlflowStore:
         address: `sqlite:///PATH` or the address of an MLflow server.
         artifacts: Where files of records lie, unless a server keeps them.
         by_client: Whether MLflow's client is asked also where SQL would be faster.
+        keeps: Whether what a server says of final records is kept on this machine.
     """
 
-    def __init__(self, address: str, artifacts: Path, *, by_client: bool = False) -> None:
+    def __init__(
+        self, address: str, artifacts: Path, *, by_client: bool = False, keeps: bool = False
+    ) -> None:
         self.address = address
         self._folder = artifacts
-        self._runs, self._client = runs_of(address, by_client=by_client)
+        self._runs, self._client = opened_runs(address, by_client=by_client, keeps=keeps)
 
     def is_there(self) -> bool:
         """Return False for a SQLite file that does not exist yet; servers count as there."""
-        path = sqlite_path(self.address)
-        return path is None or (path.is_file() and not is_missing(path))
+        return may_be_there(self.address)
 
     def writer(self) -> RecordWriter:
         """Open the store for writing: its database and experiment are made if need be.
@@ -176,7 +177,8 @@ class MlflowStore:
 
     @cached_property
     def _artifacts(self) -> Artifacts:
-        return artifacts_of(lambda: self._client.client, self.address, self._folder)
+        held = artifacts_of(lambda: self._client.client, self.address, self._folder)
+        return with_kept(held, self._runs)
 
     def _sweep_run(self, sweep: str) -> FoundRun:
         if names.SLUG.fullmatch(sweep):  # so that it cannot end the quotes of the search

@@ -141,7 +141,7 @@ class MlflowWriter(SweepWriter):
     @in_our_words
     def note_evaluation(self, record_id: str, key: str, kind: str) -> None:
         """Tag a run with an evaluation that it holds."""
-        self._set_tags(record_id, {evaluation_tag(key): kind})
+        self._set_tags(record_id, {evaluation_tag(key): kind, facts.TAG_EVALUATED: key})
 
     @in_our_words
     def is_gone(self, record_id: str) -> bool:

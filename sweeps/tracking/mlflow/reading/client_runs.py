@@ -19,7 +19,7 @@ from sweeps.tracking.mlflow.reading.runs_read import (
 from sweeps.tracking.mlflow.runs import EXPERIMENT, named, runs_that, tags_of
 
 if TYPE_CHECKING:
-    from mlflow.entities import Run
+    from mlflow.entities import Experiment, Run
     from mlflow.tracking import MlflowClient
 
 _PAGE = 1000
@@ -31,17 +31,17 @@ _SWEEPS = f"tags.`{facts.TAG_TYPE}` = 'sweep'"
 class ClientRuns:
     """Live runs of a store, asked for by MLflow's client.
 
-    Args:
+    Attributes:
         address: Of the store.
     """
 
     def __init__(self, address: str) -> None:
-        self._address = address
+        self.address = address
 
     @cached_property
     def client(self) -> "MlflowClient":
         """The client, connected when it is first needed."""
-        return connect(self._address)
+        return connect(self.address)
 
     def sweeps(self, name: str | None = None) -> Sequence[FoundRun]:
         """Return the sweeps' own runs."""
@@ -79,20 +79,39 @@ class ClientRuns:
         self, run_ids: Sequence[str], metrics: Sequence[str]
     ) -> Iterable[tuple[str, str, History]]:
         """Yield each metric's history of each run. One request each: the store offers no more."""
-        with answering(self._address):
+        with answering(self.address):
             for run_id in run_ids:
                 for metric in metrics:
                     told = self.client.get_metric_history(run_id, metric)
                     points = ((point.timestamp, point.step, point.value) for point in told)
                     yield run_id, metric, history_of(points)
 
+    def experiment(self) -> "Experiment | None":
+        """Return our experiment, None where the store has none, or a deleted one."""
+        with answering(self.address):
+            found = self.client.get_experiment_by_name(EXPERIMENT)
+        return found if found and found.lifecycle_stage == "active" else None
+
+    def gone(self) -> frozenset[str]:
+        """Return the ids of the trials' runs that were replaced, or are deleted and not freed."""
+        replaced = f"{_TRIALS} AND tags.`{facts.TAG_REPLACED}` LIKE '%'"
+        found = [*self._all_runs(replaced), *self._all_runs(_TRIALS, "DELETED_ONLY")]
+        return frozenset(run.run_id for run in found)
+
+    def evaluated(self) -> dict[str, TrialRecord]:
+        """Return the records that count of trials that have been evaluated."""
+        return self._found(f"{_TRIALS} AND tags.`{facts.TAG_EVALUATED}` LIKE '%'")
+
     def _runs(self, search: str) -> Iterator[FoundRun]:
-        with answering(self._address):
-            experiment = self.client.get_experiment_by_name(EXPERIMENT)
-            if experiment is None or experiment.lifecycle_stage != "active":
-                return
-            found = runs_that(self.client, experiment.experiment_id, search, _PAGE)
-            yield from (run for run in map(found_run, found) if counts(run.tags))
+        return (run for run in self._all_runs(search) if counts(run.tags))
+
+    def _all_runs(self, search: str, which: str = "ACTIVE_ONLY") -> Iterator[FoundRun]:
+        experiment = self.experiment()
+        if experiment is None:
+            return
+        with answering(self.address):
+            found = runs_that(self.client, experiment.experiment_id, search, _PAGE, which)
+            yield from map(found_run, found)
 
     def _found(self, search: str) -> dict[str, TrialRecord]:
         return those_that_count(map(record_of_found, self._runs(search)))
