@@ -35,21 +35,26 @@ def _bounded(value: Any) -> Any:
         num_values += len(level)
         if num_values > _MOST_VALUES:
             raise ValueError(f"it holds more than {_MOST_VALUES:,} values")
-        for inner in level:
-            if isinstance(inner, int) and abs(inner) > _LARGEST:
-                raise ValueError(f"it holds a whole number beyond {_LARGEST}")
-            if isinstance(inner, str) and len(inner) > _LONGEST_TEXT:
-                raise ValueError(f"it holds a text of more than {_LONGEST_TEXT:,} characters")
-        level = [one for inner in level for one in _inside(inner)]
-        if not level:
+        inside: list[Any] = []
+        for one in level:
+            if isinstance(one, dict):
+                inside += one
+                inside += one.values()
+            elif isinstance(one, list | tuple):
+                inside += one
+            else:
+                _refuse_large(one)
+        if not inside:
             return value
+        level = inside
     raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
 
 
-def _inside(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return [*value, *value.values()]
-    return list(value) if isinstance(value, list | tuple) else []
+def _refuse_large(value: Any) -> None:
+    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+        raise ValueError(f"it holds a text of more than {_LONGEST_TEXT:,} characters")
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        raise ValueError(f"it holds a whole number beyond {_LARGEST}")
 
 
 Bounded = Annotated[Any, AfterValidator(_bounded)]

@@ -5,6 +5,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from typing import cast
 
 from capsmodel.metrics import VALIDATION_LOSS, Objective
@@ -74,16 +76,16 @@ def ranking(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[Rank
     ranked = [arm for arm in _candidates(manifest, records) if arm.values]
     if manifest.search and manifest.search.cost:
         ranked = _of_the_front(ranked)
-    has_one_loss = len({_loss_settings(arm) for arm in ranked}) == 1
-    return sorted(
-        ranked,
-        key=lambda arm: (
-            not arm.is_confirmed,
-            not arm.is_whole,
-            arm.cost,
-            arm.loss if has_one_loss else 0.0,
-        ),
-    )
+    placed = sorted(ranked, key=_place)
+    if len({_loss_settings(arm) for arm in ranked}) > 1:
+        return placed
+    by_loss = attrgetter("loss")
+    equals = (list(some) for _, some in groupby(placed, _place))
+    return [arm for some in equals for arm in (sorted(some, key=by_loss) if some[1:] else some)]
+
+
+def _place(arm: RankedArm) -> tuple[bool, bool, float]:
+    return not arm.is_confirmed, not arm.is_whole, arm.cost
 
 
 def without_place(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[ArmResults, ...]:
