@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages import ROOT
-from tests.tour.screens import WIDTHS, kept, lines, shown, tour
+from tests.tour.screens import TRAINING, WIDTHS, kept, lines, shown, tour
 from tests.tour.terminal import Screen
 
 widths = pytest.mark.parametrize("width", WIDTHS)
@@ -39,6 +39,13 @@ def test_times_keys_sizes_and_places_are_masked_and_what_is_read_is_not() -> Non
     assert shown(Screen("capsweep status", told, 3), 80) == (
         "$ capsweep status\n3 of 8   ... MiB    ... ago\n"
         "key ........ in /tmp/capsweep-tour-......../x\n(exit code 3)\n"
+    )
+
+
+def test_what_a_slow_machine_tells_besides_is_left_out() -> None:
+    told = "shares: 2 cells.\nshares: recording: 1 of 2\nAblation shares"
+    assert (
+        shown(Screen(TRAINING, told, 0), 80) == f"$ {TRAINING}\nshares: # cells.\nAblation shares\n"
     )
 
 
