@@ -130,6 +130,7 @@ def watched(command: list[str], tree: Path) -> Run:
     """Run a command of a tree in a new folder, and look at its processes until it ends."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         environment = {**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users' modules are compiled once
         with (Path(folder) / "log").open("w") as log:
             started = time.monotonic()
             driver = psutil.Popen(
