@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 
+from sweeps.aggregation.report import sum_up
 from sweeps.execution.driver.folder_states import folder_states
 from sweeps.execution.launch.recording.unrecorded import unrecorded
 from sweeps.execution.recorder.client import RecorderClient
@@ -9,6 +10,7 @@ from sweeps.execution.recorder.manifest_file import hand_over
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.repair.settling import settle
 from sweeps.execution.repair.standing_manifest import standing_manifest
+from sweeps.records.errors import StoreRefused
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 from sweeps.storage.locations import Storage
@@ -50,6 +52,12 @@ class SweepRepair:
                 f"the journals: launch the sweep with --replace as it was launched before."
             )
             return
+        told = [*self._recorded(manifest, is_recorded=is_recorded)]
+        yield from told
+        if told and self.is_whole:
+            yield from self._show(manifest)
+
+    def _recorded(self, manifest: Manifest, *, is_recorded: bool) -> Generator[str]:
         if not is_recorded:
             publish_manifest(self._store.writer(), manifest)
             yield f"The manifest of '{self._sweep}' was written to the tracking store again."
@@ -78,6 +86,17 @@ class SweepRepair:
             yield f"Not all records of '{self._sweep}' could be filled: {recorder.complaint}"
             return
         yield f"{num_filled} records of '{self._sweep}' were filled from the cells' folders."
+
+    def _show(self, manifest: Manifest) -> Generator[str]:
+        """Write what people browse of the sweep, which a store that was lost has lost too."""
+        writer = self._store.writer()
+        found = writer.find_sweep(self._sweep)
+        assert found is not None
+        try:
+            writer.show_sweep(found.record_id, sum_up(manifest, self._records(manifest)))
+        except StoreRefused as error:
+            self.is_whole = False
+            yield f"What is shown of '{self._sweep}' is not up to date: {error}"
 
     def _with_holes(self, manifest: Manifest) -> list[str]:
         """Return the trials whose records lack epochs that their folders hold."""

@@ -9,12 +9,14 @@ import pytest
 
 from search_spaces import Sweep
 from sweeps.execution.recorder.manifest_file import kept_manifest, kept_sweeps, manifest_file
-from sweeps.records.errors import BadInput
+from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_growth import GrowingManifest, ManifestLine
 from sweeps.storage.file_lock import FileLock
 from sweeps.tracking.manifests import manifest_text
+from sweeps.tracking.memory.writer import MemoryWriter
 from sweeps.tracking.record_facts import TAG_OUTCOME
+from sweeps.tracking.shown_sweep import ShownSweep
 from tests.sweeps.execution.launch.launches import Launches, design, searching
 from tests.sweeps.execution.launch.test_lost_store import expect_whole
 
@@ -94,6 +96,29 @@ def test_what_was_lost_is_made_good_once(
     assert launches.run().exit_code == 0
     assert launches.tables() == tables
     assert launches.num_epochs_trained() == num_trained
+
+
+def test_what_people_browse_of_a_lost_sweep_is_written_again(
+    launches: Launches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[ShownSweep] = []
+    monkeypatch.setattr(MemoryWriter, "show_sweep", lambda _, __, told: shown.append(told))
+    lose_store(launches)
+    launches.repair("example")
+    assert [len(told.arms) for told in shown] == [3]
+    launches.repair("example")
+    assert len(shown) == 1  # as there was nothing to repair
+
+
+def test_what_cannot_be_shown_is_said(launches: Launches, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreRefused("The store is full.", "full")
+
+    monkeypatch.setattr(MemoryWriter, "show_sweep", refuse)
+    lose_store(launches)
+    repaired = launches.repair("example")
+    assert repaired.exit_code == 3
+    assert repaired.sentences[-1].endswith("is not up to date: The store is full.")
 
 
 def test_damaged_files_are_put_aside_as_they_were(launches: Launches) -> None:
