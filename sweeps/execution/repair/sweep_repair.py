@@ -2,17 +2,15 @@
 
 from collections.abc import Generator
 
-from sweeps.aggregation.report import sum_up
 from sweeps.execution.driver.folder_states import folder_states
 from sweeps.execution.launch.recording.unrecorded import unrecorded
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.manifest_file import hand_over
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.repair.settling import settle
+from sweeps.execution.repair.showing import show_again
 from sweeps.execution.repair.standing_manifest import standing_manifest
-from sweeps.records.errors import StoreRefused
 from sweeps.records.manifest import Manifest
-from sweeps.records.trial_record import TrialRecord
 from sweeps.storage.locations import Storage
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.store import RecordStore
@@ -54,8 +52,9 @@ class SweepRepair:
             return
         told = [*self._recorded(manifest, is_recorded=is_recorded)]
         yield from told
-        if told and self.is_whole:
-            yield from self._show(manifest)
+        if told and self.is_whole and (complaint := show_again(self._store, manifest)):
+            self.is_whole = False
+            yield complaint
 
     def _recorded(self, manifest: Manifest, *, is_recorded: bool) -> Generator[str]:
         if not is_recorded:
@@ -87,20 +86,10 @@ class SweepRepair:
             return
         yield f"{num_filled} records of '{self._sweep}' were filled from the cells' folders."
 
-    def _show(self, manifest: Manifest) -> Generator[str]:
-        """Write what people browse of the sweep, which a store that was lost has lost too."""
-        writer = self._store.writer()
-        found = writer.find_sweep(self._sweep)
-        assert found is not None
-        try:
-            writer.show_sweep(found.record_id, sum_up(manifest, self._records(manifest)))
-        except StoreRefused as error:
-            self.is_whole = False
-            yield f"What is shown of '{self._sweep}' is not up to date: {error}"
-
     def _with_holes(self, manifest: Manifest) -> list[str]:
         """Return the trials whose records lack epochs that their folders hold."""
-        records, writer = self._records(manifest), self._store.writer()
+        records = self._store.records(manifest.cell_keys().values())
+        writer = self._store.writer()
         final = {key for key, record in records.items() if record.outcome.is_final}
         folders = folder_states(self._storage, sorted(final))
         return [
@@ -108,6 +97,3 @@ class SweepRepair:
             for key, folder in folders.items()
             if folder.outcome and len(writer.epochs(records[key].record_id)) < folder.epochs
         ]
-
-    def _records(self, manifest: Manifest) -> dict[str, TrialRecord]:
-        return self._store.records(manifest.cell_keys().values())

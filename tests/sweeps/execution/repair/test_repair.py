@@ -102,7 +102,12 @@ def test_what_people_browse_of_a_lost_sweep_is_written_again(
     launches: Launches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[ShownSweep] = []
-    monkeypatch.setattr(MemoryWriter, "show_sweep", lambda _, __, told: shown.append(told))
+
+    def show(writer: MemoryWriter, sweep_id: str, told: ShownSweep) -> None:
+        del writer, sweep_id
+        shown.append(told)
+
+    monkeypatch.setattr(MemoryWriter, "show_sweep", show)
     lose_store(launches)
     launches.repair("example")
     assert [len(told.arms) for told in shown] == [3]
