@@ -1,5 +1,8 @@
 """Cells trained by the engine, until none are left, time or budget is up, or by a signal."""
 
+from contextlib import suppress
+
+from sweeps.aggregation.rendering.libraries import load_libraries
 from sweeps.execution.driver.interruption import Interrupted, end_after, end_never
 from sweeps.execution.driver.launch_guards import looked_after
 from sweeps.execution.driver.options import LaunchOptions
@@ -38,7 +41,8 @@ def train(
     if options.time_limit_seconds:
         end_after(options.time_limit_seconds)
     try:
-        with looked_after(recorder.keep_alive, DiskWatch(progress.survey.storage, board).look):
+        disk = DiskWatch(progress.survey.storage, board)
+        with looked_after(recorder.keep_alive, disk.look, lambda: load_for_report(board)):
             engine.run(orders=budget, events=budget)
     except CannotGoOn as error:
         progress.broken_off = str(error)
@@ -51,3 +55,13 @@ def train(
     if budget.is_spent and progress.num_left:
         progress.broken_off = budget.words
         raise Interrupted
+
+
+def load_for_report(board: Board) -> None:
+    """Load what the report will take, once a trial has ended: before, processes are to start.
+
+    What cannot be loaded the report itself complains of.
+    """
+    if board.num_done:
+        with suppress(ImportError):
+            load_libraries()
