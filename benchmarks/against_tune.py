@@ -1,12 +1,14 @@
 """What a small sweep costs beside Ray Tune alone: the same 20 trainings, in pairs.
 
-    python benchmarks/against_tune.py --pairs 5
+    python benchmarks/against_tune.py --pairs 5 [--trained-by CHECKOUT]
 
 One is `capsweep run` of twenty seeds of quickstart's baseline, an epoch each, from an empty folder
 to its report. The other is what a careful user writes by hand: Tune with a class that keeps its
 process (`reuse_actors=True`), two trials at once, MLflow's own callback into a fresh SQLite file,
-and the same trainings in it; no checkpoints, no predictions, no resume, no tables. Prints seconds
-and processor seconds of all processes together, looked at from outside 20 times a second.
+and the same trainings in it; no checkpoints, no predictions, no resume, no tables. It trains with
+today's `capsmodel`, or with that of another checkout: what a process takes to load it and to take
+its first step is most of so small a sweep. Prints seconds and processor seconds of all processes
+together, looked at from outside 20 times a second.
 """
 
 import argparse
@@ -26,6 +28,7 @@ _CAPSWEEP = "import sys; from sweeps.cli import main; sys.exit(main())"
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--trained-by", type=Path, default=ROOT, help="a checkout, for Tune's side")
     parser.add_argument("--by-hand", action="store_true", help="be the other one, once, here")
     given = parser.parse_args()
     if given.by_hand:
@@ -40,10 +43,13 @@ def main() -> int:
             "Tune by hand": [sys.executable, str(Path(__file__).resolve()), "--by-hand"],
             "capsweep": [sys.executable, "-P", "-c", _CAPSWEEP, *words],
         }
+        trees = {"Tune by hand": given.trained_by.resolve(), "capsweep": ROOT}
+        for name in commands:  # so that no run compiles modules, or makes the user's cache
+            watched(commands[name], trees[name])
         runs: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
         for pair in range(given.pairs):
             for name in sorted(commands, reverse=bool(pair % 2)):
-                run = watched(commands[name], ROOT)
+                run = watched(commands[name], trees[name])
                 runs[name].append((run.wall, run.processor))
                 line = {"which": name, "pair": pair, "wall": run.wall, "processor": run.processor}
                 print(json.dumps(line), flush=True)
@@ -110,8 +116,8 @@ def _trainable() -> type:
             return True
 
         def step(self) -> dict[str, Any]:
+            from capsmodel import Training
             from capsmodel.stopping import FixedEpochs
-            from capsmodel.training.training import Training
             from search_spaces.quickstart import SWEEP
 
             config = SWEEP.base.model_copy(update={"stopping": FixedEpochs(epochs=1)})
