@@ -200,6 +200,10 @@ class RecordWriter(ReportPublisher, ShowsSweeps, Protocol):
         """Return the live record of a trial key, the earliest if there are several."""
         ...
 
+    def records_of(self, trial_key: str) -> tuple[str, ...]:
+        """Return the ids of all live records of a trial key, those set aside as well."""
+        ...
+
     def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
         """Create the record of a trial, which belongs to no sweep, and return its id.
 

@@ -71,6 +71,8 @@ def delete(
         going = doomed(sweep, known.keys() - {sweep}, storage, store)
         counts = tuple(counted(going, sweep, storage, store))
         told = _what_stays(sweep, going, address)
+        if storage.replaced.is_dir():
+            told = ("What --fresh put aside of these trials goes too, and is not counted.", *told)
         if not is_deleting:
             return Deleted(sweep, False, counts, told)
         complaints = remove(sweep, going, storage, store)

@@ -79,8 +79,9 @@ def _remove_trial(trial_key: str, storage: Storage, writer: RecordWriter | None)
     with FileLock(cell.lock) as lock:
         if is_here and not lock.acquire():
             raise BadInput("a process trains it still.")
-        while writer and (found := writer.find_trial(trial_key)):
-            remove_record(found.record_id, storage, writer)
+        if writer:
+            for record_id in writer.records_of(trial_key):
+                remove_record(record_id, storage, writer)
         if is_here:
             remove_path(cell.path)
 

@@ -88,6 +88,14 @@ class Shelf:
         )
         return sorted(records, key=lambda held: (held.started, held.record_id))
 
+    def there(self, trial_key: str) -> list[HeldRecord]:
+        """Return the records of a trial key that nobody has deleted."""
+        return [
+            held
+            for held in self._held.values()
+            if not held.is_deleted and held.facts.get(facts.TAG_TRIAL_KEY) == trial_key
+        ]
+
     def sweep(self, name: str) -> HeldRecord | None:
         """Return a sweep's own record."""
         named = (

@@ -49,6 +49,11 @@ class MemoryWriter:
             told = held.facts.get(facts.TAG_OUTCOME)
             return FoundTrial(held.record_id, Outcome(told) if told in set(Outcome) else None)
 
+    def records_of(self, trial_key: str) -> tuple[str, ...]:
+        """Return the ids of all live records of a trial key, those set aside as well."""
+        with self._shelf.locked():
+            return tuple(held.record_id for held in self._shelf.there(trial_key))
+
     def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
         """Create the record of a trial and return its id."""
         with self._shelf.locked():

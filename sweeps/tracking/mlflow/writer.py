@@ -22,7 +22,7 @@ from sweeps.tracking import record_facts as facts
 from sweeps.tracking.mlflow.browsing.standard_tags import commit_tags, member_tag, who_tags
 from sweeps.tracking.mlflow.experiment import create_once
 from sweeps.tracking.mlflow.run_tags import run_tags
-from sweeps.tracking.mlflow.runs import RUN_STATUS, tags_of
+from sweeps.tracking.mlflow.runs import RUN_STATUS, runs_that, tags_of
 from sweeps.tracking.mlflow.sweep_writer import SweepWriter, in_our_words
 from sweeps.tracking.mlflow.weights import delete_weights
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
@@ -42,6 +42,13 @@ class MlflowWriter(SweepWriter):
             return None
         told = tags_of(run).get(facts.TAG_OUTCOME)
         return FoundTrial(run.info.run_id, Outcome(told) if told in set(Outcome) else None)
+
+    @in_our_words
+    def records_of(self, trial_key: str) -> tuple[str, ...]:
+        """Return the ids of all live runs of a trial key, those set aside as well."""
+        which = f"tags.`{facts.TAG_TRIAL_KEY}` = '{trial_key}'"
+        runs = runs_that(self.client, self.experiment_id, which)
+        return tuple(run.info.run_id for run in runs)
 
     @in_our_words
     def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:

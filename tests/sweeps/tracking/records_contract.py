@@ -93,6 +93,7 @@ class RecordsContract:
         other = store.writer()
         assert [other.is_gone(one) for one in (record_id, sweep_id, kept)] == [True, True, False]
         assert (other.find_trial(KEY), other.find_sweep("gone")) == (None, None)
+        assert (other.records_of(KEY), other.records_of(OTHER)) == ((), (kept,))
         assert store.records([KEY, OTHER]).keys() == {OTHER}
         assert "gone" not in store.sweeps()
         with pytest.raises(StoreRefused):
@@ -110,6 +111,8 @@ class RecordsContract:
             writer.set_aside([KEY, "a" * 20])
         assert store.records([KEY, OTHER]).keys() == {OTHER}
         assert writer.find_trial(KEY) is None
+        assert len(writer.records_of(KEY)) == 2
+        assert writer.records_of(OTHER) == (kept,)
         assert read(store, OTHER).record_id == kept
         with pytest.raises(BadInput, match="no trial"):
             store.find(KEY)

@@ -96,6 +96,16 @@ def test_a_deleted_sweep_leaves_nothing_of_its_own(launches: Launches) -> None:
     assert keys(launches) == cells
 
 
+def test_what_was_replaced_goes_with_the_sweep(launches: Launches) -> None:
+    replaced = put_artifacts(launches)
+    assert launches.run(fresh=True).exit_code == 0
+    cells = keys(launches)
+    told = delete(launches, is_deleting=True)
+    assert told.sentences[0].startswith("What --fresh put aside")
+    assert [launches.store.writer().records_of(key) for key in cells] == [()] * len(cells)
+    assert not [path for path in replaced if path.exists()]
+
+
 @pytest.mark.parametrize("is_first", [True, False], ids=["trained it first", "took it over"])
 def test_a_trial_that_another_sweep_holds_stays(launches: Launches, is_first: bool) -> None:
     assert launches.run(name="other", seeds=(1, 2)).exit_code == 0
