@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock, is_locked
 
 _PREFIX = "capsweep-"
@@ -34,7 +35,7 @@ def _remove_abandoned(parent: Path) -> None:
         try:
             is_young = time.time() - lock.stat().st_mtime < _YOUNG_SECONDS
             is_abandoned = not is_young and not is_locked(lock)
-        except OSError:  # another user's
+        except (OSError, BadInput):  # another user's, or none of ours at all
             continue
         if is_abandoned:
             shutil.rmtree(lock.parent, ignore_errors=True)

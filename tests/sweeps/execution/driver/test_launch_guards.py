@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,20 @@ def test_scratch_of_a_killed_process_goes_and_of_a_living_one_stays(
         with scratch_folder():
             assert living.exists()
             assert not abandoned.exists()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/null")])
+def test_what_somebody_else_left_in_place_of_scratch_stops_nobody(
+    monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None]
+) -> None:
+    monkeypatch.setattr(scratch, "_YOUNG_SECONDS", -math.inf)
+    monkeypatch.setattr(scratch, "_PREFIX", f"test-of-scratch-{os.getpid()}-")
+    with scratch_folder() as other:
+        (other / "in-use.lock").unlink()
+        make(other / "in-use.lock")
+        with scratch_folder() as own:
+            assert own.is_dir()
+        assert other.is_dir()
 
 
 def test_a_look_that_fails_is_logged_and_ends_neither_itself_nor_the_others(
