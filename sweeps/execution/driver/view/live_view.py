@@ -108,14 +108,16 @@ def _leave_sound(terminal: TextIO) -> None:
 
 @contextmanager
 def _telling(board: Board, title: str, terminal: TextIO) -> Generator[None]:
-    over = threading.Event()
-    thread = threading.Thread(target=_tell, args=(board, title, terminal, over), daemon=True)
+    over, sentences = threading.Event(), _Sentences(board, title, terminal)
+    arguments = (board, title, terminal, over, sentences)
+    thread = threading.Thread(target=_tell, args=arguments, daemon=True)
     thread.start()
     try:
         yield
     finally:
         over.set()
         thread.join()
+        sentences.tell_new()
         if board.has_started:
             _write(terminal, summary(board, title))
 
@@ -218,12 +220,28 @@ def _written_descriptor() -> int | None:
     return written if written in {1, 2} else None
 
 
-def _tell(board: Board, title: str, terminal: TextIO, over: threading.Event) -> None:
-    last, num_said = "", 0
+class _Sentences:
+    """What a board was told, each sentence on a line of its own, once."""
+
+    def __init__(self, board: Board, title: str, terminal: TextIO) -> None:
+        self._board = board
+        self._title = title
+        self._terminal = terminal
+        self._num_told = 0
+
+    def tell_new(self) -> None:
+        new = self._board.said[self._num_told :]
+        self._num_told += len(new)
+        for sentence in new:
+            _write(self._terminal, _one_line(f"{self._title}: {sentence}"))
+
+
+def _tell(
+    board: Board, title: str, terminal: TextIO, over: threading.Event, sentences: _Sentences
+) -> None:
+    last = ""
     while not over.wait(LINE_SECONDS):
-        for sentence in board.said[num_said:]:
-            _write(terminal, _one_line(f"{title}: {sentence}"))
-        num_said = len(board.said)
+        sentences.tell_new()
         line = summary(board, title)
         if line != last:
             _write(terminal, line)

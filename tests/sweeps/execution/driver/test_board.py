@@ -223,6 +223,16 @@ def test_without_a_terminal_lines_come_now_and_then(
     assert "\x1b" not in out.getvalue()
 
 
+def test_without_a_terminal_what_was_said_last_is_told_at_the_end(scene: Scene) -> None:
+    out = io.StringIO()
+    with showing(scene.board, "example", out):
+        scene.board.started(scene.keys[1])
+        scene.board.say("Ray was lost.")
+    first, last = out.getvalue().splitlines()
+    assert first == "example: Ray was lost."
+    assert last.startswith("example: 1 of 4 cells done")
+
+
 OWN_TERMINAL = """
 import os, sys
 from pathlib import Path
