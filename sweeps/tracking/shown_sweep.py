@@ -9,6 +9,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
+from sweeps.records.trial_record import METRIC_TEST_ERROR, METRIC_VALIDATION_ERROR
+
+NUM_TRIALS = "num_trials"
+BEST = "best."
 _LAYOUT = 1  # a store that shows an earlier one is written to again
 
 
@@ -68,6 +72,11 @@ class ShownSweep:
         """A hash of all of it, by which a store that shows it already is known."""
         text = json.dumps([_LAYOUT, asdict(self)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_number_of_sweep(name: str) -> bool:
+    """Return whether a metric of a sweep's own run is one that is shown; others are people's."""
+    return name in (METRIC_TEST_ERROR, METRIC_VALIDATION_ERROR, NUM_TRIALS) or name.startswith(BEST)
 
 
 class ShowsSweeps(Protocol):

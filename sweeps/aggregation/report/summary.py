@@ -18,11 +18,9 @@ from sweeps.records.trial_record import (
     TrialRecord,
 )
 from sweeps.tracking.record_facts import flat_settings
-from sweeps.tracking.shown_sweep import ShownArm, ShownSweep, ShownTrial
+from sweeps.tracking.shown_sweep import BEST, NUM_TRIALS, ShownArm, ShownSweep, ShownTrial
 
-NUM_TRIALS = "num_trials"
 HALF_WIDTH = "_half_width"
-BEST = "best."
 _FEWEST_SEEDS = 2
 
 

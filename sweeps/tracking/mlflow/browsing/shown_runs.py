@@ -22,7 +22,7 @@ from sweeps.tracking.mlflow.experiment import create_once
 from sweeps.tracking.mlflow.run_tags import changed_tags
 from sweeps.tracking.mlflow.runs import PAGE, runs_that, tags_of
 from sweeps.tracking.record_facts import TAG_ARM, TAG_SWEEP, TAG_TYPE
-from sweeps.tracking.shown_sweep import ShownArm, ShownSweep
+from sweeps.tracking.shown_sweep import ShownArm, ShownSweep, is_number_of_sweep
 
 TYPE_ARM = "arm"
 _TAG_SHOWN = "capsweep.shown_sha256"
@@ -105,7 +105,7 @@ class _Showing:
 
     def _write_arm(self, run: Run, arm: ShownArm) -> None:
         tags = {MLFLOW_RUN_NOTE: arm.note, MLFLOW_PARENT_RUN_ID: self._sweep_id}
-        self._write(run, arm.numbers, tags)
+        self._write(run, dict.fromkeys(run.data.metrics, math.nan) | dict(arm.numbers), tags)
         status = "FINISHED" if arm.is_whole else "SCHEDULED"
         if run.info.status != status:
             self._client.set_terminated(run.info.run_id, status, end_time=run.info.start_time)
@@ -116,17 +116,17 @@ class _Showing:
         tags = {_TAG_BEST: shown.best} if shown.best or _TAG_BEST in told else {}
         if is_own_note(told.get(MLFLOW_RUN_NOTE, ""), shown.sweep, shown.description):
             tags[MLFLOW_RUN_NOTE] = sweep_note(shown.sweep, shown.description)
-        self._write(run, shown.numbers, tags)
+        own = [name for name in run.data.metrics if is_number_of_sweep(name)]
+        self._write(run, dict.fromkeys(own, math.nan) | dict(shown.numbers), tags)
         self._client.set_tag(run.info.run_id, _TAG_SHOWN, shown.digest)
 
     def _write(self, run: Run, numbers: Mapping[str, float], tags: Mapping[str, str]) -> None:
-        """Write what a run does not say yet. A number that is not known any more becomes NaN."""
+        """Write what a run does not say yet; NaN is a number that is not known any more."""
         told = run.data.metrics
-        wanted = dict.fromkeys(told, math.nan) | dict(numbers)
         now = round(1000 * time.time())
         metrics = [
             Metric(name, value, now, 0)
-            for name, value in wanted.items()
+            for name, value in numbers.items()
             if not _is_same(told.get(name), value)
         ]
         changed = changed_tags(run, tags)

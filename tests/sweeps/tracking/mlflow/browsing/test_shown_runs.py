@@ -261,6 +261,16 @@ def test_a_number_that_is_not_known_any_more_is_not_left_standing(sweep: Sweep) 
     assert dump(sweep.store) == before
 
 
+def test_a_number_that_somebody_wrote_stays(sweep: Sweep) -> None:
+    sweep.show()
+    sweep.writer.client.log_metric(sweep.id, "reviewers_score", 0.7)
+    sweep.writer.set_aside(sweep.manifest.cell_keys().values())
+    sweep.show()
+    (own,) = sweep.runs("sweep").values()
+    assert own.data.metrics["reviewers_score"] == 0.7
+    assert math.isnan(own.data.metrics["test_error"])
+
+
 def test_a_note_that_somebody_wrote_stays_and_one_of_an_earlier_version_does_not(
     sweep: Sweep,
 ) -> None:
