@@ -57,6 +57,8 @@ def _of_the_template(path: Path) -> Path | None:
         _add_experiment(unfinished)
     except (MlflowException, SQLAlchemyError):
         drop_template()
+        for leftover in unfinished.parent.glob(f"{escape(unfinished.name)}*"):
+            leftover.unlink(missing_ok=True)
         return None
     return unfinished
 

@@ -38,7 +38,7 @@ def read_records(place: Path) -> dict[str, KeptRecord]:
     path = place / _RECORDS
     try:
         told = [
-            KeptRecord(TrialRecord.model_validate(json.loads(row["record"])), row["told_at"])
+            KeptRecord(TrialRecord.model_validate(json.loads(row["record"])), float(row["told_at"]))
             for row in read_rows(path)
         ]
     except (

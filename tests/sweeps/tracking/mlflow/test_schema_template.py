@@ -64,6 +64,7 @@ def test_a_template_that_is_of_no_use_is_made_anew(
     first = created(tmp_path / "first.db")
     ruin(template_path())
     assert created(tmp_path / "second.db") == first
+    assert not [*tmp_path.glob("*.unfinished*")]
     with closing(sqlite3.connect(template_path())) as database:
         assert database.execute("SELECT COUNT(*) FROM experiments").fetchone() == (0,)
 

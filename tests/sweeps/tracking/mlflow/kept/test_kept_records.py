@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
@@ -14,6 +15,7 @@ from sweeps.records.errors import StoreRefused
 from sweeps.records.evaluation_names import evaluation_metric
 from sweeps.records.trial_record import ARTIFACT_PREDICTIONS, EPOCH_METRICS, Outcome, TrialRecord
 from sweeps.tracking.mlflow.kept import tables
+from sweeps.tracking.mlflow.kept.place import read_rows, write_rows
 from sweeps.tracking.mlflow.store import MlflowStore
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.record_facts import OutcomeFacts
@@ -172,6 +174,18 @@ def test_a_table_of_another_kind_is_made_anew(
     (place,) = cache.iterdir()
     other = {"records.parquet": "histories.parquet", "histories.parquet": "records.parquet"}
     (place / name).write_bytes((place / other[name]).read_bytes())
+    assert all_of(reader(server, tmp_path)) == before
+
+
+def test_a_record_without_a_time_is_asked_for_anew(
+    server: FaultyServer, tmp_path: Path, cache: Path
+) -> None:
+    finish(server, tmp_path, KEYS[0])
+    before = all_of(reader(server, tmp_path))
+    (place,) = cache.iterdir()
+    rows = [{**row, "told_at": None} for row in read_rows(place / "records.parquet")]
+    schema = pa.schema([("record", pa.string()), ("told_at", pa.float64())])
+    write_rows(place / "records.parquet", rows, schema)
     assert all_of(reader(server, tmp_path)) == before
 
 
