@@ -106,7 +106,13 @@ def _refuse_unlike(comparison: Comparison, name: str, kinds: set[str]) -> None:
     left, right = comparison.left, comparison.right
     if isinstance(right, Name):
         if comparison.operator in ("in", "not in"):
-            return  # a list or a text that is looked into
+            if right == Name(name) and kinds and not kinds & {"list", "text"}:
+                has = " or ".join(_KINDS[kind] for kind in sorted(kinds))
+                raise BadInput(
+                    f"The filter looks into {shortened(name, 80)}, which is {has}: only a list or "
+                    f"a text can be looked into."
+                )
+            return
         left, right = right, left
     if left != Name(name) or not isinstance(right, Given):
         return

@@ -14,6 +14,7 @@ from sweeps.records.plain_text import shortened
 
 _LONGEST = 10_000
 _QUOTED = 60
+_DEEPEST = 100  # conditions in one another
 _LARGEST = 2**63 - 1  # of what is recorded
 _EXAMPLE = "model.routing == 'em' and model.routing.iterations >= 2"
 _BY_NAME = "column"  # column['...'] asks for a name that Python cannot spell
@@ -128,12 +129,14 @@ def names_in(condition: Condition) -> list[str]:
     return list(dict.fromkeys(one.text for one in operands if isinstance(one, Name)))
 
 
-def _condition(node: ast.expr) -> Condition:
+def _condition(node: ast.expr, depth: int = 0) -> Condition:
+    if depth > _DEEPEST:
+        raise RecursionError
     if isinstance(node, ast.BoolOp):
         joined = AllOf if isinstance(node.op, ast.And) else AnyOf
-        return joined(tuple(_condition(value) for value in node.values))
+        return joined(tuple(_condition(value, depth + 1) for value in node.values))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return Not(_condition(node.operand))
+        return Not(_condition(node.operand, depth + 1))
     if isinstance(node, ast.Compare):
         return _comparison(node)
     if isinstance(node, ast.Name | ast.Attribute | ast.Constant):
@@ -150,8 +153,18 @@ def _comparison(node: ast.Compare) -> Condition:
     for place, operator in enumerate(node.ops):
         if type(operator) not in _OPERATORS:
             raise BadInput("A filter compares by ==, !=, <, <=, >, >=, in and not in, never by is.")
+        if isinstance(operator, ast.In | ast.NotIn):
+            _refuse_nothing_to_look_into(operands[place + 1])
         found.append(Comparison(operands[place], _OPERATORS[type(operator)], operands[place + 1]))
     return found[0] if len(found) == 1 else AllOf(tuple(found))
+
+
+def _refuse_nothing_to_look_into(operand: Name | Given) -> None:
+    if isinstance(operand, Given) and not isinstance(operand.value, list | str):
+        raise BadInput(
+            f"In a filter 'in' looks into a list or a text, and {operand.value!r} is neither: "
+            f"write [{operand.value!r}]."
+        )
 
 
 def _operand(node: ast.expr) -> Name | Given:
