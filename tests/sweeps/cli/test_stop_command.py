@@ -96,6 +96,20 @@ def test_a_launch_is_asked_to_end_and_waited_for(
     assert LOCK.read_bytes() == b"", "nobody is noted any more"
 
 
+def test_who_runs_the_launch_no_more_is_sent_no_signal(
+    shell: Shell, others: subprocess.Popen[bytes]
+) -> None:
+    lock = shell.folder / LOCK
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+    ended = stopping.RunningLaunch("example", lock, psutil.Process(others.pid))
+    for is_now in (False, True):
+        ended.ask_to_end(is_now=is_now)
+    assert others.poll() is None
+    others.communicate(b"\n")
+    assert others.returncode == 0
+
+
 def test_asked_twice_a_launch_still_ends_as_by_one_ctrl_c(shell: Shell, launch: Start) -> None:
     process = launch()
     for _ in range(3):

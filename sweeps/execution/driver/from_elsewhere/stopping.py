@@ -41,6 +41,8 @@ class RunningLaunch:
         numbers = (signal.SIGINT, signal.SIGTERM) if is_now else (signal.SIGALRM,)
         try:
             for number in numbers:
+                if not self._is_running:  # what hears no signal any more, one would kill
+                    return
                 self.process.send_signal(number)
         except psutil.NoSuchProcess:  # it has ended by itself
             return
@@ -49,6 +51,11 @@ class RunningLaunch:
                 f"The launch of '{self.sweep}' is process {self.process.pid} of another user, and "
                 f"was not stopped: ask who started it."
             ) from error
+
+    @property
+    def _is_running(self) -> bool:
+        noted = noted_process(self.lock)
+        return noted is not None and noted.pid == self.process.pid and is_locked(self.lock)
 
     def wait(self) -> None:
         """Return when it has ended."""
