@@ -38,6 +38,9 @@ def _begin_lightly() -> None:
 
 def _exit_code() -> object:
     """Run a command; say in one sentence why it could not be, and return its exit code."""
+    for word in sys.argv[1:]:
+        if (readable := os.fsencode(word).decode(errors="replace")) != word:
+            return _refused(f"'{readable}' is no valid UTF-8: give another name.", 2)
     program = typer.main.get_command(command_line())
     try:
         return program.main(standalone_mode=False, complete_var=VARIABLE) or 0

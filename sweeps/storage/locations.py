@@ -67,15 +67,22 @@ def resolve_storage(storage: str | Path | None = None) -> Storage:
     Two ways to write one folder give the same, so that its locks are the same.
 
     Raises:
-        BadInput: If the path names a user who is not there.
+        BadInput: If the path names a user who is not there, or is no text.
     """
     chosen = storage or os.environ.get("CAPSWEEP_STORAGE") or DEFAULT_STORAGE
     try:
-        return Storage(Path(chosen).expanduser().resolve())
+        root = Path(chosen).expanduser().resolve()
+        str(root).encode()  # as databases and addresses hold it
+    except UnicodeEncodeError:
+        named = os.fsencode(chosen).decode(errors="replace")
+        raise BadInput(
+            f"'{named}' cannot be a storage folder, as its path is no valid UTF-8: choose another."
+        ) from None
     except (RuntimeError, ValueError) as error:
         raise BadInput(
             f"'{chosen}' cannot be a storage folder ({error}): choose another."
         ) from None
+    return Storage(root)
 
 
 def resolve_tracking_uri(tracking_uri: str | None = None, storage: str | Path | None = None) -> str:

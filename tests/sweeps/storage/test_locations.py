@@ -36,6 +36,11 @@ def test_arguments_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) 
     assert resolve_tracking_uri("http://given") == "http://given"
 
 
+def test_a_folder_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="is no valid UTF-8: choose another"):
+        resolve_storage(tmp_path / "odd\udcff")
+
+
 @pytest.mark.parametrize("folder", ["what?", "100%"])
 def test_a_folder_that_a_uri_would_misread_is_refused(tmp_path: Path, folder: str) -> None:
     with pytest.raises(BadInput, match="cannot hold the tracking store"):
