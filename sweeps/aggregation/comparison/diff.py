@@ -81,7 +81,8 @@ def _of_sweeps(one: Manifest, other: Manifest, store: RecordStore) -> Iterator[C
     yield Changed("result", "arms", len(one.arms), len(other.arms))
     yield Changed("result", "finished trials", _num_finished(left), _num_finished(right))
     yield Changed("result", "best arm", _best(left), _best(right))
-    for pair in matched_arms(left.arms, right.arms):
+    pairs = list(matched_arms(left.arms, right.arms))
+    for pair in pairs:
         if pair.first and pair.second:
             intervals = (
                 pair.first.interval(left.values(pair.first)),
@@ -90,9 +91,10 @@ def _of_sweeps(one: Manifest, other: Manifest, store: RecordStore) -> Iterator[C
             left_mean, right_mean = (interval.mean for interval in intervals)
             name = f"{metric.text} of {pair.name}"
             yield Changed("result", name, left_mean, right_mean, metric, intervals)
-        else:
-            mine, others = (pair.name if arm else None for arm in (pair.first, pair.second))
-            yield Changed("result", "arm of one alone", mine, others)
+    mine = _list(pair.name for pair in pairs if not pair.second)
+    others = _list(pair.name for pair in pairs if not pair.first)
+    if mine or others:
+        yield Changed("result", "arms of one alone", mine or None, others or None)
 
 
 def _settings(config: Json) -> dict[str, Value]:

@@ -1,6 +1,7 @@
 """In what two trials or two sweeps differ: settings, where they were made, and results."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -28,6 +29,7 @@ Value = str | int | float | bool | None
 Part = Literal["setting", "circumstance", "result"]
 _NOTHING = "not there"
 _SHORT = 8
+_LONG_NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d{6,}(?:e[+-]\d+)?(?![\w.])")  # in a list
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,9 @@ class Changed:
     def _text(self, value: Value, place: Literal[0, 1]) -> str:
         if value is None:
             return _NOTHING if self.part == "setting" else ""
-        if self.metric is None or not isinstance(value, int | float):
+        if isinstance(value, str):
+            return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.5g}", value)
+        if self.metric is None:
             return f"{value:.5g}" if isinstance(value, float) else str(value)
         if self.intervals:
             return mean_text(self.intervals[place], self.metric)
@@ -104,7 +108,9 @@ class Difference:
     rows: tuple[Changed, ...]
 
     def __repr__(self) -> str:
-        counts = (f"{len(self.settings)} settings differ", f"{len(self.results)} results")
+        number = len(self.settings)
+        settings = "1 setting differs" if number == 1 else f"{number} settings differ"
+        counts = (settings, f"{len(self.results)} results")
         return summary("Difference", " ".join(self._short), *counts)
 
     def _repr_html_(self) -> str:

@@ -2,7 +2,10 @@
 
 import re
 
+from capsmodel.spelling import hint
+from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import shortened
 from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking.store import RecordStore
 
@@ -16,6 +19,13 @@ def subject_of(name: str, store: RecordStore) -> Manifest | TrialRecord:
         BadInput: If there is neither, or more than one trial.
         StoreUnreachable: If the store does not answer.
     """
-    if _BEGINNING_OF_A_KEY.fullmatch(str(name).strip().lower()) and name not in store.sweeps():
+    known = store.sweeps()
+    if name in known:
+        return store.manifest(name)
+    if _BEGINNING_OF_A_KEY.fullmatch(str(name).strip().lower()):
         return store.find(name)
-    return store.manifest(name)
+    raise BadInput(
+        f"'{shortened(str(name), 80)}' is neither a sweep nor the beginning of a trial key."
+        f"{hint(str(name), known)} Sweeps here: {', '.join(known) or 'none'}. capsweep show lists "
+        f"no trials, but report-runs.html and sweeps.trials() do."
+    )

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from sweeps.aggregation.comparison import compare, diff
+from sweeps.aggregation.comparison.difference import Changed
 from sweeps.aggregation.query import best_configs
 from sweeps.records.errors import BadInput
 from tests.sweeps.aggregation.known_sweep import (
@@ -158,8 +159,15 @@ def test_two_sweeps_differ_in_what_their_arms_have(pair):
     assert found.results["best arm"] == ("dynamic", "em")
     means = found.results["validation error of em"]
     assert means == (pytest.approx(7.5 / 600), pytest.approx(1.5 / 600))
-    assert found.results["arm of one alone"] == ("own", None)
+    assert found.results["arms of one alone"] == ("own", None)
     assert "Nothing is tested across two sweeps" in checked(found).text
+
+
+def test_numbers_in_a_list_are_shown_short_and_told_apart_in_full():
+    lists = ("0.1, 0.000533566166798042, dynamic", "6.0523883355414664e-05, v1.2345678.9")
+    row = Changed("setting", "optimiser.learning_rate", *lists)
+    assert row.texts == ("0.1, 0.00053357, dynamic", "6.0524e-05, v1.2345678.9")
+    assert (row.first, row.second) == lists
 
 
 @pytest.mark.parametrize(
@@ -168,7 +176,8 @@ def test_two_sweeps_differ_in_what_their_arms_have(pair):
         ("one", trial_key("one em", 0), "'one' is a sweep and .* a trial: give two of one sort"),
         ("one", "one", "Sweep one would be held against itself"),
         (trial_key("one em", 0), trial_key("one em", 0)[:6], "would be held against itself"),
-        ("one", "tow", "Did you mean 'two'"),
+        ("one", "tow", "'tow' is neither a sweep nor .* Did you mean 'two'"),
+        ("one", "", "'' is neither a sweep nor the beginning of a trial key"),
         ("0000", "one", "There is no trial '0000'"),
     ],
 )
