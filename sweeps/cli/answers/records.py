@@ -50,6 +50,7 @@ def status_answer(status: "SweepStatus") -> StatusAnswer:
         evaluations=Counter(evaluation.state.value for evaluation in status.evaluations),
         is_recorded=status.is_recorded,
         ending=status.ending,
+        is_running=status.is_running,
         last_launch=None
         if launch is None
         else LastLaunch(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -25,10 +26,15 @@ if TYPE_CHECKING:
     from sweeps.aggregation.trial_view import TrialView
     from sweeps.execution.driver.status import SweepStatus
 
+_WIDE = 140
+
 
 def console() -> Console:
     """Return the console for results: as wide as the terminal, wide where there is none."""
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 140
+    told = os.environ.get("COLUMNS", "")
+    width = int(told) if told.isdecimal() else 0  # a shell that knows no width says 0
+    if not width:
+        width = shutil.get_terminal_size((_WIDE, 24)).columns if sys.stdout.isatty() else _WIDE
     return PlainConsole(width=width, highlight=False, emoji=False)
 
 
@@ -116,7 +122,7 @@ def print_status(status: "SweepStatus") -> None:
     print_standing(status, out)
     if not status.is_recorded:
         out.print("Some finished trials are not yet in MLflow: run the sweep again to carry them.")
-    if status.last_launch:
+    if status.last_launch or status.is_running:
         out.print(_last_launch(status))
 
 
@@ -137,8 +143,10 @@ def _last_launch(status: "SweepStatus") -> str:
     from sweeps.execution.driver.view.live_view import clock
 
     launch = status.last_launch
+    if status.is_running:
+        return "A launch runs now."
     if launch is None or launch.ended is None:
-        return "The last launch is still running, or was killed."
+        return "The last launch was killed."
     took = clock(launch.ended - launch.started)
     return f"The last launch took {took} and ended with code {launch.exit_code}."
 

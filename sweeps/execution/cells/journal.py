@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sweeps.records.bounds import Count, Seconds, Whole
 from sweeps.records.errors import BadInput
+from sweeps.storage.file_lock import is_locked
 from sweeps.storage.sqlite_file import DamagedFile, open_sqlite
 
 
@@ -113,3 +114,8 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         self.database.close()
+
+
+def is_launching(journals: Path, sweep: str) -> bool:
+    """Return whether a process runs a sweep now, or mends or deletes it."""
+    return is_locked(journals / f"{sweep}.lock")

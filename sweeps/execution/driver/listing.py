@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeps.execution.cells.journal import Journal, Launch
+from sweeps.execution.cells.journal import Journal, Launch, is_launching
 from sweeps.execution.driver.folder_states import folder_states
 from sweeps.execution.plan.planner import Standing, surveyed
 from sweeps.execution.recorder.known_sweeps import known_sweeps
@@ -13,7 +13,6 @@ from sweeps.execution.recorder.manifest_file import kept_manifest
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
-from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage, bytes_below, resolve_storage
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
@@ -109,7 +108,7 @@ def _listed(
 def _state(
     sweep: str, launch: Launch | None, place: Storage, *, is_complete: bool, has_failed: bool
 ) -> str:
-    if is_locked(place.journals / f"{sweep}.lock"):
+    if is_launching(place.journals, sweep):
         return "running"
     if is_complete:
         return "complete"

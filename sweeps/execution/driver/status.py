@@ -9,7 +9,7 @@ from pathlib import Path
 from search_spaces.plans.known import known_from
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, summary
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.cells.journal import Journal, Launch
+from sweeps.execution.cells.journal import Journal, Launch, is_launching
 from sweeps.execution.driver.evaluation_survey import standing_evaluations
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.evaluations import SurveyedEvaluation
@@ -47,6 +47,7 @@ class SweepStatus:
         declared: The evaluations that the sweep declares.
         evaluations: Each of every finished trial, and where it stands.
         ending: How a search ended before all its proposals were made, "" where it did not.
+        is_running: Whether a process runs it now from this storage.
     """
 
     sweep: str
@@ -57,6 +58,7 @@ class SweepStatus:
     declared: tuple[ManifestEvaluation, ...] = ()
     evaluations: tuple[SurveyedEvaluation, ...] = ()
     ending: str = ""
+    is_running: bool = False
 
     def __repr__(self) -> str:
         counts = (f"{count} {state}" for state, count in self.counts().most_common())
@@ -123,6 +125,7 @@ def sweep_status(
         declared=manifest.evaluations,
         evaluations=standing_evaluations(manifest, place, outcomes, records, store),
         ending=manifest.search.ending if manifest.search else "",
+        is_running=is_launching(place.journals, name),
     )
 
 

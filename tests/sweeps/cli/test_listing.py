@@ -1,5 +1,6 @@
 """Without a name `capsweep status` lists the sweeps that were launched."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -62,6 +63,20 @@ def test_one_that_is_run_is_said_to_be(shell: Shell) -> None:
     with FileLock(storage / "journals" / "small_design.lock") as lock:
         assert lock.acquire()
         assert re.search("small_design +running", shell("status").out)
+        assert shell("status", "small_design").out.endswith("A launch runs now.\n")
+        assert json.loads(shell("status", "small_design", "--json").out)["is_running"]
+    assert shell("status", "small_design").out.endswith("ended with code 130.\n")
+    assert not json.loads(shell("status", "small_design", "--json").out)["is_running"]
+
+
+@pytest.mark.parametrize("told", ["0", "", "wide", "-5"])
+def test_a_width_that_is_none_is_not_taken(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    unpacked(shell, "finished_design")
+    usual = shell("status", "small_design").out
+    monkeypatch.setenv("COLUMNS", told)
+    assert shell("status", "small_design").out == usual
 
 
 def test_a_failed_trial_is_counted(shell: Shell) -> None:

@@ -52,6 +52,8 @@ class StatusAnswer(Shape):
     """How a search ended before all its proposals were made, "" where it did not."""
     last_launch: LastLaunch | None
     """null where there was none from this storage folder."""
+    is_running: bool
+    """Whether a process runs it now from this storage folder."""
 
 
 class ListedSweep(Shape):
