@@ -16,7 +16,7 @@ import typer
 from sweeps.storage.locations import Storage, resolve_storage
 
 VARIABLE = "_CAPSWEEP_COMPLETE"
-_QUEUE = re.compile(r"recorder-[0-9a-f]{12}")
+_QUEUE = re.compile(r"recorder-([0-9a-f]{12}|embedded-.+)")
 _ENDS = (".manifest.json", ".db")
 _WIDEST = 70  # what is said of a word: typer breaks longer lines, and a shell takes each for a word
 

@@ -69,7 +69,8 @@ def test_launched_sweeps_are_completed(press_tab: PressTab, words: list[str]) ->
     journals = press_tab.shell.folder / "capsweep-store" / "journals"
     journals.mkdir(parents=True)
     names = ("mine.db", "mine.lock", "mellow.manifest.json", "mellow.manifest.jsonl", "other.db")
-    for name in (*names, "mecorder.txt", f"recorder-{'a' * 12}.db"):
+    queues = (f"recorder-{'a' * 12}.db", "recorder-embedded-mlflow.db.db")
+    for name in (*names, "mecorder.txt", *queues):
         (journals / name).touch()
     assert press_tab(*words, "m") == ["mellow", "mine"]
     assert press_tab(*words, "rec") == []
