@@ -67,8 +67,10 @@ def resolve_storage(storage: str | Path | None = None) -> Storage:
     Two ways to write one folder give the same, so that its locks are the same.
 
     Raises:
-        BadInput: If the path names a user who is not there, or is no text.
+        BadInput: If the path is empty, names a user who is not there, or is no text.
     """
+    if storage == "":
+        raise BadInput("The storage folder '' is none: name one, or leave --storage out.")
     chosen = storage or os.environ.get("CAPSWEEP_STORAGE") or DEFAULT_STORAGE
     try:
         root = Path(chosen).expanduser().resolve()
@@ -86,7 +88,13 @@ def resolve_storage(storage: str | Path | None = None) -> Storage:
 
 
 def resolve_tracking_uri(tracking_uri: str | None = None, storage: str | Path | None = None) -> str:
-    """Return the tracking store: the argument, else `CAPSWEEP_TRACKING_URI`, else in storage."""
+    """Return the tracking store: the argument, else `CAPSWEEP_TRACKING_URI`, else in storage.
+
+    Raises:
+        BadInput: If the argument is empty.
+    """
+    if tracking_uri == "":
+        raise BadInput("The tracking store '' is none: name one, or leave --tracking-uri out.")
     chosen = tracking_uri or os.environ.get("CAPSWEEP_TRACKING_URI")
     if not chosen:
         return resolve_storage(storage).default_tracking_uri

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from sweeps.records.errors import BadInput
 
+_SERVERS = ("http", "https")
 _ADDRESS = re.compile(r"(://)(\S*)")
 _SQLITE = re.compile(r"sqlite(?:\+\w+)?:///([^?]+)")
 
@@ -18,7 +19,7 @@ def sqlite_path(address: str) -> Path | None:
 
 def is_server(address: str) -> bool:
     """Return whether an address is that of an MLflow server, which keeps files as well."""
-    return urlsplit(address).scheme in {"http", "https"}
+    return urlsplit(address).scheme in _SERVERS
 
 
 def refuse_unusable(address: str) -> None:
@@ -30,7 +31,8 @@ def refuse_unusable(address: str) -> None:
     file = address.partition(":///")[2] if address.startswith("sqlite") else None
     try:
         parts = urlsplit(address)
-        is_server = bool(file is None and parts.hostname and parts.port != 0)
+        is_known = parts.scheme in _SERVERS
+        is_server = bool(file is None and is_known and parts.hostname and parts.port != 0)
     except ValueError:  # of a broken IPv6 address, or a port that is none
         is_server = False
     if (file is None and not is_server) or file in {"", ":memory:"} or "\0" in address:

@@ -36,6 +36,13 @@ def test_arguments_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) 
     assert resolve_tracking_uri("http://given") == "http://given"
 
 
+def test_an_empty_name_is_not_taken_for_the_default() -> None:
+    with pytest.raises(BadInput, match="The storage folder '' is none"):
+        resolve_storage("")
+    with pytest.raises(BadInput, match="The tracking store '' is none"):
+        resolve_tracking_uri("")
+
+
 def test_a_folder_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="is no valid UTF-8: choose another"):
         resolve_storage(tmp_path / "odd\udcff")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sweeps.tracking.addresses import public
+from sweeps.records.errors import BadInput
+from sweeps.tracking.addresses import public, refuse_unusable
 
 
 @pytest.mark.parametrize(
@@ -21,3 +22,9 @@ from sweeps.tracking.addresses import public
 )
 def test_credentials_are_taken_out_of_messages(text: str, shown: str) -> None:
     assert public(text) == shown
+
+
+@pytest.mark.parametrize("address", ["foo://x", "ftp://host/x", "postgresql://host/db", "x"])
+def test_what_is_neither_a_file_nor_a_server_is_refused_in_our_words(address: str) -> None:
+    with pytest.raises(BadInput, match="is no tracking store: give sqlite:///PATH or the http"):
+        refuse_unusable(address)
