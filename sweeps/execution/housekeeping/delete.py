@@ -107,9 +107,11 @@ def _what_stays(sweep: str, going: Doomed, address: str) -> tuple[str, ...]:
             f"{going.num_held} of its trials {'stays' if is_one else 'stay'}, record and cell, as "
             f"other sweeps hold {'it' if is_one else 'them'}: {others}."
         )
+    reports = Path("reports", sweep)
+    there = f", such as those in {reports}" if reports.is_dir() else ""
     where = "the store" if sqlite_path(address) else public(address)
     told.append(
         f"Records are marked as deleted in {where}, as in MLflow's own UI: `mlflow gc` frees them. "
-        f"Reports outside of the storage folder stay, such as those in reports/{sweep}."
+        f"Reports outside of the storage folder stay{there}."
     )
     return tuple(told)

@@ -189,7 +189,8 @@ def summary(board: Board, title: str) -> str:
         parts.append(f"best {VALIDATION_ERROR.written(error)} ({arm}, seed {seed})")
     parts.append(f"{clock(board.elapsed_seconds)} elapsed")
     remaining = board.remaining_seconds()
-    if remaining is not None and (board.running or remaining > 1):
+    is_awaited = board.running or (remaining or 0) > 1
+    if remaining is not None and is_awaited and not board.is_stopping:
         parts.append(f"about {clock(remaining)} left")
     return _one_line(", ".join(parts))
 

@@ -90,6 +90,14 @@ def test_everything_that_happened_is_in_one_line(scene: Scene) -> None:
     assert board.failures == [("other", 1, "no")]
 
 
+def test_one_that_is_stopping_says_not_how_long_training_would_take(scene: Scene) -> None:
+    scene.board.started(scene.keys[2])
+    scene.train(2, range(1, 7))
+    assert summary(scene.board, "example").endswith(" left")
+    scene.board.is_stopping = True
+    assert summary(scene.board, "example").endswith("stopping, 0:12 elapsed")
+
+
 def test_the_best_is_the_lowest_of_those_that_finished(scene: Scene) -> None:
     for index, error in ((1, 0.2), (2, 0.1), (3, 0.3)):
         scene.board.started(scene.keys[index])
