@@ -17,7 +17,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME, MLFL
 
 from sweeps.tracking.mlflow.browsing.runs_page import keep_view
 from sweeps.tracking.mlflow.browsing.shown_trials import ShownTrials
-from sweeps.tracking.mlflow.browsing.standard_tags import is_own_note, sweep_note
+from sweeps.tracking.mlflow.browsing.standard_tags import is_own_note, sweep_note, who_tags
 from sweeps.tracking.mlflow.experiment import create_once
 from sweeps.tracking.mlflow.run_tags import changed_tags
 from sweeps.tracking.mlflow.runs import PAGE, runs_that, tags_of
@@ -97,6 +97,7 @@ class _Showing:
             MLFLOW_RUN_NAME: arm.name,
             MLFLOW_RUN_NOTE: arm.note,
             MLFLOW_PARENT_RUN_ID: self._sweep_id,
+            **who_tags(),
         }
         create = partial(
             self._client.create_run, self._experiment_id, start_time=started, tags=tags

@@ -15,6 +15,7 @@ from sweeps.aggregation.report import sum_up
 from sweeps.records.cell_contents import EpochLine
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
+from sweeps.tracking.mlflow.browsing.standard_tags import who_tags
 from sweeps.tracking.mlflow.store import MlflowStore
 from sweeps.tracking.mlflow.writer import MlflowWriter
 from sweeps.tracking.record_facts import EpochTold
@@ -111,6 +112,7 @@ def test_each_arm_has_a_run_between_the_sweep_and_its_trials(sweep: Sweep) -> No
     for name, run in sweep.runs("arm").items():
         assert run.data.metrics == shown[name].numbers
         assert run.data.tags[NOTE] == shown[name].note
+        assert run.data.tags.items() >= who_tags().items()
         assert run.info.status == "FINISHED"
     (own,) = sweep.runs("sweep").values()
     assert own.data.metrics == sweep.summed_up().numbers
