@@ -68,7 +68,7 @@ def no_sweep(sweep: str, known: Sequence[str], address: str) -> BadInput:
     """Return the refusal of a sweep that is not there; the nearest known name is given."""
     return BadInput(
         f"There is no sweep '{sweep}' in {public(address)}."
-        + hint(sweep, known)
+        + hint(str(sweep), known)
         + (f" Known: {', '.join(known)}." if known else " It holds no sweeps yet.")
     )
 

@@ -26,11 +26,7 @@ class CurvePoint(NamedTuple):
 
 
 class FoundTrial(NamedTuple):
-    """A trial's record as a writer finds it.
-
-    Attributes:
-        outcome: As it was last told, None where that is no outcome.
-    """
+    """A trial's record as a writer finds it; what was told as its outcome and is none is None."""
 
     record_id: str
     outcome: Outcome | None

@@ -101,7 +101,7 @@ def write_report(
         BadInput: If there is no such sweep, a name is no slug, or the folder cannot be written.
         StoreUnreachable: If the tracking store does not answer.
     """
-    chosen = style_of(folder / sweep, style)
+    chosen = style_of(folder / str(sweep), style)
     report, files = report_files(store, sweep, renderers, own, chosen)
     target = make_folder(folder, report.provenance.sweep)
     for name, content in files:

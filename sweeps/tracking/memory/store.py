@@ -110,7 +110,7 @@ class MemoryStore:
         Raises:
             BadInput: If there is none, or several.
         """
-        given = prefix.strip().lower()
+        given = str(prefix).strip().lower()  # what is no text begins no key
         with self.shelf.locked():
             live = self.shelf.live("trial") if given else []
             begins = [h for h in live if h.facts.get(facts.TAG_TRIAL_KEY, "").startswith(given)]

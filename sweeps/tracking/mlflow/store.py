@@ -123,7 +123,7 @@ class MlflowStore:
         Raises:
             BadInput: If there is none, or several.
         """
-        given = prefix.strip().lower()
+        given = str(prefix).strip().lower()  # what is no text begins no key
         records: dict[str, TrialRecord] = {}
         if given.isalnum():  # so that it cannot end the quotes of the search
             begin = self._runs.records_beginning(given)
@@ -181,7 +181,7 @@ class MlflowStore:
         return with_kept(held, self._runs)
 
     def _sweep_run(self, sweep: str) -> FoundRun:
-        if names.SLUG.fullmatch(sweep):  # so that it cannot end the quotes of the search
+        if names.SLUG.fullmatch(str(sweep)):  # so that it cannot end the quotes of the search
             for run in self._runs.sweeps(sweep):
                 return run
         raise no_sweep(sweep, self.sweeps(), self.address)

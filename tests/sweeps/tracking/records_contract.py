@@ -99,6 +99,13 @@ class RecordsContract:
         with pytest.raises(StoreRefused):
             writer.delete_record("0" * 32)
 
+    @pytest.mark.parametrize("name", [None, 0.5, ("a",)])
+    def test_what_is_no_text_is_the_name_of_nothing(self, store: RecordStore, name: Any) -> None:
+        put(store)
+        for ask, sentence in ((store.manifest, "There is no sweep"), (store.find, "no trial")):
+            with pytest.raises(BadInput, match=sentence):
+                ask(name)
+
     def test_a_record_that_never_was_is_gone(self, store: RecordStore) -> None:
         assert store.writer().is_gone("0" * 32)
 
