@@ -70,4 +70,4 @@ def _notes(
 
 def _without_spread(compared: Sequence[Comparison]) -> Iterator[str]:
     if alike := [one for one in compared if one.way and not one.has_spread]:
-        yield f"{named(alike)}: {NO_SPREAD}, which is no proof of anything: there is no verdict."
+        yield f"{named(alike)}: {NO_SPREAD}, which is no proof of anything: nothing is decided."
