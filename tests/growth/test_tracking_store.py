@@ -97,7 +97,7 @@ class LinesStore:
         return self.records([key]).get(key)
 
     def find(self, prefix: str) -> TrialRecord:
-        given = prefix.strip().lower() or "none"
+        given = str(prefix).strip().lower() or "none"
         live = self._live("trial")
         found = [one for one in live if one.facts[TAG_TRIAL_KEY].startswith(given)]
         found = found or [one for one in live if one.record_id == given]
@@ -131,6 +131,10 @@ class LinesStore:
         live = (one for one in self._live("trial") if one.facts[TAG_TRIAL_KEY] == trial_key)
         found = next(live, None)
         return FoundTrial(found.record_id, Outcome(found.facts[TAG_OUTCOME])) if found else None
+
+    def records_of(self, trial_key: str) -> tuple[str, ...]:
+        of_key = (one for one in self._there() if one.facts.get(TAG_TRIAL_KEY) == trial_key)
+        return tuple(one.record_id for one in of_key)
 
     def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
         return self._create(record_facts.facts_at_creation(head) | {"lines.of": sweep_id}, time)
@@ -256,11 +260,13 @@ class LinesStore:
         return folded
 
     def _live(self, type_of_record: str) -> list[Folded]:
-        self.refuse_absence()
-        folded = [self._folded(path.parent.name) for path in self.folder.glob("*/lines.jsonl")]
-        live = (one for one in folded if TAG_REPLACED not in one.facts)
+        live = (one for one in self._there() if TAG_REPLACED not in one.facts)
         typed = (one for one in live if one.facts[TYPE] == type_of_record)
         return sorted(typed, key=lambda one: one.started)
+
+    def _there(self) -> list[Folded]:
+        self.refuse_absence()
+        return [self._folded(path.parent.name) for path in self.folder.glob("*/lines.jsonl")]
 
     def _sweep(self, sweep: str) -> Folded:
         if found := self.find_sweep(sweep):
