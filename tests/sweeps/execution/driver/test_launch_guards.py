@@ -3,6 +3,7 @@
 import errno
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -150,12 +151,14 @@ def test_what_somebody_else_left_in_place_of_scratch_stops_nobody(
 ) -> None:
     monkeypatch.setattr(scratch, "_YOUNG_SECONDS", -math.inf)
     monkeypatch.setattr(scratch, "_PREFIX", f"test-of-scratch-{os.getpid()}-")
-    with scratch_folder() as other:
-        (other / "in-use.lock").unlink()
-        make(other / "in-use.lock")
+    with scratch_folder() as living:
+        strange = Path(f"{living}-strange")
+        strange.mkdir()
+        make(strange / "in-use.lock")
         with scratch_folder() as own:
             assert own.is_dir()
-        assert other.is_dir()
+        assert strange.is_dir()
+        shutil.rmtree(strange)
 
 
 def test_a_look_that_fails_is_logged_and_ends_neither_itself_nor_the_others(
