@@ -82,6 +82,8 @@ def _remove_trial(trial_key: str, storage: Storage, writer: RecordWriter | None)
         if writer:
             for record_id in writer.records_of(trial_key):
                 remove_record(record_id, storage, writer)
+        for put_aside in storage.replaced.glob(f"{trial_key}-*"):
+            remove_path(put_aside)
         if is_here:
             remove_path(cell.path)
 

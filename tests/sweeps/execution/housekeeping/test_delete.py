@@ -104,6 +104,7 @@ def test_what_was_replaced_goes_with_the_sweep(launches: Launches) -> None:
     assert told.sentences[0].startswith("What --fresh put aside")
     assert [launches.store.writer().records_of(key) for key in cells] == [()] * len(cells)
     assert not [path for path in replaced if path.exists()]
+    assert [*launches.storage.replaced.iterdir()] == []
 
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["trained it first", "took it over"])
