@@ -1,12 +1,18 @@
 """Two trials, or two sweeps, held against each other."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from capsmodel.metrics import BUILT_IN, EVALUATION, HEALTH, VALIDATION_ERROR, Metric, find_metric
 from sweeps.aggregation.comparison.compared_frame import ComparedArms, compared_arms
-from sweeps.aggregation.comparison.difference import Changed, Difference, Value, changed_only
+from sweeps.aggregation.comparison.difference import (
+    Changed,
+    Difference,
+    Several,
+    Value,
+    changed_only,
+)
 from sweeps.aggregation.filters.asked import Asked
 from sweeps.aggregation.filters.matching import MISSING
 from sweeps.aggregation.frames.subject import subject_of
@@ -72,7 +78,7 @@ def _of_trials(one: TrialRecord, other: TrialRecord, store: RecordStore) -> Iter
 
 def _of_sweeps(one: Manifest, other: Manifest, store: RecordStore) -> Iterator[Changed]:
     first, second = (
-        {**_values_of_arms(sweep), "seeds": _list(sweep.seeds)} for sweep in (one, other)
+        {**_values_of_arms(sweep), "seeds": Several(sweep.seeds)} for sweep in (one, other)
     )
     yield from changed_only("setting", first, second)
     objective = one.objective.metric
@@ -91,8 +97,8 @@ def _of_sweeps(one: Manifest, other: Manifest, store: RecordStore) -> Iterator[C
             left_mean, right_mean = (interval.mean for interval in intervals)
             name = f"{metric.text} of {pair.name}"
             yield Changed("result", name, left_mean, right_mean, metric, intervals)
-    mine = _list(pair.name for pair in pairs if not pair.second)
-    others = _list(pair.name for pair in pairs if not pair.first)
+    mine = Several(pair.name for pair in pairs if not pair.second)
+    others = Several(pair.name for pair in pairs if not pair.first)
     if mine or others:
         yield Changed("result", "arms of one alone", mine or None, others or None)
 
@@ -111,7 +117,7 @@ def _values_of_arms(sweep: Manifest) -> dict[str, Value]:
         for path, value in _settings(arm.config).items():
             held.setdefault(path, {})[value] = None
     return {
-        path: next(iter(values)) if len(values) == 1 else _list(sorted(values, key=_place))
+        path: next(iter(values)) if len(values) == 1 else Several(sorted(values, key=_place))
         for path, values in held.items()
     }
 
@@ -149,12 +155,8 @@ def _best(sweep: ComparedArms) -> str | None:
 
 def _plain(value: Any) -> Value:
     if isinstance(value, list):
-        return _list(cast(list[Any], value))
+        return Several(cast(list[Any], value))
     return str(value) if isinstance(value, str) else value  # an outcome is a text of its own type
-
-
-def _list(values: Iterable[Any]) -> str:
-    return ", ".join(map(str, values))
 
 
 def _refuse_the_same(what: str, first: str, second: str) -> None:

@@ -1,10 +1,9 @@
 """In what two trials or two sweeps differ: settings, where they were made, and results."""
 
 import math
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from capsmodel.metrics import Metric
 from sweeps.aggregation.frames.units import UNITS
@@ -29,7 +28,23 @@ Value = str | int | float | bool | None
 Part = Literal["setting", "circumstance", "result"]
 _NOTHING = "not there"
 _SHORT = 8
-_LONG_NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d{6,}(?:e[+-]\d+)?(?![\w.])")  # in a list
+
+
+class Several(str):
+    """Several values as one text, with all their digits.
+
+    Attributes:
+        shown: The same for readers, numbers to five digits.
+    """
+
+    shown: str
+
+    def __new__(cls, values: Iterable[Any]) -> Self:
+        """Join the values."""
+        held = [*values]
+        text = super().__new__(cls, ", ".join(map(str, held)))
+        text.shown = ", ".join(map(_short_text, held))
+        return text
 
 
 @dataclass(frozen=True)
@@ -81,10 +96,8 @@ class Changed:
     def _text(self, value: Value, place: Literal[0, 1]) -> str:
         if value is None:
             return _NOTHING if self.part == "setting" else ""
-        if isinstance(value, str):
-            return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.5g}", value)
-        if self.metric is None:
-            return f"{value:.5g}" if isinstance(value, float) else str(value)
+        if self.metric is None or not isinstance(value, int | float):
+            return _short_text(value)
         if self.intervals:
             return mean_text(self.intervals[place], self.metric)
         return value_text(value, self.metric)
@@ -193,6 +206,12 @@ class Difference:
             yield "No setting differs."
         if self.kind == "sweeps":
             yield "Nothing is tested across two sweeps. To compare arms, have both in one sweep."
+
+
+def _short_text(value: Any) -> str:
+    if isinstance(value, Several):
+        return value.shown
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def changed_only(

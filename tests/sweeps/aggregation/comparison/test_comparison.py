@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from sweeps.aggregation.comparison import compare, diff
-from sweeps.aggregation.comparison.difference import Changed
+from sweeps.aggregation.comparison.difference import Changed, Several, changed_only
 from sweeps.aggregation.query import best_configs
 from sweeps.records.errors import BadInput
 from tests.sweeps.aggregation.known_sweep import (
@@ -164,10 +164,12 @@ def test_two_sweeps_differ_in_what_their_arms_have(pair):
 
 
 def test_numbers_in_a_list_are_shown_short_and_told_apart_in_full():
-    lists = ("0.1, 0.000533566166798042, dynamic", "6.0523883355414664e-05, v1.2345678.9")
-    row = Changed("setting", "optimiser.learning_rate", *lists)
-    assert row.texts == ("0.1, 0.00053357, dynamic", "6.0524e-05, v1.2345678.9")
-    assert (row.first, row.second) == lists
+    rates = Several([0.1, 0.000533566166798042, "dynamic"])
+    row = Changed("setting", "optimiser.learning_rate", rates, "rate 0.000533566166798042")
+    assert row.texts == ("0.1, 0.00053357, dynamic", "rate 0.000533566166798042")
+    assert row.first == "0.1, 0.000533566166798042, dynamic"
+    others = Several([0.1, 0.00053356616, "dynamic"])
+    assert [*changed_only("setting", {"rate": rates}, {"rate": others})]
 
 
 @pytest.mark.parametrize(
