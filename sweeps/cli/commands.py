@@ -20,6 +20,7 @@ from sweeps.cli.program.speech import QuietOption, VerboseOption, spoken
 from sweeps.cli.program.version import VersionOption
 from sweeps.cli.terminal import plainly_spoken
 from sweeps.records.errors import SweepError
+from sweeps.records.plain_text import is_utf8
 
 
 def main() -> None:
@@ -30,8 +31,11 @@ def main() -> None:
 
 
 def _begin_lightly() -> None:
-    """Keep Python and numpy from work that is for nothing: a fifth of what `best` takes."""
+    """Keep Python and numpy from work that is for nothing, and all from a width that is none."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's second thread waits busily
+    told = os.environ.get("COLUMNS", "")
+    if not told.isdecimal() or int(told) == 0:  # a shell that knows no width says 0
+        os.environ.pop("COLUMNS", None)
     gc.set_threshold(100_000)  # modules are no garbage, and nothing else is made so fast
     atexit.register(gc.freeze)  # else Python looks through all of torch once more: a second
 
@@ -39,8 +43,8 @@ def _begin_lightly() -> None:
 def _exit_code() -> object:
     """Run a command; say in one sentence why it could not be, and return its exit code."""
     for word in sys.argv[1:]:
-        if (readable := os.fsencode(word).decode(errors="replace")) != word:
-            return _refused(f"'{readable}' is no valid UTF-8: give another name.", 2)
+        if not is_utf8(word):
+            return _refused(f"'{word}' is no valid UTF-8: give another name.", 2)
     program = typer.main.get_command(command_line())
     try:
         return program.main(standalone_mode=False, complete_var=VARIABLE) or 0

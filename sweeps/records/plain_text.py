@@ -28,6 +28,11 @@ def showable(text: str) -> str:
     )
 
 
+def is_utf8(text: str) -> bool:
+    """Return whether a word or a path of the system's came from UTF-8: others hold surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def shortened(text: str, largest: int) -> str:
     """Return the text on one line, cut with an ellipsis if it is longer than `largest`."""
     line = one_line(text)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import is_utf8, one_line
 
 DEFAULT_STORAGE = "capsweep-store"
 _SQLITE = "sqlite:///"
@@ -74,16 +75,15 @@ def resolve_storage(storage: str | Path | None = None) -> Storage:
     chosen = storage or os.environ.get("CAPSWEEP_STORAGE") or DEFAULT_STORAGE
     try:
         root = Path(chosen).expanduser().resolve()
-        str(root).encode()  # as databases and addresses hold it
-    except UnicodeEncodeError:
-        named = os.fsencode(chosen).decode(errors="replace")
-        raise BadInput(
-            f"'{named}' cannot be a storage folder, as its path is no valid UTF-8: choose another."
-        ) from None
     except (RuntimeError, ValueError) as error:
         raise BadInput(
             f"'{chosen}' cannot be a storage folder ({error}): choose another."
         ) from None
+    if not is_utf8(str(root)):  # as databases and addresses hold it
+        raise BadInput(
+            f"'{one_line(str(chosen))}' cannot be a storage folder, as its path is no valid UTF-8: "
+            f"choose another."
+        )
     return Storage(root)
 
 

@@ -26,7 +26,7 @@ class CurvePoint(NamedTuple):
 
 
 class FoundTrial(NamedTuple):
-    """A trial's record as a writer finds it; what was told as its outcome and is none is None."""
+    """A trial's record as a writer finds it, its last outcome None where it has no valid one."""
 
     record_id: str
     outcome: Outcome | None

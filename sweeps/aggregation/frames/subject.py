@@ -26,6 +26,6 @@ def subject_of(name: str, store: RecordStore) -> Manifest | TrialRecord:
         return store.find(name)
     raise BadInput(
         f"'{shortened(str(name), 80)}' is neither a sweep nor the beginning of a trial key."
-        f"{hint(str(name), known)} Sweeps here: {', '.join(known) or 'none'}. capsweep show lists "
-        f"no trials, but report-runs.html and sweeps.trials() do."
+        f"{hint(str(name), known)} Sweeps here: {', '.join(known) or 'none'}; keys of trials stand "
+        f"in report-runs.html and sweeps.trials()."
     )

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -26,15 +25,10 @@ if TYPE_CHECKING:
     from sweeps.aggregation.trial_view import TrialView
     from sweeps.execution.driver.status import SweepStatus
 
-_WIDE = 140
-
 
 def console() -> Console:
     """Return the console for results: as wide as the terminal, wide where there is none."""
-    told = os.environ.get("COLUMNS", "")
-    width = int(told) if told.isdecimal() else 0  # a shell that knows no width says 0
-    if not width:
-        width = shutil.get_terminal_size((_WIDE, 24)).columns if sys.stdout.isatty() else _WIDE
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 140
     return PlainConsole(width=width, highlight=False, emoji=False)
 
 

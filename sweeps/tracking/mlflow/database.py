@@ -43,9 +43,13 @@ def create_database(tracking_uri: str) -> None:
 
 
 def _create(path: Path) -> None:
-    for leftover in path.parent.glob(f"{escape(path.name)}*.unfinished*"):
-        leftover.unlink(missing_ok=True)  # of a process that was killed
+    _remove_unfinished(path)  # of a process that was killed
     take_place(_of_the_template(path) or _of_mlflow_alone(path), path)
+
+
+def _remove_unfinished(path: Path) -> None:
+    for leftover in path.parent.glob(f"{escape(path.name)}*.unfinished*"):
+        leftover.unlink(missing_ok=True)
 
 
 def _of_the_template(path: Path) -> Path | None:
@@ -57,8 +61,7 @@ def _of_the_template(path: Path) -> Path | None:
         _add_experiment(unfinished)
     except (MlflowException, SQLAlchemyError):
         drop_template()
-        for leftover in unfinished.parent.glob(f"{escape(unfinished.name)}*"):
-            leftover.unlink(missing_ok=True)
+        _remove_unfinished(path)
         return None
     return unfinished
 

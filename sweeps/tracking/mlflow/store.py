@@ -181,7 +181,8 @@ class MlflowStore:
         return with_kept(held, self._runs)
 
     def _sweep_run(self, sweep: str) -> FoundRun:
-        if names.SLUG.fullmatch(str(sweep)):  # so that it cannot end the quotes of the search
-            for run in self._runs.sweeps(sweep):
+        name = str(sweep)
+        if names.SLUG.fullmatch(name):  # so that it cannot end the quotes of the search
+            for run in self._runs.sweeps(name):
                 return run
         raise no_sweep(sweep, self.sweeps(), self.address)

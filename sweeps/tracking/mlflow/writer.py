@@ -1,10 +1,10 @@
 """Writing to MLflow: trials' runs found by trial key, beside the parent runs of sweeps."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mlflow.entities import LifecycleStage, Metric, Param, Run, ViewType
+from mlflow.entities import LifecycleStage, Metric, Param, Run
 from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
@@ -46,9 +46,7 @@ class MlflowWriter(SweepWriter):
     @in_our_words
     def records_of(self, trial_key: str) -> tuple[str, ...]:
         """Return the ids of all live runs of a trial key, those set aside as well."""
-        which = f"tags.`{facts.TAG_TRIAL_KEY}` = '{trial_key}'"
-        runs = runs_that(self.client, self.experiment_id, which)
-        return tuple(run.info.run_id for run in runs)
+        return tuple(run.info.run_id for run in self._runs_of(trial_key))
 
     @in_our_words
     def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
@@ -176,13 +174,12 @@ class MlflowWriter(SweepWriter):
         self.client.log_batch(run_id, tags=run_tags(tags), synchronous=True)
 
     def _trial_run(self, trial_key: str) -> Run | None:
-        runs = self.client.search_runs(
-            [self.experiment_id],
-            filter_string=f"tags.`{facts.TAG_TRIAL_KEY}` = '{trial_key}'",
-            run_view_type=ViewType.ACTIVE_ONLY,
-            order_by=["attributes.start_time ASC"],
-        )
+        runs = self._runs_of(trial_key)
         return next((run for run in runs if facts.TAG_REPLACED not in tags_of(run)), None)
+
+    def _runs_of(self, trial_key: str) -> Iterator[Run]:
+        which = f"tags.`{facts.TAG_TRIAL_KEY}` = '{trial_key}'"
+        return runs_that(self.client, self.experiment_id, which)
 
 
 def _place(number: tuple[str, float]) -> int:

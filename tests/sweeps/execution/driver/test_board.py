@@ -231,7 +231,10 @@ def test_without_a_terminal_lines_come_now_and_then(
     assert "\x1b" not in out.getvalue()
 
 
-def test_without_a_terminal_what_was_said_last_is_told_at_the_end(scene: Scene) -> None:
+def test_without_a_terminal_what_was_said_last_is_told_at_the_end(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "LINE_SECONDS", 1e6)
     out = io.StringIO()
     with showing(scene.board, "example", out):
         scene.board.started(scene.keys[1])

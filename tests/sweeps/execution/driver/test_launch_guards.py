@@ -130,12 +130,15 @@ def test_a_scratch_folder_goes_with_its_block() -> None:
     assert not folder.exists()
 
 
-def test_scratch_of_a_killed_process_goes_and_of_a_living_one_stays(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def old_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All scratch is old; not that of real sweeps, whose folders are no business of a test."""
     monkeypatch.setattr(scratch, "_YOUNG_SECONDS", -math.inf)
-    # not that of real sweeps, whose folders are no business of a test
     monkeypatch.setattr(scratch, "_PREFIX", f"test-of-scratch-{os.getpid()}-")
+
+
+@pytest.mark.usefixtures("old_scratch")
+def test_scratch_of_a_killed_process_goes_and_of_a_living_one_stays() -> None:
     with scratch_folder() as living:
         abandoned = Path(f"{living}-abandoned")
         abandoned.mkdir()
@@ -145,12 +148,11 @@ def test_scratch_of_a_killed_process_goes_and_of_a_living_one_stays(
             assert not abandoned.exists()
 
 
+@pytest.mark.usefixtures("old_scratch")
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/null")])
 def test_what_somebody_else_left_in_place_of_scratch_stops_nobody(
-    monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None]
+    make: Callable[[Path], None],
 ) -> None:
-    monkeypatch.setattr(scratch, "_YOUNG_SECONDS", -math.inf)
-    monkeypatch.setattr(scratch, "_PREFIX", f"test-of-scratch-{os.getpid()}-")
     with scratch_folder() as living:
         strange = Path(f"{living}-strange")
         strange.mkdir()
