@@ -10,6 +10,7 @@ from sweeps.records import trial_record as names
 from sweeps.records.errors import BadInput
 from sweeps.records.evaluation_names import EVALUATION_FILE
 from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import shortened
 from sweeps.records.trial_record import ConfigDocument, Json, TrialRecord
 from sweeps.tracking.addresses import public
 
@@ -70,6 +71,15 @@ def no_sweep(sweep: str, known: Sequence[str], address: str) -> BadInput:
         f"There is no sweep '{sweep}' in {public(address)}."
         + hint(str(sweep), known)
         + (f" Known: {', '.join(known)}." if known else " It holds no sweeps yet.")
+    )
+
+
+def neither(name: str, known: Sequence[str]) -> BadInput:
+    """Return the refusal of what is no sweep's name and begins no trial key."""
+    return BadInput(
+        f"'{shortened(str(name), 80)}' is neither a sweep nor the beginning of a trial key."
+        f"{hint(str(name), known)} Sweeps here: {', '.join(known) or 'none'}; keys of trials stand "
+        f"in report-runs.html and sweeps.trials()."
     )
 
 

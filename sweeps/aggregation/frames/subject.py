@@ -2,11 +2,9 @@
 
 import re
 
-from capsmodel.spelling import hint
-from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
-from sweeps.records.plain_text import shortened
 from sweeps.records.trial_record import TrialRecord
+from sweeps.tracking.answers import neither
 from sweeps.tracking.store import RecordStore
 
 _BEGINNING_OF_A_KEY = re.compile(r"[0-9a-f]{1,32}")
@@ -24,8 +22,4 @@ def subject_of(name: str, store: RecordStore) -> Manifest | TrialRecord:
         return store.manifest(name)
     if _BEGINNING_OF_A_KEY.fullmatch(str(name).strip().lower()):
         return store.find(name)
-    raise BadInput(
-        f"'{shortened(str(name), 80)}' is neither a sweep nor the beginning of a trial key."
-        f"{hint(str(name), known)} Sweeps here: {', '.join(known) or 'none'}; keys of trials stand "
-        f"in report-runs.html and sweeps.trials()."
-    )
+    raise neither(name, known)

@@ -45,7 +45,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "logs of an unknown trial": (["logs", "ffff"], "There is no trial 'ffff'"),
     "logs of no lines": (["logs", "quickstart", "-n", "0"], "at least 1, given was 0."),
     "logs of some lines": (["logs", "quickstart", "--lines", "few"], "a valid integer"),
-    "logs of a link": (["logs", "../../secret", "-f"], "There is no sweep"),
+    "logs of a link": (["logs", "../../secret", "-f"], "is neither a sweep nor"),
     # new
     "new without a name": (["new"], "Missing argument"),
     "new with a path": (["new", "../other"], "'../other'"),

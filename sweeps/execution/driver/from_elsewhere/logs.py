@@ -15,7 +15,7 @@ from sweeps.records.plain_text import showable
 from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage, resolve_storage
 from sweeps.storage.regular_files import open_regular
-from sweeps.tracking.answers import slugs
+from sweeps.tracking.answers import neither, slugs
 from sweeps.tracking.opening import open_store
 
 POLL_SECONDS = 0.25
@@ -100,7 +100,9 @@ def _trial_key(name: str, storage: Storage, tracking_uri: str | None) -> str:
     """Return the key of the one trial that answers to a name, from the folders if they tell."""
     beginning, store = name.strip().lower(), open_store(tracking_uri, storage.root)
     if not _BEGINNING_OF_A_KEY.fullmatch(beginning):
-        known_sweeps(name, storage, store)
+        known = known_sweeps(None, storage, store)
+        if name not in known:
+            raise neither(name, known)
         raise BadInput(
             f"The sweep '{name}' has no log of its own in {storage.root}: no launch has trained "
             f"anything there. Its trials' logs are shown by their keys."
