@@ -34,8 +34,8 @@ from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore
 
 POLL_SECONDS = 0.25
-_BUSY_SHARE = 0.1  # of a processor, which trials need more
-_LONGEST_REST_SECONDS = 2.0
+_BUSY_SHARE = 0.05  # of a processor, which trials need more
+_LONGEST_REST_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 LOAD_SECONDS = 5.0  # at most, that starts of trials wait for what writes to the store
 ORPHAN_SECONDS = 10.0  # of silence, that a recorder takes for the rest when its driver is gone

@@ -1,17 +1,20 @@
 """The end of a process and of all that it has started, whatever state they are in."""
 
 import os
+import time
 from contextlib import suppress
 
 import psutil
 
 _PATIENCE_SECONDS = 10.0
+_LOOK_SECONDS = 0.005
 
 
 def end_group(leader: int) -> None:
-    """Kill a process and those of its session, and wait until they are gone.
+    """Kill a process and those of its session, and wait until none of them runs.
 
-    Checkpoints are atomic, so nothing is lost by it; a stopped process is killed too.
+    Checkpoints are atomic, so nothing is lost by it; a stopped process is killed too. What nobody
+    has collected yet is dead all the same: an init may take seconds to do so.
 
     Args:
         leader: A process that leads a session of its own.
@@ -22,7 +25,9 @@ def end_group(leader: int) -> None:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         killed += family  # those that were being started meanwhile are seen in the next round
-    psutil.wait_procs(killed, timeout=_PATIENCE_SECONDS)
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while any(map(is_alive, killed)) and time.monotonic() < deadline:
+        time.sleep(_LOOK_SECONDS)
 
 
 def _family(leader: int) -> list[psutil.Process]:

@@ -103,7 +103,8 @@ class RayEngine:
                 if self._session is None:
                     self._start_anew()
                 self._serve(first, orders, events)
-                self._live.close()
+                if self._address:  # a Ray of our own is ended at once, a cluster is left in order
+                    self._live.close()
             except EngineLostError as lost:
                 self.end()  # first: what still runs holds its cells
                 self._tell_lost(events, lost)
