@@ -17,7 +17,8 @@ from search_spaces.sweep import Sweep
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.engine.capacity import Resources, Room
-from sweeps.execution.engine.cell_queue import CellQueue, Listed
+from sweeps.execution.engine.cell_queue import CellQueue
+from sweeps.execution.engine.listed_cells import Listed
 from sweeps.execution.engine.messages import EpochTold
 from sweeps.execution.engine.placement import (
     Limits,

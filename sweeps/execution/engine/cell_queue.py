@@ -6,7 +6,7 @@ is there, failed when its outbox says so, and anything else means that its proce
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -76,33 +76,6 @@ class CellSource(Protocol):
     def ended(self, trial_key: str, outcome: Outcome) -> None:
         """A cell was filled, its trial was stopped, or it stays empty."""
         ...
-
-
-class Listed:
-    """The empty cells of a design, all known when it starts."""
-
-    def __init__(self, orders: Iterable[TrialOrder]) -> None:
-        self._orders = list(orders)
-
-    def more(self) -> list[TrialOrder]:
-        """Return all cells, and then no more."""
-        orders, self._orders = self._orders, []
-        return orders
-
-    def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, float]) -> bool:
-        """Let every trial run to its end."""
-        return False
-
-    def why_stopped(self, trial_key: str) -> str:
-        """Return that no trial is stopped."""
-        return ""
-
-    def let_go(self, trial_key: str) -> int:
-        """Return that no trial waits."""
-        return 0
-
-    def ended(self, trial_key: str, outcome: Outcome) -> None:
-        """Nothing follows from it."""
 
 
 class _Waiting(NamedTuple):
