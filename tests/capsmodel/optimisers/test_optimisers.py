@@ -303,7 +303,7 @@ def test_steps_are_torchs_own_bit_for_bit(kind: str):
     for layer, optimiser in ((ours, built), (theirs, expected)):
         for _ in range(STEPS):
             optimiser.zero_grad()
-            layer(torch.ones(2, 3)).pow(4).sum().backward()
+            layer(torch.ones(2, 3)).square().mean().backward()  # converges from any weights
             optimiser.step()
 
     assert all(map(torch.equal, ours.parameters(), theirs.parameters()))
