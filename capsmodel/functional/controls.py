@@ -1,5 +1,7 @@
 """Routings that look at nothing, which any claim about routing has to beat."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -10,6 +12,7 @@ from capsmodel.functional.poses import lengths, squash
 from capsmodel.functional.refusals import refuse_other_rounds
 from capsmodel.functional.routed import Couplings, Routed, output_first, share_out
 from capsmodel.functional.sharing import Shares
+from capsmodel.functional.votes import LinearVotes
 
 
 def uniform_routing(
@@ -33,6 +36,29 @@ def uniform_routing(
     poses = _squashed(shares.share_equally(grouped), bias)
     told = shares.equal(grouped).expand(grouped.shape[:3]).permute(2, 0, 1)
     return Routed(poses, lengths(poses), Couplings(told, neighbourhood))
+
+
+def equal_routing(
+    votes: LinearVotes,
+    shares: Shares,
+    *,
+    bias: Float[Tensor, "out_caps pose"] | None = None,
+    squash: Callable[[Tensor], Tensor] = squash,
+) -> Routed:
+    """Return the squashed equal share of all votes, which are not multiplied out.
+
+    Args:
+        votes: Of fully connected capsules.
+        shares: Says who competes.
+        bias: Added to each sum of votes.
+        squash: What makes beliefs of lengths.
+    """
+    sites, edges, _ = votes.poses.shape
+    out_caps = votes.weight.shape[2]
+    share = 1 / shares.num_competing(out_caps, edges)
+    poses = _squashed(votes.summed() * share, bias, squash)
+    told = poses.new_full((1, 1, 1), share).expand(edges, sites, out_caps)
+    return Routed(poses, lengths(poses), Couplings(told, votes.neighbourhood))
 
 
 def random_routing(
@@ -60,21 +86,59 @@ def random_routing(
         ValueError: If the votes are of another shape, or the bounds are none.
     """
     refuse_other_rounds(votes, iterations=1)
-    low, high = between
-    if not 0 < low < high:
-        raise ValueError(f"between must be two numbers above 0, the lower first, got {between}.")
     grouped = output_first(votes)
     sites, out_caps, edges, _ = grouped.shape
-    places = neighbourhood.num_places
-    draw = uniform((edges, places, out_caps), generator, grouped.dtype)
-    weights = low + (high - low) * draw
-    whole = neighbourhood.sum_over_parents(weights.sum(dim=2)).unsqueeze(2)
-    shares = (weights / whole).to(grouped.device)
-    couplings = shares.permute(1, 2, 0).repeat(sites // places, 1, 1)
+    shares = _drawn(grouped, (edges, out_caps), neighbourhood, between, generator)
+    couplings = shares.permute(1, 2, 0).repeat(sites // neighbourhood.num_places, 1, 1)
     poses = _squashed(share_out(grouped, couplings), bias)
     told = Couplings(couplings.permute(2, 0, 1), neighbourhood)
     return Routed(poses, lengths(poses), told)
 
 
-def _squashed(sums: Tensor, bias: Tensor | None) -> Tensor:
+def random_linear_routing(
+    votes: LinearVotes,
+    generator: torch.Generator | None = None,
+    *,
+    between: tuple[float, float] = (0.8, 1.2),
+    bias: Float[Tensor, "out_caps pose"] | None = None,
+) -> Routed:
+    """Return what `random_routing` does, of votes that are not multiplied out.
+
+    Args:
+        votes: Of fully connected capsules.
+        generator: Of the draw, on the CPU; None for PyTorch's own.
+        between: What shares are drawn between before they are made to add up to 1.
+        bias: Added to each sum of votes.
+
+    Raises:
+        ValueError: If the bounds are none.
+    """
+    edges, _, out_caps, _ = votes.weight.shape
+    shares = _drawn(votes.poses, (edges, out_caps), votes.neighbourhood, between, generator)
+    poses = _squashed(votes.summed(shares.squeeze(1)), bias)
+    told = shares.expand(edges, len(poses), out_caps)
+    return Routed(poses, lengths(poses), Couplings(told, votes.neighbourhood))
+
+
+def _drawn(
+    like: Tensor,
+    sizes: tuple[int, int],
+    neighbourhood: Neighbourhood,
+    between: tuple[float, float],
+    generator: torch.Generator | None,
+) -> Float[Tensor, "edges places out_caps"]:
+    """Draw shares that add up to 1 over the parents of a child, as numbers like others."""
+    low, high = between
+    if not 0 < low < high:
+        raise ValueError(f"between must be two numbers above 0, the lower first, got {between}.")
+    edges, out_caps = sizes
+    draw = uniform((edges, neighbourhood.num_places, out_caps), generator, like.dtype)
+    weights = low + (high - low) * draw
+    whole = neighbourhood.sum_over_parents(weights.sum(dim=2)).unsqueeze(2)
+    return (weights / whole).to(like.device)
+
+
+def _squashed(
+    sums: Tensor, bias: Tensor | None, squash: Callable[[Tensor], Tensor] = squash
+) -> Tensor:
     return squash(sums if bias is None else sums + bias)

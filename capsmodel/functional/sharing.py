@@ -36,7 +36,7 @@ class Shares:
         """Return the shares where all who compete get the same."""
         sites, out_caps, edges, _ = votes.shape
         if not self._is_over_places:
-            return votes.new_full((1, 1, 1), 1 / self._num_competing(out_caps, edges))
+            return votes.new_full((1, 1, 1), 1 / self.num_competing(out_caps, edges))
         places = self.neighbourhood.num_places
         num_seen = self.neighbourhood.sum_over_parents(votes.new_ones(edges, places))
         share = 1 / (out_caps * num_seen + int(self.with_leak))
@@ -48,7 +48,7 @@ class Shares:
         """Return each parent's sum of equal shares of the votes for it."""
         _, out_caps, edges, _ = votes.shape
         if not self._is_over_places:
-            return votes.sum(dim=2) / self._num_competing(out_caps, edges)
+            return votes.sum(dim=2) / self.num_competing(out_caps, edges)
         return share_out(votes, self.equal(votes).expand(-1, out_caps, -1))
 
     def of(
@@ -77,6 +77,10 @@ class Shares:
             mean = self.neighbourhood.sum_over_parents(mean.squeeze(1).t()).t().unsqueeze(1)
         return shares * (gradient - mean)
 
+    def num_competing(self, out_caps: int, edges: int) -> int:
+        """Return over how many a share is one of, where all who compete are of one place."""
+        return edges if self.competition == "children" else out_caps + int(self.with_leak)
+
     @property
     def _is_over_places(self) -> bool:
         return self.competition == "parents" and self.neighbourhood.num_places > 1
@@ -84,9 +88,6 @@ class Shares:
     @property
     def _axis(self) -> int:
         return 2 if self.competition == "children" else 1
-
-    def _num_competing(self, out_caps: int, edges: int) -> int:
-        return edges if self.competition == "children" else out_caps + int(self.with_leak)
 
 
 def shared_out(

@@ -10,7 +10,7 @@ from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.chosen_routing import chosen_routing
 from capsmodel.routing import (
     Fan,
-    GivenVotes,
+    LinearVotes,
     Neighbourhood,
     ProductVotes,
     Routed,
@@ -94,22 +94,22 @@ class Capsules(InitialisedModule):
     ) -> Float[Tensor, "batch in_caps out_caps pose"]:
         """Return the pose of each output that each input predicts.
 
-        One matrix product an input, over the whole batch, then one copy into the order
-        [batch out_caps in_caps pose] in which routings read: far cheaper than a small product
-        for each image.
+        In memory they lie as [batch out_caps in_caps pose], as routings read them.
         """
-        batch, in_caps, _ = poses.shape
-        out_caps, pose = self.out_shape
-        products = torch.bmm(poses.transpose(0, 1), self.weight)
-        by_output = products.view(in_caps, batch * out_caps, pose).transpose(0, 1).contiguous()
-        return by_output.view(batch, out_caps, in_caps, pose).transpose(1, 2)
+        return self._linear(poses).values
+
+    def _linear(self, poses: Float[Tensor, "batch in_caps in_dim"]) -> LinearVotes:
+        weight = self.weight.unflatten(2, self.out_shape)
+        return LinearVotes(lengths(poses).t(), self.neighbourhood, poses, weight)
 
     def _told(self, poses: Float[Tensor, "batch in_caps in_dim"]) -> Votes:
         """Return the votes as the routing wants them: one of activations needs them in passing."""
-        activations, neighbourhood = lengths(poses).t(), self.neighbourhood
+        votes = self._linear(poses)
         if not self.reads_activations:
-            return GivenVotes(activations, neighbourhood, self.votes(poses))
-        matrices = self.weight.unflatten(2, self.out_shape).transpose(2, 3)
+            return votes
         return ProductVotes(
-            activations, neighbourhood, poses.transpose(0, 1).unsqueeze(2), matrices
+            votes.activations,
+            votes.neighbourhood,
+            poses.transpose(0, 1).unsqueeze(2),
+            votes.weight.transpose(2, 3),
         )

@@ -4,6 +4,7 @@ from capsmodel.functional import Couplings as Couplings
 from capsmodel.functional import Neighbourhood as Neighbourhood
 from capsmodel.functional import Routed as Routed
 from capsmodel.functional.votes import GivenVotes as GivenVotes
+from capsmodel.functional.votes import LinearVotes as LinearVotes
 from capsmodel.functional.votes import ProductVotes as ProductVotes
 from capsmodel.functional.votes import Votes as Votes
 from capsmodel.routing.agreement.agreement_routing import AgreementRouting as AgreementRouting

@@ -9,8 +9,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from capsmodel.functional import Routed, dynamic_routing, leaky_routing
-from capsmodel.functional.sharing import ShareCompetition
-from capsmodel.functional.votes import Votes
+from capsmodel.functional.controls import equal_routing
+from capsmodel.functional.sharing import ShareCompetition, Shares
+from capsmodel.functional.votes import LinearVotes, Votes
 from capsmodel.routing.agreement.initial_logits import INITIAL_LOGITS, InitialLogits, ZeroLogits
 from capsmodel.routing.base import Fan, Routing
 from capsmodel.routing.biased import BiasedRouter
@@ -85,8 +86,8 @@ class AgreementRouter(BiasedRouter):
         super().__init__(fan, has_bias=routing.bias)
         self.routing = routing
         is_learned = routing.initial_logits.are_learned
-        shape = (fan.edges, fan.out_caps)
-        self.logits = nn.Parameter(torch.empty(shape)) if is_learned else None
+        self._shape = (fan.edges, fan.out_caps)
+        self.logits = nn.Parameter(torch.empty(self._shape)) if is_learned else None
 
     def initialise(self, generator: torch.Generator | None) -> None:
         """Set the bias to 0.1 and the logits to zero."""
@@ -96,25 +97,26 @@ class AgreementRouter(BiasedRouter):
 
     def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         """Return the poses on which the votes agree, their lengths, and the last shares."""
-        route = leaky_routing if self.routing.has_leak else dynamic_routing
-        values = votes.values  # once: a convolutional layer multiplies them out
+        routing = self.routing
+        logits = self._initial_logits(generator)
+        if isinstance(votes, LinearVotes) and routing.iterations == 1 and logits is None:
+            shares = Shares(votes.neighbourhood, routing.has_leak, routing.competition)
+            return equal_routing(votes, shares, bias=self.bias, squash=routing.squash.squash)
+        route = leaky_routing if routing.has_leak else dynamic_routing
         return route(
-            values,
-            self.routing.iterations,
+            votes.values,
+            routing.iterations,
             bias=self.bias,
-            logits=self._initial_logits(values, generator),
-            squash=self.routing.squash.squash,
-            inverse_temperature=self.routing.inverse_temperature.at,
-            gradient=self.routing.gradient,
-            competition=self.routing.competition,
+            logits=logits,
+            squash=routing.squash.squash,
+            inverse_temperature=routing.inverse_temperature.at,
+            gradient=routing.gradient,
+            competition=routing.competition,
             neighbourhood=votes.neighbourhood,
         )
 
     def _initial_logits(
-        self,
-        votes: Float[Tensor, "sites edges out_caps pose"],
-        generator: torch.Generator | None,
+        self, generator: torch.Generator | None
     ) -> Float[Tensor, "edges out_caps"] | None:
-        edges, out_caps = votes.shape[1:3]
-        drawn = self.routing.initial_logits.draw(edges, out_caps, generator)
+        drawn = self.routing.initial_logits.draw(*self._shape, generator)
         return self.logits if drawn is None else drawn

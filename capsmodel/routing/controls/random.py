@@ -6,7 +6,8 @@ import torch
 from pydantic import Field, model_validator
 
 from capsmodel.functional import Routed, random_routing
-from capsmodel.functional.votes import Votes
+from capsmodel.functional.controls import random_linear_routing
+from capsmodel.functional.votes import LinearVotes, Votes
 from capsmodel.routing.base import Fan, Router, Routing
 from capsmodel.routing.biased import BiasedRouter
 from capsmodel.search_range import Choices
@@ -55,10 +56,13 @@ class RandomRouter(BiasedRouter):
 
     def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         """Return the squashed sum of the votes in drawn shares; None draws by PyTorch's own."""
+        between = (self.routing.low, self.routing.high)
+        if isinstance(votes, LinearVotes):
+            return random_linear_routing(votes, generator, between=between, bias=self.bias)
         return random_routing(
             votes.values,
             generator,
-            between=(self.routing.low, self.routing.high),
+            between=between,
             bias=self.bias,
             neighbourhood=votes.neighbourhood,
         )

@@ -5,7 +5,9 @@ from typing import Annotated, Literal
 import torch
 
 from capsmodel.functional import Routed, uniform_routing
-from capsmodel.functional.votes import Votes
+from capsmodel.functional.controls import equal_routing
+from capsmodel.functional.sharing import Shares
+from capsmodel.functional.votes import LinearVotes, Votes
 from capsmodel.routing.base import Fan, Router, Routing
 from capsmodel.routing.biased import BiasedRouter
 from capsmodel.search_range import Choices
@@ -34,4 +36,6 @@ class UniformRouter(BiasedRouter):
 
     def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         """Return the squashed equal share of all votes; the generator is not used."""
+        if isinstance(votes, LinearVotes):
+            return equal_routing(votes, Shares(votes.neighbourhood), bias=self.bias)
         return uniform_routing(votes.values, bias=self.bias, neighbourhood=votes.neighbourhood)
