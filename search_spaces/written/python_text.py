@@ -40,24 +40,28 @@ class Call:
     named: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-def python_text(value: Any, indent: int = 0, before: int = 0) -> str:
+def python_text(value: Any, indent: int = 0, before: int = 0, after: int = 0) -> str:
     """Return a value as an expression that gives an equal value.
 
     Args:
         value: A plain value as JSON has it, a tuple, a call or a name; or any of these in another.
         indent: Of the line that it stands in.
         before: Characters in front of it there.
+        after: Characters behind it there.
 
     Raises:
         ValueError: If it is none of these, or a number that is not finite.
     """
     line = _on_one_line(value)
     parts = _parts(value)
-    if parts is None or indent + before + len(line) + 1 <= _WIDTH:  # the comma behind it
+    if parts is None or indent + before + len(line) + after <= _WIDTH:
         return line
     opening, items, closing = parts
     inner = indent + _STEP
-    lines = [" " * inner + lead + python_text(item, inner, len(lead)) + "," for lead, item in items]
+    lines = [
+        " " * inner + lead + python_text(item, inner, len(lead), after=1) + ","
+        for lead, item in items
+    ]
     return "\n".join((opening, *lines, " " * indent + closing))
 
 

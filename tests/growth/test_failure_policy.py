@@ -11,8 +11,8 @@ import pytest
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import CellQueue
+from sweeps.execution.engine.cell_source import Listed
 from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
-from sweeps.execution.engine.listed_cells import Listed
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine, Training

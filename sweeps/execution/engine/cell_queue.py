@@ -6,12 +6,13 @@ is there, failed when its outbox says so, and anything else means that its proce
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.engine.cell_source import CellSource
 from sweeps.execution.engine.failure_policy import (
     FailedAttempt,
     Failure,
@@ -51,30 +52,6 @@ class Onlooker(Protocol):
 
     def ended(self, trial_key: str, outcome: Outcome, reason: str) -> None:
         """A trial was filled, or failed."""
-        ...
-
-
-class CellSource(Protocol):
-    """Who says which cells there are: all of them at once, or some more as others end."""
-
-    def more(self) -> list[TrialOrder]:
-        """Return cells to train next, none where others have to end first or all are there."""
-        ...
-
-    def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, float]) -> bool:
-        """Hear of an epoch; return whether the trial is stopped there, for good or to wait."""
-        ...
-
-    def why_stopped(self, trial_key: str) -> str:
-        """Return why a trial was stopped, "" if it was not."""
-        ...
-
-    def let_go(self, trial_key: str) -> int:
-        """Hear that a trial has no process any more; return the epoch at which it waits, else 0."""
-        ...
-
-    def ended(self, trial_key: str, outcome: Outcome) -> None:
-        """A cell was filled, its trial was stopped, or it stays empty."""
         ...
 
 

@@ -7,8 +7,7 @@ from sweeps.execution.driver.survey import Survey
 from sweeps.execution.driver.trial_orders import Orders
 from sweeps.execution.driver.view.board import empty_cells
 from sweeps.execution.engine.capacity import Room
-from sweeps.execution.engine.cell_queue import CellSource
-from sweeps.execution.engine.listed_cells import Listed
+from sweeps.execution.engine.cell_source import CellSource, Listed
 from sweeps.execution.plan.conductor import Conductor
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.trial_facts import TrialFacts

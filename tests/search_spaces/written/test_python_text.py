@@ -78,6 +78,13 @@ def test_ruff_leaves_it_as_it_is(tmp_path: Path) -> None:
     assert formatted(tmp_path, text) == text
 
 
+@pytest.mark.parametrize("length", range(76, 82))
+def test_ruff_leaves_a_line_that_just_fits_as_it_is(tmp_path: Path, length: int) -> None:
+    values = ["x" * length], ("x" * length,), [["x" * (length - 4)], 1]
+    text = "".join(f"x = {python_text(value, before=4)}\n" for value in values)
+    assert formatted(tmp_path, text) == text
+
+
 @settings(max_examples=6, deadline=None)
 @given(values=st.lists(plain_values(NARROW_LETTER), min_size=12, max_size=12))
 def test_ruff_leaves_any_value_as_it_is(

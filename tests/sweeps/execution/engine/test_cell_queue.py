@@ -6,6 +6,7 @@ import pytest
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import CellQueue
+from sweeps.execution.engine.cell_source import Listed
 from sweeps.execution.engine.engine import CannotGoOn
 from sweeps.execution.engine.failure_policy import (
     MAX_RESTARTS,
@@ -13,7 +14,6 @@ from sweeps.execution.engine.failure_policy import (
     FailurePolicy,
     restart_blameless,
 )
-from sweeps.execution.engine.listed_cells import Listed
 from sweeps.execution.engine.messages import Next, Order, TrialEnded
 from sweeps.execution.engine.placement import Share
 from sweeps.execution.worker.trial import TrialOrder

@@ -31,8 +31,8 @@ from tests.waiting import PATIENCE_SECONDS, wait_until
 FOREIGN = "e" * 20
 
 
-@pytest.mark.parametrize(("busy", "rest"), [(0.0, 0.25), (0.05, 0.5), (30.0, 2.0)])
-def test_it_takes_a_tenth_of_a_processor(busy: float, rest: float):
+@pytest.mark.parametrize(("busy", "rest"), [(0.0, 0.25), (0.05, 1.0), (30.0, 5.0)])
+def test_it_takes_a_twentieth_of_a_processor(busy: float, rest: float):
     assert recorder_process._rest_after(busy) == pytest.approx(rest)
 
 

@@ -19,7 +19,7 @@ from sweeps.execution.cells.folder import CellFolder, reason_of
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.driver.view.board import Board
 from sweeps.execution.engine.cell_queue import CellQueue
-from sweeps.execution.engine.listed_cells import Listed
+from sweeps.execution.engine.cell_source import Listed
 from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, TrialEnded
 from sweeps.execution.engine.messages import Stop as StopMessage
 from sweeps.execution.engine.placement import Machine

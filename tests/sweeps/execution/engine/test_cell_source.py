@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import CellQueue
-from sweeps.execution.engine.listed_cells import Listed
+from sweeps.execution.engine.cell_source import Listed
 from sweeps.execution.engine.messages import Order, TrialEnded
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.trial_record import Outcome

@@ -1,10 +1,11 @@
-"""The empty cells of a design, all known when it starts: which of them are trained first."""
+"""Which cells there are to train, and in which order: all at once, or more as others end."""
 
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.worker.trial import TrialOrder
@@ -12,8 +13,34 @@ from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 
 
+class CellSource(Protocol):
+    """Who says which cells there are: all of them at once, or some more as others end."""
+
+    def more(self) -> list[TrialOrder]:
+        """Return cells to train next, none where others have to end first or all are there."""
+        ...
+
+    def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, float]) -> bool:
+        """Hear of an epoch; return whether the trial is stopped there, for good or to wait."""
+        ...
+
+    def why_stopped(self, trial_key: str) -> str:
+        """Return why a trial was stopped, "" if it was not."""
+        ...
+
+    def let_go(self, trial_key: str) -> int:
+        """Hear that a trial has no process any more; return the epoch at which it waits, else 0."""
+        ...
+
+    def ended(self, trial_key: str, outcome: Outcome) -> None:
+        """A cell was filled, its trial was stopped, or it stays empty."""
+        ...
+
+
 class Listed:
-    """Cells seed by seed, so that a design that is cut short has whole seeds to compare.
+    """The empty cells of a design, all known when it starts.
+
+    They come seed by seed, so that a design that is cut short has whole seeds to compare.
 
     Of each seed the arms come first that took longest on the seeds before: a long training that
     begins last leaves the other machines idle. Where that is not known yet, they come in the order
