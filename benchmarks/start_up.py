@@ -162,7 +162,7 @@ def _look(process: psutil.Process, processes: dict[int, Process], now: float) ->
         role = next((role for part, role in _ROLES.items() if part in words), "other")
         times = process.cpu_times()
         known = processes.setdefault(process.pid, Process(role))
-        if known.role in {"other", "driver"}:  # a fork has its parent's words at first
+        if known.role in {"other", "driver"} and words:  # a fork has its parent's words at first
             known.role = role
         known.seen.append((now, times.user + times.system))
 
