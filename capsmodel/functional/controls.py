@@ -116,7 +116,7 @@ def random_linear_routing(
     edges, _, out_caps, _ = votes.weight.shape
     shares = _drawn(votes.poses, (edges, out_caps), votes.neighbourhood, between, generator)
     poses = _squashed(votes.summed(shares.squeeze(1)), bias)
-    told = shares.expand(edges, len(poses), out_caps)
+    told = shares.expand(edges, poses.shape[0], out_caps)
     return Routed(poses, lengths(poses), Couplings(told, votes.neighbourhood))
 
 
