@@ -10,10 +10,10 @@ from sweeps.records.trial_record import (
     manifest_artifact,
 )
 from sweeps.tracking.record_facts import TAG_MANIFEST_HASH
-from sweeps.tracking.store import LaunchWriter
+from sweeps.tracking.store import RecordWriter
 
 
-def publish_manifest(writer: LaunchWriter, manifest: Manifest) -> str:
+def publish_manifest(writer: RecordWriter, manifest: Manifest) -> str:
     """Make a manifest the sweep's current one, mark it as running, and return its record's id."""
     sweep_id = writer.open_sweep(manifest.sweep, manifest.description)
     writer.set_manifest(sweep_id, manifest_text(manifest))

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
 from sweeps.storage.store_format import refuse_newer_format
@@ -55,9 +56,10 @@ def open_to_read(
     return MlflowStore(opened.address, resolve_storage(storage).artifacts, keeps=True)
 
 
-def load_writing() -> None:
-    """Load what writing to a store takes: MLflow takes one to two seconds."""
-    import_module(_WRITER)
+def load_writer(store: RecordStore) -> None:
+    """Load in a thread what writing to a store takes: MLflow takes two seconds."""
+    if isinstance(store, MlflowStore):
+        Thread(target=import_module, args=(_WRITER,), daemon=True).start()
 
 
 def rewrite_places(database: Path, backups: Path) -> int:

@@ -12,11 +12,8 @@ from typing import NamedTuple, Protocol
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, Outcome, TrialRecord
-from sweeps.tracking.launch_writer import FoundSweep as FoundSweep
-from sweeps.tracking.launch_writer import FreedWeights as FreedWeights
-from sweeps.tracking.launch_writer import LaunchWriter as LaunchWriter
-from sweeps.tracking.launch_writer import ReportPublisher as ReportPublisher
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
+from sweeps.tracking.shown_sweep import ShowsSweeps
 
 
 class CurvePoint(NamedTuple):
@@ -33,6 +30,25 @@ class FoundTrial(NamedTuple):
 
     record_id: str
     outcome: Outcome | None
+
+
+class FoundSweep(NamedTuple):
+    """A sweep's own record as a writer finds it."""
+
+    record_id: str
+    is_running: bool
+
+
+class FreedWeights(NamedTuple):
+    """What became of recorded weights that were to be deleted.
+
+    Attributes:
+        freed_bytes: 0 where there were none, or they are still there.
+        complaint: Why they are still there, in one sentence; "" where they are not.
+    """
+
+    freed_bytes: int
+    complaint: str
 
 
 class RecordStore(Protocol):
@@ -153,11 +169,28 @@ class RecordStore(Protocol):
         ...
 
 
-class RecordWriter(LaunchWriter, Protocol):
-    """Records as the recorder writes them.
+class ReportPublisher(Protocol):
+    """What adds files of a report; every `RecordWriter` is one."""
 
-    Each method may be repeated after a failure or a kill and then does what is left.
+    def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
+        """Add the files of a report to a sweep's own record, in place of those of their names."""
+        ...
+
+
+class RecordWriter(ReportPublisher, ShowsSweeps, Protocol):
+    """Records as the recorder and a launch write them.
+
+    Each method may be repeated after a failure or a kill and then does what is left. A call that
+    fails raises `StoreRefused`, whether or not the store answers: `refuse_absence` tells.
     """
+
+    def refuse_absence(self) -> None:
+        """Return if the store answers.
+
+        Raises:
+            StoreUnreachable: If it does not.
+        """
+        ...
 
     def find_trial(self, trial_key: str) -> FoundTrial | None:
         """Return the live record of a trial key, the earliest if there are several."""
@@ -236,4 +269,32 @@ class RecordWriter(LaunchWriter, Protocol):
 
     def delete_record(self, record_id: str) -> None:
         """Delete a record that is there, of a trial or a sweep. What files it holds may stay."""
+        ...
+
+    def set_aside(self, trial_keys: Iterable[str]) -> None:
+        """Mark the records of trial keys as replaced: no reader counts them any more."""
+        ...
+
+    def delete_weights(self, record_id: str) -> FreedWeights:
+        """Delete the weights of a record, and look whether they are gone."""
+        ...
+
+    def find_sweep(self, sweep: str) -> FoundSweep | None:
+        """Return a sweep's own record."""
+        ...
+
+    def open_sweep(self, sweep: str, description: str) -> str:
+        """Find or create a sweep's own record and return its id."""
+        ...
+
+    def set_manifest(self, sweep_id: str, text: str) -> None:
+        """Make a manifest the current one of a sweep, unless it is. Earlier ones stay.
+
+        One that was lost or damaged since is written again. A reader sees the old one or the new
+        one whole, also where this is killed midway.
+        """
+        ...
+
+    def settle_sweep(self, sweep_id: str, exit_code: int | None) -> None:
+        """Write how a sweep's launch ended, None for one that runs."""
         ...

@@ -1,7 +1,5 @@
 """What follows in a launch when its sweep grows: who is told of the new cells."""
 
-from collections.abc import Callable
-
 from sweeps.execution.driver.folder_states import folder_states
 from sweeps.execution.driver.survey import Survey
 from sweeps.execution.driver.view.board import Board
@@ -20,7 +18,7 @@ class GrowingLaunch:
         growing: The definition, as it grows.
     """
 
-    def __init__(self, survey: Survey, board: Board, sweep_id: Callable[[], str]) -> None:
+    def __init__(self, survey: Survey, board: Board, sweep_id: str) -> None:
         self.growing = GrowingDefinition(survey.definition)
         self._survey = survey
         self._board = board
@@ -40,7 +38,7 @@ class GrowingLaunch:
         if keys:
             queue = RecorderQueue(storage.journals, self._survey.tracking_uri)
             queue.forget(keys)  # carried once, perhaps, into a store that was lost since
-            queue.add_more(keys, self._survey.name, self._sweep_id())
+            queue.add_more(keys, self._survey.name, self._sweep_id)
             queue.close()
             epochs = {cell.arm: self.growing.epochs[cell.arm] for cell in line.cells}
             self._board.add(surveyed(line.cells, folder_states(storage, keys), {}), epochs)

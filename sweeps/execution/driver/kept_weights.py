@@ -16,7 +16,7 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.storage.locations import Storage
-from sweeps.tracking.store import LaunchWriter, RecordStore
+from sweeps.tracking.store import RecordStore, RecordWriter
 
 _BEST = re.compile(r"best:(\d{1,9})")
 
@@ -102,7 +102,7 @@ def keep_weights(
     which: WeightsToKeep,
     storage: Storage,
     store: RecordStore,
-    records: LaunchWriter,
+    records: RecordWriter,
 ) -> WeightsDeleted:
     """Delete the weights of a sweep that are not kept, in the cells' folders and the records.
 

@@ -14,7 +14,6 @@ from sweeps.execution.launch.recording.opened_records import reopen_records
 from sweeps.execution.launch.recording.unrecorded import Unrecorded, unrecorded
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.execution.recorder.recorder_session import RecorderSession
 from sweeps.records.errors import StoreRefused, SweepError
 
 SILENCE_SECONDS = 60.0  # twice what one request may take on a busy machine
@@ -61,15 +60,9 @@ def record_rest(progress: Progress, recorder: RecorderClient, *, is_interrupted:
 
 def record_evaluations(progress: Progress, trial_keys: Sequence[str]) -> None:
     """Have a recorder carry the evaluations of trials, and note whether it has."""
-    queue = RecorderQueue(progress.survey.storage.journals, progress.survey.tracking_uri)
-    queue.add_evaluated(trial_keys, progress.survey.name)
-    queue.close()
-    recorder = recorder_of(progress.survey)
+    recorder = _start_recorder_of_evaluations(progress.survey, trial_keys)
     were_recorded, progress.is_recorded = progress.is_recorded, False  # should this be interrupted
-    try:
-        complaint = _complaint(progress, recorder)
-    finally:
-        recorder.stop()
+    complaint = _complaint(progress, recorder)
     progress.is_recorded = were_recorded and not complaint
     progress.complaint = progress.complaint or complaint
 
@@ -94,7 +87,7 @@ def _record_all(progress: Progress, recorder: RecorderClient) -> str:
         manifest = progress.definition.manifest
         missing = unrecorded(survey.store, survey.storage, manifest, there)
         if missing.to_carry or not _has_sweep(progress):
-            progress.records = reopen_records(survey, manifest, recorder.open_writer)
+            progress.records = reopen_records(survey, manifest)
         if not missing.to_queue:
             break
         queue = RecorderQueue(survey.storage.journals, survey.tracking_uri)
@@ -115,15 +108,35 @@ def _record_all(progress: Progress, recorder: RecorderClient) -> str:
     return ""
 
 
-def recorder_of(survey: Survey, begun: RecorderSession | None = None) -> RecorderClient:
-    """Return what carries the records of a launch, which waits for the word to.
+def start_recorder(survey: Survey, sweep_id: str) -> RecorderClient:
+    """Queue what the tracking store lacks, and start the process that carries it.
 
     Args:
         survey: What the launch has to do.
-        begun: A process that nobody has told anything; None starts one.
+        sweep_id: The sweep's own record.
     """
-    session = begun or RecorderSession()
-    return RecorderClient(survey.storage, survey.tracking_uri, survey.name, session)
+    queue = RecorderQueue(survey.storage.journals, survey.tracking_uri)
+    missing = [planned for planned in survey.cells if not planned.is_recorded]
+    keys = [planned.cell.trial_key for planned in missing]
+    carried = [key for key in keys if (queued := queue.cell(key)) and queued.is_closed]
+    unknown = [planned.cell.trial_key for planned in missing if not planned.has_record]
+    queue.forget([*carried, *unknown])  # whatever is noted of them, the store has lost them
+    queue.add(keys, survey.name, sweep_id)
+    queue.close()
+    return RecorderClient(survey.storage, survey.tracking_uri, survey.name)
+
+
+def _start_recorder_of_evaluations(survey: Survey, trial_keys: Sequence[str]) -> RecorderClient:
+    """Queue trials whose evaluations the store lacks, and start the process that carries them.
+
+    Args:
+        survey: What the launch has to do.
+        trial_keys: Of trials that are over.
+    """
+    queue = RecorderQueue(survey.storage.journals, survey.tracking_uri)
+    queue.add_evaluated(trial_keys, survey.name)
+    queue.close()
+    return RecorderClient(survey.storage, survey.tracking_uri, survey.name)
 
 
 def _has_sweep(progress: Progress) -> bool:

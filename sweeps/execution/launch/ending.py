@@ -1,8 +1,6 @@
 """The last stages: the report written, weights kept or not, and how it ended noted down."""
 
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from sweeps.aggregation.report import publish_report, sum_up, write_report
@@ -10,7 +8,6 @@ from sweeps.execution.driver.kept_weights import WeightsDeleted, keep_weights, w
 from sweeps.execution.driver.view.disk_watch import full_disk
 from sweeps.execution.driver.view.live_view import tell_line
 from sweeps.execution.launch.progress import Progress
-from sweeps.execution.recorder.distant_writer import DistantWriter
 from sweeps.records.errors import StoreUnreachable, SweepError
 from sweeps.records.plain_text import one_line
 from sweeps.storage.disk_room import when_there_is_room
@@ -56,42 +53,22 @@ def delete_weights(progress: Progress, words: str) -> None:
             progress.exit_code = 3
 
 
-def begin_to_show(progress: Progress) -> Callable[[], None]:
-    """Begin to write what people browse of the sweep, and return what ends it.
+def show(progress: Progress) -> None:
+    """Write what people browse of the sweep: a launch ends the same where that cannot be.
 
-    A launch ends the same where that cannot be. Where records wait for the store it is left for the
-    next launch, which writes what is missing.
+    Where records wait for the store it is left for the next launch, which writes what is missing.
     """
     if not progress.records or not progress.is_recorded:
-        return lambda: None
+        return
     manifest, survey = progress.definition.manifest, progress.survey
-    name, writer = survey.name, progress.records.writer
     try:
         records = survey.store.records(manifest.cell_keys().values())
-        told = progress.records.sweep_id, sum_up(manifest, records)
-        if isinstance(writer, DistantWriter):
-            end = writer.begin_to_show(*told)
-        else:
-            end = partial(writer.show_sweep, *told)
+        progress.records.writer.show_sweep(progress.records.sweep_id, sum_up(manifest, records))
     except (SweepError, OSError) as error:
-        _tell_not_shown(name, error)
-        return lambda: None
-
-    def shown() -> None:
-        if progress.is_recorded:
-            try:
-                end()
-            except (SweepError, OSError) as error:
-                _tell_not_shown(name, error)
-
-    return shown
-
-
-def _tell_not_shown(name: str, error: Exception) -> None:
-    tell_line(
-        f"What MLflow's pages show of {name} is not up to date, which the next launch makes "
-        f"good: {one_line(public(str(error)))[:200]}"
-    )
+        tell_line(
+            f"What MLflow's pages show of {survey.name} is not up to date, which the next launch "
+            f"makes good: {one_line(public(str(error)))[:200]}"
+        )
 
 
 def settle(progress: Progress) -> None:

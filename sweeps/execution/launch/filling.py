@@ -8,20 +8,29 @@ from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.driver.view.board import Board, empty_cells
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.policies import Policies
-from sweeps.execution.launch.carrying import record_rest, recorder_of
+from sweeps.execution.launch.carrying import record_rest, start_recorder
 from sweeps.execution.launch.cells_to_train import cells_to_train
 from sweeps.execution.launch.progress import Progress
-from sweeps.execution.launch.recording.launch_records import open_for_launch
+from sweeps.execution.launch.recording.opened_records import open_records
 from sweeps.execution.launch.starting.started_engine import start_engine
 from sweeps.execution.launch.training import train
+
+
+def fill_none(progress: Progress, options: LaunchOptions) -> None:
+    """Open the records of a sweep whose cells are all filled and recorded.
+
+    Raises:
+        SweepError: If the store cannot be written to.
+    """
+    progress.records = open_records(progress.survey, options, journal=None)
 
 
 def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None:
     """Train the empty cells while the recorder carries what they tell.
 
     Args:
-        progress: Of the launch: gets journal, recorder, records and growth as they are there, and
-            in any case what was trained, what failed, and whether all is recorded.
+        progress: Of the launch: gets journal, records and growth as they are there, and in any
+            case what was trained, what failed, and whether all is recorded.
         options: Of the launch.
         policies: Where trials are placed, and what follows their failures.
 
@@ -42,11 +51,13 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
     with ExitStack() as session:
         running = session.enter_context(ExitStack())
         engine, room = None, policies.room(options.resources)
-        recorder = progress.recorder = recorder_of(survey, progress.begun)  # loads while Ray starts
         if survey.has_work:
             engine, room = start_engine(running, survey, options, policies, board)
-        records = progress.records = open_for_launch(survey, options, journal, recorder)
-        growth = progress.growth = GrowingLaunch(survey, board, lambda: records.sweep_id)
+        progress.records = open_records(survey, options, journal)
+        sweep_id = progress.records.sweep_id
+        growth = progress.growth = GrowingLaunch(survey, board, sweep_id)
+        recorder = start_recorder(survey, sweep_id)
+        session.callback(recorder.stop)
         journal.open_launch(len(empty_cells(survey.cells)))
         is_interrupted = True
         try:

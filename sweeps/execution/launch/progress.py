@@ -14,8 +14,6 @@ from sweeps.execution.driver.result import FailedTrial, SweepResult
 from sweeps.execution.driver.survey import Survey
 from sweeps.execution.launch.recording.opened_records import OpenedRecords
 from sweeps.execution.plan.definition import Definition
-from sweeps.execution.recorder.client import RecorderClient
-from sweeps.execution.recorder.recorder_session import RecorderSession
 
 
 @dataclass
@@ -24,7 +22,6 @@ class Progress:
 
     Attributes:
         survey: What there was to do at its start.
-        begun: A recorder's process that has begun already, if any.
         exit_code: 1 until it is known how it ends.
         is_recorded: Whether the tracking store has everything.
         complaint: Why it has not.
@@ -32,7 +29,6 @@ class Progress:
         num_trained: Cells that this launch filled.
         failures: Trials that raised.
         journal: Where cells are filled.
-        recorder: Where cells are filled.
         records: Once they are opened.
         growth: What a plan has added, where cells are filled.
         report: Once it is written.
@@ -42,7 +38,6 @@ class Progress:
     """
 
     survey: Survey
-    begun: RecorderSession | None = None
     exit_code: int = 1
     is_recorded: bool = True
     complaint: str = ""
@@ -50,7 +45,6 @@ class Progress:
     num_trained: int = 0
     failures: tuple[FailedTrial, ...] = ()
     journal: Journal | None = None
-    recorder: RecorderClient | None = None
     records: OpenedRecords | None = None
     growth: GrowingLaunch | None = None
     report: Report | None = None

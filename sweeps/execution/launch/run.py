@@ -7,7 +7,6 @@ from sweeps.execution.driver.options import LaunchArguments, options_of
 from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.engine.capacity import capacity_of
 from sweeps.execution.launch.starting.early_engine import early_engine
-from sweeps.execution.launch.starting.early_recorder import early_recorder
 
 if TYPE_CHECKING:  # what a launch needs loads torch
     from sweeps.execution.driver.survey import Survey
@@ -48,12 +47,9 @@ def run(sweep: "Launchable", **options: Unpack[LaunchArguments]) -> SweepResult:
         sweeps.StoreUnreachable: If the tracking store does not answer at the start.
     """
     checked = options_of(options)
-    with (
-        early_engine(sweep, checked) as begun,
-        early_recorder(is_needed=begun is not None) as recorder,
-    ):
+    with early_engine(sweep, checked) as begun:
         with interrupted_afterwards():
             from sweeps.execution.engine.policies import Policies
             from sweeps.execution.launch.launch import launch
 
-        return launch(sweep, checked, Policies(begun=begun), recorder)
+        return launch(sweep, checked, Policies(begun=begun))

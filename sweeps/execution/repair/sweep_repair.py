@@ -80,9 +80,8 @@ class SweepRepair:
         queue.close()
         hand_over(self._storage.journals, manifest)  # what is kept, the recorder makes current
         recorder = RecorderClient(self._storage, self._store.address, self._sweep)
-        self.is_whole = recorder.finish(_SILENCE_SECONDS)
-        recorder.stop()
-        if not self.is_whole:
+        if not recorder.finish(_SILENCE_SECONDS):
+            self.is_whole = False
             yield f"Not all records of '{self._sweep}' could be filled: {recorder.complaint}"
             return
         yield f"{num_filled} records of '{self._sweep}' were filled from the cells' folders."

@@ -24,7 +24,7 @@ from sweeps.execution.driver.view.board import Board
 from sweeps.execution.driver.view.live_view import own_terminal, showing
 from sweeps.execution.launch import launch as launching
 
-def launch(sweep, options, policies, recorder):
+def launch(sweep, options, policies):
     with interruptible(), own_terminal(Path("log.txt")) as terminal:
         with showing(Board([], {}, None), sweep, terminal):
             try:

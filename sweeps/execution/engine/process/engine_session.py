@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 from pydantic import BaseModel
 
-from sweeps.execution.channel import Channel
 from sweeps.execution.engine.placement import Machine
+from sweeps.execution.engine.process.channel import Channel
 from sweeps.execution.engine.process.ended_group import end_group, is_alive
 from sweeps.execution.engine.process.process_messages import (
     FROM_ENGINE,

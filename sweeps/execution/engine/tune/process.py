@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
-from sweeps.execution.channel import Channel
 from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop
 from sweeps.execution.engine.placement import Machine
+from sweeps.execution.engine.process.channel import Channel
 from sweeps.execution.engine.process.process_messages import (
     FROM_DRIVER,
     Ask,

@@ -5,7 +5,7 @@ import threading
 from types import TracebackType
 from typing import Any, Self
 
-from sweeps.execution.channel import Channel
+from sweeps.execution.engine.process.channel import Channel
 from sweeps.execution.engine.process.process_messages import Pulse
 
 _SECONDS = 1.0

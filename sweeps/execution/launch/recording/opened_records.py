@@ -1,7 +1,6 @@
 """The tracking store opened, and the sweep's manifest made current in it."""
 
-from collections.abc import Callable
-from functools import cached_property
+from typing import NamedTuple
 
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.driver.options import LaunchOptions
@@ -13,51 +12,30 @@ from sweeps.execution.recorder.manifest_file import hand_over, kept_manifest
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.tracking.manifests import publish_manifest
-from sweeps.tracking.store import LaunchWriter
+from sweeps.tracking.store import RecordWriter
 
 
-class OpenedRecords:
-    """The tracking store for writing, and the sweep's own record in it.
+class OpenedRecords(NamedTuple):
+    """The tracking store for writing, and the sweep's own record in it."""
 
-    Args:
-        writer: Of the store.
-        await_sweep_id: Returns the id of the sweep's own record once that is there.
-    """
-
-    def __init__(self, writer: LaunchWriter, await_sweep_id: Callable[[], str]) -> None:
-        self.writer = writer
-        self._await_sweep_id = await_sweep_id
-
-    @cached_property
-    def sweep_id(self) -> str:
-        """The id of the sweep's own record; waits where that is being written.
-
-        Raises:
-            StoreUnreachable: If it cannot be.
-        """
-        return self._await_sweep_id()
+    writer: RecordWriter
+    sweep_id: str
 
 
-def open_records(
-    survey: Survey,
-    options: LaunchOptions,
-    journal: Journal | None,
-    open_writer: Callable[[], LaunchWriter],
-) -> OpenedRecords:
+def open_records(survey: Survey, options: LaunchOptions, journal: Journal | None) -> OpenedRecords:
     """Make the manifest current: the first thing that is written to the tracking store.
 
     Args:
         survey: What the launch has to do.
         options: Of the launch; `fresh` puts what was trained aside.
         journal: Of the sweep, None where nothing is filled.
-        open_writer: Opens the store for writing.
 
     Raises:
         BadInput: If its artifacts cannot be written to.
         StoreUnreachable: If it does not answer.
     """
     try:
-        writer = open_writer()
+        writer = survey.store.writer()
         journals, manifest = survey.storage.journals, survey.definition.manifest
         is_kept = kept_manifest(journals, manifest.sweep) in (None, manifest)
         if journal or manifest != survey.current or not is_kept:
@@ -70,24 +48,21 @@ def open_records(
             f"The tracking store's artifacts cannot be written to ({error}): have its server "
             f"serve them, or make their folder writable."
         ) from error
-    return OpenedRecords(writer, lambda: sweep_id)
+    return OpenedRecords(writer, sweep_id)
 
 
-def reopen_records(
-    survey: Survey, manifest: Manifest, open_writer: Callable[[], LaunchWriter]
-) -> OpenedRecords:
+def reopen_records(survey: Survey, manifest: Manifest) -> OpenedRecords:
     """Open the tracking store again, which may have lost all, and make a manifest current in it.
 
     Raises:
         StoreUnreachable: If it does not answer.
     """
     hand_over(survey.storage.journals, manifest)
-    writer = open_writer()
-    sweep_id = publish_manifest(writer, manifest)
-    return OpenedRecords(writer, lambda: sweep_id)
+    writer = survey.store.writer()
+    return OpenedRecords(writer, publish_manifest(writer, manifest))
 
 
-def _put_aside(survey: Survey, writer: LaunchWriter, journal: Journal | None) -> None:
+def _put_aside(survey: Survey, writer: RecordWriter, journal: Journal | None) -> None:
     """Put what was trained aside, and what a plan decided with it."""
     decided_by = survey.definition.decided_by
     journals = survey.storage.journals

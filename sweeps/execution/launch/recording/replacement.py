@@ -7,11 +7,11 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.errors import BadInput
 from sweeps.storage.locations import Storage
-from sweeps.tracking.store import LaunchWriter
+from sweeps.tracking.store import RecordWriter
 
 
 def put_aside(
-    trial_keys: Sequence[str], storage: Storage, records: LaunchWriter, tracking_uri: str
+    trial_keys: Sequence[str], storage: Storage, records: RecordWriter, tracking_uri: str
 ) -> None:
     """Move cells to `replaced/` and mark their records, so that no reader counts them.
 

@@ -12,6 +12,7 @@ from sweeps.execution.engine.capacity import Room
 from sweeps.execution.engine.engine import Engine
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.engine.process.ray_engine import RayEngine
+from sweeps.tracking.opening import load_writer
 
 
 class StartedEngine(NamedTuple):
@@ -40,6 +41,7 @@ def start_engine(
     terminal = running.enter_context(own_terminal(log))
     running.enter_context(showing_here(board, survey.name, terminal))
     board.say_now("starting Ray")
+    load_writer(survey.store)  # meanwhile
     empty, manifest = empty_cells(survey.cells), survey.definition.manifest
     arms = {one.cell.arm for one in empty}
     configs = [arm.config for arm in manifest.arms if arm.name in arms]

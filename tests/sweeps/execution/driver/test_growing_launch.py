@@ -51,7 +51,7 @@ class Scene:
             tracking_uri=URI,
         )
         hand_over(self.storage.journals, self.definition.manifest)
-        self.launch = GrowingLaunch(plan, self.board, lambda: "parent")
+        self.launch = GrowingLaunch(plan, self.board, "parent")
 
     def grow(self, count: int = 1) -> ManifestLine:
         """Grow by some proposals, and tell of each; return the last line."""

@@ -34,7 +34,7 @@ from sweeps.execution.repair.repair import Repaired
 from sweeps.records.cell_contents import TrialHead
 from sweeps.storage.locations import Storage
 from sweeps.tracking.memory.store import MemoryStore
-from sweeps.tracking.store import RecordStore, RecordWriter
+from sweeps.tracking.store import RecordStore
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine
 from tests.sweeps.execution.search.examples import RATE, confirm, search
@@ -84,18 +84,6 @@ class RecorderHere:
         self._store = store
         self._storage = storage
         self._process = self._started()
-
-    @property
-    def writer(self) -> RecordWriter:
-        """The store, which is here."""
-        return self._store.writer()
-
-    def open_writer(self) -> RecordWriter:
-        """Open the store."""
-        return self._store.writer()
-
-    def carry(self) -> None:
-        """It carries whenever it is told to serve."""
 
     def keep_alive(self) -> None:
         """It cannot die."""
@@ -154,7 +142,6 @@ class Launches:
         patch.setattr(sweep_repair, "RecorderClient", lambda *_: self._recorder())
         patch.setattr(filling, "start_engine", lambda *_: self._started())
         patch.setattr(carrying, "RecorderClient", lambda *_: self._recorder())
-        patch.setattr(carrying, "RecorderSession", lambda: None)
         patch.setattr(recorder_process, "POLL_SECONDS", 0.01)
         patch.setattr(recorder_process, "RETRY_SECONDS", 0.01)
 

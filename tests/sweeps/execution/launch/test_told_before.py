@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.execution.driver.view.board import Board
-from sweeps.execution.launch import stages
+from sweeps.execution.launch import launch as launching
 from sweeps.execution.launch.run import run
 from sweeps.execution.launch.starting import started_engine
 from sweeps.records.errors import BadInput
@@ -20,7 +20,7 @@ def interrupted(*_: object) -> None:
 def test_the_cells_are_told_before_any_is_trained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(stages, "fill", interrupted)
+    monkeypatch.setattr(launching, "fill", interrupted)
     result = run(
         "quickstart_search", trials=5, storage=tmp_path / "store", reports=tmp_path / "reports"
     )

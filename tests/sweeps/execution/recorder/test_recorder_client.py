@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,23 +32,17 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def client_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[str], RecorderClient]]:
+def client_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], RecorderClient]:
     """Return what starts a client whose recorder is a script."""
-    clients: list[RecorderClient] = []
 
     def started(script: str) -> RecorderClient:
         path = tmp_path / "recorder.sh"
         path.write_text(f"#!/bin/sh\ncd {tmp_path}\n{script}\n")
         path.chmod(0o755)
         monkeypatch.setattr(sys, "executable", str(path))
-        clients.append(RecorderClient(Storage(tmp_path), "memory:", "example"))
-        return clients[-1]
+        return RecorderClient(Storage(tmp_path), "memory:", "example")
 
-    yield started
-    for client in clients:
-        client.stop()
+    return started
 
 
 TELLING = """

@@ -13,7 +13,6 @@ import pytest
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder import client as recorder_client
 from sweeps.execution.recorder import process as recorder_process
-from sweeps.execution.recorder import recorder_session
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.process import RecorderProcess
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
@@ -274,12 +273,11 @@ def test_a_store_that_is_away_is_complained_of(session: Session) -> None:
 def test_a_driver_hears_the_complaint_of_its_recorder(
     mlflow_session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder_session, "_STOP_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(recorder_client, "_STOP_SECONDS", PATIENCE_SECONDS)
     (mlflow_session.scene.cell.path / "final.json").write_text("{")
     client = RecorderClient(mlflow_session.storage, mlflow_session.address, "example")
-    client.carry()
     log = mlflow_session.storage.logs / "recorder-example.log"
-    wait_until(lambda: log.exists() and "cannot be read" in log.read_text())
+    wait_until(lambda: "cannot be read" in log.read_text())
     assert client.finish(0.5) is False
     assert "final.json cannot be read" in client.complaint
     assert "\n" not in client.complaint
@@ -301,7 +299,6 @@ class TestKeepingAlive:
     ) -> Iterator[RecorderClient]:
         monkeypatch.setattr(recorder_client, "_SECONDS_BETWEEN_STARTS", 0.0)
         client = RecorderClient(mlflow_session.storage, mlflow_session.address, "example")
-        client.carry()
         yield client
         client.stop()
 
@@ -331,7 +328,7 @@ class TestKeepingAlive:
     def test_stopped_it_settles_what_it_can(
         self, client: RecorderClient, mlflow_session: Session, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(recorder_session, "_STOP_SECONDS", PATIENCE_SECONDS)
+        monkeypatch.setattr(recorder_client, "_STOP_SECONDS", PATIENCE_SECONDS)
         mlflow_session.scene.tell(START, told(1))
         wait_until(lambda: mlflow_session.records.find_trial(KEY))
         client.stop()
