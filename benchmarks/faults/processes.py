@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 MARK = "CHAOS_RUN"
-_RECORDER = "sweeps.execution.recorder.process"
+_RECORDER = "sweeps.execution.recorder"
 _ENGINE = "sweeps.execution.engine.tune.process"
 
 

@@ -3,8 +3,6 @@
 Nothing heavy is imported before a command needs it: `--help` loads no torch, ray or tracking store.
 """
 
-import atexit
-import gc
 import os
 import sqlite3
 import sys
@@ -19,6 +17,7 @@ from sweeps.cli.program.help_page import OnePage
 from sweeps.cli.program.speech import QuietOption, VerboseOption, spoken
 from sweeps.cli.program.version import VersionOption
 from sweeps.cli.terminal import plainly_spoken
+from sweeps.execution.garbage import collect_seldom
 from sweeps.records.errors import SweepError
 from sweeps.records.plain_text import is_utf8
 
@@ -36,8 +35,7 @@ def _begin_lightly() -> None:
     told = os.environ.get("COLUMNS", "")
     if not told.isdecimal() or int(told) == 0:  # a shell that knows no width says 0
         os.environ.pop("COLUMNS", None)
-    gc.set_threshold(100_000)  # modules are no garbage, and nothing else is made so fast
-    atexit.register(gc.freeze)  # else Python looks through all of torch once more: a second
+    collect_seldom()
 
 
 def _exit_code() -> object:

@@ -35,7 +35,7 @@ class RecorderClient:
     def __init__(self, storage: Storage, tracking_uri: str, sweep: str) -> None:
         self.complaint = ""
         self._log: Path = storage.logs / f"recorder-{sweep}.log"
-        self._command = [sys.executable, "-P", "-m", "sweeps.execution.recorder.process"]
+        self._command = [sys.executable, "-P", "-m", "sweeps.execution.recorder"]
         self._command += ["--storage", str(storage.root), "--sweep", sweep]
         self._environment = {**without_token(), TRACKING_URI_VARIABLE: tracking_uri}
         self._starts = 0

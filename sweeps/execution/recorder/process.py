@@ -1,24 +1,19 @@
 """The process around the recorder: the lock, the driver's word, and patience with the store.
 
-Started by a driver as `python -m sweeps.execution.recorder.process`. It ends when the driver says
-so, or is gone. Of several over one storage the one that holds the lock serves all; when it ends
-another takes over. The last word of the driver is how long the store may be silent; from then on
-each line printed says how far the rest is, and a last one why some of it is left.
+Started by a driver as `python -m sweeps.execution.recorder`. It ends when the driver says so, or is
+gone. Of several over one storage the one that holds the lock serves all; when it ends another takes
+over. The last word of the driver is how long the store may be silent; from then on each line
+printed says how far the rest is, and a last one why some of it is left.
 """
 
-import argparse
-import atexit
-import gc
 import logging
-import os
 import select
 import sqlite3
 import sys
 import time
 from collections.abc import Callable
-from contextlib import redirect_stdout, suppress
+from contextlib import suppress
 from itertools import takewhile
-from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.evaluations import EvaluationCarrier
@@ -30,7 +25,6 @@ from sweeps.records.plain_text import one_line
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
 from sweeps.tracking.addresses import public
-from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore
 
 POLL_SECONDS = 0.25
@@ -211,31 +205,3 @@ def _driver_speaks(wait_seconds: float) -> bool:
     """Return whether the driver says how long the store may be silent, or is gone."""
     readable, _, _ = select.select([sys.stdin], [], [], wait_seconds)
     return bool(readable)
-
-
-def main() -> int:
-    """Run a recorder process."""
-    atexit.register(gc.freeze)  # else Python looks through all it has loaded once more: a second
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--storage", type=Path, required=True)
-    parser.add_argument("--sweep", required=True)
-    arguments = parser.parse_args()
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
-    tracking_uri = os.environ[TRACKING_URI_VARIABLE]  # not an argument: those are seen by everybody
-    store = open_store(tracking_uri, arguments.storage)
-    driver = sys.stdout
-
-    def tell(num_done: int, num_left: int) -> None:
-        with suppress(OSError):  # the driver is gone
-            driver.write(f"{num_done} {num_left}\n")
-            driver.flush()
-
-    process = RecorderProcess(Storage(arguments.storage), store, arguments.sweep, tell)
-    with redirect_stdout(sys.stderr):  # the driver reads nothing else from there
-        exit_code = process.run()
-    driver.write(process.complaint)
-    return exit_code
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

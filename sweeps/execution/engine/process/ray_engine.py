@@ -29,12 +29,7 @@ from sweeps.storage.regular_files import open_regular
 
 ORDERS_A_PROCESS = 250
 MOST_STARTS_IN_A_ROW = 4  # the first, and three anew
-_LOADED = (
-    "ray.tune",
-    "safetensors.torch",
-    "capsmodel.training.training",
-    "sweeps.execution.worker.trial",
-)
+_WORKER_HOOK = "__RAY_WORKER_PROCESS_SETUP_HOOK_ENV_VAR"  # what Ray calls in each new process
 _KEPT_MILLISECONDS = "3600000"
 _QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
@@ -202,7 +197,7 @@ class RayEngine:
         return {
             **own,
             **environment_of(),  # an order may set another number of threads
-            "RAY_preload_python_modules": ",".join(_LOADED),
+            _WORKER_HOOK: "sweeps.execution.engine.tune.ready_worker.load_libraries",
             "RAY_worker_maximum_startup_concurrency": str(self._num_ready),
             "RAY_idle_worker_killing_time_threshold_ms": _KEPT_MILLISECONDS,
         }

@@ -4,8 +4,6 @@ Started by a driver as `python -m sweeps.execution.engine.tune.process PID`, wit
 number. It obeys its standard input, ends with it, and prints nothing there that is no message.
 """
 
-import atexit
-import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -31,6 +29,7 @@ from sweeps.execution.engine.tune.inheriting_actors import inheriting_actors
 from sweeps.execution.engine.tune.pulse import Pulsing
 from sweeps.execution.engine.tune.ray_session import machines_there, needed_processes, ray_session
 from sweeps.execution.engine.tune.tune_engine import TuneEngine, load_tune
+from sweeps.execution.garbage import collect_seldom
 from sweeps.execution.worker.process import die_with_parent
 from sweeps.records.errors import BadInput
 from sweeps.storage.regular_files import open_regular
@@ -87,7 +86,7 @@ def words_to_train(driver: Driver) -> Iterator[Train]:
 
 def main() -> int:
     """Serve one driver until it is done, or gone."""
-    atexit.register(gc.freeze)  # else Python looks through all of Tune once more
+    collect_seldom()
     die_with_parent(int(sys.argv[1]))
     channel = own_channel()
     driver = Driver(channel)

@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 from sweeps.execution.engine.engine import Events, Orders
 from sweeps.execution.engine.messages import EpochTold, Order
+from sweeps.execution.engine.tune.ready_worker import load_libraries
 from sweeps.execution.worker.process import die_with_parent, keep_freed_memory, prepare_environment
 from sweeps.execution.worker.trial import run_trial
 
@@ -86,6 +87,7 @@ def train_order(config: dict[str, Any]) -> None:
     os.environ["TUNE_FUNCTION_THREAD_TIMEOUT_S"] = str(_LEAVE_SECONDS)  # read by this process
     die_with_parent(os.getppid())  # Ray itself ends one whose parent is gone already
     keep_freed_memory()
+    load_libraries()
     import torch
 
     torch.set_num_threads(threads)

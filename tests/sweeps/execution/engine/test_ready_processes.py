@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from ray._private.ray_constants import WORKER_PROCESS_SETUP_HOOK_ENV_VAR
 
 from sweeps.execution.engine.process.engine_session import EngineSession
 from sweeps.execution.engine.process.ray_engine import RayEngine
 
 _PROGRAM = """
-import contextlib, json, os, sys, time
+import contextlib, gc, json, os, sys, time
 from pathlib import Path
 from sweeps.execution.engine.process.ray_engine import RayEngine
 engine = RayEngine(None, Path(os.devnull), num_ready=2)
@@ -26,7 +27,8 @@ from sweeps.execution.engine.tune.ray_session import ray_session
 def train(config):
     from ray import tune
     ready = {"torch", "capsmodel.training.training", "sweeps.execution.worker.trial"}
-    tune.report({"pid": os.getpid(), "is_ready": ready <= set(sys.modules)})
+    is_ready = ready <= set(sys.modules) and gc.isenabled() and gc.get_freeze_count() > 0
+    tune.report({"pid": os.getpid(), "is_ready": is_ready})
 
 
 def commands():
@@ -115,6 +117,6 @@ def test_processes_are_started_ahead_only_where_ray_is_started_here(
         environment = made[0].environment
     told = [environment.get("RAY_worker_maximum_startup_concurrency")]
     assert [number for number in told if number] == expected
-    assert ("RAY_preload_python_modules" in environment) is bool(expected)
+    assert (WORKER_PROCESS_SETUP_HOOK_ENV_VAR in environment) is bool(expected)
     assert ("RAY_AUTH_TOKEN" in environment) is (address is None)
     assert (environment.get("RAY_ENABLE_UV_RUN_RUNTIME_ENV") == "0") is (address is None)

@@ -1,0 +1,41 @@
+"""The recorder's process as its driver starts it: where it writes, and whom it tells of it."""
+
+import argparse
+import logging
+import os
+import sys
+from contextlib import redirect_stdout, suppress
+from pathlib import Path
+
+from sweeps.execution.garbage import collect_seldom
+from sweeps.execution.recorder.process import TRACKING_URI_VARIABLE, RecorderProcess
+from sweeps.storage.locations import Storage
+from sweeps.tracking.opening import open_store
+
+
+def main() -> int:
+    """Run a recorder process."""
+    collect_seldom()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--storage", type=Path, required=True)
+    parser.add_argument("--sweep", required=True)
+    arguments = parser.parse_args()
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    tracking_uri = os.environ[TRACKING_URI_VARIABLE]  # not an argument: those are seen by everybody
+    store = open_store(tracking_uri, arguments.storage)
+    driver = sys.stdout
+
+    def tell(num_done: int, num_left: int) -> None:
+        with suppress(OSError):  # the driver is gone
+            driver.write(f"{num_done} {num_left}\n")
+            driver.flush()
+
+    process = RecorderProcess(Storage(arguments.storage), store, arguments.sweep, tell)
+    with redirect_stdout(sys.stderr):  # the driver reads nothing else from there
+        exit_code = process.run()
+    driver.write(process.complaint)
+    return exit_code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
