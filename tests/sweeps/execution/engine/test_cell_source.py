@@ -1,6 +1,9 @@
 """Cells come seed by seed; of each seed first the arms that took longest before."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import CellQueue
@@ -18,48 +21,78 @@ def key(arm: str, seed: int) -> str:
     return f"{arm}{seed}".ljust(20, "0")
 
 
-def listed(cells: Path, arms: list[str], seeds: int) -> Listed:
-    return Listed(
+def listed(
+    cells: Path, arms: list[str], seeds: int, clock: Callable[[], float] = time.monotonic
+) -> Listed:
+    orders = [
         TrialOrder(cells=str(cells), head=head(key(arm, seed), arm=arm, seed=seed))
         for seed in range(seeds)
         for arm in arms
-    )
+    ]
+    return Listed(orders, clock)
 
 
-def fill(cells: Path, arm: str, seed: int, **changes: object) -> None:
+def fill(cells: Path, arm: str, seed: int, **changes: Any) -> None:
     folder = CellFolder(cells, key(arm, seed))
     folder.path.mkdir(parents=True, exist_ok=True)
-    told = {"duration_seconds": SECONDS[arm], **changes}
+    told: dict[str, Any] = {"duration_seconds": SECONDS.get(arm), **changes}
     folder.write_final(final(key=folder.trial_key, **told))
 
 
-def arms_of(orders: list[TrialOrder]) -> list[str]:
-    return [order.head.arm for order in orders]
+def arms_of_the_next(source: Listed, number: int) -> list[str]:
+    return [order.head.arm for _ in range(number) for order in source.more()]
 
 
 def test_of_each_seed_the_longest_come_first_once_that_is_known(tmp_path: Path) -> None:
     arms = list(SECONDS)
-    source = listed(tmp_path, arms, seeds=3)
-    assert arms_of(source.more()) == arms, "nothing is known: the order of the design"
+    source = listed(tmp_path, arms, seeds=4)
+    assert arms_of_the_next(source, 4) == arms, "nothing is known: the order of the design"
     for arm in ("short", "middle", "longest"):
         fill(tmp_path, arm, 0)
         source.ended(key(arm, 0), Outcome.FINISHED)
-    orders = source.more()
-    assert {order.head.seed for order in orders} == {1}
-    assert arms_of(orders) == ["long", "longest", "middle", "short"], "what still runs may be long"
+    second = arms_of_the_next(source, 4)
+    assert second == ["long", "longest", "middle", "short"], "what still runs may be long"
     fill(tmp_path, "long", 0)
     source.ended(key("long", 0), Outcome.FINISHED)
-    assert arms_of(source.more()) == ["longest", "long", "middle", "short"]
+    assert arms_of_the_next(source, 4) == ["longest", "long", "middle", "short"]
+
+
+def test_every_cell_comes_once_seed_by_seed(tmp_path: Path) -> None:
+    source = listed(tmp_path, list(SECONDS), seeds=3)
+    heads = [order.head for _ in range(12) for order in source.more()]
+    assert [one.seed for one in heads] == [0] * 4 + [1] * 4 + [2] * 4
+    assert len({one.trial_key for one in heads}) == 12
     assert source.more() == []
 
 
 def test_a_trial_that_did_not_finish_tells_no_length(tmp_path: Path) -> None:
     source = listed(tmp_path, ["short", "long"], seeds=2)
-    source.more()
+    arms_of_the_next(source, 2)
     fill(tmp_path, "short", 0, outcome=Outcome.DIVERGED, test_error=None, duration_seconds=0.1)
     source.ended(key("short", 0), Outcome.DIVERGED)
     source.ended(key("long", 0), Outcome.FAILED)
-    assert arms_of(source.more()) == ["short", "long"]
+    assert arms_of_the_next(source, 2) == ["short", "long"]
+
+
+def test_the_last_seed_is_shared_out_so_that_machines_end_together(tmp_path: Path) -> None:
+    """Two machines, simulated: with the longest first they end after 7 seconds."""
+    seconds = {"a": 3.0, "b": 3.0, "c": 2.0, "d": 2.0, "e": 2.0}
+    now = 0.0
+    source = listed(tmp_path, list(seconds), seeds=2, clock=lambda: now)
+    arms_of_the_next(source, 5)
+    for arm, each in seconds.items():
+        fill(tmp_path, arm, 0, duration_seconds=each)
+        source.ended(key(arm, 0), Outcome.FINISHED)
+    ends = [(seconds[arm], arm) for arm in arms_of_the_next(source, 2)]
+    while True:
+        now, arm = min(ends)
+        ends.remove((now, arm))
+        fill(tmp_path, arm, 1, duration_seconds=seconds[arm])
+        source.ended(key(arm, 1), Outcome.FINISHED)
+        if not (following := arms_of_the_next(source, 1)):
+            break
+        ends.append((now + seconds[following[0]], following[0]))
+    assert max(end for end, _ in [*ends, (now, "")]) == 6.0
 
 
 def test_two_machines_do_not_end_with_a_long_training_that_began_last(tmp_path: Path) -> None:
