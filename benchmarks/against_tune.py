@@ -22,7 +22,7 @@ from typing import Any
 from start_up import ROOT, watched
 
 NUM_TRIALS = 20
-_CAPSWEEP = "import sys; from sweeps.cli import main; sys.exit(main())"
+_CAPSWEEP = "from sweeps import cli; getattr(cli, 'program', cli.main)()"
 
 
 def main() -> int:

@@ -1,3 +1,4 @@
 """The command line."""
 
 from sweeps.cli.commands import main as main
+from sweeps.cli.commands import program as program

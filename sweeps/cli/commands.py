@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 from sweeps.cli.answers.text import refuse
 from sweeps.cli.every_command import COMMANDS
 from sweeps.cli.program.completion import VARIABLE, silent_completion
+from sweeps.cli.program.ending import end_at_once
 from sweeps.cli.program.help_page import OnePage
 from sweeps.cli.program.speech import QuietOption, VerboseOption, spoken
 from sweeps.cli.program.version import VersionOption
@@ -27,6 +28,16 @@ def main() -> None:
     _begin_lightly()
     with plainly_spoken(), silent_completion():
         raise SystemExit(_exit_code())
+
+
+def program() -> None:
+    """Be the process of the command line: as `main`, and gone as soon as all is said."""
+    try:
+        main()
+    except SystemExit as ended:
+        if isinstance(ended.code, int):
+            end_at_once(ended.code)
+        raise
 
 
 def _begin_lightly() -> None:
