@@ -28,7 +28,7 @@ import psutil
 
 ROOT = Path(__file__).resolve().parents[1]
 _LOOK_SECONDS = 0.05
-_PROGRAM = "from sweeps import cli; getattr(cli, 'program', cli.main)()"
+_PROGRAM = "from sweeps import cli; getattr(cli, 'main_process', cli.main)()"
 _ROLES = {  # the first that a command line holds
     "ray::": "trial",
     "default_worker.py": "trial",

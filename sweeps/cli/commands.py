@@ -30,7 +30,7 @@ def main() -> None:
         raise SystemExit(_exit_code())
 
 
-def program() -> None:
+def main_process() -> None:
     """Be the process of the command line: as `main`, and gone as soon as all is said."""
     try:
         main()

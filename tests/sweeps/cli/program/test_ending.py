@@ -19,7 +19,7 @@ sys.modules["loaded"] = Loaded()
 atexit.register(print, "registered")
 commands.main = main
 {before}
-commands.program()
+commands.main_process()
 """
 _THREAD = """
 def work():
