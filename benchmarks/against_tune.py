@@ -22,7 +22,7 @@ from typing import Any
 from start_up import ROOT, watched
 
 NUM_TRIALS = 20
-_CAPSWEEP = "from sweeps import cli; getattr(cli, 'main_process', cli.main)()"
+_CAPSWEEP = "from sweeps.cli import main_process; main_process()"
 
 
 def main() -> int:

@@ -28,6 +28,7 @@ import psutil
 
 ROOT = Path(__file__).resolve().parents[1]
 _LOOK_SECONDS = 0.05
+# what `capsweep` calls, which had another name before
 _PROGRAM = "from sweeps import cli; getattr(cli, 'main_process', cli.main)()"
 _ROLES = {  # the first that a command line holds
     "ray::": "trial",

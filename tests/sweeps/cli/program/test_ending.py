@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 _END = """
-import atexit, sys, threading, time
+import atexit, sys, threading
 from sweeps.cli import commands
 
 class Loaded:
@@ -22,10 +22,18 @@ commands.main = main
 commands.main_process()
 """
 _THREAD = """
+went_on = threading.Event()
+end_at_once = commands.end_at_once
+
+def end(exit_code):
+    end_at_once(exit_code)
+    went_on.set()
+
 def work():
-    time.sleep(0.2)
+    went_on.wait()
     print("worked")
 
+commands.end_at_once = end
 threading.Thread(target=work, daemon={daemon}).start()
 """
 
