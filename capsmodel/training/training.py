@@ -119,7 +119,7 @@ class Training:
         """
         while not self.is_done:
             started = time.perf_counter()
-            train_loss, health = self._train_epoch()
+            train_loss, health = self._train_epoch(self.epoch)
             judged = self._learner.evaluate(self._data.validation, self._progress)
             labels = self._data.validation.labels
             num_wrong = (judged.beliefs.argmax(dim=1) != labels).sum()
@@ -148,27 +148,29 @@ class Training:
         return warnings_of(self.config, self._data.validation.labels, self.history)
 
     def find_origin(self, before: Path | None) -> Origin | None:
-        """Train the last epoch once more with a look at every step; return where it went wrong.
+        """Train to the last epoch once more, look at its every step; return where it went wrong.
 
-        To be asked of a training whose last losses are not finite. It takes that epoch's time and
-        leaves the network in the midst of it: only the history is of further use.
+        To be asked of a training whose last losses are not finite. It takes those epochs' time and
+        leaves the network in the midst of the last: only the history is of further use.
 
         Args:
-            before: What `save` wrote after the epoch before; None of the first epoch.
+            before: What `save` wrote after an epoch before; None where nothing was saved.
 
         Returns:
             The first number that is not finite; None where all are this time, or where the
-            file is of another epoch.
+            file is of no earlier epoch.
 
         Raises:
             ValueError: If the file does not fit the config or is of another seed.
             OSError: If the file cannot be read.
         """
         self._learner = self._new_learner()
-        num_before = len(self._read(before)) if before else 0
-        if num_before != self.epoch - 1:
+        num_saved, last = len(self._read(before)) if before else 0, self.epoch - 1
+        if num_saved > last:
             return None
-        return origin_in_epoch(self._learner, self._data, num_before)
+        for epoch in range(num_saved, last):
+            self._train_epoch(epoch)
+        return origin_in_epoch(self._learner, self._data, last)
 
     def test(self) -> TestResult:
         """Return the result on the test split and the extra tests, which nothing else reads."""
@@ -244,11 +246,11 @@ class Training:
         """Share of the training that is done with the next epoch."""
         return min(1.0, (self.epoch + 1) / self.num_epochs)
 
-    def _train_epoch(self) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
+    def _train_epoch(self, epoch: int) -> tuple[Float[Tensor, ""], dict[str, Tensor]]:
         learner, train = self._learner, self._data.train
         total = torch.zeros((), device=self.device)
         norms: list[Tensor] = []
-        for batch, moment in learner.batches(train, self.epoch):
+        for batch, moment in learner.batches(train, epoch):
             total += len(batch) * learner.differentiate(batch, moment)
             norms.append(learner.gradient_norm())
             learner.move(moment)

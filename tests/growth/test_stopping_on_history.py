@@ -4,6 +4,7 @@ The rule goes by how the loss has fallen so far, which no single epoch can tell.
 killed wherever and taken up from its checkpoint, ends in the same epoch.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -130,8 +131,8 @@ def test_killed_and_taken_up_again_it_ends_in_the_same_epoch(
 ) -> None:
     order = orders(sweep_file, tmp_path)["slowing"]
 
-    def report(told: dict[str, Any]) -> None:
-        if told["epoch"] % every == 0:
+    def report(told: Sequence[dict[str, Any]]) -> None:
+        if told[-1]["epoch"] % every == 0:
             raise Killed
 
     for _ in range(len(unbroken.curve) // every):

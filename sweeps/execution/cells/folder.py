@@ -107,14 +107,16 @@ class CellFolder:
         """Open the log to read it, and return its descriptor."""
         return self._open(self.log)
 
-    def append(self, line: OutboxLine) -> None:
-        """Add a line to the outbox, whole or not at all.
+    def append(self, *lines: OutboxLine) -> None:
+        """Add lines to the outbox, all of them or none.
 
         Raises:
             OSError: If not all of it could be written, as where the disk is full. The outbox is
                 then as it was.
         """
-        data = line.model_dump_json(exclude_defaults=True).encode() + b"\n"
+        data = b"".join(
+            line.model_dump_json(exclude_defaults=True).encode() + b"\n" for line in lines
+        )
         with self._open_outbox(os.O_RDWR | os.O_CREAT | os.O_APPEND) as file:
             append_whole(file, data)
 

@@ -63,8 +63,9 @@ class Listed:
         self._orders: dict[str, TrialOrder] = {}
         seeds = defaultdict[int, list[TrialOrder]](list)
         for order in orders:
-            self._orders[order.head.trial_key] = order
-            seeds[order.head.seed].append(order)
+            unjudged = order.model_copy(update={"is_judged": False})
+            self._orders[order.head.trial_key] = unjudged
+            seeds[order.head.seed].append(unjudged)
         self._seeds = deque(seeds.values())
         self._of_this_seed: list[TrialOrder] = []
         self._clock = clock

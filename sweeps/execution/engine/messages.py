@@ -58,6 +58,16 @@ class EpochTold(_Message):
     metrics: dict[str, Any]
 
 
+class EpochsTold(_Message):
+    """A worker's word to the engine: epochs of one trial, in their order.
+
+    Attributes:
+        epochs: One where it is judged, as many as are kept together where it is not.
+    """
+
+    epochs: Annotated[tuple[EpochTold, ...], Field(min_length=1)]
+
+
 class TrialEnded(_Message):
     """A trial has no process any more, however that ended: what became of it its folder tells.
 

@@ -1,9 +1,11 @@
 """One trial: from its cell's folder back to its cell's folder, wherever it is killed on the way.
 
-After every epoch the checkpoint is written first and the outbox told second. A trial that goes on
-tells what its checkpoint holds and its outbox does not, so no epoch is told twice and none is lost.
-An epoch whose losses are not finite is told, not kept: it is the last one, and trained once more to
-find where its numbers went wrong.
+An epoch is kept in three steps: the checkpoint is written, then the outbox told, then the engine. A
+trial that goes on tells what its checkpoint holds and its outbox does not, so no epoch is told
+twice and none is lost. Where nobody judges epochs, those that take a fraction of a second are kept
+together, once a second: one by one that would take a tenth of their time.
+An epoch whose losses are not finite is told, not saved: it is the last one, and trained once more
+to find where its numbers went wrong.
 A trial never talks to the tracking store.
 """
 
@@ -11,7 +13,7 @@ import math
 import sys
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,16 +35,25 @@ from sweeps.records.trial_record import Outcome
 if TYPE_CHECKING:
     from capsmodel.training.training import EpochMetrics, Training
 
-Report = Callable[[dict[str, Any]], None]
+Report = Callable[[Sequence[dict[str, Any]]], None]
+
+_KEPT_SECONDS = 1.0  # between epochs that are kept, where nobody judges them
 
 
 class TrialOrder(BaseModel):
-    """What a worker needs to train a trial: plain values that travel as JSON."""
+    """What a worker needs to train a trial: plain values that travel as JSON.
+
+    Attributes:
+        cells: Folder of all cells.
+        head: What to train.
+        is_judged: Whether somebody may stop it after any epoch, so that each is kept at once.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     cells: str
     head: TrialHead
+    is_judged: bool = True
 
 
 def run_trial(order: TrialOrder, report: Report) -> Outcome:
@@ -50,7 +61,7 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
 
     Args:
         order: The cell and what to train in it.
-        report: Told after each epoch: trial_key, epoch, and the epoch's metrics.
+        report: Told of epochs as they are kept, of each its trial_key, epoch, and metrics.
 
     Returns:
         Finished or diverged.
@@ -66,7 +77,8 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
                 cell.remove_scratch()
                 return final.outcome
             warm_up(order.head)
-            return _Attempt(cell, _as_found_here(order.head), fence).run(report)
+            head = _as_found_here(order.head)
+            return _Attempt(cell, head, fence, report, is_judged=order.is_judged).run()
         except Exception as error:
             traceback.print_exc()
             is_memory = is_out_of_memory(error)
@@ -98,57 +110,86 @@ def _as_found_here(head: TrialHead) -> TrialHead:
 class _Attempt:
     """One attempt at a trial, under one lease."""
 
-    def __init__(self, cell: CellFolder, head: TrialHead, fence: int) -> None:
+    def __init__(
+        self, cell: CellFolder, head: TrialHead, fence: int, report: Report, *, is_judged: bool
+    ) -> None:
         self.cell = cell
         self.head = head
         self.fence = fence
+        self.report = report
+        self.is_judged = is_judged
         self.started_at = time.perf_counter()
         self.memory = PeakMemory(head.device)
         self.disk = Disk(cell)
         self.told, _ = cell.read_outbox()
+        self.last_told = max((line.epoch.epoch for line in self.told if line.epoch), default=0)
+        self.kept_at = -math.inf
+        self.waiting: list[tuple[EpochLine, OutboxLine]] = []  # trained, and not kept yet
 
-    def run(self, report: Report) -> Outcome:
-        self.tell("start", head=self.head)  # first, as it closes off a line that a crash tore
+    def run(self) -> Outcome:
+        self._tell(self._said("start", head=self.head))  # first, as it closes off a torn line
         training = self._training()
         self.started_at -= sum(metrics.duration_seconds for metrics in training.history)
         place = f"{self.head.arm}, seed {self.head.seed}, on {self.head.hardware}"
         sys.stdout.write(f"{place}: going on after epoch {training.epoch}\n")
-        for metrics in self._epochs(training, report):
+        for metrics in self._epochs(training):
             if not _is_finite(metrics):
                 return self._finish(training, Outcome.DIVERGED, self._why_diverged(training))
         return self._finish(training, Outcome.FINISHED)
 
-    def _epochs(self, training: "Training", report: Report) -> "Iterator[EpochMetrics]":
-        """Yield every epoch, those of the checkpoint too, after it has been told once."""
-        last_told = max((line.epoch.epoch for line in self.told if line.epoch), default=0)
+    def _epochs(self, training: "Training") -> "Iterator[EpochMetrics]":
+        """Yield every epoch, those of the checkpoint too; each is told once."""
         for metrics in training.history:
-            if metrics.epoch > last_told:  # killed before it was told: a verdict may wait for it
-                line = _line(training, metrics)
-                self._tell_epoch(line)
-                report(self._reported(line))
+            if metrics.epoch > self.last_told:  # killed before it was told: a verdict may wait
+                self._note(training, metrics)
+                self._keep()
             yield metrics
-        for metrics in training:
-            # One that is not finite is not saved: its origin is sought from the one before.
-            is_finite, is_new = _is_finite(metrics), metrics.epoch > last_told
-            if is_finite:
-                self.disk.keep(lambda: training.save(self.cell.checkpoint))
-            line = _line(training, metrics)
-            if is_new:
-                self._tell_epoch(line)
-            if is_finite or is_new:
-                report(self._reported(line))
-            yield metrics
+        try:
+            for metrics in training:
+                self._note(training, metrics)
+                # One that is not finite is not saved: its origin is sought from one before.
+                if not _is_finite(metrics):
+                    self._keep()
+                elif training.is_done or self._is_due():
+                    self.disk.keep(lambda: training.save(self.cell.checkpoint))
+                    self._keep()
+                yield metrics
+        except Exception:
+            self._keep()  # what it has come through is told, though it is trained again
+            raise
 
-    def _tell_epoch(self, line: EpochLine) -> None:
-        self.tell("epoch", epoch=line, peak_memory_bytes=self.memory.bytes())
+    def _is_due(self) -> bool:
+        """Return whether an epoch is to be kept now, with those that wait."""
+        return self.is_judged or time.monotonic() - self.kept_at >= _KEPT_SECONDS
+
+    def _note(self, training: "Training", metrics: "EpochMetrics") -> None:
+        epoch = _line(training, metrics)
+        line = self._said("epoch", epoch=epoch, peak_memory_bytes=self.memory.bytes())
+        self.waiting.append((epoch, line))
+
+    def _keep(self) -> None:
+        """Tell outbox and engine of the epochs that wait: the outbox of those that it has not."""
+        waiting, self.waiting = self.waiting, []
+        self._tell(*(line for epoch, line in waiting if self._is_new(epoch)))
+        # one told before that is not finite ends the trial: nobody has to hear of it again
+        told = [epoch for epoch, _ in waiting if self._is_new(epoch) or _is_finite(epoch)]
+        if told:
+            self.report([self._reported(epoch) for epoch in told])
+        self.kept_at = time.monotonic()
+
+    def _is_new(self, epoch: EpochLine) -> bool:
+        return epoch.epoch > self.last_told
 
     def _reported(self, line: EpochLine) -> dict[str, Any]:
         return {"trial_key": self.head.trial_key, **line.model_dump(exclude={"health"})}
 
-    def tell(self, kind: str, **fields: Any) -> None:
+    def _said(self, kind: str, **fields: Any) -> OutboxLine:
         line = {"type": kind, "time": now_milliseconds(), "fence": self.fence, **fields}
-        whole = OutboxLine.model_validate(line)
-        self.disk.keep(lambda: self.cell.append(whole))
+        return OutboxLine.model_validate(line)
+
+    def _tell(self, *lines: OutboxLine) -> None:
+        if lines:
+            self.disk.keep(lambda: self.cell.append(*lines))
 
     def _training(self) -> "Training":
         """Return the training of the checkpoint, a new one where there is none or it is damaged."""
@@ -233,5 +274,5 @@ def _line(training: "Training", metrics: "EpochMetrics") -> EpochLine:
     )
 
 
-def _is_finite(metrics: "EpochMetrics") -> bool:
+def _is_finite(metrics: "EpochMetrics | EpochLine") -> bool:
     return math.isfinite(metrics.train_loss) and math.isfinite(metrics.validation_loss)

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import pytest
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -174,11 +175,20 @@ def test_a_sound_epoch_has_no_origin(tmp_path: Path) -> None:
     assert training.find_origin(tmp_path / "before") is None
 
 
-def test_a_file_of_another_epoch_says_nothing(tmp_path: Path) -> None:
+def test_a_file_of_no_earlier_epoch_says_nothing(tmp_path: Path) -> None:
     training, _ = diverged(tmp_path, loss=Late(after=0.5))
     training.save(tmp_path / "after")
     assert training.find_origin(tmp_path / "after") is None
-    assert training.find_origin(None) is None
+
+
+@pytest.mark.parametrize("num_saved", [0, 1])
+def test_an_origin_is_found_from_any_earlier_epoch(tmp_path: Path, num_saved: int) -> None:
+    training, before = diverged(tmp_path, loss=Late(after=0.9))
+    assert before == tmp_path / "2.safetensors"
+    expected = training.find_origin(before)
+    saved = tmp_path / f"{num_saved}.safetensors"
+    assert training.find_origin(saved if num_saved else None) == expected
+    assert expected is not None
 
 
 def test_an_origin_reads_as_words() -> None:

@@ -4,13 +4,14 @@ Tune's own state is scratch. A searcher takes the orders, and hears of ended tri
 """
 
 import os
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from sweeps.execution.engine.engine import Events, Orders
-from sweeps.execution.engine.messages import EpochTold, Order
+from sweeps.execution.engine.messages import EpochsTold, EpochTold, Order
 from sweeps.execution.engine.tune.ready_worker import load_libraries
 from sweeps.execution.worker.process import die_with_parent, keep_freed_memory, prepare_environment
 from sweeps.execution.worker.trial import run_trial
@@ -92,17 +93,21 @@ def train_order(config: dict[str, Any]) -> None:
 
     torch.set_num_threads(threads)
 
-    def report(told: dict[str, Any]) -> None:
-        tune.report(_reported(told))
+    def report(epochs: Sequence[dict[str, Any]]) -> None:
+        tune.report(_reported(epochs))
 
     run_trial(trial, report)
 
 
-def _reported(told: dict[str, Any]) -> dict[str, Any]:
-    """Return what Tune is told after an epoch: a number for its searcher, and the message."""
-    metrics = {name: value for name, value in told.items() if name not in {"trial_key", "epoch"}}
-    message = EpochTold(trial_key=told["trial_key"], epoch=told["epoch"], metrics=metrics)
-    return {"epoch": message.epoch, "message": message.model_dump_json()}
+def _reported(epochs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return what Tune is told of epochs: a number for its searcher, and the message."""
+    told = EpochsTold(epochs=tuple(map(_told, epochs)))
+    return {"epoch": told.epochs[-1].epoch, "message": told.model_dump_json()}
+
+
+def _told(epoch: dict[str, Any]) -> EpochTold:
+    metrics = {name: value for name, value in epoch.items() if name not in {"trial_key", "epoch"}}
+    return EpochTold(trial_key=epoch["trial_key"], epoch=epoch["epoch"], metrics=metrics)
 
 
 def _resources_of(config: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from ray.tune.search import Searcher
 from sweeps.execution.cells.folder import reason_of
 from sweeps.execution.engine.engine import Events, Orders
 from sweeps.execution.engine.failure_policy import Failure
-from sweeps.execution.engine.messages import EpochTold, Next, TrialEnded
+from sweeps.execution.engine.messages import EpochsTold, Next, TrialEnded
 from sweeps.execution.engine.tune.actors import ActorBusyError, ActorLostError
 
 _NODE_DIED = "node has died"  # Ray says it in words only
@@ -99,10 +99,12 @@ class StopScheduler(FIFOScheduler):
         self._events = events
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
-        """Let a trial go on after an epoch, or stop it there."""
+        """Let a trial go on after epochs, or stop it at the last."""
         if "message" not in result:  # a trial whose cell is filled reports nothing
             return TrialScheduler.CONTINUE
-        if not self._events.tell(EpochTold.model_validate_json(result["message"])):
+        told = EpochsTold.model_validate_json(result["message"])
+        stops = [epoch for epoch in told.epochs if self._events.tell(epoch)]
+        if not stops:
             return TrialScheduler.CONTINUE
         # its process may be kept for the next order, however long that takes to come
         trial.temporary_state.ray_actor.execute.remote(_leave_cell)

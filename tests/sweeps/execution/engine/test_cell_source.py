@@ -65,6 +65,12 @@ def test_every_cell_comes_once_seed_by_seed(tmp_path: Path) -> None:
     assert source.more() == []
 
 
+def test_nobody_judges_the_epochs_of_a_listed_cell(tmp_path: Path) -> None:
+    (order,) = listed(tmp_path, ["short"], seeds=1).more()
+    assert not order.is_judged
+    assert TrialOrder(cells=str(tmp_path), head=order.head).is_judged, "of any other one"
+
+
 def test_a_trial_that_did_not_finish_tells_no_length(tmp_path: Path) -> None:
     source = listed(tmp_path, ["short", "long"], seeds=2)
     arms_of_the_next(source, 2)

@@ -18,7 +18,7 @@ from ray.tune.utils.object_cache import _ObjectCache
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
-from sweeps.execution.engine.messages import EpochTold, Event, Stop
+from sweeps.execution.engine.messages import EpochsTold, EpochTold, Event, Stop
 from sweeps.execution.engine.tune.actors import ActorLostError, tolerant_actors
 from sweeps.execution.engine.tune.tune_hooks import ErrorCallback, OrderSearcher, StopScheduler
 from tests.sweeps.execution.engine.test_cell_queue import Scene, killed
@@ -196,11 +196,17 @@ def test_an_error_of_a_cell_that_another_process_holds_ends_no_sweep(tune: Tune)
     assert [event[0] for event in tune.scene.heard.events] == ["started", "started"]
 
 
-class StopsAll:
-    """A driver that lets no trial go on."""
+class StopsAfter:
+    """A driver that lets no trial go on after an epoch; it notes of which it was told."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+        self.heard: list[int] = []
 
     def tell(self, event: Event) -> Stop | None:
-        return Stop(trial_key=event.trial_key)
+        assert isinstance(event, EpochTold)
+        self.heard.append(event.epoch)
+        return Stop(trial_key=event.trial_key) if event.epoch >= self.epoch else None
 
 
 class OwnProcess:
@@ -214,14 +220,19 @@ class OwnProcess:
         function(self)
 
 
+def message_of(*epochs: int) -> dict[str, Any]:
+    metrics = {"validation_error": 0.5}
+    told = [EpochTold(trial_key="a" * 20, epoch=epoch, metrics=metrics) for epoch in epochs]
+    return {"message": EpochsTold(epochs=tuple(told)).model_dump_json()}
+
+
 @pytest.fixture
 def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Any]:
     """Return a trial's session, as a process of Tune's has it; the trial holds cell a."""
 
     def train() -> None:
         with CellFolder(tmp_path, "a" * 20).lease():
-            told = EpochTold(trial_key="a" * 20, epoch=1, metrics={"validation_error": 0.5})
-            session.get_session().report({"message": told.model_dump_json()})
+            session.get_session().report(message_of(1))
 
     monkeypatch.setenv("RAY_CHDIR_TO_TRIAL_DIR", "0")
     storage = SimpleNamespace(
@@ -242,7 +253,13 @@ def test_a_stopped_trial_frees_its_cell_though_its_process_is_kept(
     told = begun.get_next().metrics
     cell = CellFolder(tmp_path, "a" * 20)
     assert cell.is_busy()
-    decision = StopScheduler(StopsAll()).on_trial_result(None, OwnProcess(), told)
+    decision = StopScheduler(StopsAfter(1)).on_trial_result(None, OwnProcess(), told)
     assert decision == TrialScheduler.STOP
     wait_until(lambda: not cell.is_busy())
     begun.training_thread.join()
+
+
+def test_epochs_that_come_together_are_told_one_by_one() -> None:
+    driver = StopsAfter(9)
+    decision = StopScheduler(driver).on_trial_result(None, None, message_of(2, 3, 4))
+    assert (decision, driver.heard) == (TrialScheduler.CONTINUE, [2, 3, 4])

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from capsmodel.training.history import read_history
+from capsmodel.training.training import Training
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import TrialOrder, run_trial
@@ -14,6 +15,7 @@ from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.worker.trials import (
     NUM_EPOCHS,
+    Reported,
     check_like_unbroken,
     final_of,
     folder_of,
@@ -21,6 +23,7 @@ from tests.sweeps.execution.worker.trials import (
     silent,
     stopped_after,
     told_epochs,
+    unjudged,
 )
 
 
@@ -28,8 +31,8 @@ def test_an_exception_is_recorded_and_raised_again(tmp_path: Path, unbroken: Cel
     order = order_of(tmp_path)
     folder = folder_of(order)
 
-    def report(told: dict[str, Any]) -> None:
-        if told["epoch"] == 2:
+    def report(told: Reported) -> None:
+        if told[-1]["epoch"] == 2:
             raise ValueError("first line\nsecond line | <b> \x1b[0m")
 
     with pytest.raises(ValueError, match="first line"):
@@ -43,10 +46,31 @@ def test_an_exception_is_recorded_and_raised_again(tmp_path: Path, unbroken: Cel
     check_like_unbroken(folder, unbroken)
 
 
+def test_epochs_that_waited_when_a_trial_raised_are_told_and_trained_again(
+    tmp_path: Path, unbroken: CellFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = unjudged(tmp_path, monkeypatch)
+    folder, train_epoch = folder_of(order), Training._train_epoch
+
+    def raising(training: Training, epoch: int) -> Any:
+        if epoch == 2:
+            raise ValueError("in the third")
+        return train_epoch(training, epoch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Training, "_train_epoch", raising)
+        with pytest.raises(ValueError, match="in the third"):
+            run_trial(order, silent)
+    assert told_epochs(folder) == [1, 2]
+    assert len(read_history(folder.checkpoint, seed=0)) == 1
+    run_trial(order, silent)
+    check_like_unbroken(folder, unbroken)
+
+
 def test_a_long_reason_is_cut_short(tmp_path: Path) -> None:
     order = order_of(tmp_path)
 
-    def report(_: dict[str, Any]) -> None:
+    def report(_: Reported) -> None:
         raise ValueError("x" * 10_000)
 
     with pytest.raises(ValueError, match="xxx"):
@@ -92,6 +116,23 @@ class Late(Loss):
 SWEEP = Sweep(name="own", base=TrainingConfig(), plan=ListedArms(baseline="a", arms={"a": {}}),
               seeds=(0,), parts=(Late,))
 """
+
+
+def test_a_short_epoch_that_diverges_is_told_with_those_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = unjudged(tmp_path, monkeypatch)
+    config = plain.head.config | {"loss": {"kind": "late"}}
+    source = LATE.replace("0.5", "0.9")
+    own = plain.head.model_copy(update={"config": config, "source": source, "trial_key": "e" * 20})
+    order = plain.model_copy(update={"head": own})
+    assert run_trial(order, silent) is Outcome.DIVERGED
+    assert told_epochs(folder_of(order)) == [1, 2, 3]
+    # the second was trained once more, as the checkpoint was of the first
+    assert final_of(folder_of(order)).reason == (
+        "the training loss became nan in epoch 3, step 6, in the loss (its value; outputs of the "
+        "network were finite)"
+    )
 
 
 def test_an_epoch_that_is_not_finite_is_told_but_not_kept(tmp_path: Path) -> None:

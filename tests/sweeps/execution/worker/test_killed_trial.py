@@ -14,6 +14,7 @@ from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.worker.trials import (
     NUM_EPOCHS,
     Killed,
+    Reported,
     check_like_unbroken,
     final_of,
     folder_of,
@@ -22,6 +23,7 @@ from tests.sweeps.execution.worker.trials import (
     silent,
     stopped_after,
     told_epochs,
+    unjudged,
 )
 
 # Where a trial can be killed: the calls that leave something behind, each before and after.
@@ -57,6 +59,15 @@ KILLS = [
 ]
 
 
+KILLS_OF_UNJUDGED = [  # the last two of its three epochs are kept together
+    ("checkpoint", 2, False),
+    ("checkpoint", 2, True),
+    ("outbox", 3, False),
+    ("outbox", 3, True),
+    ("test", 1, False),
+]
+
+
 @pytest.mark.parametrize(("seam", "call", "after"), KILLS)
 def test_killed_anywhere_it_goes_on_to_the_same_end(
     tmp_path: Path,
@@ -76,14 +87,33 @@ def test_killed_anywhere_it_goes_on_to_the_same_end(
     check_like_unbroken(folder_of(order), unbroken)
 
 
+@pytest.mark.parametrize(("seam", "call", "after"), KILLS_OF_UNJUDGED)
+def test_killed_while_epochs_wait_to_be_kept_it_goes_on_to_the_same_end(
+    tmp_path: Path,
+    unbroken: CellFolder,
+    monkeypatch: pytest.MonkeyPatch,
+    seam: str,
+    call: int,
+    after: bool,
+) -> None:
+    order = unjudged(tmp_path, monkeypatch)
+    owner, name = SEAMS[seam]
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, killing(getattr(owner, name), call, after))
+        with pytest.raises(Killed):
+            run_trial(order, silent)
+    assert run_trial(order, silent) is Outcome.FINISHED
+    check_like_unbroken(folder_of(order), unbroken)
+
+
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_killed_inside_a_report_it_goes_on_to_the_same_end(
     tmp_path: Path, unbroken: CellFolder, at: int
 ) -> None:
     order = order_of(tmp_path)
 
-    def report(told: dict[str, Any]) -> None:
-        if told["epoch"] == at:
+    def report(told: Reported) -> None:
+        if told[-1]["epoch"] == at:
             raise SystemExit  # how Tune stops a trial
 
     with pytest.raises(SystemExit):
@@ -98,7 +128,7 @@ def test_killed_again_and_again_it_goes_on_to_the_same_end(
 ) -> None:
     order = order_of(tmp_path)
 
-    def report(_: dict[str, Any]) -> None:
+    def report(_: Reported) -> None:
         raise Killed
 
     for _ in range(NUM_EPOCHS):
@@ -112,8 +142,8 @@ def test_killed_again_and_again_it_goes_on_to_the_same_end(
 def test_an_outbox_torn_by_the_kill_is_told_anew(tmp_path: Path, unbroken: CellFolder) -> None:
     order = order_of(tmp_path)
 
-    def report(told: dict[str, Any]) -> None:
-        if told["epoch"] == 2:
+    def report(told: Reported) -> None:
+        if told[-1]["epoch"] == 2:
             raise Killed
 
     with pytest.raises(Killed):
@@ -127,8 +157,8 @@ def test_an_outbox_torn_by_the_kill_is_told_anew(tmp_path: Path, unbroken: CellF
 def test_an_epoch_that_a_kill_kept_from_being_told_is_reported_too(tmp_path: Path) -> None:
     order = order_of(tmp_path)
 
-    def report(told: dict[str, Any]) -> None:
-        if told["epoch"] == 2:
+    def report(told: Reported) -> None:
+        if told[-1]["epoch"] == 2:
             raise Killed
 
     with pytest.raises(Killed):
@@ -136,14 +166,14 @@ def test_an_epoch_that_a_kill_kept_from_being_told_is_reported_too(tmp_path: Pat
     outbox = folder_of(order).path / "outbox.jsonl"
     outbox.write_bytes(outbox.read_bytes()[:-9])
     reports: list[dict[str, Any]] = []
-    run_trial(order, reports.append)
+    run_trial(order, reports.extend)
     assert [told["epoch"] for told in reports] == [2, 3]
 
 
 def test_a_training_killed_in_the_epoch_it_diverged_in_is_still_diverged(tmp_path: Path) -> None:
     order = order_of(tmp_path, optimiser={"kind": "adam", "learning_rate": 1e30})
 
-    def report(_: dict[str, Any]) -> None:
+    def report(_: Reported) -> None:
         raise Killed
 
     outcome = None

@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 from safetensors.numpy import load_file
 
+from capsmodel.training.history import read_history
 from capsmodel.training.training import TestResult, Training
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.sealed_files import refuse_damaged, sealed
+from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import TrialOrder, run_trial
 from sweeps.records.trial_record import Outcome
 from tests.capsmodel.small_config import small_config, small_model
 from tests.sweeps.execution.worker.trials import (
     NUM_EPOCHS,
+    Reported,
     files,
     final_of,
     folder_of,
@@ -23,6 +26,8 @@ from tests.sweeps.execution.worker.trials import (
     order_of,
     silent,
     stopped_after,
+    told_epochs,
+    unjudged,
 )
 
 
@@ -73,7 +78,7 @@ def test_predictions_take_one_byte_an_image_and_agree_with_the_error(unbroken: C
 def test_each_epoch_is_reported_once_with_its_figures(tmp_path: Path) -> None:
     order = order_of(tmp_path)
     reports: list[dict[str, Any]] = []
-    run_trial(order, reports.append)
+    run_trial(order, reports.extend)
     assert [report["epoch"] for report in reports] == [1, 2, 3]
     assert {report["trial_key"] for report in reports} == {order.head.trial_key}
     curve = final_of(folder_of(order)).curve
@@ -82,11 +87,39 @@ def test_each_epoch_is_reported_once_with_its_figures(tmp_path: Path) -> None:
     ]
 
 
+def test_short_epochs_that_nobody_judges_are_kept_together(
+    tmp_path: Path, unbroken: CellFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = unjudged(tmp_path, monkeypatch)
+    folder = folder_of(order)
+    kept: list[tuple[list[int], list[int], int]] = []
+
+    def report(told: Reported) -> None:
+        saved = read_history(folder.checkpoint, seed=0)
+        kept.append(([one["epoch"] for one in told], told_epochs(folder), len(saved)))
+
+    run_trial(order, report)
+    assert kept == [([1], [1], 1), ([2, 3], [1, 2, 3], 3)], "the first at once, and the last"
+    assert files(folder) == files(unbroken)
+    times = [line.time for line in folder.read_outbox()[0] if line.epoch]
+    assert times == sorted(times)
+
+
+def test_epochs_that_take_long_are_kept_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = unjudged(tmp_path, monkeypatch)
+    monkeypatch.setattr(trial, "_KEPT_SECONDS", 0.0)
+    reports: list[list[int]] = []
+    run_trial(order, lambda told: reports.append([one["epoch"] for one in told]))
+    assert reports == [[1], [2], [3]]
+
+
 def test_a_filled_cell_is_not_trained_again(unbroken: CellFolder) -> None:
     before = files(unbroken)
     order = order_of(unbroken.path.parent)
 
-    def never(_: dict[str, Any]) -> None:
+    def never(_: Reported) -> None:
         raise AssertionError
 
     assert run_trial(order, never) is Outcome.FINISHED
@@ -170,7 +203,7 @@ def test_the_duration_is_that_of_the_whole_trial(tmp_path: Path, unbroken: CellF
 def test_a_trial_ends_with_its_target_and_says_so(tmp_path: Path) -> None:
     order = of_target(tmp_path, 1.0)
     reports: list[dict[str, Any]] = []
-    assert run_trial(order, reports.append) is Outcome.FINISHED
+    assert run_trial(order, reports.extend) is Outcome.FINISHED
     record = final_of(folder_of(order))
     assert (len(record.curve), record.target) == (1, "reached")
     assert record.test_error is not None
@@ -181,7 +214,7 @@ def test_a_trial_ends_with_its_target_and_says_so(tmp_path: Path) -> None:
 def test_a_trial_that_never_reaches_its_target_says_so_too(tmp_path: Path) -> None:
     order = of_target(tmp_path, 0.0)
     reports: list[dict[str, Any]] = []
-    run_trial(order, reports.append)
+    run_trial(order, reports.extend)
     record = final_of(folder_of(order))
     assert (len(record.curve), record.target) == (NUM_EPOCHS, "missed")
     assert not any(one["reaches_target"] for one in reports)
@@ -233,7 +266,7 @@ def test_an_attempt_does_not_tell_of_room_that_a_killed_one_waited_for(tmp_path:
     pulse.note_wanted_disk(7)
     wanted: list[int] = []
 
-    def report(_: dict[str, Any]) -> None:
+    def report(_: Reported) -> None:
         wanted.append(pulse.wanted_disk_bytes())
 
     run_trial(order, report)

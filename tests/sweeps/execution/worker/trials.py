@@ -1,5 +1,7 @@
 """Small trials for the tests of the worker, and what they leave behind."""
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +9,14 @@ import pytest
 
 from search_spaces.trial_key import trial_key
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import TrialOrder, run_trial
 from sweeps.records.cell_contents import FinalRecord, TrialHead
 from tests.capsmodel.small_config import small_config, small_model
 
 NUM_EPOCHS = 3
+
+Reported = Sequence[dict[str, Any]]
 
 
 class Killed(BaseException):
@@ -31,11 +36,17 @@ def order_of(cells: Path, seed: int = 0, source: str | None = None, **changes: A
     return TrialOrder(cells=str(cells), head=known)
 
 
+def unjudged(cells: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> TrialOrder:
+    """Return an order of a trial that nobody judges, all of whose epochs are taken for short."""
+    monkeypatch.setattr(trial, "_KEPT_SECONDS", math.inf)
+    return order_of(cells, **changes).model_copy(update={"is_judged": False})
+
+
 def folder_of(order: TrialOrder) -> CellFolder:
     return CellFolder(Path(order.cells), order.head.trial_key)
 
 
-def silent(_: dict[str, Any]) -> None:
+def silent(_: Reported) -> None:
     """Hear nothing."""
 
 
@@ -76,8 +87,8 @@ def check_like_unbroken(folder: CellFolder, unbroken: CellFolder) -> None:
 def stopped_after(order: TrialOrder, epoch: int) -> None:
     """Train a trial until it is killed after an epoch."""
 
-    def report(told: dict[str, Any]) -> None:
-        if told["epoch"] == epoch:
+    def report(told: Reported) -> None:
+        if told[-1]["epoch"] == epoch:
             raise Killed
 
     with pytest.raises(Killed):
