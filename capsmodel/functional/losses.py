@@ -60,8 +60,8 @@ def margin_loss(
     refuse_other_choice("reduction", reduction, ("sum", "half_mean"))
     is_several = labels.dtype is torch.bool and labels.shape == lengths.shape
     is_true = labels if is_several else _is_true(lengths, labels)
-    too_short = (margins.positive - lengths).clamp(min=0).square()
-    too_long = (lengths - margins.negative).clamp(min=0).square() * margins.down_weight
+    too_short = (margins.positive - lengths).relu().square()
+    too_long = (lengths - margins.negative).relu().square() * margins.down_weight
     shortfalls = too_short.where(is_true, too_long)
     losses = shortfalls.sum(dim=1) if reduction == "sum" else shortfalls.mean(dim=1) / 2
     return weighted_mean(losses, labels, class_weights)
@@ -97,7 +97,7 @@ def spread_loss(
     refuse_other_choice("reduction", reduction, ("sum", "mean"))
     is_true = _is_true(lengths, labels)
     lead = lengths.gather(1, labels.unsqueeze(1)) - lengths
-    shortfall = (margin - lead).clamp(min=0).square()
+    shortfall = (margin - lead).relu().square()
     shortfall = shortfall.masked_fill(is_true, 0.0)
     losses = shortfall.sum(dim=1) if reduction == "sum" else shortfall.mean(dim=1)
     return weighted_mean(losses, labels, class_weights)

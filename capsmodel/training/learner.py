@@ -18,6 +18,7 @@ from capsmodel.optimisers import Moment
 from capsmodel.tensor_file import TensorSpec
 from capsmodel.training.trained import EVALUATION_BATCH_SIZE, evaluation_chance
 
+_PICKED_BATCHES = 8
 _STREAMS = ("data order", "augmentation", "routing")
 
 
@@ -87,13 +88,13 @@ class Learner:
         augmentation, size = self.config.augmentation, self.config.batch_size
         order = torch.randperm(len(train), generator=self.chance["data order"]).to(self.device)
         draws = augmentation.draw(len(train), self.chance["augmentation"]).to(self.device)
-        batches = order.split(size)
+        draws_of_batches = draws.split(size)
+        num_steps, num_epochs = len(draws_of_batches), self.config.stopping.num_epochs
         self.network.train()
-        num_epochs = self.config.stopping.num_epochs
-        for step, (indices, draw) in enumerate(zip(batches, draws.split(size), strict=True)):
-            taken = train.take(indices)
-            batch = Images(augmentation.apply(taken.images, draw), taken.labels)
-            yield batch, Moment(epoch * len(batches) + step, len(batches), num_epochs)
+        taken = _taken(train, order, size)
+        for step, (plain, draw) in enumerate(zip(taken, draws_of_batches, strict=True)):
+            batch = Images(augmentation.apply(plain.images, draw), plain.labels)
+            yield batch, Moment(epoch * num_steps + step, num_steps, num_epochs)
 
     def differentiate(self, batch: Images, moment: Moment) -> Float[Tensor, ""]:
         """Set the gradient of each parameter and return the loss."""
@@ -191,6 +192,14 @@ class Learner:
                 self.chance[name].set_state(value)
             except RuntimeError as error:
                 raise ValueError(f"{path} is damaged: chance/{name} is no state.") from error
+
+
+def _taken(images: Images, order: Tensor, size: int) -> Iterator[Images]:
+    """Yield batches, some of which are picked at once: that takes hardly more than one."""
+    for indices in order.split(_PICKED_BATCHES * size):
+        picked = images.take(indices)
+        for start in range(0, len(indices), size):
+            yield picked.take(slice(start, start + size))
 
 
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
