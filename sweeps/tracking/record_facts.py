@@ -6,7 +6,7 @@ What is read is untrusted: it is validated on its way into a `TrialRecord`.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
@@ -79,6 +79,7 @@ class OutcomeFacts:
         epochs: Recorded so far.
         warnings: What was found unsound in it, a sentence each.
         attempt: Of the attempt that ended so.
+        test_errors: Metric -> its one value, of the last of the epochs.
     """
 
     reason: str | None = None
@@ -88,6 +89,7 @@ class OutcomeFacts:
     target: Target | None = None
     warnings: tuple[str, ...] = ()
     attempt: TrialHead | None = None
+    test_errors: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 class EpochTold(NamedTuple):
@@ -135,7 +137,7 @@ def warnings_text(warnings: Sequence[str]) -> str:
 
 def facts_at_creation(head: TrialHead) -> dict[str, str]:
     """Return what a trial's record holds from its beginning."""
-    return {
+    own = {
         TAG_TYPE: "trial",
         TAG_SCHEMA: str(SCHEMA_VERSION),
         TAG_TRIAL_KEY: head.trial_key,
@@ -143,15 +145,10 @@ def facts_at_creation(head: TrialHead) -> dict[str, str]:
         TAG_SWEEP: head.sweep,
         TAG_ARM: head.arm,
         TAG_SEED: str(head.seed),
-    }
-
-
-def facts_of_trial(head: TrialHead) -> dict[str, str]:
-    """Return what no attempt at a trial changes."""
-    return {
         TAG_DATA_FINGERPRINT: head.data_fingerprint,
         TAG_NUM_PARAMETERS: str(head.num_parameters),
     }
+    return own | facts_of_attempt(head)
 
 
 def facts_of_attempt(head: TrialHead) -> dict[str, str]:

@@ -211,7 +211,7 @@ class RecordWriter(ReportPublisher, ShowsSweeps, Protocol):
         ...
 
     def describe_trial(self, record_id: str, head: TrialHead) -> None:
-        """Write what no attempt changes: settings, config, source. Repeating it does nothing."""
+        """Write the settings, config and source of a trial. Repeating it does nothing."""
         ...
 
     def describe_attempt(self, record_id: str, head: TrialHead) -> None:
@@ -235,7 +235,7 @@ class RecordWriter(ReportPublisher, ShowsSweeps, Protocol):
     def set_outcome(
         self, record_id: str, outcome: Outcome, told: OutcomeFacts, time: int | None = None
     ) -> None:
-        """Write a record's outcome and what is told with it.
+        """Write a record's outcome and what is told with it: the outcome last, as it counts.
 
         Args:
             record_id: Of the trial.

@@ -140,8 +140,7 @@ class LinesStore:
         return self._create(record_facts.facts_at_creation(head) | {"lines.of": sweep_id}, time)
 
     def describe_trial(self, record_id: str, head: TrialHead) -> None:
-        facts = record_facts.facts_of_trial(head) | record_facts.facts_of_attempt(head)
-        self._add(record_id, facts=facts)
+        self._refuse_gone(record_id)
         config = ConfigDocument(config=head.config).model_dump_json()
         self._place(record_id, "config.json").write_text(config)
         if head.source:
@@ -172,6 +171,7 @@ class LinesStore:
         told: record_facts.OutcomeFacts,
         time: int | None = None,
     ) -> None:
+        self.log_metrics(record_id, told.test_errors, time or 0, told.epochs or 0)
         self._add(record_id, facts=record_facts.facts_of_outcome(outcome, told), time=time)
 
     def upload(self, record_id: str, path: Path) -> None:

@@ -49,6 +49,7 @@ class Recorder:
         self._cells = cells
         self._moved = moved
         self._fences: dict[str, int] = {}  # of the last line carried, by trial key
+        self._sweep_ids: dict[str, str] = {}  # sweep -> its record, as this round has found it
 
     def drain(self, cells: Iterable[QueuedCell] | None = None) -> int:
         """Carry what is new in cells, all open ones by default.
@@ -62,6 +63,7 @@ class Recorder:
             StoreUnreachable: If the store does not answer. What was carried is noted.
         """
         cells = self._queue.open_cells() if cells is None else cells
+        self._sweep_ids.clear()
         return self._each(cells, self._carry_or_begin_anew)
 
     def settle_interrupted(self, is_over: Callable[[str], bool]) -> None:
@@ -172,6 +174,7 @@ class Recorder:
             record_id = record.record_id
             last_epoch = max(self._records.epochs(record_id), default=0)
             outcome = record.outcome or outcome
+            self._records.describe_attempt(record_id, head)
         else:
             record_id = self._records.create_trial(head, self._sweep_id(queued), started)
         self._records.describe_trial(record_id, head)
@@ -183,8 +186,10 @@ class Recorder:
 
     def _sweep_id(self, queued: QueuedCell) -> str:
         """Return the record of a cell's sweep, which may be another than when it was asked for."""
-        found = self._records.find_sweep(queued.sweep)
-        return found.record_id if found else queued.sweep_id
+        if queued.sweep not in self._sweep_ids:
+            found = self._records.find_sweep(queued.sweep)
+            self._sweep_ids[queued.sweep] = found.record_id if found else queued.sweep_id
+        return self._sweep_ids[queued.sweep]
 
     def _carry_epochs(
         self, queued: QueuedCell, record_id: str, lines: list[OutboxLine], final: FinalRecord | None
@@ -227,7 +232,6 @@ class Recorder:
 
     def _carry_final(self, record_id: str, folder: CellFolder, final: FinalRecord) -> None:
         refuse_damaged(folder, final)
-        self._records.log_metrics(record_id, _test_errors(final), final.time, len(final.curve))
         for path in (folder.predictions, folder.weights, folder.log):
             self._records.upload(record_id, path)
             self._moved(f"{path.name} of {folder.trial_key}", False)
@@ -239,6 +243,7 @@ class Recorder:
             target=final.target,
             warnings=final.warnings,
             attempt=final.head,
+            test_errors=_test_errors(final),
         )
         self._records.set_outcome(record_id, final.outcome, told, final.time)
         self._queue.update(folder.trial_key, outcome=final.outcome.value)

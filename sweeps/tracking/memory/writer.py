@@ -62,10 +62,9 @@ class MemoryWriter:
             return held.record_id
 
     def describe_trial(self, record_id: str, head: TrialHead) -> None:
-        """Write what no attempt changes: settings, config, source. Repeating it does nothing."""
+        """Write the settings, config and source of a trial. Repeating it does nothing."""
         with self._shelf.locked():
             held = self._shelf.open(record_id)
-            held.facts |= facts.facts_of_trial(head) | facts.facts_of_attempt(head)
             document = ConfigDocument(config=head.config)
             held.files[ARTIFACT_CONFIG] = document.model_dump_json().encode()
             if head.source:
@@ -105,9 +104,10 @@ class MemoryWriter:
         """Write a record's outcome and what is told with it."""
         with self._shelf.locked():
             held = self._shelf.open(record_id)
+            ended = round(1000 * clock.time()) if time is None else time
+            _log(held, told.test_errors, ended, told.epochs or 0)
             held.facts |= facts.facts_of_outcome(outcome, told)
             held.is_running = outcome is Outcome.RUNNING
-            ended = round(1000 * clock.time()) if time is None else time
             held.ended = None if held.is_running else ended
 
     def upload(self, record_id: str, path: Path) -> None:

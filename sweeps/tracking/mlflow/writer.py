@@ -1,6 +1,7 @@
 """Writing to MLflow: trials' runs found by trial key, beside the parent runs of sweeps."""
 
 import json
+import time as clock
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -66,14 +67,10 @@ class MlflowWriter(SweepWriter):
 
     @in_our_words
     def describe_trial(self, record_id: str, head: TrialHead) -> None:
-        """Write what no attempt changes: parameters, config, source. Repeating it does nothing."""
+        """Write a trial's settings, config and source. Repeating it does nothing."""
         settings = facts.flat_settings(head.config)
-        self.client.log_batch(
-            record_id,
-            params=[Param(path, text) for path, text in settings.items()],
-            tags=run_tags(facts.facts_of_trial(head) | facts.facts_of_attempt(head)),
-            synchronous=True,
-        )
+        parameters = [Param(path, text) for path, text in settings.items()]
+        self.client.log_batch(record_id, params=parameters, synchronous=True)
         document = ConfigDocument(config=head.config).model_dump(mode="json")
         self._artifacts.write(record_id, ARTIFACT_CONFIG, json.dumps(document, indent=2))
         if head.source:
@@ -113,8 +110,8 @@ class MlflowWriter(SweepWriter):
         self, record_id: str, numbers: Mapping[str, float], time: int, step: int
     ) -> None:
         """Write some numbers of one step, if there are any."""
-        metrics = [Metric(name, value, time, step) for name, value in numbers.items()]
-        if metrics:
+        if numbers:
+            metrics = _metrics(numbers, time, step)
             self.client.log_batch(record_id, metrics=metrics, synchronous=True)
 
     @in_our_words
@@ -130,7 +127,10 @@ class MlflowWriter(SweepWriter):
             self.client.update_run(record_id, status=RUN_STATUS[outcome])
         else:
             self.client.set_terminated(record_id, RUN_STATUS[outcome], end_time=time)
-        self._set_tags(record_id, facts.facts_of_outcome(outcome, told))
+        moment = round(1000 * clock.time()) if time is None else time
+        metrics = _metrics(told.test_errors, moment, told.epochs or 0)
+        tags = run_tags(facts.facts_of_outcome(outcome, told))
+        self.client.log_batch(record_id, metrics=metrics, tags=tags, synchronous=True)
 
     @in_our_words
     def upload(self, record_id: str, path: Path) -> None:
@@ -180,6 +180,10 @@ class MlflowWriter(SweepWriter):
     def _runs_of(self, trial_key: str) -> Iterator[Run]:
         which = f"tags.`{facts.TAG_TRIAL_KEY}` = '{trial_key}'"
         return runs_that(self.client, self.experiment_id, which)
+
+
+def _metrics(numbers: Mapping[str, float], time: int, step: int) -> list[Metric]:
+    return [Metric(name, value, time, step) for name, value in numbers.items()]
 
 
 def _place(number: tuple[str, float]) -> int:

@@ -76,7 +76,7 @@ class RecordsContract:
         assert store.records([KEY]) == {}
         for write in (
             lambda: writer.log_epochs(record_id, told(1)),
-            lambda: writer.describe_trial(record_id, head()),
+            lambda: writer.describe_trial(record_id, head(config=CONFIG)),
             lambda: writer.set_outcome(record_id, Outcome.FINISHED, OutcomeFacts(), 2),
         ):
             with pytest.raises(StoreRefused) as error:
@@ -166,8 +166,8 @@ class ContentsContract:
         writer.describe_trial(record_id, of_trial)
         writer.log_epochs(record_id, told(1, 2))
         errors = {METRIC_TEST_ERROR: 0.125, f"{METRIC_TEST_ERROR}.familiar": 0.25}
-        writer.log_metrics(record_id, errors, 3000, 2)
-        facts = OutcomeFacts("", 2, 1.5, 9, "missed", ("all capsules are dead",))
+        warned = ("all capsules are dead",)
+        facts = OutcomeFacts("", 2, 1.5, 9, "missed", warned, test_errors=errors)
         writer.set_outcome(record_id, Outcome.FINISHED, facts, 3000)
         record = read(store)
         assert record.ended_at in {None, 3.0}, "a store may tell when, in seconds"

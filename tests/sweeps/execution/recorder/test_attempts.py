@@ -131,6 +131,16 @@ def test_of_two_attempts_carried_at_once_the_last_is_described(scene: Scene) -> 
     assert provenance(scene.held())[0] == "cuda: GPU 2"
 
 
+def test_of_a_run_that_was_found_the_attempt_of_now_is_described(scene: Scene) -> None:
+    scene.tell(attempt(1), told(1))
+    scene.recorder().drain()
+    scene.queue.forget([KEY])
+    scene.queue.add([KEY], "example", "own")
+    scene.tell(attempt(2), told(2))
+    scene.recorder().drain()
+    assert provenance(scene.held())[0] == "cuda: GPU 2"
+
+
 def test_the_epochs_done_are_told_with_each_batch_and_when_interrupted(scene: Scene) -> None:
     recorder = scene.recorder()
     scene.tell(START, told(1), told(2))

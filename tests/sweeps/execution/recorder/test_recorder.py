@@ -6,11 +6,14 @@ import math
 from contextlib import suppress
 from pathlib import Path
 
+from sweeps.execution.cells.folder import CellFolder
 from sweeps.records.cell_contents import OutboxLine
 from sweeps.records.trial_record import ARTIFACT_CONFIG
 from tests.sweeps.execution.examples import KEY, epoch, head, start, told
 from tests.sweeps.execution.recorder.scene import CONFIG, HEAD, START, Scene
 from tests.sweeps.tracking.breaking import Breaking, Killed
+
+OTHER = "f" * 20
 
 
 def test_a_trial_is_carried_as_it_goes(scene: Scene) -> None:
@@ -144,6 +147,21 @@ def test_with_its_cursor_lost_it_adopts_the_run_and_doubles_nothing(scene: Scene
     scene.queue.add([KEY], "example", "parent")
     scene.recorder().drain()
     scene.check_finished()
+
+
+def test_a_trial_is_shown_under_the_record_that_its_sweep_has_in_this_round(scene: Scene) -> None:
+    recorder = scene.recorder()
+    for key in (KEY, OTHER):
+        sweep_id = scene.records.open_sweep("example", "")
+        scene.queue.add([KEY, OTHER], "example", "one of earlier")
+        cell = CellFolder(scene.cells, key)
+        cell.path.mkdir(exist_ok=True)
+        cell.append(start(key=key))
+        recorder.drain()
+        found = scene.records.find_trial(key)
+        assert found
+        assert scene.store.shelf.open(found.record_id).sweep_id == sweep_id
+        scene.records.delete_record(sweep_id)
 
 
 def test_a_torn_outbox_is_made_good_by_the_final_record(scene: Scene) -> None:
