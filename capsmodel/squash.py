@@ -1,6 +1,7 @@
 """Squashes: how the length of a pose becomes a belief."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
 from jaxtyping import Float
@@ -24,6 +25,11 @@ class Squash(Part, ABC):
 
         Up to lengths whose square the number type holds: 1e19 in float32.
         """
+
+    @property
+    def function(self) -> Callable[[Tensor], Tensor]:
+        """What squashes; where `capsmodel.functional` has it, the function there."""
+        return self.squash
 
 
 class SabourSquash(Squash):
@@ -49,6 +55,11 @@ class SabourSquash(Squash):
                 f"the gradient at a short pose is not a number in float32."
             )
         return epsilon
+
+    @property
+    def function(self) -> Callable[[Tensor], Tensor]:
+        """What squashes."""
+        return squash if self.epsilon == 0 else self.squash
 
     def squash(self, poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
         """Return the poses squashed."""

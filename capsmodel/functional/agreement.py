@@ -1,13 +1,15 @@
 """Routing by agreement: votes flow to the outputs that already agree with them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypedDict, Unpack, get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from capsmodel.functional.all_rounds import RoutedRounds, rounds_at_once
+from capsmodel.functional.differentiation import is_plain
 from capsmodel.functional.neighbourhood import ONE_PLACE, Neighbourhood
 from capsmodel.functional.poses import lengths, squash
 from capsmodel.functional.refusals import (
@@ -164,12 +166,30 @@ class _Rounds:
         """Return the capsules after the last round."""
         grouped = output_first(votes)
         logits = None if self.logits is None else self.logits.to(grouped).t().unsqueeze(0)
-        if self.gradient == "all" or self.iterations == 1:
-            poses, couplings, _ = self._first(grouped, logits, self.iterations)
+        if self._has_known_gradient(grouped):
+            bias = None if self.bias is None else self.bias.to(grouped)
+            rounds = rounds_at_once(grouped, bias, self.shares, self._plain)
+            poses, couplings = rounds.poses, rounds.couplings[-1]
+        elif self.gradient == "all" or self.iterations == 1:
+            rounds, _ = self._first(grouped, logits, self.iterations)
+            poses, couplings = rounds.poses, rounds.couplings[-1]
         else:
             poses, couplings = self._last(grouped, logits)
         told = couplings.detach().expand(grouped.shape[:3]).permute(2, 0, 1)
         return Routed(poses, lengths(poses), Couplings(told, self.around))
+
+    def _has_known_gradient(self, votes: Tensor) -> bool:
+        """Return whether the rounds are those whose gradient is written by hand."""
+        later = range(1, self.iterations)
+        is_usual = self.logits is None and self.squash is squash
+        is_usual = is_usual and all(self.inverse_temperature(one) == 1 for one in later)
+        is_wide = votes.dtype in (torch.float32, torch.float64)
+        has_more = self.iterations > 1 and self.gradient == "all"
+        return is_usual and is_wide and has_more and not is_plain()
+
+    def _plain(self, votes: Tensor, bias: Tensor | None) -> RoutedRounds:
+        rounds, _ = replace(self, bias=bias)._first(votes, None, self.iterations)
+        return rounds
 
     def _last(
         self, votes: Float[Tensor, "sites out_caps edges pose"], logits: Tensor | None
@@ -180,36 +200,40 @@ class _Rounds:
         """
         iterations = self.iterations
         with torch.no_grad():
-            agreed = self._first(votes, logits, iterations - 1)[2]
+            _, agreed = self._first(votes, logits, iterations - 1)
             agreement = agreement_with(votes, self._tempered(agreed, iterations - 1))
         agreement = agreement.detach()  # forward mode looks past no_grad
         if logits is not None:
             agreement = agreement + self._tempered(logits, iterations - 1)
         couplings = self.shares.of(agreement)
-        return self._poses(share_out(votes, couplings)), couplings
+        return self.squash(self._biased(share_out(votes, couplings))), couplings
 
     def _first(
         self, votes: Tensor, logits: Tensor | None, iterations: int
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return poses and shares after some rounds, and the sum of the poses of all of them."""
+    ) -> tuple[RoutedRounds, Tensor]:
+        """Return what some rounds come to, and the sum of the poses of all of them."""
         shares = self.shares
         if logits is None:
-            sums, couplings = shares.share_equally(votes), shares.equal(votes)
+            shared, coupling = shares.share_equally(votes), shares.equal(votes)
         else:
             nothing = votes.new_zeros(votes.shape[0], votes.shape[1], votes.shape[3])
-            sums, couplings = shared_out(votes, nothing, self._tempered(logits, 0), shares)
-        poses = self._poses(sums)
-        agreed = poses
+            shared, coupling = shared_out(votes, nothing, self._tempered(logits, 0), shares)
+        sums, couplings = [self._biased(shared)], [coupling]
+        poses = self.squash(sums[-1])
+        agreed = [poses]
         for iteration in range(1, iterations):
             own = None if logits is None else self._tempered(logits, iteration)
-            sharp = self._tempered(agreed, iteration)
-            sums, couplings = shared_out(votes, sharp, own, shares)
-            poses = self._poses(sums)
-            agreed = agreed + poses
-        return poses, couplings, agreed
+            sharp = self._tempered(agreed[-1], iteration)
+            shared, coupling = shared_out(votes, sharp, own, shares)
+            sums.append(self._biased(shared))
+            couplings.append(coupling)
+            poses = self.squash(sums[-1])
+            agreed.append(agreed[-1] + poses)
+        *before, last = agreed
+        return RoutedRounds(poses, tuple(sums), tuple(couplings), tuple(before)), last
 
-    def _poses(self, sums: Tensor) -> Tensor:
-        return self.squash(sums if self.bias is None else sums + self.bias.to(sums))
+    def _biased(self, sums: Tensor) -> Tensor:
+        return sums if self.bias is None else sums + self.bias.to(sums)
 
     def _tempered(self, logits: Tensor, iteration: int) -> Tensor:
         inverse_temperature = self.inverse_temperature(iteration)

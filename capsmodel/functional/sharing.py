@@ -104,7 +104,7 @@ def shared_out(
         logits: Added to these, with a gradient of their own; None are zero.
         shares: What makes shares of the logits.
     """
-    if is_plain():
+    if is_plain() or not torch.is_grad_enabled():
         return _shared_out(votes, agreed, logits, shares)
     return cast(tuple[Tensor, Tensor], _Sharing.apply(votes, agreed, logits, shares))
 

@@ -108,7 +108,7 @@ class AgreementRouter(BiasedRouter):
             routing.iterations,
             bias=self.bias,
             logits=logits,
-            squash=routing.squash.squash,
+            squash=routing.squash.function,
             inverse_temperature=routing.inverse_temperature.at,
             gradient=routing.gradient,
             competition=routing.competition,

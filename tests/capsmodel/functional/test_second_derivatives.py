@@ -7,7 +7,12 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from capsmodel.functional import Neighbourhood, plain_autograd
+from capsmodel.functional import (
+    Neighbourhood,
+    dynamic_routing,
+    leaky_routing,
+    plain_autograd,
+)
 from capsmodel.functional.em.competition import share_out_children
 from capsmodel.functional.em.statistics import Question
 from capsmodel.functional.em.tiled import tiled_statistics
@@ -26,6 +31,18 @@ def by_agreement(votes: Tensor, agreed: Tensor, logits: Tensor) -> tuple[Tensor,
 def by_agreement_with_a_leak(votes: Tensor, agreed: Tensor) -> tuple[Tensor, ...]:
     around = Neighbourhood(2, 2, 1, 1)
     return shared_out(votes, agreed, None, Shares(around, with_leak=True))
+
+
+def by_rounds(votes: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
+    return dynamic_routing(votes, 3, bias=bias)[:2]
+
+
+def by_rounds_with_a_leak(votes: Tensor) -> tuple[Tensor, ...]:
+    return leaky_routing(votes, 4, neighbourhood=Neighbourhood(2, 2, 1, 1))[:2]
+
+
+def by_rounds_of_children(votes: Tensor) -> tuple[Tensor, ...]:
+    return dynamic_routing(votes, 2, competition="children")[:2]
 
 
 def by_competition(scores: Tensor, distances: Tensor) -> tuple[Tensor, ...]:
@@ -52,6 +69,9 @@ CASES: dict[str, tuple[Function, tuple[Tensor, ...]]] = {
         by_agreement_with_a_leak,
         (some_votes(4, 3, 2, 5), some_votes(4, 3, 5)),
     ),
+    "rounds": (by_rounds, (some_votes(2, 4, 3, 5), some_votes(3, 5))),
+    "rounds with a leak": (by_rounds_with_a_leak, (some_votes(4, 2, 3, 5),)),
+    "rounds of children": (by_rounds_of_children, (some_votes(2, 4, 3, 5),)),
     "competition": (by_competition, (some_votes(4, 3), some_votes(5, 4, 3))),
     "tiles": (
         by_tiles,
