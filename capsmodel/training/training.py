@@ -71,6 +71,7 @@ class Training:
         self.device = torch.device(device)
         self.checkpointing = checkpointing
         self.history: tuple[EpochMetrics, ...] = ()
+        self._validated: Tensor | None = None  # beliefs of the last epoch, if trained here
         self._learner = self._new_learner()
         self._data = config.data.load(self.device)
 
@@ -141,6 +142,7 @@ class Training:
                 metrics=dict(zip(own, others[len(health) :], strict=True)),
             )
             self.history += (metrics,)
+            self._validated = judged.beliefs
             yield metrics
 
     def warnings(self) -> tuple[str, ...]:
@@ -185,7 +187,10 @@ class Training:
 
     def validate(self) -> SplitResult:
         """Return the result on the validation split as the last epoch found it."""
-        return self._judged(self._data.validation, min(1.0, self.epoch / self.num_epochs))
+        split = self._data.validation
+        if self._validated is not None:
+            return _result(split, self._validated)
+        return self._judged(split, min(1.0, self.epoch / self.num_epochs))
 
     def trained(self) -> Trained:
         """Return a copy of the network as it is now, for prediction."""
@@ -258,10 +263,14 @@ class Training:
 
     def _judged(self, split: Images, progress: float) -> SplitResult:
         judged: SplitJudged = self._learner.evaluate(split, progress)
-        predictions = judged.beliefs.argmax(dim=1)
-        return SplitResult(
-            error=int((predictions != split.labels).sum()) / len(split),
-            predictions=predictions.to("cpu", torch.uint8),
-            labels=split.labels.to("cpu", torch.uint8),
-            objects=None if split.objects is None else split.objects.cpu(),
-        )
+        return _result(split, judged.beliefs)
+
+
+def _result(split: Images, beliefs: Float[Tensor, "images classes"]) -> SplitResult:
+    predictions = beliefs.argmax(dim=1)
+    return SplitResult(
+        error=int((predictions != split.labels).sum()) / len(split),
+        predictions=predictions.to("cpu", torch.uint8),
+        labels=split.labels.to("cpu", torch.uint8),
+        objects=None if split.objects is None else split.objects.cpu(),
+    )

@@ -3,9 +3,11 @@
 import math
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,6 +108,21 @@ def session_of(
         yield session
         if session.driver >= 0:
             os.close(session.driver)
+
+
+def test_the_process_writes_to_mlflow_without_loading_what_makes_frames(tmp_path: Path) -> None:
+    words = """
+import sys
+from sweeps.execution.recorder import __main__ as recorder
+from sweeps.tracking.opening import open_store
+recorder._do_without_frames()
+open_store(None, sys.argv[1]).writer().open_sweep("example", "")
+print("mlflow" in sys.modules, "pandas.core" in sys.modules)
+"""
+    command = [sys.executable, "-c", words, str(tmp_path)]
+    environment = {**os.environ, "MLFLOW_TRACKING_URI": ""}
+    told = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert told.stdout.split() == ["True", "False"]
 
 
 def test_what_is_told_is_carried_to_the_end(session: Session) -> None:
