@@ -40,9 +40,9 @@ def main() -> int:
 
 
 def _do_without_frames() -> None:
-    """Have MLflow load no pandas, 0.3 s of a processor, as its release without it does.
+    """Have what writes to the store load no pandas, which it would for those who hand it frames.
 
-    Nothing here makes frames, and trials need the time for their first epochs.
+    It takes 0.3 s of a processor, which trials need for their first epochs.
     """
     modules: dict[str, Any] = sys.modules
     modules["pandas"] = None
