@@ -54,12 +54,13 @@ class MlflowWriter(SweepWriter):
         """Create the run of a trial and return its id."""
         tags = facts.facts_at_creation(head) | who_tags() | commit_tags(head.git_revision)
         tags |= {MLFLOW_PARENT_RUN_ID: sweep_id, member_tag(head.sweep): head.arm}
+        taken = {tag.key: tag.value for tag in run_tags(tags)}
 
         def create() -> Run:
             return self.client.create_run(
                 self.experiment_id,
                 start_time=time,
-                tags=tags,
+                tags=taken,
                 run_name=f"{head.arm}, seed {head.seed}",
             )
 

@@ -174,6 +174,15 @@ def test_hostile_settings_are_recorded(writer: MlflowWriter) -> None:
     assert run.data.tags["capsweep.arm"] == "x' OR 1=1 \n<b>"
 
 
+def test_what_is_told_at_its_creation_is_recorded_as_long_as_a_tag_can_be(
+    writer: MlflowWriter,
+) -> None:
+    run_id = writer.create_trial(head(hardware=10 * HOSTILE), "parent", 1)
+    device = writer.client.get_run(run_id).data.tags["capsweep.device"]
+    assert (10 * HOSTILE).startswith(device)
+    assert 1000 < len(device) <= 8000
+
+
 def test_a_run_that_somebody_deleted_for_ever_is_gone(writer: MlflowWriter) -> None:
     run_id = writer.create_trial(head(), "parent", 1)
     writer.client.delete_run(run_id)
