@@ -1,6 +1,7 @@
 """All rounds of routing by agreement at once, with a gradient written by hand."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -78,11 +79,12 @@ class _Rounds(torch.autograd.Function):
         votes, bias, *kept = ctx.saved_tensors
         if of_poses is None:
             return None, None, None
-        if torch.is_grad_enabled():  # this gradient may be differentiated in its turn
-            return None, *_plain_gradients(plain, votes, bias, of_poses)
-        slope = of_poses.contiguous()
-        of_votes, of_sums = _gradients(votes, _rounds([slope, *kept]), shares, slope)
-        return None, of_votes, None if bias is None else torch.stack(of_sums).sum(dim=(0, 1))
+        with _in_own_type(votes.device.type):
+            if torch.is_grad_enabled():  # this gradient may be differentiated in its turn
+                return None, *_plain_gradients(plain, votes, bias, of_poses)
+            slope = of_poses.contiguous()
+            of_votes, of_sums = _gradients(votes, _rounds([slope, *kept]), shares, slope)
+            return None, of_votes, None if bias is None else torch.stack(of_sums).sum(dim=(0, 1))
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -152,3 +154,9 @@ def _plain_gradients(
     given = (votes,) if bias is None else (votes, bias)
     pull: Any = torch.func.vjp(poses, *given)[1]
     return (*pull(of_poses), None)[:2]
+
+
+def _in_own_type(device: str) -> AbstractContextManager[Any]:
+    """Compute in the type of what is given in the block, also within a block of autocast."""
+    is_cast = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    return torch.autocast(device, enabled=False) if is_cast else nullcontext()

@@ -153,9 +153,12 @@ class _Sharing(torch.autograd.Function):
             of_shares = of_shares + of_couplings
         of_logits = ctx.shares.gradient_of_logits(couplings, of_shares)
         # side by side: to mix them number by number takes as long as their product
-        rows = torch.stack([couplings, of_logits], dim=-2).flatten(0, 1)
-        columns = torch.stack([gradient, agreed], dim=-2).flatten(0, 1)
-        of_votes = torch.bmm(rows.transpose(1, 2), columns).view_as(votes)
+        rows = torch.stack([couplings, of_logits], dim=-2)
+        columns = torch.stack([gradient, agreed], dim=-2)
+        of_votes = torch.bmm(
+            rows.reshape(-1, *rows.shape[2:]).transpose(1, 2),
+            columns.reshape(-1, *columns.shape[2:]),
+        ).view_as(votes)
         shape = ctx.logits_shape
         of_own = None if shape is None else of_logits.sum_to_size(shape)
         return of_votes, share_out(votes, of_logits), of_own, None

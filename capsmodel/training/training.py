@@ -171,7 +171,9 @@ class Training:
         if num_saved > last:
             return None
         for epoch in range(num_saved, last):
-            self._train_epoch(epoch)
+            loss, _ = self._train_epoch(epoch)
+            if not loss.isfinite():  # sooner than before
+                return None
         return origin_in_epoch(self._learner, self._data, last)
 
     def test(self) -> TestResult:

@@ -201,7 +201,7 @@ class RecordWriter(ReportPublisher, ShowsSweeps, Protocol):
         ...
 
     def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
-        """Create the record of a trial, which belongs to no sweep, and return its id.
+        """Create the record of a trial, with its facts, and return its id. It is no sweep's.
 
         Args:
             head: Of its first attempt.

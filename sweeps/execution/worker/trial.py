@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Report = Callable[[Sequence[dict[str, Any]]], None]
 
-_KEPT_SECONDS = 1.0  # between epochs that are kept, where nobody judges them
+_KEPT_SECONDS = 1.0  # of short epochs at most that wait to be kept, where nobody judges them
 
 
 class TrialOrder(BaseModel):
@@ -144,23 +144,20 @@ class _Attempt:
                 self._note(training, metrics)
                 self._keep()
             yield metrics
-        try:
-            for metrics in training:
-                self._note(training, metrics)
-                # One that is not finite is not saved: its origin is sought from one before.
-                if not _is_finite(metrics):
-                    self._keep()
-                elif training.is_done or self._is_due():
-                    self.disk.keep(lambda: training.save(self.cell.checkpoint))
-                    self._keep()
-                yield metrics
-        except Exception:
-            self._keep()  # what it has come through is told, though it is trained again
-            raise
+        for metrics in training:
+            self._note(training, metrics)
+            # One that is not finite is not saved: its origin is sought from one before.
+            if not _is_finite(metrics):
+                self._keep()
+            elif training.is_done or self._is_due(metrics):
+                self.disk.keep(lambda: training.save(self.cell.checkpoint))
+                self._keep()
+            yield metrics
 
-    def _is_due(self) -> bool:
-        """Return whether an epoch is to be kept now, with those that wait."""
-        return self.is_judged or time.monotonic() - self.kept_at >= _KEPT_SECONDS
+    def _is_due(self, metrics: "EpochMetrics") -> bool:
+        """Return whether an epoch is to be kept now, not with the next: that would be too late."""
+        seconds = time.monotonic() - self.kept_at + metrics.duration_seconds
+        return self.is_judged or seconds >= _KEPT_SECONDS
 
     def _note(self, training: "Training", metrics: "EpochMetrics") -> None:
         epoch = _line(training, metrics)

@@ -1,7 +1,7 @@
 """The rounds whose gradient is known as a whole, and those that are differentiated one by one."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -14,6 +14,7 @@ from capsmodel.functional import (
     exponential_squash,
     leaky_routing,
     plain_autograd,
+    squash,
 )
 from capsmodel.layers import Capsules
 from capsmodel.routing import DynamicRouting
@@ -81,6 +82,33 @@ def test_the_usual_rounds_are_differentiated_as_a_whole(
 def test_others_are_differentiated_one_by_one(calls: list[int], route: Callable[[], Any]) -> None:
     route()
     assert calls == []
+
+
+class Half(SabourSquash):
+    """A squash of one's own that derives from another."""
+
+    kind: Literal["half"] = "half"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def squash(self, poses: Tensor) -> Tensor:
+        return poses / 2
+
+
+def test_a_squash_that_derives_from_the_papers_is_taken_as_it_is() -> None:
+    assert torch.equal(Half().function(VOTES), VOTES / 2)
+    assert SabourSquash().function is squash
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_gradient_is_computed_in_the_votes_own_type(create_graph: bool) -> None:
+    def slope() -> Tensor:
+        leaf = VOTES.float().requires_grad_()
+        poses = dynamic_routing(leaf, 3).poses
+        return torch.autograd.grad(poses.square().sum(), leaf, create_graph=create_graph)[0]
+
+    expected = slope()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = slope()
+    assert_close(found, expected)
 
 
 def test_the_values_are_those_of_plain_rounds_to_the_last_bit() -> None:

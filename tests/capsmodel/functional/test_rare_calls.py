@@ -1,6 +1,7 @@
 """Calls that a user of the functions makes now and then, each of which once went wrong."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -109,13 +110,21 @@ def test_a_long_pose_in_float16_is_believed(make: Callable[[Tensor], Tensor]) ->
     assert make(torch.tensor([[300.0, 0.0]]).half()).tolist() == [[1.0, 0.0]]
 
 
-def test_all_rows_of_a_jacobian_may_be_made_at_once() -> None:
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"squash": exponential_squash}, {"logits": torch.ones(4, 3)}, {"gradient": "last"}],
+    ids=["usual", "another squash", "logits", "last round"],
+)
+def test_all_rows_of_a_jacobian_may_be_made_at_once(
+    options: dict[str, Any], create_graph: bool
+) -> None:
     def poses(votes: Tensor) -> Tensor:
-        return dynamic_routing(votes).poses
+        return dynamic_routing(votes, **options).poses
 
-    votes = some_votes(2, 4, 3, 2)
-    at_once = torch.autograd.functional.jacobian(poses, votes, vectorize=True)
-    torch.testing.assert_close(at_once, torch.autograd.functional.jacobian(poses, votes))
+    votes, jacobian = some_votes(2, 4, 3, 2), torch.autograd.functional.jacobian
+    at_once = jacobian(poses, votes, create_graph=create_graph, vectorize=True)
+    torch.testing.assert_close(at_once, jacobian(poses, votes))
 
 
 def test_offsets_are_there_where_weights_were_assigned() -> None:

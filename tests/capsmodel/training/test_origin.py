@@ -191,6 +191,14 @@ def test_an_origin_is_found_from_any_earlier_epoch(tmp_path: Path, num_saved: in
     assert expected is not None
 
 
+def test_a_training_that_goes_wrong_sooner_this_time_tells_no_origin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training, _ = diverged(tmp_path, loss=Late(after=0.9))
+    monkeypatch.setattr(Training, "_train_epoch", lambda *_: (torch.tensor(math.nan), {}))
+    assert training.find_origin(None) is None
+
+
 def test_an_origin_reads_as_words() -> None:
     origin = Origin(41, "capsules.router", "its output; inputs were finite")
     assert str(origin) == "step 41, in capsules.router (its output; inputs were finite)"

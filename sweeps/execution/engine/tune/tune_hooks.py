@@ -103,8 +103,10 @@ class StopScheduler(FIFOScheduler):
         if "message" not in result:  # a trial whose cell is filled reports nothing
             return TrialScheduler.CONTINUE
         told = EpochsTold.model_validate_json(result["message"])
-        stops = [epoch for epoch in told.epochs if self._events.tell(epoch)]
-        if not stops:
+        is_stopped = False
+        for epoch in told.epochs:
+            is_stopped |= self._events.tell(epoch) is not None
+        if not is_stopped:
             return TrialScheduler.CONTINUE
         # its process may be kept for the next order, however long that takes to come
         trial.temporary_state.ray_actor.execute.remote(_leave_cell)

@@ -3,11 +3,13 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from safetensors.numpy import load_file
 
+from capsmodel.training import training as training_module
 from capsmodel.training.history import read_history
 from capsmodel.training.training import TestResult, Training
 from sweeps.execution.cells.folder import CellFolder
@@ -103,6 +105,27 @@ def test_short_epochs_that_nobody_judges_are_kept_together(
     assert files(folder) == files(unbroken)
     times = [line.time for line in folder.read_outbox()[0] if line.epoch]
     assert times == sorted(times)
+
+
+def test_no_kill_costs_more_than_a_second_of_short_epochs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 0.4 s an epoch two wait at most: with a third it would be 1.2 s."""
+    order = unjudged(tmp_path, monkeypatch, stopping={"kind": "fixed_epochs", "epochs": 6})
+    monkeypatch.setattr(trial, "_KEPT_SECONDS", 1.0)
+    now, train_epoch = [0.0], Training._train_epoch
+
+    def lasting(training: Training, epoch: int) -> Any:
+        now[0] += 0.4
+        return train_epoch(training, epoch)
+
+    clock = SimpleNamespace(monotonic=lambda: now[0], perf_counter=lambda: now[0])
+    monkeypatch.setattr(trial, "time", clock)
+    monkeypatch.setattr(training_module, "time", clock)
+    monkeypatch.setattr(Training, "_train_epoch", lasting)
+    kept: list[list[int]] = []
+    run_trial(order, lambda told: kept.append([one["epoch"] for one in told]))
+    assert kept == [[1], [2, 3], [4, 5], [6]]
 
 
 def test_epochs_that_take_long_are_kept_one_by_one(
