@@ -93,14 +93,16 @@ def expect_reasons(runs: dict[str, RunFacts]) -> None:
 
 
 def expect_restarts(storage: Path, runs: dict[str, RunFacts]) -> None:
-    """Check who was started how often, and that no epoch was trained twice."""
+    """Check who was started how often, and that every epoch was told once."""
     told = outboxes(storage)
     starts = {arm: told[run.tags["capsweep.trial_key"]].starts for arm, run in runs.items()}
     assert starts["good"] == starts["turns NaN"] == [1]
     assert starts["killed once"] == starts["raises"] == [1, 2]
     assert starts["killed always"] == [1, 2, 3, 4]
     once = told[runs["killed once"].tags["capsweep.trial_key"]]
-    assert once.epochs == [(1, 1), (2, 1), (3, 2), (4, 2)]
+    assert [epoch for epoch, _ in once.epochs] == [1, 2, 3, 4]
+    # it was killed in its third epoch, when a short second one waited to be kept
+    assert [fence for _, fence in once.epochs] in ([1, 2, 2, 2], [1, 1, 2, 2])
     expect_each_epoch_once(runs["killed once"].steps, NUM_EPOCHS)
     expect_each_epoch_once(runs["raises"].steps, 2)
 
