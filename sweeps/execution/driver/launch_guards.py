@@ -8,13 +8,13 @@ that is refused so late takes back its traces.
 import logging
 import os
 import socket
-import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from sweeps.execution.driver.from_elsewhere.launch_process import noted_in
+from sweeps.execution.periodic import every
 from sweeps.records.errors import BadInput, SweepError
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
@@ -167,29 +167,20 @@ def make_folders(storage: Storage) -> None:
         ) from error
 
 
-@contextmanager
-def looked_after(*looks: Callable[[], None]) -> Generator[None]:
+def looked_after(*looks: Callable[[], None]) -> AbstractContextManager[None]:
     """Have a look at this and that every few seconds while the block runs.
 
     One that fails, as a network disk does at times, is logged and made again.
     """
-    over = threading.Event()
 
-    def watch() -> None:
-        while not over.wait(_WATCH_SECONDS):
-            for look in looks:
-                try:
-                    look()
-                except OSError as error:
-                    _LOG.warning("will look again: %s", error)
+    def look_at_all() -> None:
+        for look in looks:
+            try:
+                look()
+            except OSError as error:
+                _LOG.warning("will look again: %s", error)
 
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return every(_WATCH_SECONDS, look_at_all)
 
 
 def refuse_absent_cluster(address: str) -> None:

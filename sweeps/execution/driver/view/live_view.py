@@ -6,7 +6,6 @@ and the view writes to a copy of the terminal.
 
 import os
 import sys
-import threading
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from capsmodel.metrics import VALIDATION_ERROR
 from sweeps.execution.driver.interruption import acting_last
 from sweeps.execution.driver.view.board import Board, RunningTrial
 from sweeps.execution.driver.view.pieces import bar, settings_words, sparkline
+from sweeps.execution.periodic import every
 from sweeps.storage.regular_files import open_regular
 
 LINE_SECONDS = 10.0
@@ -108,16 +108,12 @@ def _leave_sound(terminal: TextIO) -> None:
 
 @contextmanager
 def _telling(board: Board, title: str, terminal: TextIO) -> Generator[None]:
-    over, sentences = threading.Event(), _Sentences(board, title, terminal)
-    arguments = (board, title, terminal, over, sentences)
-    thread = threading.Thread(target=_tell, args=arguments, daemon=True)
-    thread.start()
+    lines = _Lines(board, title, terminal)
     try:
-        yield
+        with every(LINE_SECONDS, lines.tell):
+            yield
     finally:
-        over.set()
-        thread.join()
-        sentences.tell_new()
+        lines.tell_new()
         if board.has_started:
             _write(terminal, summary(board, title))
 
@@ -221,32 +217,28 @@ def _written_descriptor() -> int | None:
     return written if written in {1, 2} else None
 
 
-class _Sentences:
-    """What a board was told, each sentence on a line of its own, once."""
+class _Lines:
+    """What a board says: each sentence on a line of its own, once, and how it goes, if new."""
 
     def __init__(self, board: Board, title: str, terminal: TextIO) -> None:
         self._board = board
         self._title = title
         self._terminal = terminal
-        self._num_told = 0
+        self._num_written = 0
+        self._last = ""
+
+    def tell(self) -> None:
+        self.tell_new()
+        line = summary(self._board, self._title)
+        if line != self._last:
+            _write(self._terminal, line)
+        self._last = line
 
     def tell_new(self) -> None:
-        new = self._board.said[self._num_told :]
-        self._num_told += len(new)
+        new = self._board.said[self._num_written :]
+        self._num_written += len(new)
         for sentence in new:
             _write(self._terminal, _one_line(f"{self._title}: {sentence}"))
-
-
-def _tell(
-    board: Board, title: str, terminal: TextIO, over: threading.Event, sentences: _Sentences
-) -> None:
-    last = ""
-    while not over.wait(LINE_SECONDS):
-        sentences.tell_new()
-        line = summary(board, title)
-        if line != last:
-            _write(terminal, line)
-        last = line
 
 
 def _write(terminal: TextIO, line: str) -> None:

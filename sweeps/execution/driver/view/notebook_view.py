@@ -1,8 +1,6 @@
 """How a launch goes, in a notebook: one display that is updated in its place."""
 
-import contextvars
 import sys
-import threading
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TextIO
@@ -11,6 +9,7 @@ from capsmodel.metrics import VALIDATION_ERROR
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, line, value_text
 from sweeps.execution.driver.view.board import Board, RunningTrial
 from sweeps.execution.driver.view.live_view import showing, summary
+from sweeps.execution.periodic import every
 
 UPDATE_SECONDS = 1.0
 _MOST_TRIALS = 20
@@ -45,21 +44,15 @@ def showing_in(displays: Any, board: Board, title: str) -> Generator[None]:
         title: What is launched.
     """
     handle = displays.display(_bundle(board, title), raw=True, display_id=True)
-    over = threading.Event()
 
     def update() -> None:
-        while not over.wait(UPDATE_SECONDS):
-            handle.update(_bundle(board, title), raw=True)
-
-    # in the context of the cell, as the kernel finds there which cell a display belongs to
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(update,), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
         handle.update(_bundle(board, title), raw=True)
+
+    try:
+        with every(UPDATE_SECONDS, update):
+            yield
+    finally:
+        update()
 
 
 def board_html(board: Board, title: str) -> str:
