@@ -35,7 +35,7 @@ def launch_again() -> str:
     words, is_value = ["run"], False
     for word in (public(word) for word in sys.argv[sys.argv.index("plan") + 1 :]):
         option = word.partition("=")[0]
-        if not is_value and option not in {*planning, "--write"}:
+        if not is_value and option not in planning:
             words.append(word)
         is_value = not is_value and word in planning
     return shlex.join([program(), *words])

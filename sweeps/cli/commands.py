@@ -22,6 +22,11 @@ from sweeps.execution.garbage import collect_seldom
 from sweeps.records.errors import SweepError
 from sweeps.records.plain_text import is_utf8
 
+_REMOVED_OPTIONS = {
+    "--write": "--write no longer exists: capsweep plan SWEEP --effect POINTS prints the lines to "
+    "paste into the sweep's file.",
+}
+
 
 def main() -> None:
     """Run the command line. Bad input is one sentence and exit code 2."""
@@ -60,19 +65,25 @@ def _exit_code() -> object:
     except typer.Abort:
         return _refused("interrupted.", 130)
     except TyperException as error:  # a word that the command line does not take
-        sentence = error.format_message()
-        if "\n" not in sentence:
-            end = "" if sentence.endswith((".", "?")) else "."
-            told = f"{sentence}{end} Say capsweep --help, or capsweep COMMAND --help."
-            return _refused(told, error.exit_code)
-        typer.echo(sentence, err=True)  # the help, as no command was given
-        return error.exit_code
+        return _not_understood(error)
     except SweepError as error:
         return _refused(str(error), error.exit_code)
     except (OSError, sqlite3.Error) as error:  # of a file or a disk that no command looked at
         place = f" at {error.filename}" if isinstance(error, OSError) and error.filename else ""
         told = f"The disk or a file{place} cannot be used: {error}. Free it, or choose another."
         return _refused(told, 3 if "run" in sys.argv[1:3] else 2)
+
+
+def _not_understood(error: TyperException) -> int:
+    """Say in one sentence which word is wrong, or print the help if no command was given."""
+    removed = _REMOVED_OPTIONS.get(getattr(error, "option_name", ""))
+    sentence = removed or error.format_message()
+    if "\n" in sentence:  # the help
+        typer.echo(sentence, err=True)
+        return error.exit_code
+    end = "" if sentence.endswith((".", "?")) else "."
+    hint = "" if removed else f"{end} Run capsweep --help, or capsweep COMMAND --help."
+    return _refused(f"{sentence}{hint}", error.exit_code)
 
 
 def _refused(sentence: str, exit_code: int) -> int:

@@ -6,7 +6,7 @@ from sweeps.cli.answers.text import JsonOption, answer
 from sweeps.cli.command_words import again, program, where
 from sweeps.cli.launch_words import RUN_ALONE, launching
 from sweeps.cli.launched import launched, leave
-from sweeps.cli.options import EffectOption, PowerOption, WriteOption
+from sweeps.cli.options import EffectOption, PowerOption
 
 if TYPE_CHECKING:
     from sweeps.execution.driver.options import LaunchArguments
@@ -18,14 +18,13 @@ def plan(
     options: "LaunchArguments",
     effect: EffectOption = None,
     power: PowerOption = None,
-    write: WriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say what `run` would do: cells there, cells to train and why, and an estimate."""
-    if effect is not None or power is not None or write:
-        from sweeps.cli.seed_planning import told_seeds
+    if effect is not None or power is not None:
+        from sweeps.cli.seed_planning import print_planned_seeds
 
-        told_seeds(sweep, options, effect, power, write=write, as_json=as_json)
+        print_planned_seeds(sweep, options, effect, power, as_json=as_json)
         return
     from sweeps.execution.launch.run import plan as plan_launch
 

@@ -96,12 +96,6 @@ PowerOption = Annotated[
     float | None,
     typer.Option("--power", help="With --effect: how often each is to be found [default: 0.8]."),
 ]
-WriteOption = Annotated[
-    bool,
-    typer.Option(
-        "--write", help="With --effect: put those seeds, and a margin, into the sweep's file."
-    ),
-]
 PicturesOption = Annotated[
     bool, typer.Option("--pictures", help="Draw what its network draws, and how it routes.")
 ]

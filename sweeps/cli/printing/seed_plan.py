@@ -6,6 +6,7 @@ from rich.console import Console
 
 from sweeps.cli.printing.console import console, table_of
 from sweeps.cli.printing.seed_plan_words import (
+    lines_of_file,
     next_command,
     seeds_cell,
     what_is_asked,
@@ -15,19 +16,16 @@ from sweeps.cli.printing.seed_plan_words import (
 from sweeps.cli.terminal import plain
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sweeps.aggregation.planning.needed import SeedsNeeded
     from sweeps.execution.launch.planning.seed_plan import SeedPlan
 
 
-def print_seed_plan(plan: "SeedPlan", launch: str, *, is_written: bool = False) -> None:
+def print_seed_plan(plan: "SeedPlan", launch: str) -> None:
     """Print what a difference takes, what that costs, and the command that comes next.
 
     Args:
         plan: What is planned.
         launch: The command that launches the sweep, without seeds and name.
-        is_written: Whether its file holds the planned seeds.
     """
     out = console()
     _say(what_is_asked(plan), out)
@@ -35,30 +33,17 @@ def print_seed_plan(plan: "SeedPlan", launch: str, *, is_written: bool = False) 
         _print_arms(plan.needed, out)
     for sentence in (*what_it_takes(plan), *which_seeds(plan)):
         _say(sentence, out)
-    command = next_command(plan, launch, is_written=is_written)
+    command = next_command(plan, launch)
     if plan.pilot_seeds:
         _say("A pilot of a few seeds tells.", out)
     if plan.num_trainings:
         _say(_cost(plan), out)
     if command:
         _say(f"{'Pilot' if plan.pilot_seeds else 'Next'}: {command}", out)
-
-
-def print_written(changed: str | None, file: "Path") -> None:
-    """Print how a file has changed.
-
-    Args:
-        changed: A unified diff, "" where it was so already; None where there was nothing to write.
-        file: The sweep's.
-    """
-    out = console()
-    if not changed:
-        why = "there is no number of seeds to write" if changed is None else "it says so already"
-        _say(f"{file} is as it was: {why}.", out)
-        return
-    _say(f"Written into {file}:", out)
-    for line in changed.splitlines():
-        out.print(line, markup=False, soft_wrap=True)
+    if lines := lines_of_file(plan):
+        out.print("Or put them into the sweep's file, as arguments of Sweep(...):")
+        for line in lines:
+            out.print(f"    {line}", soft_wrap=True)
 
 
 def _print_arms(needed: "SeedsNeeded", out: Console) -> None:

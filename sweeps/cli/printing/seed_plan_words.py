@@ -11,6 +11,7 @@ from sweeps.aggregation.rendering.measured import detectable_text
 from sweeps.execution.launch.planning.seed_plan import SeedPlan
 
 _MOST_OF_A_NAME = 64
+_MOST_LISTED = 8
 _SURE = f"{SAFE:.0%}".replace("%", " %")
 
 
@@ -59,22 +60,28 @@ def which_seeds(plan: SeedPlan) -> Iterator[str]:
         )
 
 
-def next_command(plan: SeedPlan, launch: str, *, is_written: bool = False) -> str:
+def next_command(plan: SeedPlan, launch: str) -> str:
     """Return the command that trains what is planned, or the pilot; "" where there is none.
 
     Args:
         plan: What is planned.
         launch: The command that launches the sweep, without seeds and name.
-        is_written: Whether its file holds the planned seeds.
     """
     if plan.pilot_seeds:
         return f"{launch} --seeds {in_ranges(plan.pilot_seeds)} --name {_named(plan, 'pilot')}"
     if plan.seeds is None or plan.num_trainings == 0:
         return ""
-    is_own = plan.is_declared or is_written
-    seeds = "" if is_own else f" --seeds {in_ranges(plan.seeds)}"
+    seeds = "" if plan.is_declared else f" --seeds {in_ranges(plan.seeds)}"
     is_new = plan.launched_seeds and not plan.is_declared
     return f"{launch}{seeds}" + (f" --name {_named(plan, 'planned')}" if is_new else "")
+
+
+def lines_of_file(plan: SeedPlan) -> list[str]:
+    """Return the arguments that declare fresh seeds in the sweep's file, and a margin if needed."""
+    if plan.seeds is None or plan.is_declared:
+        return []
+    margin = [] if plan.new_margin is None else [f"margin_points={plan.new_margin!r},"]
+    return [*margin, f"seeds={_in_python(plan.seeds)},"]
 
 
 def in_ranges(seeds: Sequence[int]) -> str:
@@ -89,6 +96,12 @@ def in_ranges(seeds: Sequence[int]) -> str:
 def seeds_cell(number: int | None) -> str:
     """Return a number of seeds as a table has it."""
     return "no number" if number is None else f"{number:,}"
+
+
+def _in_python(seeds: Sequence[int]) -> str:
+    if len(seeds) <= _MOST_LISTED or seeds[-1] - seeds[0] + 1 != len(seeds):
+        return str([*seeds])
+    return f"list(range({seeds[0]}, {seeds[-1] + 1}))"
 
 
 def _answer(needed: SeedsNeeded, effect_points: float) -> str:

@@ -86,15 +86,10 @@ def test_without_a_spread_it_says_which_command_gives_one(shell: Shell, file: Pa
         answer.out.splitlines()[-1]
         == "Pilot: capsweep run mine.py --epochs 3 --seeds 0-2 --name mine-pilot"
     )
-    refused = shell("plan", "mine.py", "--effect", "0.5", "--write")
-    assert refused.code == 1
-    assert "mine.py is as it was: there is no number of seeds to write." in refused.out
-    assert file.read_text() == FILE
+    assert "seeds=" not in answer.out
 
 
-def test_a_pilot_gives_seeds_that_are_written_once_and_then_stand(
-    shell: Shell, pilot: Path
-) -> None:
+def test_a_pilot_gives_seeds_and_the_lines_that_declare_them(shell: Shell, pilot: Path) -> None:
     before = shell.files()
     answer = shell("plan", "mine.py", "--effect", "2")
     assert (answer.code, answer.err) == (0, "")
@@ -110,18 +105,12 @@ def test_a_pilot_gives_seeds_that_are_written_once_and_then_stand(
     assert f"Next: capsweep run mine.py --seeds 3-{last}\n" in answer.out
     assert shell.files() == before, "nothing is written"
 
-    answer = shell("plan", "mine.py", "--effect", "2", "--write")
-    assert (answer.code, answer.err) == (0, "")
-    assert f"+    seeds=list(range(3, {last + 1})),  # as many as there was" in answer.out
-    assert answer.out.count("\n+") == 3
-    assert pilot.read_text() == FILE.replace(
-        "    seeds=[0, 1],",
-        f"    margin_points=2.0,\n    seeds=list(range(3, {last + 1})),",
-    )
-    again = shell("plan", "mine.py", "--effect", "2", "--write")
-    assert f"The sweep's own seeds are enough: 3-{last}." in again.out
-    assert "mine.py is as it was: it says so already." in again.out
-    assert {*shell.files()} == {*before}, "no file is left over"
+    lines = ["margin_points=2.0,", f"seeds=list(range(3, {last + 1})),"]
+    assert [line.strip() for line in answer.out.splitlines()[-2:]] == lines
+    pilot.write_text(FILE.replace("    seeds=[0, 1],", "\n".join(lines)))
+    after = shell("plan", "mine.py", "--effect", "2")
+    assert f"The sweep's own seeds are enough: 3-{last}." in after.out
+    assert "seeds=" not in after.out
 
 
 def test_what_was_launched_by_this_name_takes_another_name_or_more_evidence(
@@ -143,24 +132,11 @@ def test_what_was_launched_by_this_name_takes_another_name_or_more_evidence(
 
 def test_where_the_images_cap_it_it_says_so(shell: Shell, storage: Path, file: Path) -> None:
     put_pilot(storage, file, {"three": (30, 31, 29), "one": (29, 30, 32)}, is_steady=True)
-    answer = shell("plan", "mine.py", "--effect", "0.5", "--write")
-    assert answer.code == 1
+    answer = shell("plan", "mine.py", "--effect", "0.5")
+    assert answer.code == 0
     assert "No number of seeds suffices: with the 360 test images that there are" in answer.out
     assert "It takes about " in answer.out
-    assert file.read_text() == FILE
-
-
-def test_a_file_that_says_more_of_its_seeds_elsewhere_is_left_alone(
-    shell: Shell, pilot: Path
-) -> None:
-    pilot.write_text(FILE.replace("SEEDS = [0, 1]\n", "") + "SWEEP = SWEEP.changed(name='mine')\n")
-    assert "mine.py does not write its sweep as SWEEP = Sweep(...)" in shell.refused(
-        "plan", "mine.py", "--effect", "2", "--write"
-    )
-    pilot.write_text(FILE + 'vars()["SWEEP"] = SWEEP.changed(seeds=(0, 1))\n')
-    assert "would not give the same sweep" in shell.refused(
-        "plan", "mine.py", "--effect", "2", "--write"
-    )
+    assert "seeds=" not in answer.out
 
 
 @pytest.mark.parametrize(
@@ -172,9 +148,8 @@ def test_a_file_that_says_more_of_its_seeds_elsewhere_is_left_alone(
         (["quickstart", "--effect", "51"], "up to 50 points"),
         (["quickstart", "--effect", "1", "--power", "1"], "A power lies between 0.5 and 0.99"),
         (["quickstart", "--effect", "1", "--power", "80"], "given was 80: try 0.8."),
-        (["quickstart", "--power", "0.9"], "--power and --write say more of --effect"),
-        (["quickstart", "--write"], "--power and --write say more of --effect"),
-        (["quickstart", "--effect", "1", "--write"], "'quickstart' is a sweep of the package"),
+        (["quickstart", "--power", "0.9"], "--power belongs to --effect"),
+        (["quickstart", "--effect", "1", "--write"], "--write no longer exists: capsweep plan"),
         (["quickstart_search", "--effect", "1"], "chooses its arms as it runs"),
         (["nothing", "--effect", "1"], "nothing"),
     ],
@@ -187,10 +162,3 @@ def test_seeds_of_a_sweep_over_splits_are_not_planned(shell: Shell, file: Path) 
     file.write_text(FILE.replace("    seeds=[0, 1],", "    split_seeds=[0, 1],\n    seeds=[0, 1],"))
     refused = shell.refused("plan", "mine.py", "--effect", "1")
     assert "'mine' runs over splits, and how far these spread is not planned for" in refused
-
-
-def test_the_packages_own_files_are_not_written_to(shell: Shell) -> None:
-    import search_spaces.quickstart
-
-    path = str(search_spaces.quickstart.__file__)
-    assert "a sweep of the package" in shell.refused("plan", path, "--effect", "1", "--write")
