@@ -48,14 +48,11 @@ def report(
         print_checked(checked)
         raise typer.Exit(checked.exit_code)
     else:
-        from sweeps.aggregation.report import report_to_show
-        from sweeps.cli.printing.console import print_report, print_unchanged
+        from sweeps.aggregation.report import report as make
+        from sweeps.cli.printing.console import print_report
 
         chosen = cast("Style | None", style)  # which the report refuses if there is none such
-        shown = report_to_show(launched, *place, tables=tables, style=chosen)
-        print_report(shown)
-        if not shown.is_new:
-            print_unchanged()
+        print_report(make(launched, *place, tables=tables, style=chosen))
 
 
 def _compare(launched: str, other: str, place: Place) -> None:

@@ -1,7 +1,7 @@
 """Two trials, or two sweeps, held against each other."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from capsmodel.metrics import BUILT_IN, EVALUATION, HEALTH, VALIDATION_ERROR, Metric, find_metric
@@ -13,8 +13,7 @@ from sweeps.aggregation.comparison.difference import (
     Value,
     changed_only,
 )
-from sweeps.aggregation.filters.asked import Asked
-from sweeps.aggregation.filters.matching import MISSING
+from sweeps.aggregation.frames.cell_rows import flat_config
 from sweeps.aggregation.frames.subject import subject_of
 from sweeps.aggregation.report.matched_arms import matched_arms
 from sweeps.records.errors import BadInput
@@ -105,9 +104,7 @@ def _of_sweeps(one: Manifest, other: Manifest, store: RecordStore) -> Iterator[C
 
 def _settings(config: Json) -> dict[str, Value]:
     """Return path -> setting, parts by their kinds; what is null is not there."""
-    asked = Asked({}, {}, config)
-    values = {path: asked.value(path) for path in asked.names()}
-    return {path: _plain(value) for path, value in values.items() if value is not MISSING}
+    return {path: _plain(value) for path, value in flat_config(config)}
 
 
 def _values_of_arms(sweep: Manifest) -> dict[str, Value]:
@@ -154,8 +151,8 @@ def _best(sweep: ComparedArms) -> str | None:
 
 
 def _plain(value: Any) -> Value:
-    if isinstance(value, list):
-        return Several(cast(list[Any], value))
+    if isinstance(value, list | tuple):
+        return Several(cast(Sequence[Any], value))
     return str(value) if isinstance(value, str) else value  # an outcome is a text of its own type
 
 

@@ -1,19 +1,25 @@
-"""The cells of one sweep or of all, each with its row of a frame, as far as a filter wants them."""
+"""The cells of one sweep or of all, each with its row of a frame."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
-from sweeps.aggregation.filters.asked import SETTING, Asked, chosen
-from sweeps.aggregation.filters.grammar import Condition
 from sweeps.aggregation.rendering.table import Value
-from sweeps.aggregation.results.varied_settings import setting_of
-from sweeps.aggregation.tables.trials import setting_columns, trial_rows
+from sweeps.aggregation.results.varied_settings import setting_value
+from sweeps.aggregation.tables.trials import setting_column, trial_rows
+from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
-from sweeps.records.trial_record import TrialRecord
+from sweeps.records.trial_record import Json, TrialRecord
 from sweeps.tracking.store import RecordStore
 
 SWEEP = "sweep"
 """The first column of a frame over several sweeps."""
+
+
+_NO_FILTER = (
+    "'where' is no longer an option: filter the frame with pandas, as in "
+    "sweeps.trials().query(\"`model.routing` == 'em' and test_error < 0.02\")."
+)
 
 
 @dataclass(frozen=True)
@@ -22,25 +28,13 @@ class CellRow:
 
     Attributes:
         record: None where it has none.
-        columns: Of its row among the sweep's trials.
-        settings: Those of the columns that are settings.
+        columns: Its row among the sweep's trials.
     """
 
     manifest: Manifest
-    arm: ManifestArm
     cell: ManifestCell
     record: TrialRecord | None
     columns: Mapping[str, Value]
-    settings: Collection[str]
-
-    @property
-    def asked(self) -> Asked:
-        """What a filter may ask of it: of a trial that a scheduler stopped, what that saw."""
-        return Asked(
-            {name: value for name, value in self.columns.items() if name not in self.settings},
-            self.record.metrics if self.record and self.cell.stopped is None else {},
-            self.manifest.config_of(self.arm, self.cell.seed),
-        )
 
 
 def cell_rows(store: RecordStore, sweep: str | None = None) -> list[CellRow]:
@@ -59,46 +53,50 @@ def cell_rows(store: RecordStore, sweep: str | None = None) -> list[CellRow]:
     keys = {cell.trial_key for manifest in manifests for cell in manifest.cells}
     records = store.records(keys) if keys else {}
     rows = [row for manifest in manifests for row in _rows(manifest, records)]
-    return _side_by_side(rows) if sweep is None else rows
+    if sweep is not None:
+        return rows
+    return [replace(row, columns={SWEEP: row.manifest.sweep} | {**row.columns}) for row in rows]
 
 
-def are_chosen(rows: Sequence[CellRow], condition: Condition | None) -> list[bool]:
-    """Return of each cell whether a filter wants it.
+def check_no_filter(where: object) -> None:
+    """Refuse a filter in the language of earlier versions.
 
     Raises:
-        BadInput: If the filter asks for what no trial has.
+        BadInput: If one is given.
     """
-    if condition is None:
-        return [True] * len(rows)
-    return chosen(condition, [row.asked for row in rows])
+    if where is not None:
+        raise BadInput(_NO_FILTER)
 
 
-def _rows(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[CellRow]:
+def flat_config(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the path and the value of each setting; a part is its kind at the part's own path."""
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            part = cast(Mapping[str, Any], value)
+            if isinstance(part.get("kind"), str):
+                yield prefix + name, part["kind"]
+            yield from flat_config(part, f"{prefix}{name}.")
+        elif name != "kind":
+            yield prefix + name, value
+
+
+def _rows(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Iterator[CellRow]:
     arms = {arm.name: arm for arm in manifest.arms}
     cells = {(cell.arm, cell.seed): cell for cell in manifest.cells}
-    settings = setting_columns(manifest).keys()
-    found: list[CellRow] = []
+    settings: dict[tuple[str, int | None], dict[str, Value]] = {}
     for columns in trial_rows(manifest, records):
         cell = cells[str(columns["arm"]), int(columns["seed"] or 0)]
-        record = records.get(cell.trial_key)
-        found.append(CellRow(manifest, arms[cell.arm], cell, record, columns, settings))
-    return found
+        place = cell.arm, manifest.splits.get(cell.seed)
+        if place not in settings:
+            settings[place] = _settings(manifest, arms[cell.arm], cell.seed)
+        # a search has values for what its arms propose, which come first and are not replaced
+        row = {**columns, **{k: v for k, v in settings[place].items() if k not in columns}}
+        yield CellRow(manifest, cell, records.get(cell.trial_key), row)
 
 
-def _side_by_side(rows: Sequence[CellRow]) -> list[CellRow]:
-    """Return rows of several sweeps, each with the settings that any of them varies."""
-    settings = dict.fromkeys(name for row in rows for name in row.settings).keys()
-    return [
-        replace(
-            row,
-            columns={SWEEP: row.manifest.sweep}
-            | {**row.columns}
-            | {
-                name: setting_of(row.arm, name.removeprefix(SETTING))
-                for name in settings
-                if name not in row.columns
-            },
-            settings=settings,
-        )
-        for row in rows
-    ]
+def _settings(manifest: Manifest, arm: ManifestArm, seed: int) -> dict[str, Value]:
+    """Return column -> value of all settings that an arm has on a seed."""
+    config: Json = manifest.config_of(arm, seed)
+    return {
+        setting_column(path, manifest): setting_value(value) for path, value in flat_config(config)
+    }

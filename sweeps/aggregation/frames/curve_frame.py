@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from capsmodel.metrics import HEALTH, Metric
 from capsmodel.spelling import hint
-from sweeps.aggregation.filters.grammar import parse_filter
-from sweeps.aggregation.frames.cell_rows import SWEEP, CellRow, are_chosen, cell_rows
+from sweeps.aggregation.frames.cell_rows import SWEEP, CellRow, cell_rows, check_no_filter
 from sweeps.aggregation.frames.units import with_units
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import EPOCH_METRICS, TrialRecord
@@ -27,7 +26,7 @@ def curves(
     storage: str | None = None,
     *,
     metrics: str | Sequence[str] | None = None,
-    where: str | None = None,
+    where: None = None,
 ) -> "pd.DataFrame":
     """Return a frame with one row an epoch of each trial, and a column a metric.
 
@@ -41,20 +40,19 @@ def curves(
         storage: Folder of the embedded store.
         metrics: Those of epochs; by default losses, validation error and those of the sweep's own
             parts.
-        where: Which trials, as of `trials`.
+        where: No longer an option: filter the frame with pandas.
 
     Raises:
-        BadInput: If there is no such sweep, store or metric, or the filter is none.
+        BadInput: If there is no such sweep, store or metric, or `where` is given.
         StoreUnreachable: If the tracking store does not answer.
     """
     import pandas as pd
 
+    check_no_filter(where)
     store = open_to_read(tracking_uri, storage)
-    condition = None if where is None else parse_filter(where)
     cells = cell_rows(store, name)
     names = _names(cells, metrics)
-    wanted = zip(cells, are_chosen(cells, condition), strict=True)
-    rows = [row for row, is_chosen in wanted if is_chosen and row.record]
+    rows = [row for row in cells if row.record]
     records = {row.record.trial_key: row.record for row in rows if row.record}
     histories = {one: store.histories(records.values(), one) for one in names}
     first = {} if name else {SWEEP: "str"}

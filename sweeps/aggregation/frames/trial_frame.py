@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sweeps.aggregation.filters.grammar import parse_filter
-from sweeps.aggregation.frames.cell_rows import SWEEP, are_chosen, cell_rows
+from sweeps.aggregation.frames.cell_rows import SWEEP, cell_rows, check_no_filter
 from sweeps.aggregation.frames.units import with_units
 from sweeps.aggregation.tables.trials import COST_COLUMNS, RESULT_COLUMNS
 from sweeps.tracking.opening import open_to_read
@@ -21,31 +20,30 @@ def trials(
     tracking_uri: str | RecordStore | None = None,
     storage: str | None = None,
     *,
-    where: str | None = None,
+    where: None = None,
 ) -> "pd.DataFrame":
     """Return a frame with one row a trial of the sweep, arms and seeds in the sweep's order.
 
     Cells without a record are rows with the outcome "missing". Errors are fractions;
-    `frame.attrs["units"]` tells the unit of each column that has one. Each setting that the sweep
-    varies is a column, called by its path. Of all sweeps together the first column is the sweep,
-    and a trial that several of them hold has a row in each.
+    `frame.attrs["units"]` gives the unit of each column that has one. Each setting is a column that
+    is called by its path, those that the sweep varies first; a part is its kind, and a list is a
+    text such as `8 x 16`. Of all sweeps together the first column is the sweep, and a trial that
+    several of them hold has a row in each. To select trials, use pandas:
+    `trials().query("`model.routing` == 'em' and test_error < 0.02")`.
 
     Args:
         name: The sweep's name; None for the trials of all sweeps.
         tracking_uri: Where records are, or the store; by default as the command line finds it.
         storage: Folder of the embedded store.
-        where: Which trials, such as `model.routing == 'em' and test_error < 0.02`: names are
-            columns, metrics and settings by their paths, compared by == != < <= > >= in, not in,
-            joined by and, or, not. A part is compared by its kind. What a trial lacks never
-            matches. The text is parsed, and nothing of it is ever run.
+        where: No longer an option: filter the frame with pandas.
 
     Raises:
-        BadInput: If there is no such sweep or store, or the filter is none.
+        BadInput: If there is no such sweep or store, or `where` is given.
         StoreUnreachable: If the tracking store does not answer.
     """
     import pandas as pd  # here, so that other questions do not wait for it
 
-    condition = None if where is None else parse_filter(where)
+    check_no_filter(where)
     rows = cell_rows(open_to_read(tracking_uri, storage), name)
     first = [SWEEP] if name is None else []
     columns = dict.fromkeys(column for row in rows for column in row.columns)
@@ -55,6 +53,4 @@ def trials(
         columns=[*(columns or (*first, *RESULT_COLUMNS, *COST_COLUMNS))],
     ).astype(types)
     declared = [metric for row in rows for metric in row.manifest.metrics]
-    if condition:  # of the whole frame, so that its columns and their types stay
-        frame = frame[are_chosen(rows, condition)].reset_index(drop=True)
     return with_units(frame, declared)

@@ -10,8 +10,6 @@ from sweeps.aggregation.report.comparing import ComparedSweeps as ComparedSweeps
 from sweeps.aggregation.report.comparing import compare_sweeps as compare_sweeps
 from sweeps.aggregation.report.making import make_report as make_report
 from sweeps.aggregation.report.summary import sum_up as sum_up
-from sweeps.aggregation.report.unchanged import ShownReport as ShownReport
-from sweeps.aggregation.report.unchanged import report_to_show as report_to_show
 from sweeps.aggregation.report.writing import publish_report as publish_report
 from sweeps.aggregation.report.writing import report as report
 from sweeps.aggregation.report.writing import write_report as write_report

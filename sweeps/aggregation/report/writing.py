@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 from search_spaces.tables import OwnTable
 from sweeps.aggregation.paper.making import Style, style_of
@@ -17,15 +17,6 @@ from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.records.manifest import Manifest
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore, ReportPublisher
-
-
-class Written(Protocol):
-    """A report of which files were written."""
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """All of them, in the order in which they were written."""
-        ...
 
 
 class ReportOptions(TypedDict, total=False):
@@ -137,7 +128,7 @@ def report_files(
     return report, files
 
 
-def publish_report(records: ReportPublisher, sweep_id: str, report: Written) -> None:
+def publish_report(records: ReportPublisher, sweep_id: str, report: Report) -> None:
     """Add the report's files to the sweep's own record.
 
     The only function of this package that writes to the tracking store.
@@ -148,7 +139,7 @@ def publish_report(records: ReportPublisher, sweep_id: str, report: Written) -> 
     records.publish_files(sweep_id, report.paths)
 
 
-def why_not_published(store: RecordStore, sweep: str, report: Written) -> tuple[str, ...]:
+def why_not_published(store: RecordStore, sweep: str, report: Report) -> tuple[str, ...]:
     """Publish the report, and return a sentence where that failed: nothing else has."""
     try:
         publish_report(store.publisher(), store.sweep_id(sweep), report)

@@ -21,17 +21,21 @@ def varied_settings(manifest: Manifest) -> dict[str, dict[str, Setting]]:
         base = [arm for arm in manifest.arms if arm.name == manifest.search.base]
         return _proposed(manifest.search, base, (*manifest.search.proposals, *manifest.drawn))
     paths = dict.fromkeys(path for arm in manifest.arms for path in arm.changes)
-    return {path: {arm.name: setting_of(arm, path) for arm in manifest.arms} for path in paths}
+    return {path: {arm.name: _setting_of(arm, path) for arm in manifest.arms} for path in paths}
 
 
-def setting_of(arm: ManifestArm, path: str) -> Setting:
-    """Return what an arm has of a setting, a part as its kind; None where it has none such."""
-    value: Any = arm.config
-    for step in path.split("."):
-        value = cast(Json, value).get(step) if isinstance(value, Mapping) else None
+def setting_value(value: Any) -> Setting:
+    """Return a setting as one value: a part as its kind, a list as `8 x 16`, else None."""
     if isinstance(value, Mapping):
         value = cast(Json, value).get("kind")
     return value if isinstance(value, str | int | float | bool) else _text(value)
+
+
+def _setting_of(arm: ManifestArm, path: str) -> Setting:
+    value: Any = arm.config
+    for step in path.split("."):
+        value = cast(Json, value).get(step) if isinstance(value, Mapping) else None
+    return setting_value(value)
 
 
 def _proposed(
@@ -40,7 +44,7 @@ def _proposed(
     paths = {dimension.name: dimension.path for dimension in search.dimensions}
     arms = [proposal.arm for proposal in proposals]
     settings: dict[str, dict[str, Setting]] = {
-        path: {arm.name: setting_of(arm, path) for arm in base} | dict.fromkeys(arms)
+        path: {arm.name: _setting_of(arm, path) for arm in base} | dict.fromkeys(arms)
         for path in paths.values()
     }
     for proposal in proposals:

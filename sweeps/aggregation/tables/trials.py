@@ -81,16 +81,17 @@ def trial_rows(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[d
 
 
 def setting_columns(manifest: Manifest) -> dict[str, dict[str, Setting]]:
-    """Return the settings that the sweep varies by the names of their columns: -> arm -> value.
+    """Return column -> arm -> value of the settings that the sweep varies."""
+    return {
+        setting_column(path, manifest): by_arm for path, by_arm in varied_settings(manifest).items()
+    }
 
-    A column is called by the setting's path, after `setting.` where another has that name.
-    """
+
+def setting_column(path: str, manifest: Manifest) -> str:
+    """Return a setting's column: its path, after `setting.` where another column has that name."""
     taken = {*RESULT_COLUMNS, *COST_COLUMNS, SPLIT_COLUMN, "target", "warnings"}
     taken |= {metric.name for metric in manifest.metrics}
-    return {
-        f"setting.{path}" if path in taken else path: by_arm
-        for path, by_arm in varied_settings(manifest).items()
-    }
+    return f"setting.{path}" if path in taken else path
 
 
 def _split(manifest: Manifest, seed: int | None) -> dict[str, Value]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sweeps.aggregation.pictures.trial_pictures import Pictures
-    from sweeps.aggregation.report import CheckedReport, ComparedSweeps, Report, ShownReport
+    from sweeps.aggregation.report import CheckedReport, ComparedSweeps, Report
     from sweeps.aggregation.trial_view import TrialView
     from sweeps.execution.driver.status import SweepStatus
 
@@ -49,7 +49,7 @@ def print_repaired(sentences: "Sequence[str]") -> None:
         console().print(plain(sentence), soft_wrap=True)
 
 
-def print_report(report: "Report | ShownReport") -> None:
+def print_report(report: "Report") -> None:
     """Print what a terminal is shown of the tables, and the files that hold all."""
     from sweeps.aggregation.rendering.renderers import for_terminal
 
@@ -59,12 +59,6 @@ def print_report(report: "Report | ShownReport") -> None:
     for sentence in (*report.mixtures, *report.left_out):
         out.print(plain(sentence))
     _print_files(report.paths)
-
-
-def print_unchanged() -> None:
-    """Print that the files of a report were found as they would be made."""
-    if not is_quiet():
-        console().print("They stand as they were made: nothing has changed since.")
 
 
 def print_compared(compared: "ComparedSweeps") -> None:
