@@ -1,6 +1,7 @@
-"""What a training step with EM routing takes, its votes multiplied out a few sites at a time.
+r"""What a training step with EM routing takes, its votes multiplied out a few sites at a time.
 
-    OMP_NUM_THREADS=1 python benchmarks/em_routing.py > benchmarks/<date>_em_routing_<machine>.md
+    OMP_NUM_THREADS=1 python benchmarks/em_routing.py \
+        > benchmarks/reports/<date>_em_routing_<machine>.md
 
 It is compared with the same network whose votes are held in full and differentiated automatically.
 Each is a process of its own; they step in turn, so that other work on the machine slows both.
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 
@@ -50,10 +51,10 @@ class HeldInFull(Router):
         super().__init__()
         self.router = router
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialise(self, generator: torch.Generator | None) -> None:
         self.router.initialise(generator)
 
-    def forward(self, votes: Votes, generator: torch.Generator | None) -> Routed:
+    def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         given = GivenVotes(votes.activations, votes.neighbourhood, votes.values)
         return self.router(given, generator)
 
@@ -126,7 +127,7 @@ def row(name: str, steps: list[Step]) -> str:
 
 
 def head() -> list[str]:
-    routing = cast(str, MODEL.routing.model_dump_json())
+    routing = MODEL.routing.model_dump_json()
     return [
         "# A training step with EM routing",
         "",

@@ -1,6 +1,7 @@
-"""What capsule networks learn in minutes of one thread: dynamic and EM routing, two data sets.
+r"""What capsule networks learn in minutes of one thread: dynamic and EM routing, two data sets.
 
-    OMP_NUM_THREADS=1 python benchmarks/learning.py > benchmarks/<date>_learning_<machine>.md
+    OMP_NUM_THREADS=1 python benchmarks/learning.py \
+        > benchmarks/reports/<date>_learning_<machine>.md
     OMP_NUM_THREADS=1 python benchmarks/learning.py viewpoints "EM, paper, 2 iterations"
 
 Settings and numbers of epochs were chosen by the validation errors that `TRIED` lists; the test

@@ -1,6 +1,7 @@
-"""What a step of a training takes, beside the same step by a literal form and by an earlier state.
+r"""What a step of a training takes, beside the same step by a literal form and by an earlier state.
 
-    python benchmarks/library.py [--before CHECKOUT] > benchmarks/<date>_library_<machine>.md
+    python benchmarks/library.py [--before CHECKOUT] \
+        > benchmarks/reports/<date>_library_<machine>.md
 
 Each contender is a process of its own, with one thread; they step in turn, so that other work on
 the machine slows all of them. Each is timed with the memory allocator as it comes and with one that
@@ -55,6 +56,7 @@ class LiteralCapsules(nn.Module):
 
         votes = torch.einsum("iodk,bik->biod", self.weight, poses)
         logits = votes.new_zeros(votes.shape[:3])
+        squashed = votes.new_zeros(votes.shape[0], *votes.shape[2:])
         for iteration in range(3):
             sums = (logits.softmax(dim=2).unsqueeze(-1) * votes).sum(dim=1)
             squared = sums.square().sum(dim=-1, keepdim=True)

@@ -1,6 +1,6 @@
 """What MNIST takes on a laptop: steps at the paper's size, and a small network to 99 %.
 
-    CAPSWEEP_DATA=... python benchmarks/mnist.py > benchmarks/<date>_mnist_<machine>.md
+    CAPSWEEP_DATA=... python benchmarks/mnist.py > benchmarks/reports/<date>_mnist_<machine>.md
 
 The settings of the small network and its number of epochs were chosen by the validation error of
 the trainings that `TRIED` lists; the test split is looked at once, after the last epoch.
@@ -91,14 +91,15 @@ def main() -> None:
 
 def timed_steps(name: str, model: Model, num_steps: int, num_threads: int) -> str:
     torch.set_num_threads(num_threads)
-    loss = {"loss": CrossEntropy()} if isinstance(model, ConvNet) else {}
+    loss = CrossEntropy() if isinstance(model, ConvNet) else TrainingConfig().loss
     data = Mnist(fraction=FRACTIONS[num_steps])
-    config = TrainingConfig(data=data, model=model, augmentation=Shift(), **loss)
+    config = TrainingConfig(data=data, model=model, augmentation=Shift(), loss=loss)
     training = Training(config, SEED)
-    num_images = len(training._data.train)
+    num_images = len(training._data.train)  # pyright: ignore[reportPrivateUsage]
     assert math.ceil(num_images / config.batch_size) == num_steps
     start = Spent.since_start()
-    training._train_epoch()  # an epoch of so few images, without validation
+    # an epoch of so few images, without validation
+    training._train_epoch(1)  # pyright: ignore[reportPrivateUsage]
     spent = start.until_now()
     print(name, num_threads, spent, file=sys.stderr)
     return (

@@ -1,6 +1,6 @@
 """How long a newcomer waits: quickstart, quickstart again, and the help, as whole processes.
 
-    python benchmarks/quickstart.py > benchmarks/<date>_quickstart_<machine>.md
+    python benchmarks/quickstart.py > benchmarks/reports/<date>_quickstart_<machine>.md
 
 Each figure is wall-clock seconds of the whole command, in a new folder a repetition, after one
 repetition that is not counted.

@@ -1,6 +1,6 @@
 """How long the two searches on digits take, and what the confirmed best is worth.
 
-    python benchmarks/search.py > benchmarks/<date>_search_<machine>.md
+    python benchmarks/search.py > benchmarks/reports/<date>_search_<machine>.md
 
 Each repetition is the whole command in a new folder. Several trials run at once, so which
 proposals TPE makes depends on which trial ended first: repetitions of `capsule_search` differ.

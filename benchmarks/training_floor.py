@@ -60,8 +60,10 @@ def main() -> int:
 
 def trainings_alone() -> float:
     """Return the seconds in which two processes train all of quickstart's cells."""
+    from search_spaces import ListedArms
     from search_spaces.quickstart import SWEEP
 
+    assert isinstance(SWEEP.plan, ListedArms)
     cells = [f"{arm} {seed}\n" for arm in SWEEP.plan.arms for seed in SWEEP.seeds]
     environment = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
     started = time.monotonic()

@@ -135,7 +135,7 @@ def _first_trial(
     assert len(flat_settings(arm.config)) == 20
     record_id = writer.create_trial(head, sweep_id, _START)
     writer.describe_trial(record_id, head)
-    health = dict.fromkeys(HEALTH, 0.25)
+    health: dict[str, float] = dict.fromkeys(HEALTH, 0.25)
     error = wrong["validation"] / IMAGES["validation"]
     lines = [
         EpochLine(

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.faults.event_plan import (
+from tests.waiting import PATIENCE_SECONDS, wait_until
+from tools.chaos.event_plan import (
     DESIGN,
     SEARCH,
     SHORT_DESIGN,
     SHORT_SEARCH,
     plan,
 )
-from benchmarks.faults.proxy import Proxy, Trouble
-from tests.waiting import PATIENCE_SECONDS, wait_until
+from tools.chaos.proxy import Proxy, Trouble
 
-TOOL = Path(__file__).parents[2] / "benchmarks" / "chaos.py"
+CHECKOUT = Path(__file__).parents[2]
 SEED = 5
 _LONGEST_MINUTES = 60
 
@@ -35,7 +35,11 @@ def test_tables_records_and_machine_are_as_after_an_undisturbed_run(tmp_path: Pa
     words = ["--short", f"--seed={SEED}", f"--folder={tmp_path}", f"--figures={figures}"]
     words.append(f"--minutes={_LONGEST_MINUTES - 10}")
     ran = subprocess.run(
-        [sys.executable, str(TOOL), *words], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tools.chaos", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=CHECKOUT,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert json.loads(figures.read_text())["events"] == SHORT_DESIGN | {

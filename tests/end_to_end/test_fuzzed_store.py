@@ -135,7 +135,7 @@ def test_a_hostile_store_does_not_hurt_its_reader(store: Store, tmp_path: Path) 
 
 def fuzzed(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
     """Run the fuzzer to its end."""
-    program = [sys.executable, str(CHECKOUT / "benchmarks" / "fuzz_store.py")]
+    program = [sys.executable, "-m", "tools.fuzz"]
     return subprocess.run(
         [*program, "--folder", str(folder), *options],
         capture_output=True,

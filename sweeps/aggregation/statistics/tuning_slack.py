@@ -10,7 +10,7 @@ from sweeps.aggregation.statistics.two_way import TwoWay, two_way
 LEVEL = 0.2
 """How often the slack may be too small: a table is wrong only where its own test is as well.
 
-By `benchmarks/tuned_acceptance.py`: at .5 more than one table of twenty is wrong in some cases, at
+By `tools/acceptance/tuned.py`: at .5 more than one table of twenty is wrong in some cases, at
 .05 the power is half of this.
 """
 

@@ -1,16 +1,16 @@
-"""What sensitivity promises holds in drawn searches: the short form of a benchmark.
+"""Importance finds planted effects in drawn searches: a few draws of each.
 
-`benchmarks/sensitivity_acceptance.py` has the long form. Here a few draws of each are judged.
+`python -m tools.acceptance.sensitivity` counts them at length. Chance is the same in every run.
 """
 
 from statistics import median
 
 import pytest
 
-from benchmarks.simulated.searches import NUM_SETTINGS, Effects
 from sweeps.aggregation.sensitivity import importance, pairs
 from sweeps.aggregation.sensitivity.importance import fanova
 from sweeps.aggregation.sensitivity.pairs import pair_importances
+from tools.acceptance.sensitivity import NUM_SETTINGS, Effects
 
 
 @pytest.fixture(autouse=True)

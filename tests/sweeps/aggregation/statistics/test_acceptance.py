@@ -1,17 +1,15 @@
-"""What tables promise holds in tables of drawn networks: the short form of a benchmark.
+"""Tables of drawn networks have the error rates that they promise: a few draws of each.
 
-`benchmarks/statistics_acceptance.py` has the long form, with its figures beside it. Here the
-interval of each rate has to reach what is promised; chance is the same in every run.
+`python -m tools.acceptance.statistics` counts them at length. Chance is the same in every run.
 """
 
 from collections.abc import Iterable
 
 import pytest
 
-from benchmarks.simulated import best_arms, criteria, planned_seeds
-from benchmarks.simulated.cases import images_of
-from benchmarks.simulated.figures import Figure
-from benchmarks.simulated.networks import (
+from tools.acceptance import best_arms, criteria, planned_seeds
+from tools.acceptance.figures import Figure
+from tools.acceptance.networks import (
     BOTH_MATTER,
     FEW_ERRORS,
     GENERATORS,
@@ -21,6 +19,7 @@ from benchmarks.simulated.networks import (
     SEEDS_MATTER,
     VIEWS,
     Generator,
+    images_of,
 )
 
 by_name = pytest.mark.parametrize("generator", GENERATORS, ids=lambda one: one.name)

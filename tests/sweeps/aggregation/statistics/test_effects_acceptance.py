@@ -1,6 +1,6 @@
-"""What tables of effects promise, in tables of drawn networks: the short form of a benchmark.
+"""Tables of effects of drawn networks have the error rates that they promise: a few draws of each.
 
-`benchmarks/effects_acceptance.py` has the long form, with its figures beside it.
+`python -m tools.acceptance.effects` counts them at length. Chance is the same in every run.
 """
 
 from collections.abc import Iterable
@@ -8,18 +8,18 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from benchmarks.simulated import effect_criteria as criteria
-from benchmarks.simulated.cases import images_of
-from benchmarks.simulated.crossed_tables import Grid, judged_effects, p_over_seeds
-from benchmarks.simulated.figures import Figure
-from benchmarks.simulated.networks import (
+from sweeps.aggregation.statistics.block_anova import block_anova
+from tools.acceptance import effect_criteria as criteria
+from tools.acceptance.effect_criteria import Grid, judged_effects, p_over_seeds
+from tools.acceptance.figures import Figure
+from tools.acceptance.networks import (
     BOTH_MATTER,
     GENERATORS,
     IMAGES_DOMINATE,
     SEEDS_MATTER,
     Generator,
+    images_of,
 )
-from sweeps.aggregation.statistics.block_anova import block_anova
 
 
 def assert_held(figures: Iterable[Figure]) -> None:

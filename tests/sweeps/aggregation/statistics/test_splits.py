@@ -1,6 +1,6 @@
 """Differences over splits: by hand, and in short how often they are bold and hold the truth.
 
-`benchmarks/splits_acceptance.py` has the long form, with its figures beside it.
+`tools/acceptance/splits.py` has the long form, with its figures beside it.
 """
 
 import math
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from benchmarks.simulated.splits import LAWS, Law, SweepOverSplits, rates
 from sweeps.aggregation.statistics.two_way import over_splits, two_way
+from tools.acceptance.splits import LAWS, Law, SweepOverSplits, rates
 
 RANDOM = np.random.default_rng(3)
 BOTH_MATTER = LAWS[4]

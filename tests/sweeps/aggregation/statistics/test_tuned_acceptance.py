@@ -1,12 +1,12 @@
-"""Arms of equal optimum at different rates are hardly ever bold: the short form of a benchmark.
+"""Arms of equal optimum at different rates are hardly ever bold: a few draws of each.
 
-`benchmarks/tuned_acceptance.py` has the long form, with its figures beside it.
+`python -m tools.acceptance.tuned` counts them at length. Chance is the same in every run.
 """
 
 import pytest
 
-from benchmarks.simulated.networks import BOTH_MATTER, IMAGES_DOMINATE, SEEDS_DOMINATE, Generator
-from benchmarks.simulated.tuned import tuned
+from tools.acceptance.networks import BOTH_MATTER, IMAGES_DOMINATE, SEEDS_DOMINATE, Generator
+from tools.acceptance.tuned import tuned
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
-"""What a search promises holds where its trainings are drawn: the short form of a benchmark.
+"""A search keeps its promises where its trainings are drawn: a few draws of each.
 
-`benchmarks/search_acceptance.py` has the long form, with its figures beside it. Chance is the same
-in every run.
+`python -m tools.acceptance.search` counts them at length. Chance is the same in every run.
 """
 
 import math
@@ -11,21 +10,21 @@ from typing import cast
 import numpy as np
 import pytest
 
-from benchmarks.simulated import early_stops, null_search, regrets
-from benchmarks.simulated.figures import Figure
-from benchmarks.simulated.networks import (
+from search_spaces import Search
+from search_spaces.plans.decisions import Cell
+from search_spaces.plans.scheduler import Asha
+from tools.acceptance import early_stops, null_search, regrets
+from tools.acceptance.figures import Figure
+from tools.acceptance.networks import (
     FEW_ERRORS,
     IMAGES_DOMINATE,
     SEEDS_DOMINATE,
     Generator,
 )
-from benchmarks.simulated.null_search import Bias
-from benchmarks.simulated.regrets import Regrets
-from benchmarks.simulated.search_runs import PLAIN, SearchRun
-from benchmarks.simulated.searched_functions import CONDITIONS, DIVERGING, SMOOTH, Function
-from search_spaces import Search
-from search_spaces.plans.decisions import Cell
-from search_spaces.plans.scheduler import Asha
+from tools.acceptance.null_search import Bias
+from tools.acceptance.regrets import Regrets
+from tools.acceptance.search_runs import PLAIN, SearchRun
+from tools.acceptance.searched_functions import CONDITIONS, DIVERGING, SMOOTH, Function
 
 
 @cache

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.simulated.search_runs import PLAIN, SearchRun
 from search_spaces import Asha, Confirm, PromotionAsha, Search
 from search_spaces.plans.decisions import Cell, Continue, Decision, Pause
 from search_spaces.plans.scheduler import Scheduler
+from tools.acceptance.search_runs import PLAIN, SearchRun
 
 EPOCHS = 8
 VALUES = st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.4, math.nan]), min_size=4, max_size=9)

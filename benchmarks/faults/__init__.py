@@ -1,1 +1,0 @@
-"""What `benchmarks/chaos.py` consists of."""

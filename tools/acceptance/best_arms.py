@@ -1,0 +1,85 @@
+"""Which arm is best: whether the set that cannot be told from it holds it, and how sure it is."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from sweeps.aggregation.statistics.best import chances_of_best
+from sweeps.aggregation.statistics.families import SIGNIFICANCE
+from sweeps.aggregation.statistics.two_way import two_way
+from tools.acceptance.figures import Figure, counted
+from tools.acceptance.judged_tables import holm_rows
+from tools.acceptance.networks import Generator
+
+ARMS = 7
+
+
+def sets_of_best(
+    generator: Generator, spacing: float, seeds: int, images: int, draws: int
+) -> Iterator[Figure]:
+    """Count sets that hold the truly best arm; it stands last, so that ties go against it."""
+    errors = spaced(generator.error, spacing)
+    holds, named = list[Bool[np.ndarray, " draws"]](), list[Bool[np.ndarray, " draws"]]()
+    sizes = list[Int[np.ndarray, " draws"]]()
+    case = f"best {spacing} {seeds} {images}"
+    for wrong in generator.parts(case, errors, (draws, seeds, images)):
+        best = wrong.sum(axis=(2, 3)).argmin(axis=1)
+        kept = not_told_from_rows(best, wrong, generator.objects(images))
+        holds.append(kept[:, -1])
+        named.append(best == ARMS - 1)
+        sizes.append(kept.sum(axis=1))
+    beside = {
+        "best by mean is it": np.concatenate(named).mean(),
+        "arms in the set": np.concatenate(sizes).mean(),
+    }
+    words = f"{generator.name}, {100 * spacing:g} points apart"
+    what = "the set of best arms holds the truly best, at least .95"
+    yield Figure(what, words, seeds, images, *counted(np.concatenate(holds)), 0.95, beside=beside)
+
+
+def chances(
+    generator: Generator, spacing: float, seeds: int, images: int, draws: int
+) -> Iterator[Figure]:
+    """Count how often the arm with the highest P(best) is the best, by what P(best) said."""
+    errors = spaced(generator.error, spacing)
+    said, right = list[float](), list[bool]()
+    case = f"chances {spacing} {seeds} {images}"
+    objects = generator.objects(images)
+    for wrong in generator.parts(case, errors, (draws, seeds, images)):
+        for one in wrong:  # the product's own function is of one table
+            found = chances_of_best(one, objects)
+            said.append(float(found.max()))
+            right.append(int(found.argmax()) == ARMS - 1)
+    levels = np.array(said)
+    for low, high in ((0.0, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.01)):
+        inside = (levels >= low) & (levels < high)
+        if inside.sum() >= 20:
+            words = f"{generator.name}, {100 * spacing:g} points apart, {low:g} to {min(high, 1):g}"
+            yield Figure(
+                "the arm with the highest P(best) is the best, reported",
+                words,
+                seeds,
+                images,
+                *counted(np.array(right)[inside]),
+                beside={"P(best), mean": levels[inside].mean()},
+            )
+
+
+def spaced(error: float, spacing: float) -> Sequence[float]:
+    """Return errors of arms, the best last."""
+    return [error + spacing * place for place in range(ARMS)][::-1]
+
+
+def not_told_from_rows(
+    best: Int[np.ndarray, " draws"],
+    wrong: Bool[np.ndarray, "draws arms seeds images"],
+    objects: Int[np.ndarray, " images"] | None = None,
+) -> Bool[np.ndarray, "draws arms"]:
+    """Return what `not_told_from` gives for each draw."""
+    rows = np.arange(len(wrong))
+    p = two_way(wrong.astype(float) - wrong[rows, best][:, None], objects).p_value
+    others = np.array([np.delete(np.arange(wrong.shape[1]), one) for one in best])
+    adjusted: Float[np.ndarray, "draws arms"] = np.ones_like(p)
+    np.put_along_axis(adjusted, others, holm_rows(np.take_along_axis(p, others, axis=1)), axis=1)
+    return adjusted >= SIGNIFICANCE

@@ -1,0 +1,190 @@
+"""Searches among equal configurations: whether their confirmation shows what is not there.
+
+Forty configurations err alike over all seeds and images. Each is trained with a seed, the best
+three by validation are trained again on five fresh ones, and their test errors are held against
+the base's.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from search_spaces import Confirm, Search
+from search_spaces.plans.decisions import Cell
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.comparisons import Comparison, comparisons
+from sweeps.aggregation.results.judged import Judged, Predictions
+from sweeps.execution.search.choice import best_arms
+from sweeps.execution.search.observation import Observation
+from sweeps.records.manifest import ManifestArm
+from sweeps.records.trial_record import Outcome, TrialRecord
+from tools.acceptance.figures import Figure, counted
+from tools.acceptance.judged_tables import judged_tables, minus_first
+from tools.acceptance.networks import Generator
+from tools.acceptance.search_runs import PLAIN, SearchRun
+
+PROPOSALS, BEST, FRESH = 40, 3, 5
+MOST_BIAS = 0.05  # points
+_BOLD = "any bold of the three confirmed, at most .05"
+_CLASSES = 10
+
+
+@dataclass(frozen=True)
+class Bias:
+    """By how much a difference comes out wrong on average, in percentage points.
+
+    Attributes:
+        criterion: What has to hold, in words.
+        case: Of networks.
+        images: Of the test split.
+        points: Differences that should be 0 on average.
+        beside: Other figures of the same draws.
+        is_asked: Whether anything is asked of it.
+    """
+
+    criterion: str
+    case: str
+    images: int
+    points: Float[np.ndarray, " draws"]
+    beside: Mapping[str, float]
+    is_asked: bool = True
+
+    @property
+    def half(self) -> float:
+        return 1.96 * float(self.points.std(ddof=1)) / np.sqrt(len(self.points))
+
+    @property
+    def holds(self) -> bool:
+        return not self.is_asked or abs(self.points.mean()) - self.half <= MOST_BIAS
+
+    def as_line(self) -> str:
+        beside = "; ".join(f"{name} {value:.3g}" for name, value in self.beside.items())
+        verdict = "" if not self.is_asked else "yes" if self.holds else "**no**"
+        figures = f"{self.points.mean():+.3f} | ± {self.half:.3f} | {verdict} | {beside} |"
+        return f"| {self.case} | {FRESH} | {self.images:,} | {figures}"
+
+
+def drawn(generator: Generator, images: int, draws: int) -> Iterator[Figure | Bias]:
+    """Count many searches at once: equal configurations can be proposed in any order."""
+    parts = [_judged(wrong, images) for wrong in _networks(generator, images, draws)]
+    found = {
+        name: np.concatenate([part[name] for part in parts]) for part in parts for name in part
+    }
+    bold, old = found["bold"], found["old bold"]
+    beside = {"first chosen in bold": found["first bold"].mean(), "old rule": old.mean()}
+    name = generator.name
+    yield Figure(_BOLD, name, FRESH, images, *counted(bold), most=0.05, beside=beside)
+    beside = {"by validation images, as before": found["old first"].mean()}
+    what = "bias of rank 1, the first chosen, in points, within .05"
+    yield Bias(what, name, images, found["first"], beside)
+    beside = {"by validation images, as before": found["old ranked"].mean()}
+    what = "bias of the first by the fresh seeds' validation, which is why it is not rank 1"
+    yield Bias(what, name, images, found["ranked"], beside, is_asked=False)
+
+
+def searched(generator: Generator, images: int, draws: int) -> Iterator[Figure | Bias]:
+    """Count searches that were made one by one, as the product makes, confirms and judges them."""
+    bold, first = list[bool](), list[float]()
+    for number, wrong in enumerate(w for part in _networks(generator, images, draws) for w in part):
+        compared = _confirmed(wrong, images, number)
+        bold.append(any(one.is_different for one in compared))
+        first.append(100 * (compared[0].difference.mean or 0.0))
+    case = f"{generator.name}, TPE"
+    yield Figure(_BOLD, case, FRESH, images, *counted(np.array(bold)), most=0.05)
+    what = "bias of the first chosen, in points, within .05"
+    yield Bias(what, case, images, np.array(first), {})
+
+
+def _networks(
+    generator: Generator, images: int, draws: int
+) -> Iterator[Bool[np.ndarray, "draws arms seeds images"]]:
+    """Yield the base and all configurations, on one seed and fresh ones, on both splits."""
+    errors = [generator.error] * (1 + PROPOSALS)
+    yield from generator.parts(f"search {images}", errors, (draws, 1 + FRESH, 2 * images))
+
+
+def _judged(
+    wrong: Bool[np.ndarray, "draws arms seeds images"], images: int
+) -> dict[str, Float[np.ndarray, " draws"]]:
+    """Return what a part of the searches came to, in points and shares."""
+    validation, test = wrong[..., :images], wrong[..., images:]
+    arms = np.array([[0, *chosen_from(one[1:, 0].mean(axis=-1))] for one in validation])
+    rows = np.arange(len(wrong))[:, None]
+    tables = judged_tables(test[rows, arms, 1:])
+    again = validation[rows, arms, 1:]
+    before = judged_tables(again)
+    ranked = again[:, 1:].sum(axis=(2, 3)).argmin(axis=1)
+    return {
+        "bold": np.asarray(tables.is_bold.any(axis=1)),
+        "first bold": tables.is_bold[:, 0],
+        "old bold": np.asarray(before.was_bold.any(axis=1)),
+        "first": 100 * tables.way.mean[:, 0],
+        "ranked": 100 * tables.way.mean[rows[:, 0], ranked],
+        "old first": 100 * before.way.mean[:, 0],
+        "old ranked": 100 * minus_first(again)[rows[:, 0], ranked].mean(axis=(1, 2)),
+    }
+
+
+def chosen_from(errors: Sequence[float] | Float[np.ndarray, " proposals"]) -> list[int]:
+    """Return the places of the chosen among the base and the proposals, of whose seeds' errors."""
+    went = [Observation("complete", float(error), 1) for error in errors]
+    keys = [str(number) for number in range(len(went))]
+    return [number + 1 for number in best_arms(went, keys, BEST, by_loss=False)]
+
+
+def _confirmed(
+    wrong: Bool[np.ndarray, "arms seeds images"], images: int, number: int
+) -> list[Comparison]:
+    def train(cell: Cell) -> list[float]:
+        return [float(wrong[run.number(cell) + 1, 0, :images].mean())]
+
+    confirm = Confirm(best=BEST, seeds=tuple(range(101, 101 + FRESH)))
+    plan = Search(space=PLAIN, trials=PROPOSALS, sampler_seed=number, confirm=confirm)
+    run = SearchRun(plan, train)
+    run.to_its_end()
+    places = {name: run.known.names.index(name) + 1 for name in run.chosen}
+    fresh = {name: wrong[place, 1:, images:] for name, place in {"base": 0, **places}.items()}
+    arms = [_arm_results(name, one) for name, one in fresh.items()]
+    return comparisons(arms, dict(_predictions(fresh)))
+
+
+def _arm_results(name: str, wrong: Bool[np.ndarray, "seeds images"]) -> ArmResults:
+    trials = {seed: _record(name, seed, row) for seed, row in enumerate(wrong)}
+    return ArmResults(
+        ManifestArm(name=name, config={}, num_parameters=0), name == "base", {**trials}
+    )
+
+
+def _record(name: str, seed: int, wrong: Bool[np.ndarray, " images"]) -> TrialRecord:
+    error = float(wrong.mean())
+    losses: Int[np.ndarray, " images"] = np.flatnonzero(wrong)
+    metrics = {"train_loss": float(losses.sum()), "validation_loss": float((losses**2).sum())}
+    return TrialRecord(
+        record_id=_key(name, seed),
+        trial_key=_key(name, seed),
+        outcome=Outcome.FINISHED,
+        sweep="drawn",
+        arm=name,
+        seed=seed,
+        epochs=1,
+        num_parameters=0,
+        metrics=metrics | {"validation_error": error, "test_error": error},
+    )
+
+
+def _predictions(
+    fresh: Mapping[str, Bool[np.ndarray, "seeds images"]],
+) -> Iterator[tuple[str, Predictions]]:
+    for name, arm in fresh.items():
+        for seed, wrong in enumerate(arm):
+            labels = (np.arange(len(wrong)) % _CLASSES).astype(np.uint8)
+            classes = np.where(wrong, (labels + 1) % _CLASSES, labels).astype(np.uint8)
+            yield _key(name, seed), Predictions("drawn", Judged(classes, labels))
+
+
+def _key(name: str, seed: int) -> str:
+    from hashlib import sha256
+
+    return sha256(f"{name}/{seed}".encode()).hexdigest()[:20]

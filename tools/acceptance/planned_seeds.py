@@ -1,0 +1,160 @@
+"""How many seeds are planned: whether as many find what they are planned for, and not too many."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+
+from sweeps.aggregation.planning.needed import LIKELY, SAFE, Aim, fewest_seeds
+from sweeps.aggregation.planning.pilot import ArmSpread, Pilot, set_apart
+from sweeps.aggregation.statistics.families import SIGNIFICANCE
+from sweeps.aggregation.statistics.power import POWER
+from sweeps.aggregation.statistics.rule_power import Requirement, VarianceParts, power_of_rule
+from sweeps.aggregation.statistics.two_way import TwoWay, two_way
+from tools.acceptance.figures import Figure, counted
+from tools.acceptance.judged_tables import judged_tables, minus_first
+from tools.acceptance.networks import Generator
+
+PILOT = 3
+_MANY_SEEDS = 40
+_TRUE_DRAWS = 60
+_ROUNDS = 4
+
+
+def true_plans(
+    generator: Generator, seeds: int, compared: int, images: int, draws: int
+) -> Iterator[Figure]:
+    """Count bold in tables of as many seeds as are planned by the true parts, and of fewer.
+
+    The difference is about what `seeds` find.
+    """
+    effect = findable(generator, seeds, compared, images)
+    planned = planned_by(_parts(generator, effect, images), generator, effect, compared, images)
+    assert planned is not None
+    rates = {
+        num: _bold(generator, effect, (num, images), compared, draws)
+        for num in range(max(planned - 2, 2), planned + 1)
+    }
+    what = "power with as many seeds as are planned from the true parts, at least .8"
+    words = f"{generator.name}, {100 * effect:.1f} points, {compared} compared"
+    beside = {f"{planned - num} fewer": rate.mean() for num, rate in rates.items() if num < planned}
+    yield Figure(what, words, planned, images, *counted(rates[planned]), POWER, beside=beside)
+
+
+def pilot_plans(
+    generator: Generator, seeds: int, compared: int, images: int, draws: int
+) -> Iterator[Figure]:
+    """Count pilots of three seeds by which enough seeds are planned, or none are said to be."""
+    effect = findable(generator, seeds, compared, images)
+    parts = _parts(generator, effect, images)
+    truly = planned_by(parts, generator, effect, compared, images)
+    assert truly is not None
+    errors = [generator.error, generator.error + effect] + [generator.error] * (compared - 1)
+    found: dict[float, list[float]] = {LIKELY: [], SAFE: []}
+    case = f"pilots {seeds} {compared}"
+    for wrong in generator.parts(case, errors, (draws, PILOT, images)):
+        for one in wrong:  # the product's own functions are of one pilot
+            pilot = pilot_from(one, generator)
+            for sure, numbers in found.items():
+                own = [*pilot.parts(sure).values()] if has_spread(pilot) else []
+                planned = planned_by(own, generator, effect, compared, images) if own else None
+                numbers.append(np.inf if planned is None else planned)
+    likely, safe = (np.array(numbers) for numbers in found.values())
+    clusters, asked = generator.num_objects or images, _asked(compared)
+    reached = [
+        power_of_rule(parts[0], int(num), clusters, effect, asked)
+        for num in safe[np.isfinite(safe)]
+    ]
+    beside = {
+        "likely is enough": (likely >= truly).mean(),
+        "median likely": float(np.median(likely)),
+        "median planned": float(np.median(safe)),
+        "none suffices": np.isinf(safe).mean(),
+        "mean power else": float(np.mean(reached)),
+    }
+    what = "pilots of three seeds by which enough seeds are planned, reported"
+    words = f"{generator.name}, {100 * effect:.1f} points, {compared} compared"
+    yield Figure(what, words, truly, images, *counted(safe >= truly), beside=beside)
+
+
+def findable(generator: Generator, seeds: int, compared: int, images: int) -> float:
+    """Return a difference that so many seeds find about four times of five."""
+    from scipy.optimize import brentq
+
+    clusters, effect = generator.num_objects or images, 0.0
+    for _ in range(_ROUNDS):  # an arm that differs more varies more
+        (parts,) = _parts(generator, effect, images)
+
+        def missing(trial: float, parts: VarianceParts = parts) -> float:
+            return power_of_rule(parts, seeds, clusters, trial, _asked(compared)) - POWER
+
+        root: Any = brentq(missing, 1e-5, 1.0, xtol=1e-5)
+        effect = float(root)
+    return effect
+
+
+def planned_by(
+    parts: Sequence[VarianceParts], generator: Generator, effect: float, compared: int, images: int
+) -> int | None:
+    """Return the number of seeds that is planned by some variance parts."""
+    clusters = generator.num_objects or images
+    return fewest_seeds(parts, clusters, Aim(effect, POWER), _asked(compared))
+
+
+def has_spread(pilot: Pilot) -> bool:
+    """Return whether anything can be reckoned from a pilot, as `pilot_of` does."""
+    return any(arm.of_seeds for arm in pilot.arms)
+
+
+def pilot_from(wrong: Bool[np.ndarray, "arms seeds images"], generator: Generator) -> Pilot:
+    """Return the pilot that drawn networks are, the first arm as the baseline."""
+    images = wrong.shape[-1]
+    differences = minus_first(wrong[None])[0]
+    way = two_way(differences, generator.objects(images))
+
+    def of(place: int) -> ArmSpread:
+        by_seed = dict(enumerate(differences[place].mean(axis=-1).tolist()))
+        return ArmSpread(str(place), by_seed, _one(way, place))
+
+    arms = [of(place) for place in range(len(differences))]
+    return Pilot(set_apart(arms), len(arms), images)
+
+
+def _one(way: TwoWay, place: int) -> TwoWay:
+    parts = (way.mean, way.over_seeds, way.over_images, way.residual, way.largest)
+    own = [np.asarray(part[place]) for part in parts]
+    return TwoWay(own[0], own[1], own[2], own[3], own[4], way.num_seeds, way.num_clusters)
+
+
+def _parts(generator: Generator, effect: float, images: int) -> list[VarianceParts]:
+    """Return what makes an arm that differs by an effect vary, as many networks have it."""
+    errors = [generator.error, generator.error + effect]
+    clusters = generator.num_objects or images
+    found = [
+        two_way(minus_first(wrong), generator.objects(images))
+        for wrong in generator.parts("parts", errors, (_TRUE_DRAWS, _MANY_SEEDS, images))
+    ]
+    seeds, all_images, rest = (
+        float(np.concatenate([np.ravel(getattr(way, name)) for way in found]).mean())
+        for name in ("over_seeds", "over_images", "residual")
+    )
+    of_images = clusters * (all_images - rest)
+    return [VarianceParts(_MANY_SEEDS * (seeds - rest), of_images, _MANY_SEEDS * clusters * rest)]
+
+
+def _bold(
+    generator: Generator, effect: float, shape: tuple[int, int], compared: int, draws: int
+) -> Bool[np.ndarray, " draws"]:
+    errors = [generator.error, generator.error + effect] + [generator.error] * (compared - 1)
+    case = f"planned {shape[0]} {compared}"
+    return np.concatenate(
+        [
+            judged_tables(wrong, generator.objects(shape[1])).is_bold[:, 0]
+            for wrong in generator.parts(case, errors, (draws, *shape))
+        ]
+    )
+
+
+def _asked(compared: int) -> Requirement:
+    return Requirement(SIGNIFICANCE / compared)

@@ -1,0 +1,125 @@
+"""Whether a search misleads: what it confirms, where it returns to, whom it stops.
+
+    python -m tools.acceptance.search [--only null stops ...] [--draws 10000] [--searches 400]
+
+Trainings are drawn, the product's own code proposes, judges, chooses and compares. Prints a table
+a criterion. The exit code is 1 if anything does not hold.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from itertools import product
+
+from search_spaces import Median
+from search_spaces.plans.scheduler import Asha
+from tools.acceptance import early_stops, networks, null_search, regrets, searched_functions
+from tools.acceptance.figures import Figure
+from tools.acceptance.null_search import Bias
+from tools.acceptance.regrets import Regrets
+
+Row = Figure | Bias | Regrets
+HEADS: dict[type[Row], str] = {
+    Figure: "| case | seeds | images | rate | 95 % | holds | beside |",
+    Bias: "| networks | seeds | images | points | 95 % | holds | beside |",
+    Regrets: "| function | cases | median | other | p worse | p better | holds | beside |",
+}
+
+
+def main() -> int:
+    """Count what is asked for, and print it."""
+    given = _given()
+    start, found = time.perf_counter(), dict[str, list[Row]]()
+    for part in given.only or PARTS:
+        for row in PARTS[part](given):
+            found.setdefault(row.criterion, []).append(row)
+            print(f"{time.perf_counter() - start:6.0f} s {row.as_line()}", file=sys.stderr)
+    for criterion, rows in found.items():
+        head = HEADS[type(rows[0])]
+        print(f"\n**{criterion}**\n\n{head}\n|{' :--- |' * (head.count('|') - 1)}")
+        for row in rows:
+            print(row.as_line())
+    return 0 if all(row.holds for rows in found.values() for row in rows) else 1
+
+
+def null(given: argparse.Namespace) -> Iterator[Row]:
+
+    kinds = (
+        networks.IMAGES_DOMINATE,
+        networks.SEEDS_DOMINATE,
+        networks.BOTH_MATTER,
+        networks.FEW_ERRORS,
+    )
+    for generator, images in [*product(kinds, (359,)), (networks.IMAGES_DOMINATE, 718)]:
+        yield from null_search.drawn(generator, images, given.draws)
+
+
+def searched(given: argparse.Namespace) -> Iterator[Row]:
+
+    yield from null_search.searched(networks.IMAGES_DOMINATE, 359, given.searches)
+
+
+def divergence(given: argparse.Namespace) -> Iterator[Row]:
+
+    for function in searched_functions.DIVERGING:
+        yield from regrets.told_apart(function, range(given.cases))
+
+
+def regret(given: argparse.Namespace) -> Iterator[Row]:
+
+    functions = (
+        searched_functions.SMOOTH,
+        searched_functions.CONDITIONS,
+        *searched_functions.DIVERGING,
+    )
+    for function in functions:
+        yield from regrets.against_optuna(function, range(given.cases))
+
+
+def stops(given: argparse.Namespace) -> Iterator[Row]:
+
+    for reduction, seeds in product((2, 3), (1, 2, 3, 4, 5)):
+        yield from early_stops.kept(reduction, seeds, 1, given.searches)
+    for reduction in (2, 3):
+        yield from early_stops.kept(reduction, 3, 4, given.searches)
+    for seeds in (1, 3):
+        yield from early_stops.tied(seeds, given.searches)
+
+
+def median(given: argparse.Namespace) -> Iterator[Row]:
+
+    for epochs, falls_by, seeds in product((8, 30), (0.0, 0.3), (1, 3)):
+        yield from early_stops.survivors(epochs, falls_by, seeds, given.searches // 4)
+
+
+def saving(given: argparse.Namespace) -> Iterator[Row]:
+
+    for scheduler, (seeds, slots) in product(
+        (Asha(), Asha(reduction_factor=2), Median()), ((1, 1), (3, 1), (3, 2), (3, 3), (3, 4))
+    ):
+        yield from early_stops.saved(scheduler, seeds, slots, given.searches // 8)
+
+
+PARTS = {
+    "null": null,
+    "searched": searched,
+    "divergence": divergence,
+    "regret": regret,
+    "stops": stops,
+    "median": median,
+    "saving": saving,
+}
+
+
+def _given() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--draws", type=int, default=10_000, help="searches drawn at once, a rate")
+    parser.add_argument("--searches", type=int, default=400, help="made one by one, a rate")
+    parser.add_argument("--cases", type=int, default=60, help="functions searched, a comparison")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="these parts")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Whether the statistics of tables hold what they say, in tables of networks that are drawn.
+
+    python -m tools.acceptance.statistics [--draws 10000] [--only null ...] [--figures FILE]
+
+Networks err on images by a law (`tools/acceptance/networks.py`), so that the difference over
+all seeds and all images is known; the product's own functions judge what they err on, without a
+training. Prints a table a criterion. The exit code is 1 if anything does not hold.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tools.acceptance import best_arms, criteria, planned_seeds
+from tools.acceptance.figures import Figure
+from tools.acceptance.networks import (
+    FEW_ERRORS,
+    GENERATORS,
+    IMAGES_DOMINATE,
+    SEEDS_DOMINATE,
+    SEEDS_MATTER,
+    images_of,
+)
+
+SEEDS = (3, 5, 10)
+
+
+def null(draws: int) -> Iterator[Figure]:
+    for generator in GENERATORS:
+        for seeds in (2, *SEEDS):
+            yield from criteria.under_null(generator, seeds, images_of(generator), draws)
+
+
+def off_null(draws: int) -> Iterator[Figure]:
+    for generator in GENERATORS:
+        for seeds in SEEDS:
+            yield from criteria.off_null(generator, seeds, images_of(generator), draws)
+
+
+def power(draws: int) -> Iterator[Figure]:
+    for generator in GENERATORS:
+        for seeds in SEEDS:
+            for compared in (1, criteria.COMPARED):
+                images = images_of(generator)
+                yield from criteria.power(generator, seeds, images, draws, compared)
+
+
+def equivalence(draws: int) -> Iterator[Figure]:
+    for generator in GENERATORS:
+        for seeds in SEEDS:
+            for margin in (0.01, 0.02, 0.04):
+                images = images_of(generator)
+                yield from criteria.equivalence(generator, seeds, images, draws, margin)
+
+
+def divergence(draws: int) -> Iterator[Figure]:
+    for generator in (IMAGES_DOMINATE, SEEDS_DOMINATE, FEW_ERRORS):
+        for base, factor in ((0.02, 0.1), (0.2, 0.1), (0.5, 0.1), (0.85, 0.01)):
+            yield from criteria.divergence(generator, base, factor, images_of(generator), draws)
+
+
+def peeking(draws: int) -> Iterator[Figure]:
+    for generator in GENERATORS:
+        yield from criteria.peeking(generator, images_of(generator), draws)
+
+
+def best(draws: int) -> Iterator[Figure]:
+    cases = ((FEW_ERRORS, (180, 360, 5000)), (IMAGES_DOMINATE, (360,)), (SEEDS_MATTER, (360,)))
+    for generator, sizes in cases:
+        for images in sizes:
+            for seeds in SEEDS:
+                for spacing in (0.0, 0.0005, 0.001):
+                    yield from best_arms.sets_of_best(generator, spacing, seeds, images, draws)
+
+
+def chances(draws: int) -> Iterator[Figure]:
+    for seeds in SEEDS:
+        for spacing in (0.001, 0.005):
+            yield from best_arms.chances(FEW_ERRORS, spacing, seeds, 360, draws // 20)
+
+
+def planning(draws: int) -> Iterator[Figure]:
+    for generator in GENERATORS:
+        for seeds in (5, 12):
+            for compared in (1, criteria.COMPARED):
+                case = (generator, seeds, compared, images_of(generator))
+                yield from planned_seeds.true_plans(*case, draws)
+                yield from planned_seeds.pilot_plans(*case, max(draws // 20, 20))
+
+
+PARTS: dict[str, Callable[[int], Iterator[Figure]]] = {
+    "null": null,
+    "off-null": off_null,
+    "power": power,
+    "equivalence": equivalence,
+    "divergence": divergence,
+    "peeking": peeking,
+    "best": best,
+    "chances": chances,
+    "planning": planning,
+}
+
+
+def main() -> int:
+    """Count what is asked for, and print it."""
+
+    given = _given()
+    start, found = time.perf_counter(), dict[str, list[Figure]]()
+    for part in given.only or PARTS:
+        for figure in PARTS[part](given.draws):
+            found.setdefault(figure.criterion, []).append(figure)
+            print(f"{time.perf_counter() - start:6.0f} s {figure.as_line()}", file=sys.stderr)
+    for criterion, figures in found.items():
+        print(f"\n**{criterion}**\n")
+        print("| networks | seeds | images | rate | 95 % | holds | beside |")
+        print("| :--- | ---: | ---: | ---: | ---: | :--- | :--- |")
+        for figure in figures:
+            print(figure.as_line())
+    everything = [figure for figures in found.values() for figure in figures]
+    if given.figures:
+        lines = (json.dumps(figure.as_record()) for figure in everything)
+        given.figures.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return 0 if all(figure.holds for figure in everything) else 1
+
+
+def _given() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--draws", type=int, default=10_000, help="tables a rate")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="these parts")
+    parser.add_argument("--figures", type=Path, help="gets a line of JSON a rate")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

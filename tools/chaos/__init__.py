@@ -1,0 +1,1 @@
+"""Sweeps whose processes, nodes, network and disks fail while they run."""

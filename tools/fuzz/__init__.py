@@ -1,0 +1,1 @@
+"""Stores that are damaged or hostile, and the commands that read them."""

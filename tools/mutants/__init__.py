@@ -1,0 +1,1 @@
+"""Small faults put into the packages, and the tests that find them."""
