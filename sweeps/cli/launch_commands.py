@@ -1,6 +1,7 @@
 """Commands that survey a launch, or make one."""
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping
+from typing import Any
 
 from sweeps.cli.answers.text import JsonOption, answer
 from sweeps.cli.command_words import again, program, where
@@ -8,14 +9,11 @@ from sweeps.cli.launch_words import RUN_ALONE, launching
 from sweeps.cli.launched import launched, leave
 from sweeps.cli.options import EffectOption, PowerOption
 
-if TYPE_CHECKING:
-    from sweeps.execution.driver.options import LaunchArguments
-
 
 @launching(without=RUN_ALONE)
 def plan(
     sweep: str,
-    options: "LaunchArguments",
+    options: Mapping[str, Any],
     effect: EffectOption = None,
     power: PowerOption = None,
     as_json: JsonOption = False,
@@ -40,7 +38,7 @@ def plan(
 
 
 @launching()
-def run(sweep: str, options: "LaunchArguments", as_json: JsonOption = False) -> None:
+def run(sweep: str, options: Mapping[str, Any], as_json: JsonOption = False) -> None:
     """Train the cells that are empty, record them in MLflow, rebuild the table."""
     result = launched(sweep, options, is_apart=as_json)
     if as_json:
@@ -50,6 +48,6 @@ def run(sweep: str, options: "LaunchArguments", as_json: JsonOption = False) -> 
     else:
         from sweeps.cli.printing.result import print_result
 
-        place = cast("str | None", options.get("storage")), options.get("tracking_uri")
+        place = options.get("storage"), options.get("tracking_uri")
         print_result(result, again(), program(), where(*place))
     leave(result.exit_code)

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -11,11 +12,10 @@ from sweeps.cli.command_words import again
 from sweeps.cli.program.speech import progress_as_asked
 
 if TYPE_CHECKING:
-    from sweeps.execution.driver.options import LaunchArguments
     from sweeps.execution.driver.result import SweepResult
 
 
-def launched(sweep: str, options: "LaunchArguments", *, is_apart: bool) -> "SweepResult":
+def launched(sweep: str, options: Mapping[str, Any], *, is_apart: bool) -> "SweepResult":
     """Run a sweep, and return how that ended.
 
     Args:

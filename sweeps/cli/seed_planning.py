@@ -1,19 +1,17 @@
 """What `plan` does with `--effect`: says how many seeds a difference takes."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
 from sweeps.cli.command_words import launch_again
 from sweeps.records.errors import BadInput
-
-if TYPE_CHECKING:
-    from sweeps.execution.driver.options import LaunchArguments
 
 _POWER = 0.8
 
 
 def print_planned_seeds(
     sweep: str,
-    options: "LaunchArguments",
+    options: Mapping[str, Any],
     effect: float | None,
     power: float | None,
     *,

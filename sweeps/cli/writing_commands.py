@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -15,10 +15,6 @@ from sweeps.cli.program.speech import is_quiet
 from sweeps.execution.launch.writing.ablate_options import AblateOptions
 from sweeps.execution.launch.writing.grid_options import GridOptions
 from sweeps.records.plain_text import one_line
-
-if TYPE_CHECKING:
-    from sweeps.execution.launch.writing.ablate_options import AblateArguments
-    from sweeps.execution.launch.writing.grid_options import GridArguments
 
 _NewName = Annotated[
     str, typer.Argument(metavar="NAME", help="Of your sweep; the file is NAME.py, here.")
@@ -67,7 +63,7 @@ def new(name: _NewName, search: _SearchFlag = False) -> None:
 
 
 @optioned(GridOptions.model_fields, {"base": _Base, "factors": _Factors}, _WORDS)
-def grid(base: str, factors: list[str], options: "GridArguments") -> None:
+def grid(base: str, factors: list[str], options: Mapping[str, Any]) -> None:
     """Write a sweep file that varies settings of a base, and say what it would do."""
     from sweeps.cli.printing.plan import print_plan
     from sweeps.execution.launch.writing.grid import grid as write_grid
@@ -79,7 +75,7 @@ def grid(base: str, factors: list[str], options: "GridArguments") -> None:
 
 
 @optioned(AblateOptions.model_fields, {"search": _Search}, _WORDS)
-def ablate(search: str, options: "AblateArguments") -> None:
+def ablate(search: str, options: Mapping[str, Any]) -> None:
     """Write a sweep file from a search's base to its winner, a change at a time, and plan it."""
     from sweeps.cli.printing.plan import print_plan
     from sweeps.execution.launch.writing.ablate import ablate as write_path
@@ -100,5 +96,5 @@ def ablate(search: str, options: "AblateArguments") -> None:
 def _print_run(path: Path, options: Mapping[str, Any]) -> None:
     if is_quiet():
         return
-    place = where(cast("str | None", options.get("storage")), options.get("tracking_uri"))
+    place = where(options.get("storage"), options.get("tracking_uri"))
     typer.echo(f"Run it: {program()} run {one_line(shlex.quote(str(path)))}{place}")

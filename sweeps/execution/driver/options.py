@@ -1,54 +1,30 @@
 """What a launch can be told, by the command line and from Python alike."""
 
-from collections.abc import Sequence
+import functools
+import inspect
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 from pydantic import Field, ValidationError, field_validator
 
+from capsmodel.spelling import unknown
 from sweeps.execution.plan.changes import Changes
 from sweeps.records.errors import BadInput
 
 if TYPE_CHECKING:
     from sweeps.execution.engine.capacity import Resources
 
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
 _LONGEST_SECONDS = 10_000_000_000  # about as long as a timer of the system may run
-
-
-class LaunchArguments(TypedDict, total=False):
-    """The keyword arguments of `plan` and `run`, for editors; `LaunchOptions` says what each is.
-
-    On the command line `settings` is `--set PATH=VALUE`, and a time limit may have units.
-    """
-
-    name: str | None
-    seeds: Sequence[int] | None
-    add_seeds: Sequence[int] | None
-    epochs: int | None
-    settings: dict[str, Any] | None
-    trials: int | None
-    sampler: str | None
-    scheduler: str | None
-    cpus_per_trial: int
-    gpus_per_trial: float | None
-    max_concurrent: int | None
-    time_limit_seconds: float | None
-    budget_epochs: int | None
-    warm_start: str | None
-    gradient_checkpointing: bool
-    keep_weights: str
-    address: str | None
-    fresh: bool
-    replace: bool
-    storage: str | Path | None
-    tracking_uri: str | None
-    reports: str | Path
 
 
 class LaunchOptions(Changes):
     """What a launch can be told: the one declaration of names, values, defaults and meanings.
 
-    The keyword arguments are validated by it, and the options of the command line are made of it.
+    It validates the keyword arguments of `sweeps.plan` and `sweeps.run`, and the options of the
+    command line are made of it.
 
     Attributes:
         time_limit_seconds: Ends the launch as Ctrl-C does after this time.
@@ -129,16 +105,44 @@ class LaunchOptions(Changes):
         )
 
 
-def options_of(arguments: LaunchArguments) -> LaunchOptions:
-    """Validate a launch's arguments.
+def refuse_unknown_options(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+    """Return a function that refuses a keyword argument it does not have in one sentence.
+
+    The signature stays.
 
     Raises:
-        BadInput: In one sentence, naming the first that cannot be.
+        BadInput: When it is called, naming the argument that was meant.
     """
-    from capsmodel.settings.messages import allowed, unknown
+    known = [*inspect.signature(function).parameters]
+
+    @functools.wraps(function)
+    def checked(*args: _Given.args, **options: _Given.kwargs) -> _Result:
+        for name in options:
+            if name not in known:
+                raise BadInput(unknown("option", name, known))
+        return function(*args, **options)
+
+    return checked
+
+
+def options_of(
+    arguments: Mapping[str, Any], *, without: Collection[str] = frozenset()
+) -> LaunchOptions:
+    """Validate a launch's arguments.
+
+    Args:
+        arguments: Name -> value.
+        without: Names in it that are no options.
+
+    Raises:
+        BadInput: In one sentence, naming the first that is not valid.
+    """
+    from capsmodel.settings.messages import allowed
 
     try:
-        return LaunchOptions.model_validate(arguments)
+        return LaunchOptions.model_validate(
+            {name: value for name, value in arguments.items() if name not in without}
+        )
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
         name = str(detail["loc"][0])

@@ -1,9 +1,11 @@
 """Launching from Python: `sweeps.plan` and `sweeps.run` do what the commands do."""
 
-from typing import TYPE_CHECKING, Unpack
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sweeps.execution.driver.interruption import interrupted_afterwards
-from sweeps.execution.driver.options import LaunchArguments, options_of
+from sweeps.execution.driver.options import options_of, refuse_unknown_options
 from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.engine.capacity import capacity_of
 from sweeps.execution.launch.starting.early_engine import early_engine
@@ -13,31 +15,81 @@ if TYPE_CHECKING:  # what a launch needs loads torch
     from sweeps.execution.plan.definition import Launchable
 
 
-def plan(sweep: "Launchable", **options: Unpack[LaunchArguments]) -> "Survey":
+@refuse_unknown_options
+def plan(
+    sweep: "Launchable",
+    *,
+    name: str | None = None,
+    seeds: Sequence[int] | None = None,
+    add_seeds: Sequence[int] | None = None,
+    epochs: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    trials: int | None = None,
+    sampler: str | None = None,
+    scheduler: str | None = None,
+    cpus_per_trial: int = 1,
+    gpus_per_trial: float | None = None,
+    max_concurrent: int | None = None,
+    time_limit_seconds: float | None = None,
+    budget_epochs: int | None = None,
+    warm_start: str | None = None,
+    gradient_checkpointing: bool = False,
+    keep_weights: str = "all",
+    address: str | None = None,
+    fresh: bool = False,
+    replace: bool = False,
+    storage: str | Path | None = None,
+    tracking_uri: str | None = None,
+    reports: str | Path = "reports",
+) -> "Survey":
     """Say what a launch would do, and write nothing.
 
-    Args:
-        sweep: A named sweep, the path of a file that defines one as `SWEEP`, or a sweep.
-        **options: As of `run`.
+    The arguments are those of `run`.
 
     Raises:
         sweeps.BadInput: In one sentence, if it cannot be launched.
         sweeps.StoreUnreachable: If the tracking store does not answer.
     """
+    arguments = locals()
     from sweeps.execution.launch.surveying import survey_of
 
-    checked = options_of(options)
-    return survey_of(sweep, checked, capacity_of(checked.resources))
+    options = options_of(arguments, without={"sweep"})
+    return survey_of(sweep, options, capacity_of(options.resources))
 
 
-def run(sweep: "Launchable", **options: Unpack[LaunchArguments]) -> SweepResult:
-    """Train the cells of a sweep that are empty, record them, and rebuild its table.
+@refuse_unknown_options
+def run(
+    sweep: "Launchable",
+    *,
+    name: str | None = None,
+    seeds: Sequence[int] | None = None,
+    add_seeds: Sequence[int] | None = None,
+    epochs: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    trials: int | None = None,
+    sampler: str | None = None,
+    scheduler: str | None = None,
+    cpus_per_trial: int = 1,
+    gpus_per_trial: float | None = None,
+    max_concurrent: int | None = None,
+    time_limit_seconds: float | None = None,
+    budget_epochs: int | None = None,
+    warm_start: str | None = None,
+    gradient_checkpointing: bool = False,
+    keep_weights: str = "all",
+    address: str | None = None,
+    fresh: bool = False,
+    replace: bool = False,
+    storage: str | Path | None = None,
+    tracking_uri: str | None = None,
+    reports: str | Path = "reports",
+) -> SweepResult:
+    """Train the empty cells of a sweep, record them, and rebuild its table.
 
-    The same call again trains nothing that is there, and goes on with what was interrupted.
+    The same call repeated trains no finished trial and resumes the interrupted ones.
 
-    Args:
-        sweep: A named sweep, the path of a file that defines one as `SWEEP`, or a sweep.
-        **options: See `LaunchOptions`: seeds, epochs, settings, storage and others.
+    `sweep` is the name of a sweep, the path of a file that defines one as `SWEEP`, or a sweep. The
+    options are the fields of `LaunchOptions`, which says what each means.
 
     Returns:
         How it ended. An interruption is told by its exit code, 130, not raised.
@@ -46,10 +98,10 @@ def run(sweep: "Launchable", **options: Unpack[LaunchArguments]) -> SweepResult:
         sweeps.BadInput: In one sentence, if it cannot be launched. Nothing was written.
         sweeps.StoreUnreachable: If the tracking store does not answer at the start.
     """
-    checked = options_of(options)
-    with early_engine(sweep, checked) as begun:
+    options = options_of(locals(), without={"sweep"})
+    with early_engine(sweep, options) as begun:
         with interrupted_afterwards():
             from sweeps.execution.engine.policies import Policies
             from sweeps.execution.launch.launch import launch
 
-        return launch(sweep, checked, Policies(begun=begun))
+        return launch(sweep, options, Policies(begun=begun))

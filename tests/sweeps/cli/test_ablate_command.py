@@ -1,5 +1,6 @@
 """`capsweep ablate`: writes the path from a search's base to its winner, over no other file."""
 
+import inspect
 import shutil
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import pytest
 from capsmodel.overrides import with_settings
 from search_spaces.sweep_file import sweep_from_file
 from search_spaces.trial_key import trial_key
-from sweeps.execution.launch.writing.ablate_options import AblateArguments, AblateOptions
+from sweeps.execution.launch.writing.ablate import ablate
+from sweeps.execution.launch.writing.ablate_options import AblateOptions
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.opening import open_store
@@ -150,4 +152,6 @@ def test_a_search_of_which_nothing_has_finished_has_no_winner(shell: Shell, stor
 
 
 def test_its_options_are_declared_once() -> None:
-    assert list(AblateArguments.__annotations__) == list(AblateOptions.model_fields)
+    parameters = inspect.signature(ablate).parameters
+    given = {name: one.default for name, one in parameters.items() if name != "search"}
+    assert given == {name: field.default for name, field in AblateOptions.model_fields.items()}

@@ -7,7 +7,7 @@ import pytest
 
 from sweeps.cli.launch_commands import plan, run
 from sweeps.cli.launch_words import NO_WORDS, RUN_ALONE, WORDS, launching
-from sweeps.execution.driver.options import LaunchArguments, LaunchOptions
+from sweeps.execution.driver.options import LaunchOptions
 
 FIELDS = LaunchOptions.model_fields
 
@@ -29,7 +29,6 @@ def test_the_commands_have_every_option_that_is_declared_in_its_order() -> None:
 
 def test_words_are_told_of_declared_options_alone() -> None:
     assert {*WORDS, *NO_WORDS, *RUN_ALONE} <= set(FIELDS)
-    assert list(LaunchArguments.__annotations__) == list(FIELDS)
 
 
 @pytest.mark.parametrize("name", sorted(set(FIELDS) - NO_WORDS))
@@ -59,7 +58,7 @@ def test_words_are_read_before_the_command_has_them() -> None:
     told: list[Any] = []
 
     @launching()
-    def command(sweep: str, options: LaunchArguments) -> None:
+    def command(sweep: str, options: dict[str, Any]) -> None:
         told.extend([sweep, options])
 
     command("x", seeds="0-2", settings=["a.b=1"], time_limit_seconds="2m", epochs=3)

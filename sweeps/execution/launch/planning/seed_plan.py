@@ -1,11 +1,13 @@
 """How many seeds a sweep needs to find a difference, which they are, and what they cost."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Unpack
+from pathlib import Path
+from typing import Any
 
 from sweeps.aggregation.planning.needed import Aim, SeedsNeeded, seeds_needed
-from sweeps.execution.driver.options import LaunchArguments, options_of
+from sweeps.execution.driver.options import LaunchOptions, options_of, refuse_unknown_options
 from sweeps.execution.engine.capacity import capacity_of
 from sweeps.execution.launch.planning.trained import trained
 from sweeps.execution.launch.surveying import survey_of
@@ -69,33 +71,60 @@ class SeedPlan:
         return None if self.margin_points is not None or is_too_late else self.effect_points
 
 
+@refuse_unknown_options
 def plan_seeds(
     sweep: Launchable,
     effect_points: float,
     power: float = 0.8,
-    **options: Unpack[LaunchArguments],
+    *,
+    name: str | None = None,
+    seeds: Sequence[int] | None = None,
+    add_seeds: Sequence[int] | None = None,
+    epochs: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    trials: int | None = None,
+    sampler: str | None = None,
+    scheduler: str | None = None,
+    cpus_per_trial: int = 1,
+    gpus_per_trial: float | None = None,
+    max_concurrent: int | None = None,
+    time_limit_seconds: float | None = None,
+    budget_epochs: int | None = None,
+    warm_start: str | None = None,
+    gradient_checkpointing: bool = False,
+    keep_weights: str = "all",
+    address: str | None = None,
+    fresh: bool = False,
+    replace: bool = False,
+    storage: str | Path | None = None,
+    tracking_uri: str | None = None,
+    reports: str | Path = "reports",
 ) -> SeedPlan:
     """Say how many seeds and test images it takes to find a difference, and write nothing.
 
     It reckons from the spread of the trials in the store, whatever sweep trained them: of the
     sweep's seeds, or those of `seeds`, and of the first ten. Which arm was better is not used.
 
-    Args:
-        sweep: As of `plan`; a design.
-        effect_points: The difference of test errors, in percentage points.
-        power: How often each arm that differs so much is to be found different.
-        **options: As of `plan`.
+    `sweep` is a design, `effect_points` the difference of test errors in percentage points, and
+    `power` how often each arm that differs so much is found to be different. The options are those
+    of `plan`.
 
     Raises:
         sweeps.BadInput: In one sentence, if it cannot be planned.
         sweeps.StoreUnreachable: If the tracking store does not answer.
     """
+    options = options_of(locals(), without={"sweep", "effect_points", "power"})
+    return _seed_plan(sweep, effect_points, power, options)
+
+
+def _seed_plan(
+    sweep: Launchable, effect_points: float, power: float, options: LaunchOptions
+) -> SeedPlan:
     _refuse_nonsense(effect_points, power)
-    checked = options_of(options)
-    survey = survey_of(sweep, checked, capacity_of(checked.resources))
+    survey = survey_of(sweep, options, capacity_of(options.resources))
     manifest = survey.definition.manifest
     _refuse_other_plans(manifest)
-    there = trained(sweep, checked, survey)
+    there = trained(sweep, options, survey)
     found = there.arms.spread
     aim = Aim(effect_points / _PERCENT, power)
     needed = None if isinstance(found, str) else seeds_needed(found, aim)

@@ -1,16 +1,16 @@
 """A sweep file for the path from a search's base to its winner, and what it would do."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Unpack
 
 from pydantic import ValidationError
 
 from capsmodel.settings.messages import explain
 from sweeps.execution.driver.survey import Survey
 from sweeps.execution.launch.run import plan
-from sweeps.execution.launch.writing.ablate_options import AblateArguments, AblateOptions
+from sweeps.execution.launch.writing.ablate_options import AblateOptions
 from sweeps.execution.launch.writing.asked_path import asked_path
 from sweeps.execution.launch.writing.new_file import refuse_other_file, write_new
 from sweeps.records.errors import BadInput
@@ -33,31 +33,41 @@ class WrittenPath:
     num_there: int
 
 
-def ablate(search: str, **options: Unpack[AblateArguments]) -> WrittenPath:
+def ablate(
+    search: str,
+    *,
+    arm: str | None = None,
+    seeds: Sequence[int] | None = None,
+    name: str | None = None,
+    out: str | None = None,
+    storage: str | Path | None = None,
+    tracking_uri: str | None = None,
+) -> WrittenPath:
     """Write the file of a path from a search's base to its winner, and survey it.
 
-    Args:
-        search: The name of a launched search, or the path of the file that declares it.
-        **options: See `AblateOptions`.
+    `search` is the name of a launched search, or the path of the file that declares it. The options
+    are the fields of `AblateOptions`, which says what each means.
 
     Raises:
         BadInput: In one sentence, if there can be no such path or file. Nothing was written.
         StoreUnreachable: If the tracking store does not answer. Nothing was written.
     """
+    arguments = locals()
+    given = {name: arguments[name] for name in AblateOptions.model_fields}
     try:
-        told = AblateOptions.model_validate(options)
-        store = open_store(told.tracking_uri, told.storage)
-        asked = asked_path(search, told, store)
+        options = AblateOptions.model_validate(given)
+        store = open_store(options.tracking_uri, options.storage)
+        asked = asked_path(search, options, store)
         sweep, text = asked.sweep, asked.text()
     except ValidationError as error:
         raise BadInput(explain(error)) from error
     except ValueError as error:
         raise error if isinstance(error, BadInput) else BadInput(str(error)) from error
-    path = Path(f"{sweep.name}.py" if told.out is None else told.out)
+    path = Path(f"{sweep.name}.py" if options.out is None else options.out)
     with TemporaryDirectory() as folder:  # parts of the user's own are surveyed by a file alone
         file = Path(folder, f"{sweep.name}.py")
         file.write_text(text, encoding="utf-8")
-        survey = plan(file, storage=told.storage, tracking_uri=told.tracking_uri)
+        survey = plan(file, storage=options.storage, tracking_uri=options.tracking_uri)
     keys = asked.keys(survey.definition.sweep)
     if keys != asked.keys(sweep):
         raise BadInput(

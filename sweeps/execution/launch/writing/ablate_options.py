@@ -1,7 +1,7 @@
 """What the writing of a path can be told, by the command line and from Python alike."""
 
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -28,14 +28,3 @@ class AblateOptions(BaseModel):
         default=None,
         description="MLflow tracking store [default: the SQLite file in the storage folder].",
     )
-
-
-class AblateArguments(TypedDict, total=False):
-    """The keyword arguments of `ablate`; `AblateOptions` says what each is."""
-
-    arm: str | None
-    seeds: tuple[int, ...] | None
-    name: str | None
-    out: str | None
-    storage: str | Path | None
-    tracking_uri: str | None

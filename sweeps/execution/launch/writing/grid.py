@@ -1,9 +1,9 @@
 """A sweep file for a design of factors over the base of another sweep, and what it would do."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -12,7 +12,7 @@ from search_spaces.catalogue import module_of
 from search_spaces.written.grid import Grid
 from sweeps.execution.driver.survey import Survey
 from sweeps.execution.launch.run import plan
-from sweeps.execution.launch.writing.grid_options import GridArguments, GridOptions
+from sweeps.execution.launch.writing.grid_options import GridOptions
 from sweeps.execution.launch.writing.new_file import refuse_other_file, write_new
 from sweeps.execution.plan.definition import sweep_of
 from sweeps.records.errors import BadInput
@@ -33,35 +33,46 @@ class WrittenGrid:
 
 
 def grid(
-    base: str, factors: Mapping[str, tuple[Any, ...]], **options: Unpack[GridArguments]
+    base: str,
+    factors: Mapping[str, tuple[Any, ...]],
+    *,
+    design: str = "full",
+    resolution: int | None = None,
+    seeds: Sequence[int] | None = None,
+    name: str | None = None,
+    out: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    storage: str | Path | None = None,
+    tracking_uri: str | None = None,
 ) -> WrittenGrid:
     """Write the file of a sweep that varies factors over the base of another, and survey it.
 
-    Args:
-        base: A named sweep, or the path of a file that defines one.
-        factors: Path -> levels, plain values.
-        **options: See `GridOptions`.
+    `base` is a named sweep, or the path of a file that defines one; `factors` maps a path to its
+    levels, which are plain values. The options are the fields of `GridOptions`, which says what
+    each means.
 
     Raises:
         BadInput: In one sentence, if there can be no such sweep or file. Nothing was written.
         StoreUnreachable: If the tracking store does not answer. Nothing was written.
     """
+    arguments = locals()
+    given = {name: arguments[name] for name in GridOptions.model_fields}
     try:
-        told = GridOptions.model_validate(options)
-        asked = _asked(base, factors, told)
+        options = GridOptions.model_validate(given)
+        asked = _asked(base, factors, options)
         sweep, text = asked.sweep, asked.text()
     except ValidationError as error:
         raise BadInput(explain(error)) from error
     except ValueError as error:
         raise error if isinstance(error, BadInput) else BadInput(str(error)) from error
-    path = Path(f"{sweep.name}.py" if told.out is None else told.out)
-    survey = plan(sweep, storage=told.storage, tracking_uri=told.tracking_uri)
+    path = Path(f"{sweep.name}.py" if options.out is None else options.out)
+    survey = plan(sweep, storage=options.storage, tracking_uri=options.tracking_uri)
     refuse_other_file(path, text)
     write_new(path, text)
     return WrittenGrid(path, survey)
 
 
-def _asked(base: str, factors: Mapping[str, tuple[Any, ...]], told: GridOptions) -> Grid:
+def _asked(base: str, factors: Mapping[str, tuple[Any, ...]], options: GridOptions) -> Grid:
     origin, source, _ = sweep_of(base)
     if origin.parts:
         raise BadInput(
@@ -72,9 +83,9 @@ def _asked(base: str, factors: Mapping[str, tuple[Any, ...]], told: GridOptions)
         origin=origin,
         module="" if source is not None else module_of(base),
         factors=factors,
-        design=told.design,
-        resolution=told.resolution,
-        settings=told.settings or {},
-        seeds=_SEEDS if told.seeds is None else told.seeds,
-        name=told.name,
+        design=options.design,
+        resolution=options.resolution,
+        settings=options.settings or {},
+        seeds=_SEEDS if options.seeds is None else options.seeds,
+        name=options.name,
     )

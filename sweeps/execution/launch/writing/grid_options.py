@@ -1,7 +1,7 @@
 """What a grid can be told, by the command line and from Python alike."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -39,16 +39,3 @@ class GridOptions(BaseModel):
         default=None,
         description="MLflow tracking store [default: the SQLite file in the storage folder].",
     )
-
-
-class GridArguments(TypedDict, total=False):
-    """The keyword arguments of `grid`; `GridOptions` says what each is."""
-
-    design: str
-    resolution: int | None
-    seeds: tuple[int, ...] | None
-    name: str | None
-    out: str | None
-    settings: dict[str, Any] | None
-    storage: str | Path | None
-    tracking_uri: str | None
