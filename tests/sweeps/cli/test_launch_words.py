@@ -24,7 +24,7 @@ def test_the_commands_have_every_option_that_is_declared_in_its_order() -> None:
     ]
     less = NO_WORDS | RUN_ALONE
     of_plan = [name for name in FIELDS if name not in less]
-    assert list(parameters(plan)) == ["sweep", *of_plan, "effect", "power", "write", "as_json"]
+    assert list(parameters(plan)) == ["sweep", *of_plan, "effect", "power", "as_json"]
 
 
 def test_words_are_told_of_declared_options_alone() -> None:
