@@ -1,0 +1,387 @@
+"""Tables and figures that a sweep declares, as values.
+
+A declaration loads neither torch nor ray, so manifests store it and aggregation reads it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self, Union, cast
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    StringConstraints,
+    model_validator,
+)
+from pydantic_core import CoreSchema, core_schema
+
+from capsmodel.metrics import METRIC_NAME
+from capsmodel.settings.later_field import later
+
+FileName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+MetricName = Annotated[str, StringConstraints(pattern=METRIC_NAME)]
+GridMetric = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^(validation_[a-z0-9_]{1,64}|test_error(\.[a-z0-9][a-z0-9_-]{0,63})?)$"
+    ),
+]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class Declared(BaseModel):
+    """A frozen value that rejects unknown fields and numbers that are not finite."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class DeclaredTable(Declared):
+    """One table or figure of a sweep.
+
+    Attributes:
+        kind: Its kind; each class narrows it to a Literal.
+        name: The name of its files.
+    """
+
+    kind: Any
+    name: FileName
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The arms that it names, each once, in order."""
+        return ()
+
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """The metrics that it plots over the epochs."""
+        return ()
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """The metrics that it shows in percent, each once, in order."""
+        return ()
+
+
+class AblationTable(DeclaredTable):
+    """The test error of each arm, and its difference from the baseline."""
+
+    kind: Literal["ablation"] = "ablation"
+    name: FileName = "ablation"
+
+
+class SensitivityTable(DeclaredTable):
+    """How much each searched setting matters, with its figures."""
+
+    kind: Literal["sensitivity"] = "sensitivity"
+    name: FileName = "sensitivity"
+
+
+class ConfirmationTable(DeclaredTable):
+    """The best arms of a search on seeds that had no part in choosing them."""
+
+    kind: Literal["confirmation"] = "confirmation"
+    name: FileName = "confirmation"
+
+
+class CurvesFigure(DeclaredTable):
+    """A metric over the epochs: one line per arm, with a band over its seeds."""
+
+    kind: Literal["curves"] = "curves"
+    name: FileName = "curves"
+    metric: MetricName = "validation_error"
+
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """Its metric."""
+        return (self.metric,)
+
+
+class PublishedRow(Declared):
+    """One row of a published table.
+
+    Attributes:
+        labels: One text for each of the table's headings.
+        arm: The arm that reproduces this row; None if the sweep has none.
+        published: The published value, in percent.
+        spread: The published spread, in the same unit.
+        trust: Where the value comes from and how far to trust it, in a few words.
+    """
+
+    labels: tuple[Text, ...]
+    arm: Text | None
+    published: float | None = None
+    spread: float | None = None
+    trust: str = ""
+
+
+class PublishedTable(DeclaredTable):
+    """A table of a paper with the paper's rows and columns: our values beside the published ones.
+
+    Attributes:
+        title: Which table of which paper.
+        headings: Headings of the columns that label a row.
+        rows: The rows, in the paper's order.
+        spread: What the published spread is, in words.
+        notes: Sentences that a reader needs before comparing.
+        published_data: The data set of the published values, such as "smallNORB". If the sweep
+            uses another one, the table's first line says so.
+        paper_prints: What the paper prints. The values here are errors in any case; the table
+            in the paper's style converts them.
+    """
+
+    kind: Literal["published"] = "published"
+    name: FileName
+    title: Text
+    headings: Annotated[tuple[Text, ...], Field(min_length=1)]
+    rows: Annotated[tuple[PublishedRow, ...], Field(min_length=1)]
+    spread: str = ""
+    notes: tuple[str, ...] = ()
+    published_data: str = ""
+    paper_prints: Literal["error", "accuracy"] = later("error")
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The arms of its rows."""
+        return tuple(dict.fromkeys(row.arm for row in self.rows if row.arm is not None))
+
+    @model_validator(mode="after")
+    def _rows_fit_the_headings(self) -> Self:
+        for row in self.rows:
+            if len(row.labels) != len(self.headings):
+                raise ValueError(
+                    f"A row of '{self.name}' has {len(row.labels)} labels ({', '.join(row.labels)})"
+                    f" for {len(self.headings)} headings ({', '.join(self.headings)})."
+                )
+        return self
+
+
+class GridCell(Declared):
+    """One cell of a grid.
+
+    Attributes:
+        arm: The arm that reproduces this cell; None if the sweep has none.
+        metric: Which error: "test_error", "test_error.familiar" of the extra test with that name,
+            "validation_error", or another fraction that a part of the sweep measures.
+        published: The published value, in percent.
+        spread: The published spread, in the same unit.
+    """
+
+    arm: Text | None
+    metric: GridMetric = "test_error"
+    published: float | None = None
+    spread: float | None = None
+
+
+class GridRow(Declared):
+    """One row of a grid.
+
+    Attributes:
+        label: The text in its first column.
+        cells: One cell for each of the table's columns.
+    """
+
+    label: Text
+    cells: tuple[GridCell, ...]
+
+
+class GridTable(DeclaredTable):
+    """A table of a paper whose rows and columns are both factors.
+
+    Attributes:
+        title: Which table of which paper.
+        columns: The headings of the columns, in the paper's order.
+        rows: The rows, in the paper's order.
+        heading: The heading above the rows' labels.
+        spread: What the published spread is, in words.
+        notes: Sentences that a reader needs before comparing.
+        published_data: The data set of the published values, such as "smallNORB". If the sweep
+            uses another one, the table's first line says so.
+        paper_prints: What the paper prints. The values here are errors in any case; the table
+            in the paper's style converts them.
+    """
+
+    kind: Literal["grid"] = "grid"
+    name: FileName
+    title: Text
+    columns: Annotated[tuple[Text, ...], Field(min_length=1)]
+    rows: Annotated[tuple[GridRow, ...], Field(min_length=1)]
+    heading: str = ""
+    spread: str = ""
+    notes: tuple[str, ...] = ()
+    published_data: str = ""
+    paper_prints: Literal["error", "accuracy"] = later("error")
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The arms of its cells."""
+        named = (cell.arm for row in self.rows for cell in row.cells)
+        return tuple(dict.fromkeys(arm for arm in named if arm is not None))
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """The metrics of its cells."""
+        return tuple(dict.fromkeys(cell.metric for row in self.rows for cell in row.cells))
+
+    @model_validator(mode="after")
+    def _rows_are_complete_and_distinct(self) -> Self:
+        for row in self.rows:
+            if len(row.cells) != len(self.columns):
+                raise ValueError(
+                    f"The row '{row.label}' of '{self.name}' has {len(row.cells)} cells for "
+                    f"{len(self.columns)} columns ({', '.join(self.columns)}): give it a cell a "
+                    f"column, GridCell(arm=None) where there is none."
+                )
+        for what, names in (("rows", [row.label for row in self.rows]), ("columns", self.columns)):
+            if twice := [name for name in names if names.count(name) > 1]:
+                raise ValueError(
+                    f"Two {what} of '{self.name}' are called '{twice[0]}': give one another name."
+                )
+        return self
+
+
+class EvaluationsTable(DeclaredTable):
+    """The results of the sweep's evaluations by arm; a sweep with evaluations always has it."""
+
+    kind: Literal["evaluations"] = "evaluations"
+    name: FileName = "evaluations"
+
+
+class EffectsTable(DeclaredTable):
+    """The effects of a design's factors on the test error, alone and in pairs."""
+
+    kind: Literal["effects"] = "effects"
+    name: FileName = "effects"
+
+
+class ComponentsTable(DeclaredTable):
+    """Which arm has which component, with its test error and difference from the baseline."""
+
+    kind: Literal["components"] = "components"
+    name: FileName = "components"
+
+
+class FrontTable(DeclaredTable):
+    """The proposals that no other one beats in both objective and cost, among all proposals."""
+
+    kind: Literal["front"] = "front"
+    name: FileName = "front"
+
+
+class OwnTable(DeclaredTable, ABC):
+    """A table or figure that a user defines in a sweep's file.
+
+    The sweep's manifest stores the declaration as plain JSON. Rebuilding the table needs the class,
+    so give the sweep's file when you rebuild the report: nothing is imported because a record
+    says so.
+
+    Attributes:
+        kind: A new kind: `kind: Literal["worst"] = "worst"`.
+        name: The name of its files: `name: str = "worst"`.
+    """
+
+    @abstractmethod
+    def make(self, results: Any) -> Any:
+        """Return a `sweeps.Section` of tables and figures.
+
+        Args:
+            results: A `sweeps.Results`: the manifest, the records, and metric histories on request.
+        """
+
+
+class UnknownTable(DeclaredTable):
+    """A declaration of a kind that is not built in, as plain JSON."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: Text
+
+
+TABLES: tuple[type[DeclaredTable], ...] = (
+    AblationTable,
+    SensitivityTable,
+    ConfirmationTable,
+    CurvesFigure,
+    PublishedTable,
+    GridTable,
+    EvaluationsTable,
+    EffectsTable,
+    ComponentsTable,
+    FrontTable,
+)
+
+
+@dataclass(frozen=True)
+class OneKind:
+    """Annotation of a field that holds a declared table of one of several kinds.
+
+    A table is accepted as it is; plain JSON is parsed by its kind.
+
+    Attributes:
+        keeps_unknown: Whether plain JSON of an unknown kind is accepted, as an `UnknownTable`.
+    """
+
+    kinds: tuple[type[DeclaredTable], ...]
+    keeps_unknown: bool = False
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Build the union of the kinds."""
+        known = {kind_of(kind) for kind in self.kinds}
+
+        def choose(value: object, read: core_schema.ValidatorFunctionWrapHandler) -> DeclaredTable:
+            if isinstance(value, DeclaredTable):
+                return value
+            kind = cast(Any, value).get("kind") if isinstance(value, Mapping) else None
+            if self.keeps_unknown and isinstance(kind, str) and kind not in known:
+                return UnknownTable.model_validate(value)
+            return read(value)
+
+        union: Any = Annotated[Union[self.kinds], Field(discriminator="kind")]  # noqa: UP007
+        return core_schema.no_info_wrap_validator_function(
+            choose,
+            handler.generate_schema(union),
+            serialization=core_schema.plain_serializer_function_ser_schema(_written, info_arg=True),
+        )
+
+
+Table = Annotated[DeclaredTable, OneKind(TABLES)]
+RecordedTable = Annotated[DeclaredTable, OneKind(TABLES, keeps_unknown=True)]
+
+
+def kind_of(table: type[DeclaredTable]) -> str:
+    """Return the kind of a class of tables."""
+    return str(table.model_fields["kind"].default)
+
+
+def own_kinds(tables: Iterable[DeclaredTable]) -> tuple[type[OwnTable], ...]:
+    """Return the classes of the tables that a user defined, each once.
+
+    Raises:
+        ValueError: If one has the kind of another or a built-in kind, or is no `OwnTable`.
+    """
+    built_in = {kind_of(kind) for kind in TABLES}
+    classes: dict[str, type[OwnTable]] = {}
+    for table in tables:
+        if isinstance(table, TABLES):
+            continue
+        own = type(table)
+        if not isinstance(table, OwnTable):
+            raise ValueError(f"{own.__name__} cannot be made: derive it from OwnTable.")
+        if table.kind in built_in:
+            raise ValueError(
+                f"The kind '{table.kind}' of {own.__name__} is built in and cannot be overridden: "
+                f"choose another kind."
+            )
+        if classes.setdefault(str(table.kind), type(table)) is not own:
+            raise ValueError(
+                f"Two tables of your own are of the kind '{table.kind}': choose another kind."
+            )
+    return tuple(classes.values())
+
+
+def _written(table: DeclaredTable, info: core_schema.SerializationInfo) -> dict[str, Any]:
+    return table.model_dump(mode=info.mode)
