@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 
 from search_spaces import FractionalFactorial, PlackettBurman
+from search_spaces.codegen.changes import flat
+from search_spaces.codegen.grid_sweep import Grid
 from search_spaces.sweep_file import sweep_from_file
-from search_spaces.written.differences import flat
-from search_spaces.written.grid import Grid
 from sweeps.aggregation.tables.ablation.alias_notes import alias_notes
 from sweeps.execution.plan.definition import Changes, define
-from tests.search_spaces.written.test_ablation import of as path_of
-from tests.search_spaces.written.test_grid import of
+from tests.search_spaces.codegen.test_grid_sweep import of
+from tests.search_spaces.codegen.test_path_sweep import of as path_of
 
 PAGE = (Path(__file__).parents[1] / "docs" / "designs.md").read_text(encoding="utf-8")
 GRID, COMPONENTS, FRACTION, TUNED, PATH, SPLITS = re.findall(

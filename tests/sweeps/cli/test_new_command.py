@@ -2,7 +2,7 @@
 
 import pytest
 
-from search_spaces.written.example import example_text
+from search_spaces.codegen.example import example_text
 from tests.sweeps.cli.shell import Shell
 
 

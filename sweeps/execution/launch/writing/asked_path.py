@@ -1,10 +1,10 @@
 """The path that is asked for, of a search and its records."""
 
 from capsmodel.config import TrainingConfig
+from search_spaces.codegen.changes import own_parts_in
+from search_spaces.codegen.path_sweep import Ablation
+from search_spaces.codegen.sweep_text import own_code
 from search_spaces.trial_key import trial_key
-from search_spaces.written.ablation import Ablation
-from search_spaces.written.differences import own_parts_in
-from search_spaces.written.own_code import own_code
 from sweeps.execution.launch.writing.ablate_options import AblateOptions
 from sweeps.execution.launch.writing.searched import Searched, searched
 from sweeps.execution.launch.writing.winner import winner

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from capsmodel.settings.messages import explain
 from search_spaces.catalogue import module_of
-from search_spaces.written.grid import Grid
+from search_spaces.codegen.grid_sweep import Grid
 from sweeps.execution.driver.survey import Survey
 from sweeps.execution.launch.run import plan
 from sweeps.execution.launch.writing.grid_options import GridOptions

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from search_spaces.catalogue import named_sweeps
-from search_spaces.written.example import example_text
+from search_spaces.codegen.example import example_text
 from sweeps.execution.launch.writing.new_file import write_new
 from sweeps.records.errors import BadInput
 

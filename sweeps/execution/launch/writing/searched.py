@@ -11,9 +11,9 @@ from capsmodel.settings.kinds import KIND
 from capsmodel.settings.profiles import PROFILE
 from capsmodel.spelling import unknown
 from search_spaces.catalogue import module_of, named_sweeps
+from search_spaces.codegen.changes import changes_between, flat
 from search_spaces.space.settings_tree import is_at_or_below
 from search_spaces.sweep import Sweep
-from search_spaces.written.differences import changes_between, flat
 from sweeps.execution.plan.definition import sweep_of
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestArm

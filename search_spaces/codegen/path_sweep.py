@@ -1,4 +1,4 @@
-"""The path from the base of a search to one of its arms, and the file that says it."""
+"""The path from the base of a search to one of its arms, and the text of its file."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,17 +10,19 @@ from typing import Any
 
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
+from search_spaces.codegen.changes import Change, changes_between, flat, named
+from search_spaces.codegen.python_text import Call, Imported, settings_call
+from search_spaces.codegen.sweep_text import NO_CODE, OwnCode, base_call, seeds_call, sweep_text
 from search_spaces.plans.designs.staged.path import Path
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
-from search_spaces.written.differences import Change, changes_between, flat, named
-from search_spaces.written.own_code import NO_CODE, OwnCode
-from search_spaces.written.python_text import Call, Imported
-from search_spaces.written.settings_text import settings_call
-from search_spaces.written.sweep_text import base_call, seeds_call, sweep_text
 
 _HERE = "search_spaces"
+
+
 _LONGEST_NAME, _WIDTH = 64, 88
+
+
 _NUM_SEEDS, _NUM_CHOOSING = 5, 2
 
 

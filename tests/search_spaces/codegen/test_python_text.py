@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from search_spaces.written.python_text import Call, Imported, import_lines, python_text
+from search_spaces.codegen.python_text import Call, Imported, import_lines, python_text
 
 
 def plain_values(letters: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:

@@ -14,10 +14,9 @@ from capsmodel import TrainingConfig
 from capsmodel.overrides import with_settings
 from search_spaces import OneFactor
 from search_spaces.catalogue import module_of, named_sweep, named_sweeps
+from search_spaces.codegen.grid_sweep import DESIGNS, Grid
+from search_spaces.codegen.python_text import settings_call
 from search_spaces.sweep_file import module_from_text
-from search_spaces.written.grid import Grid
-from search_spaces.written.grid_designs import DESIGNS
-from search_spaces.written.settings_text import settings_call
 from tests.search_spaces.declared import Mine, sweep
 
 ITERATIONS, DECODER = "model.routing.iterations", "model.reconstruction"

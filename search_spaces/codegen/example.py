@@ -3,6 +3,8 @@
 from pathlib import Path
 
 _EXAMPLES = Path(__file__).parent / "examples"
+
+
 _NAME = "my_sweep"
 
 

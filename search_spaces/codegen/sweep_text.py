@@ -1,13 +1,14 @@
-"""A user's own parts in a written file: imported, or copied from the file that defines them."""
+"""The text of a sweep's file: a docstring, imports, copied code of custom parts, and the sweep."""
 
 import ast
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from capsmodel.settings.parts import Part
+from search_spaces.codegen.python_text import Call, Imported, import_lines, imports_of, python_text
 from search_spaces.source_version import reached_statements
-from search_spaces.written.python_text import Imported, import_lines
 
 
 @dataclass(frozen=True)
@@ -105,3 +106,45 @@ def _in_blocks(lines: Sequence[str]) -> list[str]:
         blocks.setdefault(place, []).append(line)
     ordered = [blocks[place] for place in sorted(blocks)]
     return [line for block in ordered for line in ("", *block)][1:]
+
+
+_LEAD = "SWEEP = "
+
+
+_MOST_SEEDS_LISTED = 10
+
+
+def sweep_text(question: str, sweep: Call, own: OwnCode = NO_CODE) -> str:
+    """Return the text of a sweep's file.
+
+    Args:
+        question: Its docstring, of words alone: no backslash and no quote.
+        sweep: The call that makes it.
+        own: The user's own parts that the file is to have.
+    """
+    assert not set(question) & set("\\\"'")
+    docstring = f'"""{question}\n"""' if "\n" in question else f'"""{question}"""'
+    imports = "\n".join(own.with_imports(imports_of(sweep)))
+    gap = "\n" * (1 + own.code.startswith(("class ", "def ", "@")))
+    code = f"{gap}{own.code}\n\n" if own.code else ""
+    return f"{docstring}\n\n{imports}\n{code}\n{_LEAD}{python_text(sweep, before=len(_LEAD))}\n"
+
+
+def base_call(module: str, settings: Mapping[str, Any]) -> Call | Imported | None:
+    """Return the base of a named sweep, changed by settings; None for a sweep of no module."""
+    if not module:
+        return None
+    base = Imported(module, "SWEEP", alias=module.rpartition(".")[2].upper(), rest=".base")
+    if not settings:
+        return base
+    change = Imported("capsmodel.overrides", "with_settings")
+    return Call(change, arguments=(base, dict(settings)))
+
+
+def seeds_call(seeds: Sequence[int]) -> Call | tuple[int, ...]:
+    """Return seeds as they are, or as a range where they are many."""
+    first, end = seeds[0], seeds[-1] + 1
+    if len(seeds) > _MOST_SEEDS_LISTED and tuple(seeds) == tuple(range(first, end)):
+        ends = (first, end) if first else (end,)
+        return Call(Imported("", "tuple"), (Call(Imported("", "range"), ends),))
+    return tuple(seeds)

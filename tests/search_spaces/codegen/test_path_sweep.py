@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
 from search_spaces.catalogue import module_of, named_sweep
+from search_spaces.codegen.changes import changes_between, flat, named, own_parts_in
+from search_spaces.codegen.path_sweep import Ablation
+from search_spaces.codegen.sweep_text import own_code
 from search_spaces.plans.search import Search
 from search_spaces.sweep_file import module_from_text
 from search_spaces.trial_key import trial_key
-from search_spaces.written.ablation import Ablation
-from search_spaces.written.differences import changes_between, flat, named, own_parts_in
-from search_spaces.written.own_code import own_code
 
 SEARCH = named_sweep("capsule_search")
 ROUTING, RATE = "model.routing", "optimiser.learning_rate"

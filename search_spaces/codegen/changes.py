@@ -8,6 +8,8 @@ from capsmodel.settings.parts import Part, Settings, is_built_in
 from capsmodel.spelling import short_names
 
 Change = Mapping[str, Any]
+
+
 """Path -> value of what moves together: a kind of a part, and its settings."""
 
 

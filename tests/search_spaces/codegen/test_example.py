@@ -15,8 +15,8 @@ from capsmodel.routing import VectorRouting
 from capsmodel.testing import DataSetContract, LossContract, VectorRoutingContract
 from capsmodel.training.training import Training
 from search_spaces import Search
+from search_spaces.codegen.example import example_text
 from search_spaces.sweep_file import module_from_text
-from search_spaces.written.example import example_text
 
 DESIGN: Any = module_from_text(example_text("mine"), "mine.py")
 SEARCH: Any = module_from_text(example_text("found", is_search=True), "found.py")

@@ -1,1 +1,0 @@
-"""Sweeps written as the Python files that a person would have written."""
