@@ -10,21 +10,21 @@ if TYPE_CHECKING:
     from search_spaces.plans.designs.leave_one_out import LeaveOneOut as LeaveOneOut
     from search_spaces.plans.designs.one_factor import OneFactor as OneFactor
     from search_spaces.plans.designs.plackett_burman import PlackettBurman as PlackettBurman
-    from search_spaces.plans.designs.staged.path import Path as Path
-    from search_spaces.plans.designs.staged.tuned_arms import TunedArms as TunedArms
     from search_spaces.plans.ends import AfterEpochs as AfterEpochs
     from search_spaces.plans.ends import AtTarget as AtTarget
     from search_spaces.plans.ends import NoImprovement as NoImprovement
     from search_spaces.plans.listed import Arm as Arm
     from search_spaces.plans.listed import ListedArms as ListedArms
+    from search_spaces.plans.path import Path as Path
     from search_spaces.plans.scheduler import Asha as Asha
     from search_spaces.plans.scheduler import Median as Median
     from search_spaces.plans.scheduler import NoScheduler as NoScheduler
     from search_spaces.plans.scheduler import PromotionAsha as PromotionAsha
     from search_spaces.plans.search import Confirm as Confirm
     from search_spaces.plans.search import Search as Search
-    from search_spaces.space.dimension import Dimension as Dimension
-    from search_spaces.space.limit import Limit as Limit
+    from search_spaces.plans.tuned_arms import TunedArms as TunedArms
+    from search_spaces.space.dimensions import Dimension as Dimension
+    from search_spaces.space.limits import Limit as Limit
     from search_spaces.space.space import Space as Space
     from search_spaces.sweep import Sweep as Sweep
     from search_spaces.tables import AblationTable as AblationTable
@@ -54,7 +54,7 @@ _HOMES = {
     "Confirm": "search_spaces.plans.search",
     "ConfirmationTable": "search_spaces.tables",
     "CurvesFigure": "search_spaces.tables",
-    "Dimension": "search_spaces.space.dimension",
+    "Dimension": "search_spaces.space.dimensions",
     "EffectsTable": "search_spaces.tables",
     "EvaluationsTable": "search_spaces.tables",
     "FractionalFactorial": "search_spaces.plans.designs.fractional",
@@ -64,14 +64,14 @@ _HOMES = {
     "GridRow": "search_spaces.tables",
     "GridTable": "search_spaces.tables",
     "LeaveOneOut": "search_spaces.plans.designs.leave_one_out",
-    "Limit": "search_spaces.space.limit",
+    "Limit": "search_spaces.space.limits",
     "ListedArms": "search_spaces.plans.listed",
     "Median": "search_spaces.plans.scheduler",
     "NoImprovement": "search_spaces.plans.ends",
     "NoScheduler": "search_spaces.plans.scheduler",
     "OneFactor": "search_spaces.plans.designs.one_factor",
     "OwnTable": "search_spaces.tables",
-    "Path": "search_spaces.plans.designs.staged.path",
+    "Path": "search_spaces.plans.path",
     "PlackettBurman": "search_spaces.plans.designs.plackett_burman",
     "PromotionAsha": "search_spaces.plans.scheduler",
     "PublishedRow": "search_spaces.tables",
@@ -80,7 +80,7 @@ _HOMES = {
     "SensitivityTable": "search_spaces.tables",
     "Space": "search_spaces.space.space",
     "Sweep": "search_spaces.sweep",
-    "TunedArms": "search_spaces.plans.designs.staged.tuned_arms",
+    "TunedArms": "search_spaces.plans.tuned_arms",
 }
 
 

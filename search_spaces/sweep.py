@@ -18,12 +18,11 @@ from capsmodel.evaluation import EVALUATIONS, Evaluation
 from capsmodel.metrics import Metric
 from capsmodel.settings.measures import declared_metrics
 from capsmodel.settings.parts import OneOf, Part, Settings
-from search_spaces.conflicts import changed_base
-from search_spaces.plans.base import Arm, Plan
+from search_spaces.plans.base import Arm, Plan, Seed, each_seed_once
 from search_spaces.plans.built_in import built_in_plan
-from search_spaces.plans.confirm import Seed, each_seed_once
 from search_spaces.plans.scheduler import Scheduler
-from search_spaces.sweep_rules import (
+from search_spaces.sweep_checks import (
+    changed_base,
     refuse_arms_with_splits,
     refuse_evaluations_of,
     refuse_parts,

@@ -13,7 +13,7 @@ from capsmodel.overrides import with_settings
 from search_spaces.codegen.changes import Change, changes_between, flat, named
 from search_spaces.codegen.python_text import Call, Imported, settings_call
 from search_spaces.codegen.sweep_text import NO_CODE, OwnCode, base_call, seeds_call, sweep_text
-from search_spaces.plans.designs.staged.path import Path
+from search_spaces.plans.path import Path
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
 

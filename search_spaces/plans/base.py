@@ -1,38 +1,45 @@
 """A plan: who says which cells a sweep has next."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import Annotated, Any, ClassVar, Protocol, Self
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from pydantic_core import to_jsonable_python
 
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import paths_set, with_settings, written_out
-from capsmodel.settings.parts import Part, Settings
-from search_spaces.plans.arm_names import refuse_arm_names
-from search_spaces.plans.decisions import (
-    Cell,
-    Decision,
-    Done,
-    Event,
-    Propose,
-    SlotFree,
-    Wait,
-)
+from capsmodel.settings.parts import Part, Settings, is_built_in
+from search_spaces.plans.decisions import Cell, Decision, Done, Event, Propose, SlotFree, Wait
 from search_spaces.plans.known import Known, known_from
-from search_spaces.plans.own_parts import refuse_undeclared_parts
-from search_spaces.plans.varied import Varied, part_of_kind
+from search_spaces.space.settings_tree import is_at_or_below
 from search_spaces.tables import AblationTable, Table
 
+MISSING = frozenset(  # what pandas reads as no value
+    (
+        *("NA", "N/A", "n/a", "<NA>", "#N/A", "#NA", "#N/A N/A", "NaN", "nan", "-NaN", "-nan"),
+        *("NULL", "null", "None", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
+    )
+)
+
+LONGEST = 200
+"""Characters of a name, as records hold it."""
+
+KIND = ".kind"
+
+Parts = tuple[type[Part], ...]
+
+Seed = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
+
 _OF_A_SEARCH = {"sensitivity", "confirmation", "front"}
+
 _OF_FACTORS = {"effects": "a FullFactorial", "components": "a LeaveOneOut or a FullFactorial"}
+
 _ADVICE = (
     "set something that no arm changes, or vary it anew over the sweep's base: "
     "capsweep grid SWEEP PATH=LEVEL,LEVEL"
 )
-
-Parts = tuple[type[Part], ...]
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,34 @@ class Definition(Protocol):
     def arm_seeds(self) -> tuple[int, ...]:
         """Every arm is trained once with each."""
         ...
+
+
+@dataclass(frozen=True)
+class Varied:
+    """A path that a plan varies, and who does.
+
+    Attributes:
+        who: Varies it, in words.
+        advice: What to do instead.
+        is_within_kinds: Whether values below a part leave its kind as it is: a kind that is set
+            for all stays in arms that change but settings below its part.
+    """
+
+    path: str
+    who: str
+    advice: str
+    is_within_kinds: bool = False
+
+    def hides(self, path: str) -> bool:
+        """Return whether what is varied would hide a value at a path."""
+        if path.endswith(KIND) and self.is_within_kinds:
+            return self.path == part_of_kind(path)
+        return is_at_or_below(self.path, part_of_kind(path))
+
+
+def part_of_kind(path: str) -> str:
+    """Return the path of the part whose kind a path names, other paths as they are."""
+    return path.removesuffix(KIND)
 
 
 class Plan(Settings):
@@ -278,6 +313,68 @@ class Plan(Settings):
             for path, own in _paths_of(settings, definition if with_profiles else None):
                 who = f"the sweep itself (arm '{name}' changes '{own}')"
                 yield Varied(path, who, _ADVICE, is_within_kinds=True)
+
+
+def refuse_arm_names(names: Collection[str]) -> None:
+    """Refuse names that no record can hold, or that a file's reader would take for others.
+
+    Raises:
+        ValueError: Naming the first.
+    """
+    for name in names:
+        if any(unicodedata.category(letter) in {"Cc", "Cs"} for letter in name):
+            raise ValueError(f"An arm's name is one line of plain text, got {name!r}.")
+        if not 0 < len(name) <= LONGEST:
+            raise ValueError(
+                f"An arm's name has 1 to {LONGEST} characters, got {len(name)}: '{name}'."
+            )
+        if name != " ".join(name.split()):
+            raise ValueError(
+                f"An arm's name has no space at its ends nor two in a row, got {name!r}: files "
+                f"would hold another name."
+            )
+        if name in MISSING:
+            raise ValueError(
+                f"An arm cannot be called {name!r}: whoever reads its table takes that for a "
+                f"missing value. Call it otherwise."
+            )
+
+
+def refuse_undeclared_parts(settings: Settings, parts: tuple[type[Part], ...]) -> None:
+    """Refuse settings that hold a user's own part that no sweep declares.
+
+    Raises:
+        ValueError: Naming the first.
+    """
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, Part):
+            refuse_undeclared_part(value, parts)
+
+
+def refuse_undeclared_part(part: Part, parts: tuple[type[Part], ...]) -> None:
+    """Refuse a user's own part that no sweep declares, or one that holds such a part.
+
+    Raises:
+        ValueError: Naming the first.
+    """
+    if not is_built_in(type(part)) and type(part) not in parts:
+        raise ValueError(
+            f"{type(part).__name__} is a part of your own: declare it, "
+            f"Sweep(parts=[{type(part).__name__}], ...)."
+        )
+    refuse_undeclared_parts(part, parts)
+
+
+def each_seed_once(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """Return seeds as they are.
+
+    Raises:
+        ValueError: If one is listed twice.
+    """
+    if len(set(seeds)) != len(seeds):
+        raise ValueError(f"A seed is listed twice: {', '.join(map(str, seeds))}.")
+    return seeds
 
 
 def _proposed(decisions: Sequence[Decision]) -> tuple[Cell, ...]:

@@ -10,10 +10,10 @@ from search_spaces.plans.designs.fractional import FractionalFactorial
 from search_spaces.plans.designs.leave_one_out import LeaveOneOut
 from search_spaces.plans.designs.one_factor import OneFactor
 from search_spaces.plans.designs.plackett_burman import PlackettBurman
-from search_spaces.plans.designs.staged.path import Path
-from search_spaces.plans.designs.staged.tuned_arms import TunedArms
 from search_spaces.plans.listed import ListedArms
+from search_spaces.plans.path import Path
 from search_spaces.plans.search import Search
+from search_spaces.plans.tuned_arms import TunedArms
 
 _Designs = OneFactor | LeaveOneOut | FullFactorial | FractionalFactorial | PlackettBurman
 _Members = ListedArms | _Designs | TunedArms | Path | Search

@@ -1,4 +1,4 @@
-"""What is done with the best arms of a search, and the seeds that trainings are given."""
+"""The confirmation of a search: its best arms are trained again on fresh seeds."""
 
 from typing import Annotated, Any
 
@@ -6,8 +6,7 @@ from pydantic import Field, field_validator
 
 from capsmodel.settings.later_field import later
 from capsmodel.settings.parts import Settings
-
-Seed = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
+from search_spaces.plans.base import Seed, each_seed_once
 
 
 class Confirm(Settings):
@@ -42,14 +41,3 @@ class Confirm(Settings):
         """Return it as plain values, with nothing chosen."""
         random = {"random": {"seed": self.random_seed}} if self.against_random else {}
         return {"best": self.best, "seeds": self.seeds, **random}
-
-
-def each_seed_once(seeds: tuple[int, ...]) -> tuple[int, ...]:
-    """Return seeds as they are.
-
-    Raises:
-        ValueError: If one is listed twice.
-    """
-    if len(set(seeds)) != len(seeds):
-        raise ValueError(f"A seed is listed twice: {', '.join(map(str, seeds))}.")
-    return seeds

@@ -5,9 +5,8 @@ from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
-from search_spaces.plans.arm_names import refuse_arm_names
 from search_spaces.plans.base import Arm as Arm
-from search_spaces.plans.base import Definition, Plan
+from search_spaces.plans.base import Definition, Plan, refuse_arm_names
 from search_spaces.plans.decisions import DONE, Cell, Done
 from search_spaces.plans.known import Known
 

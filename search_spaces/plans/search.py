@@ -1,43 +1,61 @@
 """A search: an adaptive plan, in which each proposal may learn from those before it."""
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from search_spaces.plans import two_objectives
-from search_spaces.plans.base import Arm, Definition, Plan
+from capsmodel.config import TrainingConfig
+from capsmodel.search_range import Choices
+from capsmodel.settings.later_field import later
+from search_spaces.plans.base import Arm, Definition, Plan, Seed, Varied, each_seed_once
 from search_spaces.plans.confirm import Confirm as Confirm
-from search_spaces.plans.confirm import Seed, each_seed_once
 from search_spaces.plans.decisions import Cell
 from search_spaces.plans.ends import AnyEnd
 from search_spaces.plans.objective import DEFAULT_OBJECTIVE, refuse_objective
-from search_spaces.plans.scheduler import AnyScheduler, NoScheduler
-from search_spaces.plans.search_fields import (
-    RULES,
-    decisive_scheduler,
-    definition_hash,
-    dimension_fields,
-    sampler_flags,
-    startup_field,
-)
-from search_spaces.plans.search_rules import (
+from search_spaces.plans.scheduler import AnyScheduler, NoScheduler, Scheduler
+from search_spaces.plans.search_checks import (
     DEFAULT_STARTUP,
+    Cost,
     learns_nothing,
+    refuse_beside_cost,
     refuse_confirmation,
     refuse_definition,
     refuse_ends,
+    refuse_front,
     refuse_limits,
     refuse_points,
     refuse_random_reference,
+    refuse_same_cost,
     refuse_sampler,
     refuse_startup,
     refuse_unknown_sampler,
     refuse_varied_objective,
 )
-from search_spaces.plans.varied import Varied
+from search_spaces.space.dimensions import Dimension
 from search_spaces.space.space import Limit, Space
 from search_spaces.tables import ConfirmationTable, FrontTable, SensitivityTable, Table
+from search_spaces.trial_key import trial_key
+
+RULES = 2
+"""Raised whenever a search with the same fields would propose, stop or choose otherwise."""
+
+SAMPLER_FLAGS: Mapping[str, Mapping[str, Any]] = {
+    "tpe": {"multivariate": True, "constant_liar": True, "group": False},
+    "nsga2": {"crossover_prob": 0.9, "swapping_prob": 0.5},
+}
+"""What samplers of Optuna are given besides a seed, so that no default of its decides."""
+
+FLAGS_WITH_LIMITS: Mapping[str, Mapping[str, Any]] = {
+    "tpe": {"points_tried": 64},
+    "gp": {"points_tried": 0},
+}
+"""How many points all over the space are tried, to tell a sampler of those that break the limits.
+
+A model of the objective would have to be told what these came to, so that `gp` has none.
+"""
 
 Sampler = Literal["tpe", "random", "gp", "nsga2", "grid", "qmc"]
 
@@ -82,7 +100,7 @@ class Search(Plan):
     kind: Literal["search"] = "search"
     space: Space
     objective: str = DEFAULT_OBJECTIVE
-    cost: two_objectives.Cost = two_objectives.NO_COST
+    cost: Cost = later(None)
     sampler: Sampler = "tpe"
     sampler_seed: Seed = 0
     scheduler: AnyScheduler = NoScheduler()
@@ -91,7 +109,7 @@ class Search(Plan):
     confirm: Confirm | None = Confirm()
     stop: tuple[AnyEnd, ...] = ()
     limits: tuple[Limit, ...] = ()
-    startup: Annotated[int, Field(ge=1, le=100_000)] = startup_field()
+    startup: Annotated[int, Field(ge=1, le=100_000)] = later(DEFAULT_STARTUP)
 
     @field_validator("objective", mode="before")
     @classmethod
@@ -143,7 +161,7 @@ class Search(Plan):
     def _ends_can_come(self) -> Self:
         for end in self.stop:
             end.refuse(self.trials)
-        two_objectives.refuse_beside_cost(self.cost, self.scheduler, self.stop, self.confirm)
+        refuse_beside_cost(self.cost, self.scheduler, self.stop, self.confirm)
         return self
 
     def changed(self, **fields: Any) -> Self:
@@ -239,7 +257,7 @@ class Search(Plan):
 
         refuse_points(self.space, self.objective, proposed)
         refuse_limits(self.limits, self.space, definition.base, proposed)
-        two_objectives.refuse_same_cost(self.cost, self.space, proposed)
+        refuse_same_cost(self.cost, self.space, proposed)
 
     def refuse_table(self, table: Table) -> None:
         """Refuse a table that needs a baseline, or arms that are confirmed where none are."""
@@ -250,7 +268,7 @@ class Search(Plan):
             )
         if table.kind in {"effects", "components"}:
             super().refuse_table(table)
-        two_objectives.refuse_front(table, self.cost)
+        refuse_front(table, self.cost)
         if table.kind == "confirmation" and self.confirm is None:
             raise ValueError(
                 "The search confirms nothing, so there is no ConfirmationTable: leave it out, or "
@@ -298,3 +316,44 @@ class Search(Plan):
         for dimension in self.space.dimensions:
             who = f"the search itself ('{dimension.name}')"
             yield Varied(dimension.path, who, f"{advice} space")
+
+
+def sampler_flags(sampler: str, *, has_limits: bool) -> dict[str, Any]:
+    """Return what a sampler is given in a search, with limits or without."""
+    more = FLAGS_WITH_LIMITS.get(sampler, {}) if has_limits else {}
+    return {**SAMPLER_FLAGS.get(sampler, {}), **more}
+
+
+def decisive_scheduler(scheduler: Scheduler) -> list[Any]:
+    """Return a scheduler without defaults, so that a new setting leaves old hashes as they are."""
+    return [scheduler.kind, scheduler.model_dump(mode="json", exclude_defaults=True)]
+
+
+def definition_hash(base: TrainingConfig, decisive: Mapping[str, Any]) -> str:
+    """Return the hash of all that decides what is proposed, given how it went.
+
+    Args:
+        base: The config that the proposals change.
+        decisive: What else decides, as plain values.
+    """
+    decisive = {"base": trial_key(base, 0), **decisive}
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:20]
+
+
+def dimension_fields(dimension: Dimension) -> dict[str, Any]:
+    """Return a dimension with all fields, as they enter the hash of the definition."""
+    known = dimension.range
+    fields: dict[str, Any] = {
+        "name": dimension.name,
+        "path": dimension.path,
+        "kind": type(known).__name__.lower(),
+        "low": None,
+        "high": None,
+        "step": None,
+        "log": False,
+        "choices": [],
+        "conditions": dict(dimension.conditions),
+    }
+    if isinstance(known, Choices):
+        return fields | {"choices": list(known.values)}
+    return fields | vars(known) | {"low": float(known.low), "high": float(known.high)}

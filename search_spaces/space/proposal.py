@@ -8,7 +8,7 @@ from capsmodel.overrides import with_settings
 from capsmodel.search_range import Plain
 from capsmodel.settings.parts import Part, Settings
 from capsmodel.settings.profiles import value_at
-from search_spaces.space.dimension import Dimension
+from search_spaces.space.dimensions import Dimension
 
 
 def applied(

@@ -14,9 +14,9 @@ from capsmodel.config import TrainingConfig
 from capsmodel.search_range import Choices, Plain
 from capsmodel.settings.messages import unknown
 from capsmodel.settings.parts import Part, Settings
-from search_spaces.space import points
-from search_spaces.space.dimension import Dimension as Dimension
-from search_spaces.space.limit import Limit as Limit
+from search_spaces.space.dimensions import Dimension as Dimension
+from search_spaces.space.dimensions import extreme_points, grid_points, num_points, point_from
+from search_spaces.space.limits import Limit as Limit
 from search_spaces.space.proposal import applied, kind_at
 from search_spaces.space.settings_tree import (
     Place,
@@ -161,11 +161,11 @@ class Space:
         """How many different points there are, None where they are endless."""
         if any(dimension.num_values is None for dimension in self.dimensions):
             return None
-        return points.count(self.dimensions)
+        return num_points(self.dimensions)
 
     def choose(self, pick: Callable[[Dimension], Plain]) -> dict[str, Plain]:
         """Return a point, name -> value, of the values picked for the dimensions that are there."""
-        return points.chosen(self.dimensions, pick)
+        return point_from(self.dimensions, pick)
 
     def changes(self, params: Mapping[str, Plain]) -> dict[str, Plain]:
         """Return what a point changes, path -> value.
@@ -206,7 +206,7 @@ class Space:
         Raises:
             ValueError: If they are endless.
         """
-        return points.grid(self.dimensions)
+        return grid_points(self.dimensions)
 
     def config(
         self, base: TrainingConfig, params: Mapping[str, Plain], parts: Sequence[type[Part]] = ()
@@ -234,7 +234,7 @@ class Space:
                 "The space is empty: let something vary, "
                 "Space.of(TrainingConfig).only('optimiser.learning_rate')."
             )
-        for params in points.extremes(self.dimensions):
+        for params in extreme_points(self.dimensions):
             changes = self.changes(params)
             kinds = {s.path for s in self.settings if isinstance(s.values, tuple)}
             chosen = {path: value for path, value in changes.items() if path in kinds}

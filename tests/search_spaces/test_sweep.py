@@ -206,7 +206,7 @@ def test_every_name_that_pandas_reads_as_missing_is_refused():
 
     import pandas as pd
 
-    from search_spaces.plans.arm_names import MISSING
+    from search_spaces.plans.base import MISSING
 
     frame = pd.read_csv(StringIO("arm,x\n" + "".join(f"{name},1\n" for name in sorted(MISSING))))
     assert frame["arm"].isna().all()

@@ -93,7 +93,7 @@ def product(sized: Sized, case: int, proposals: int, **fields: Any) -> Run:
     )
     run, told = Run([]), list[Observation]()
     base = point_of(plan.space.dimensions, BASE_CONFIG)
-    with mock.patch("search_spaces.space.measure.num_parameters", sized.counted):
+    with mock.patch("search_spaces.space.limits.num_parameters", sized.counted):
         proposer = WithinLimits(plan, Sweep(name="drawn", base=BASE_CONFIG, plan=plan))
         assert len(proposer.measures.broken_points) < 10_000  # tried once, before any proposal
         holds = mock.Mock(side_effect=proposer.measures.holds)

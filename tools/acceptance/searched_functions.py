@@ -11,7 +11,7 @@ from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices, Floats
 from search_spaces import Search, Space
 from search_spaces.plans.decisions import Cell
-from search_spaces.plans.search_rules import DEFAULT_STARTUP
+from search_spaces.plans.search_checks import DEFAULT_STARTUP
 from search_spaces.space.proposal import point_of
 from search_spaces.space.space import Dimension
 from sweeps.records.manifest_plan import Plain

@@ -14,8 +14,7 @@ from capsmodel.settings.messages import settings_of
 from capsmodel.settings.parts import Part, Settings, kind_of
 from capsmodel.settings.profiles import PROFILE, value_at
 from capsmodel.spelling import short_names
-from search_spaces.plans.arm_names import LONGEST
-from search_spaces.plans.base import Arm, Definition, Plan
+from search_spaces.plans.base import LONGEST, Arm, Definition, Plan
 from search_spaces.plans.decisions import DONE, Cell, Done
 from search_spaces.plans.known import Known
 from search_spaces.tables import AblationTable, EffectsTable, Table

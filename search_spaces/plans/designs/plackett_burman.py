@@ -8,8 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from search_spaces.plans.designs.fraction import FEWEST_FACTORS, Effect
-from search_spaces.plans.designs.two_level import TwoLevelDesign
+from search_spaces.plans.designs.two_level import FEWEST_FACTORS, Effect, TwoLevelDesign
 
 _MOST_FACTORS = 23
 _RESOLUTION = 3

@@ -15,9 +15,13 @@ from search_spaces.plans.designs.factors import (
     name_of,
     refuse_single_levels,
 )
-from search_spaces.plans.designs.fraction import Effect
 
 BASELINE = "base"
+FEWEST_FACTORS = 3
+"""Of a fraction or a screen."""
+
+Effect = tuple[int, ...]
+"""Indices of factors from 0: one index for a main effect, two for an interaction."""
 
 
 def _of_two_levels(factors: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:

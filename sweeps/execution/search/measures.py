@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from search_spaces.plans.base import Definition
-from search_spaces.plans.search import Search
-from search_spaces.plans.search_fields import FLAGS_WITH_LIMITS
-from search_spaces.space.measure import Measure, measured
+from search_spaces.plans.search import FLAGS_WITH_LIMITS, Search
+from search_spaces.space.limits import Measure, measured
 from sweeps.execution.search.unseen import identity
 from sweeps.records.manifest_plan import Plain
 

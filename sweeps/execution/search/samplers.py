@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from search_spaces.plans.search import Search
-from search_spaces.plans.search_fields import SAMPLER_FLAGS
+from search_spaces.plans.search import SAMPLER_FLAGS, Search
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler, NSGAIISampler

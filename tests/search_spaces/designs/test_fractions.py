@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from capsmodel.overrides import with_settings
 from search_spaces import FractionalFactorial, PlackettBurman
-from search_spaces.plans.designs.fraction import LETTERS, Fraction, fraction_of, fractions_for
+from search_spaces.plans.designs.fractional import LETTERS, Fraction, fraction_of, fractions_for
 from search_spaces.plans.designs.two_level import TwoLevelDesign
 from tests.search_spaces.declared import sweep
 from tests.search_spaces.designs.test_designs import (

@@ -11,7 +11,7 @@ from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices
 from search_spaces import Confirm, Limit, PromotionAsha, Search
 from search_spaces.plans.decisions import Choose, Draw, Pause
-from search_spaces.space import measure as measure_module
+from search_spaces.space import limits as limits_module
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.search.random_reference import RandomPoints
 from sweeps.records.cell_contents import TrialHead
@@ -218,7 +218,7 @@ def test_points_keep_the_limits_and_hang_on_their_seed_alone(
     def counted(config: TrainingConfig) -> int:
         return round(config.model_dump()["optimiser"]["learning_rate"] * 1e9)
 
-    monkeypatch.setattr(measure_module, "num_parameters", counted)
+    monkeypatch.setattr(limits_module, "num_parameters", counted)
     limit = Limit("num_parameters", at_most=1_000_000)
     plan = held(limits=limit).sweep.plan
     assert isinstance(plan, Search)

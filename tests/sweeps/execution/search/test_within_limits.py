@@ -7,7 +7,7 @@ import pytest
 from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices
 from search_spaces import Limit, Search
-from search_spaces.space import measure as measure_module
+from search_spaces.space import limits as limits_module
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.within_limits import MOST_REDRAWN, WithinLimits
@@ -35,7 +35,7 @@ def _parameters_by_the_learning_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     def counted(config: TrainingConfig) -> int:
         return round(config.model_dump()["optimiser"]["learning_rate"] * 1e9)
 
-    monkeypatch.setattr(measure_module, "num_parameters", counted)
+    monkeypatch.setattr(limits_module, "num_parameters", counted)
     monkeypatch.setattr(Search, "num_startup", 4)
 
 
@@ -128,5 +128,5 @@ def test_a_model_that_cannot_be_built_breaks_no_limit(monkeypatch: pytest.Monkey
     def refuse(config: TrainingConfig) -> int:
         raise ValueError("too small")
 
-    monkeypatch.setattr(measure_module, "num_parameters", refuse)
+    monkeypatch.setattr(limits_module, "num_parameters", refuse)
     assert Limit("num_parameters", at_most=1).holds(TrainingConfig())

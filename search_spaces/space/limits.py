@@ -1,12 +1,29 @@
-"""Limits across settings: what a configuration may come to, known before it is trained."""
+"""What a configuration costs before it is trained, and limits on it."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from capsmodel.config import TrainingConfig
-from search_spaces.space.measure import Measure, measured
+from capsmodel.config import TrainingConfig, num_parameters
+
+Measure = Literal["num_parameters"]
+
+
+def measured(measure: Measure, config: TrainingConfig) -> int:
+    """Return what a config comes to, 0 where its model cannot be built.
+
+    Such a trial fails and says why, which a limit would hide.
+
+    Args:
+        measure: The number of trained values is counted without allocating them.
+        config: Of a trial.
+    """
+    assert measure == "num_parameters"
+    try:
+        return num_parameters(config)
+    except ValueError:
+        return 0
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))

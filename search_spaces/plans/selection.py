@@ -9,6 +9,8 @@ from search_spaces.plans.decisions import Cell
 from search_spaces.plans.known import Known, KnownTrial
 
 CHOOSING_SEEDS = (101, 102)
+
+
 """What choosing is done on where nothing else is said."""
 
 

@@ -1,10 +1,13 @@
-"""One setting that a space varies: its name, its values, and where it is there at all."""
+"""Settings that a space varies, and the points that they span."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from capsmodel.search_range import Choices, Floats, Ints, Plain, SearchRange
+
+Params = dict[str, Plain]
+"""Name of a dimension -> its value: one point."""
 
 
 @dataclass(frozen=True)
@@ -89,3 +92,68 @@ def _between(low: float, high: float, unit: float, *, log: bool) -> float:
     if log:
         return math.exp(_between(math.log(low), math.log(high), unit, log=False))
     return low * (1 - unit) + high * unit
+
+
+def point_from(dimensions: Sequence[Dimension], pick: Callable[[Dimension], Plain]) -> Params:
+    """Return the point, name -> value, of the values picked for the dimensions that are there."""
+    params: Params = {}
+    for dimension in dimensions:
+        if dimension.is_there(params):
+            params[dimension.name] = pick(dimension)
+    return params
+
+
+def num_points(
+    dimensions: Sequence[Dimension], conditions: tuple[tuple[str, str], ...] = ()
+) -> int:
+    """Return the number of points of all dimensions that stand directly below some conditions."""
+    total = 1
+    for dimension in dimensions:
+        if dimension.conditions == conditions:
+            kinds = ((*conditions, (dimension.name, str(value))) for value in dimension.values())
+            total *= sum(num_points(dimensions, below) for below in kinds)
+    return total
+
+
+def grid_points(dimensions: Sequence[Dimension]) -> Iterator[Params]:
+    """Return all points one by one, the last dimension changing fastest.
+
+    Raises:
+        ValueError: If they are endless.
+    """
+    return _grid([(dimension, dimension.values()) for dimension in dimensions], {})
+
+
+def extreme_points(dimensions: Sequence[Dimension]) -> Iterator[Params]:
+    """Yield points that together have each end of each dimension, and of each two of one part."""
+    for index, dimension in enumerate(dimensions):
+        neighbours = [
+            other
+            for other in dimensions[index + 1 :]
+            if other.name.rpartition(".")[0] == dimension.name.rpartition(".")[0]
+            and other.conditions == dimension.conditions
+        ]
+        for value in dimension.ends():
+            wanted: dict[str, Plain] = {**dict(dimension.conditions), dimension.name: value}
+            yield _with(dimensions, wanted)
+            for other in neighbours:
+                for end in other.ends():
+                    yield _with(dimensions, {**wanted, other.name: end})
+
+
+def _with(dimensions: Sequence[Dimension], wanted: Mapping[str, Plain]) -> Params:
+    return point_from(dimensions, lambda dimension: wanted.get(dimension.name, dimension.ends()[0]))
+
+
+def _grid(
+    remaining: Sequence[tuple[Dimension, Sequence[Plain]]], params: Params
+) -> Iterator[Params]:
+    if not remaining:
+        yield params
+        return
+    (dimension, values), *later = remaining
+    if not dimension.is_there(params):
+        yield from _grid(later, params)
+        return
+    for value in values:
+        yield from _grid(later, {**params, dimension.name: value})

@@ -1,21 +1,24 @@
-"""What a search is held against: its space, sampler, objective and confirmation go together."""
+"""What a search is held against that weighs its objective against a cost."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Annotated, Any, cast, get_args
+
+from pydantic import BeforeValidator
 
 from capsmodel.config import TrainingConfig
 from capsmodel.metrics import VALIDATION_LOSS
 from capsmodel.settings.measures import refuse_unmeasured
 from capsmodel.settings.messages import unknown
-from search_spaces.plans.base import Arm, Definition
+from search_spaces.plans.base import Arm, Definition, refuse_undeclared_parts
 from search_spaces.plans.confirm import Confirm
 from search_spaces.plans.ends import End
 from search_spaces.plans.objective import measured_objective, weighing_the_loss
-from search_spaces.plans.own_parts import refuse_undeclared_parts
-from search_spaces.space.limit import Limit
+from search_spaces.plans.scheduler import NoScheduler, Scheduler
+from search_spaces.space.limits import Limit, Measure, measured
 from search_spaces.space.proposal import point_of
 from search_spaces.space.space import Space
+from search_spaces.tables import Table
 
 NUM_TRIED = 64
 """How many points all over a space are looked at before a search begins."""
@@ -23,10 +26,38 @@ NUM_TRIED = 64
 DEFAULT_STARTUP = 10
 """Proposals at random before a sampler learns, where nothing else is said."""
 
+COSTS: tuple[str, ...] = get_args(Measure)
+
+_NO_SCHEDULER = NoScheduler().kind
+
 _LARGEST_GRID = 100_000
+
 _LEARNING = ("tpe", "gp", "nsga2")
+
 _OF_CONDITIONAL_SPACES = "tpe, random, grid, qmc"
+
 _OF_ENDLESS_SPACES = "tpe, random, gp, nsga2, qmc"
+
+
+def _known(cost: object) -> object:
+    """Return a cost that is known before anything is trained.
+
+    Raises:
+        ValueError: In one sentence, if it is another.
+    """
+    if any(word in str(cost) for word in ("second", "memory", "duration")):
+        raise ValueError(
+            f"The cost of a search cannot be '{cost}': what a trial takes hangs on the machine and "
+            f"on what runs beside it, not on its trial key, so that a search that goes on would "
+            f"not be the one that was begun; choose {', '.join(COSTS)}, and read what trials took "
+            f"in the cost table."
+        )
+    if cost is not None and cost not in COSTS:
+        raise ValueError(unknown("cost of a search", str(cost), COSTS))
+    return cost
+
+
+Cost = Annotated[Measure | None, BeforeValidator(_known)]
 
 
 def refuse_unknown_sampler(sampler: object, known: Sequence[str]) -> None:
@@ -188,14 +219,6 @@ def refuse_points(
             ) from error
 
 
-def points_all_over(space: Space) -> Iterator[Mapping[str, Any]]:
-    """Yield so many points of a space that fill it evenly."""
-    from scipy.stats import qmc
-
-    for point in qmc.Sobol(len(space.dimensions), rng=0).random(NUM_TRIED):
-        yield space.at([float(coordinate) for coordinate in point])
-
-
 def refuse_limits(
     limits: Sequence[Limit],
     space: Space,
@@ -221,6 +244,76 @@ def refuse_limits(
         f"No point of the space keeps the limits, of {NUM_TRIED} that were tried ({told}): raise "
         f"them, or let settings vary that make it smaller."
     )
+
+
+def refuse_beside_cost(
+    cost: Measure | None, scheduler: Scheduler, ends: Sequence[End], confirm: Confirm | None
+) -> None:
+    """Refuse what decides by one objective in a search that has two.
+
+    Raises:
+        ValueError: In one sentence.
+    """
+    if cost is None:
+        return
+    if scheduler.kind != _NO_SCHEDULER:
+        raise ValueError(
+            f"A search with the cost {cost} cannot stop trials early: the scheduler "
+            f"'{scheduler.kind}' goes by the objective alone and would drop the cheap ones; leave "
+            f"it out (scheduler='{_NO_SCHEDULER}'), or leave out the cost."
+        )
+    if confirm and confirm.against_random:
+        raise ValueError(
+            f"A search with the cost {cost} cannot be held against random points, of which the "
+            f"best by the objective alone is taken: leave out against_random, or the cost."
+        )
+    for end in ends:
+        if end.asks_for_one_objective:
+            raise ValueError(
+                f"A search with the cost {cost} cannot end at '{end.words}', which asks for the "
+                f"best of one objective, and a front has no best: choose AfterEpochs, or fewer "
+                f"trials."
+            )
+
+
+def refuse_same_cost(
+    cost: Measure | None, space: Space, proposed: Callable[[Mapping[str, Any]], Arm]
+) -> None:
+    """Refuse a cost that is the same all over the space.
+
+    Raises:
+        ValueError: In one sentence.
+    """
+    if cost is None:
+        return
+    found = {measured(cost, proposed(params).config) for params in points_all_over(space)}
+    if len(found) == 1:
+        raise ValueError(
+            f"The cost {cost} is {found.pop():,} at all of {NUM_TRIED} points of the space that "
+            f"were tried, so that there is nothing to weigh against the objective: vary a setting "
+            f"that changes it, or leave out the cost."
+        )
+
+
+def refuse_front(table: Table, cost: Measure | None) -> None:
+    """Refuse the table of a front where there is one objective.
+
+    Raises:
+        ValueError: In one sentence.
+    """
+    if table.kind == "front" and cost is None:
+        raise ValueError(
+            "The search has one objective, so there is no FrontTable: leave it out, or give a "
+            "second one, Search(cost='num_parameters')."
+        )
+
+
+def points_all_over(space: Space) -> Iterator[Mapping[str, Any]]:
+    """Yield so many points of a space that fill it evenly."""
+    from scipy.stats import qmc
+
+    for point in qmc.Sobol(len(space.dimensions), rng=0).random(NUM_TRIED):
+        yield space.at([float(coordinate) for coordinate in point])
 
 
 def _refuse_grid(space: Space) -> None:

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from search_spaces.plans.base import Definition, Plan
-from search_spaces.plans.confirm import Seed, each_seed_once
+from search_spaces.plans.base import Definition, Plan, Seed, each_seed_once
 from search_spaces.plans.decisions import (
     DONE,
     WAIT,
@@ -19,15 +18,9 @@ from search_spaces.plans.decisions import (
     Propose,
     SlotFree,
 )
-from search_spaces.plans.designs.staged.choosing import (
-    CHOOSING_SEEDS,
-    best_of,
-    has_ended,
-    missing,
-    refuse_seeds,
-)
 from search_spaces.plans.known import Known
 from search_spaces.plans.objective import losses_compare
+from search_spaces.plans.selection import CHOOSING_SEEDS, best_of, has_ended, missing, refuse_seeds
 from search_spaces.trial_key import trial_key
 
 _RULES = 1  # raised whenever the same fields would try or choose otherwise
