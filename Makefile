@@ -5,6 +5,16 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-annotate \
 	--custom-compile-command "make lock"
 
+# Writes the requirements of the second file that the first lacks: a name and its indented hashes.
+define ONLY_IN_SECOND
+NR == FNR { is_known[$$0]; next }
+/^#/ { print; next }
+!has_begun++ { print "-r requirements.txt" }
+/^[^ ]/ { is_wanted = !($$0 in is_known) }
+is_wanted
+endef
+export ONLY_IN_SECOND
+
 .PHONY: quickstart test test-slow format lock clean
 
 quickstart: .venv/installed
@@ -28,8 +38,9 @@ format: .venv/installed-dev
 # Newer versions of everything that is installed, each with the hashes of its files.
 lock: .venv/bin/python
 	$(INSTALL) uv
-	$(LOCK) --upgrade --extra dev --output-file requirements-dev.txt
-	$(LOCK) --extra aws --constraint requirements-dev.txt --output-file requirements.txt
+	$(LOCK) --upgrade --extra dev --output-file .venv/all-requirements.txt
+	$(LOCK) --extra aws --constraint .venv/all-requirements.txt --output-file requirements.txt
+	awk "$$ONLY_IN_SECOND" requirements.txt .venv/all-requirements.txt > requirements-dev.txt
 
 clean:
 	rm -rf .venv
