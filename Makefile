@@ -15,7 +15,7 @@ is_wanted
 endef
 export ONLY_IN_SECOND
 
-.PHONY: quickstart test test-slow format lock clean
+.PHONY: quickstart test test-slow test-plain-ray format lock clean
 
 quickstart: .venv/installed
 	$(BIN)/capsweep run quickstart
@@ -30,6 +30,10 @@ test: .venv/installed-dev
 
 test-slow: .venv/installed-dev
 	$(BIN)/pytest -q -m slow -n 2 --dist worksteal --durations=8
+
+# Without the private parts of Ray that only save time.
+test-plain-ray: .venv/installed-dev
+	CAPSWEEP_PLAIN_RAY=1 $(BIN)/pytest -q -m slow -n 2 tests/end_to_end/test_kills.py tests/end_to_end/test_environment.py
 
 format: .venv/installed-dev
 	$(BIN)/ruff format .

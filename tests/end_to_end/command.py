@@ -144,9 +144,9 @@ class Terminal:
 def clean_environment() -> dict[str, str]:
     """Return the environment without what would reach capsweep, Ray or MLflow from outside.
 
-    But for the folder of the data, which says nothing of a sweep.
+    What stays says nothing of a sweep: the folder of the data, and whether Ray runs as it is.
     """
-    foreign = re.compile(r"(CAPSWEEP_(?!DATA)|RAY_|MLFLOW_|PYTEST_).*")
+    foreign = re.compile(r"(CAPSWEEP_(?!DATA|PLAIN_RAY)|RAY_|MLFLOW_|PYTEST_).*")
     kept = {name: value for name, value in os.environ.items() if not foreign.fullmatch(name)}
     return kept | {"OMP_NUM_THREADS": "1"}
 

@@ -73,13 +73,13 @@ class EngineSession:
         self._needed: list[psutil.Process] = []
         self._has_spoken = False
 
-    def begin(self, address: str | None, scratch: Path) -> None:
+    def begin(self, address: str | None, scratch: Path, num_ready: int | None = None) -> None:
         """Have Ray started, or a cluster joined.
 
         Raises:
             EngineLostError: If the process has ended.
         """
-        self.send(Begin(address=address, scratch=str(scratch)))
+        self.send(Begin(address=address, scratch=str(scratch), num_ready=num_ready))
 
     def wait(self) -> None:
         """Wait until Ray is there, as long as it takes.

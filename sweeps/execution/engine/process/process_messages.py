@@ -24,11 +24,16 @@ class _Message(BaseModel):
 
 
 class Begin(_Message):
-    """Start Ray in a scratch folder, or join the cluster at an address."""
+    """Start Ray in a scratch folder, or join the cluster at an address.
+
+    Attributes:
+        num_ready: How many worker processes a Ray that is started here starts at once.
+    """
 
     type: Literal["begin"] = "begin"
     address: str | None
     scratch: str
+    num_ready: int | None = None
 
 
 class Ready(_Message):

@@ -29,8 +29,6 @@ from sweeps.storage.regular_files import open_regular
 
 ORDERS_A_PROCESS = 250
 MOST_STARTS_IN_A_ROW = 4  # the first, and three anew
-_WORKER_HOOK = "__RAY_WORKER_PROCESS_SETUP_HOOK_ENV_VAR"  # what Ray calls in each new process
-_KEPT_MILLISECONDS = "3600000"
 _QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -117,7 +115,7 @@ class RayEngine:
         own = {} if self._address else self._of_own_ray()
         environment = {**os.environ, **_QUIET, "RAY_AUTH_MODE": "token", **own}
         self._session = self._open_session(environment, self._log)
-        self._live.begin(self._address, scratch)
+        self._live.begin(self._address, scratch, self._num_ready)
 
     def adopt(self, log: Path, tell: Callable[[str], None]) -> None:
         """Have one that has begun print into another log, what it has printed too, and tell others.
@@ -183,24 +181,14 @@ class RayEngine:
                 log.write(early.read_bytes())
 
     def _of_own_ray(self) -> dict[str, str]:
-        """Return the settings of a Ray that is started here; it starts processes as they say.
-
-        A process that was given anything else before is no use to Tune. One that is idle is kept:
-        Ray would end it once trials that are about to begin have taken the cores.
-        """
+        """Return the settings of a Ray that is started here and of its worker processes."""
         own = {
             "RAY_AUTH_TOKEN": secrets.token_hex(32),
             "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # this process's own serves its workers as well
         }
         if self._num_ready is None:
-            return {**own, "RAY_prestart_worker_first_driver": "0"}
-        return {
-            **own,
-            **environment_of(),  # an order may set another number of threads
-            _WORKER_HOOK: "sweeps.execution.engine.tune.ready_worker.load_libraries",
-            "RAY_worker_maximum_startup_concurrency": str(self._num_ready),
-            "RAY_idle_worker_killing_time_threshold_ms": _KEPT_MILLISECONDS,
-        }
+            return own
+        return {**own, **environment_of()}  # an order may set another number of threads
 
     def _start_anew(self) -> None:
         try:

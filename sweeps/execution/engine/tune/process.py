@@ -25,11 +25,12 @@ from sweeps.execution.engine.process.process_messages import (
     Train,
     Word,
 )
-from sweeps.execution.engine.tune.inheriting_actors import inheriting_actors
-from sweeps.execution.engine.tune.pulse import Pulsing
+from sweeps.execution.engine.tune.heartbeat import HEARTBEAT_SECONDS, Heartbeat
+from sweeps.execution.engine.tune.ray_private import inheriting_actors
 from sweeps.execution.engine.tune.ray_session import machines_there, needed_processes, ray_session
 from sweeps.execution.engine.tune.tune_engine import TuneEngine, load_tune
 from sweeps.execution.garbage import collect_seldom
+from sweeps.execution.periodic import every
 from sweeps.execution.worker.process import die_with_parent
 from sweeps.records.errors import BadInput
 from sweeps.storage.regular_files import open_regular
@@ -92,14 +93,17 @@ def main() -> int:
     driver = Driver(channel)
     begin = driver.hear()
     assert isinstance(begin, Begin)
-    with Pulsing(channel) as pulse:
+    heartbeat = Heartbeat(channel)
+    with every(HEARTBEAT_SECONDS, heartbeat.beat):
         try:
-            with ray_session(begin.address, begin.scratch):
+            with ray_session(begin.address, begin.scratch, begin.num_ready):
                 processes = () if begin.address else needed_processes()
                 driver.machines = machines_there if begin.address else None  # a cluster changes
                 channel.send(Ready(machines=machines_there(), processes=processes))
-                pulse.feel_the_cluster()
-                with nullcontext() if begin.address else inheriting_actors():
+                with (
+                    every(HEARTBEAT_SECONDS, heartbeat.ask, join_seconds=0),
+                    nullcontext() if begin.address else inheriting_actors(),
+                ):
                     _serve(driver, channel, begin.scratch)
         except BadInput as error:
             channel.send(Refused(sentence=str(error)))

@@ -8,22 +8,20 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from sweeps.execution.engine.engine import Events, Orders
 from sweeps.execution.engine.messages import EpochsTold, EpochTold, Order
+from sweeps.execution.engine.tune.ray_private import is_known_release, tune_run
 from sweeps.execution.engine.tune.ready_worker import load_libraries
 from sweeps.execution.worker.process import die_with_parent, keep_freed_memory, prepare_environment
 from sweeps.execution.worker.trial import run_trial
 
 _LEAVE_SECONDS = 60  # that a stopped trial may take to leave its process to another
-_LOADED = ("actors", "tune_hooks")
 
 
 def load_tune() -> None:
     """Load Tune, which takes a second or two of a processor, before there is something to train."""
-    for name in _LOADED:
-        import_module(f"sweeps.execution.engine.tune.{name}")
+    import_module("sweeps.execution.engine.tune.tune_hooks")
 
 
 class TuneEngine:
@@ -44,8 +42,9 @@ class TuneEngine:
         """Train what is ordered."""
         from ray import tune
 
-        from sweeps.execution.engine.tune.actors import tolerant_actors
         from sweeps.execution.engine.tune.tune_hooks import (
+            ActorBusyError,
+            ActorLostError,
             ErrorCallback,
             OrderSearcher,
             StopScheduler,
@@ -59,7 +58,7 @@ class TuneEngine:
                 scheduler=StopScheduler(events),
                 num_samples=-1,
                 max_concurrent_trials=self._num_concurrent,
-                reuse_actors=True,
+                reuse_actors=is_known_release(),
                 trial_name_creator=_name_of,
                 trial_dirname_creator=_name_of,
             ),
@@ -71,9 +70,7 @@ class TuneEngine:
                 failure_config=tune.FailureConfig(max_failures=0),
             ),
         )
-        # it counts callbacks for Ray's makers, who are told nothing, and loads much to do so
-        uncounted = patch("ray.air._internal.usage.tag_callbacks", create=True)
-        with tolerant_actors(), uncounted:
+        with tune_run(ActorLostError, ActorBusyError):
             tuner.fit()
         searcher.tell_rest()
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from ray import cloudpickle, tune
 from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
-from ray.train._internal.session import get_session
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 
@@ -17,9 +16,28 @@ from sweeps.execution.cells.folder import reason_of
 from sweeps.execution.engine.engine import Events, Orders
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.messages import EpochsTold, Next, TrialEnded
-from sweeps.execution.engine.tune.actors import ActorBusyError, ActorLostError
+from sweeps.execution.engine.tune.ray_private import leave_cell
 
 _NODE_DIED = "node has died"  # Ray says it in words only
+
+
+class ActorLostError(RayActorError):
+    """An actor that died of what Ray tells by another error.
+
+    Attributes:
+        cause: That error.
+    """
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(error_msg=str(cause))
+        self.cause = cause
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.cause,)
+
+
+class ActorBusyError(RayActorError):
+    """An actor that the trial before had not left in time."""
 
 
 class Fault(NamedTuple):
@@ -109,7 +127,7 @@ class StopScheduler(FIFOScheduler):
         if not is_stopped:
             return TrialScheduler.CONTINUE
         # its process may be kept for the next order, however long that takes to come
-        trial.temporary_state.ray_actor.execute.remote(_leave_cell)
+        leave_cell(trial)
         return TrialScheduler.STOP
 
     def __getstate__(self) -> dict[str, Any]:
@@ -133,12 +151,6 @@ class ErrorCallback(tune.Callback):
         return {}
 
 
-def _leave_cell(_: Any) -> None:
-    """End the trial that waits for a verdict in this process, so that its cell is free at once."""
-    if session := get_session():
-        session.finish(timeout=0)
-
-
 def _fault(trial: Any) -> Fault:
     """Return how a trial's process ended; nothing if it was killed, or another held its cell."""
     if trial.pickled_error_file is None:
@@ -157,7 +169,7 @@ def _fault(trial: Any) -> Fault:
 
 def _fault_of_actor(error: RayActorError) -> Fault:
     lines = str(error).strip().splitlines()
-    if error._actor_init_failed:  # pyright: ignore[reportPrivateUsage] - said nowhere else
+    if error.actor_init_failed:
         return Fault(Failure.RAISED, lines[-1])
     if error.preempted or _NODE_DIED in str(error):
         return Fault(Failure.LOST, "its machine went away")

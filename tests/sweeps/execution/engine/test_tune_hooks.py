@@ -19,8 +19,14 @@ from ray.tune.utils.object_cache import _ObjectCache
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
 from sweeps.execution.engine.messages import EpochsTold, EpochTold, Event, Stop
-from sweeps.execution.engine.tune.actors import ActorLostError, tolerant_actors
-from sweeps.execution.engine.tune.tune_hooks import ErrorCallback, OrderSearcher, StopScheduler
+from sweeps.execution.engine.tune.ray_private import tune_run
+from sweeps.execution.engine.tune.tune_hooks import (
+    ActorBusyError,
+    ActorLostError,
+    ErrorCallback,
+    OrderSearcher,
+    StopScheduler,
+)
 from tests.sweeps.execution.engine.test_cell_queue import Scene, killed
 from tests.sweeps.execution.examples import failed, final, start
 from tests.sweeps.storage.test_file_lock import end, holding
@@ -72,7 +78,7 @@ class Tune:
         """Have Tune hear that an actor was not free for the trial."""
         trial = StagedTrial("train", trial_id="t1", stub=True)
         trial.local_path = str(self.folder)
-        with tolerant_actors():
+        with tune_run(ActorLostError, ActorBusyError):
             self._controller(trial)._on_trial_reset(trial, success=False)
 
     def _controller(self, trial: Trial) -> Any:
