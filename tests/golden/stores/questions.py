@@ -5,7 +5,7 @@ import io
 import os
 import runpy
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
@@ -121,9 +121,10 @@ def _code() -> object:
     return 0
 
 
-def trials_text(store: Store, folder: Path) -> str:
-    """Return the frame of all trials as text."""
-    return sweeps.trials(store.sweep, storage=str(folder / STORAGE)).to_csv(index=False)
+def trials_text(store: Store, folder: Path, columns: Sequence[str] | None = None) -> str:
+    """Return the frame of all trials as text, all columns by default."""
+    frame = sweeps.trials(store.sweep, storage=str(folder / STORAGE))
+    return frame.to_csv(index=False, columns=columns)
 
 
 def report_files(store: Store, folder: Path) -> dict[str, bytes]:
