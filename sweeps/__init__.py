@@ -21,7 +21,8 @@ Names are loaded when they are first used, so that reading records loads neither
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sweeps.aggregation.best_config import BestConfig as BestConfig
+    from sweeps.aggregation.best_configs import BestConfig as BestConfig
+    from sweeps.aggregation.best_configs import best_configs as best_configs
     from sweeps.aggregation.comparison import Difference as Difference
     from sweeps.aggregation.comparison import compare as compare
     from sweeps.aggregation.comparison import diff as diff
@@ -29,10 +30,8 @@ if TYPE_CHECKING:
     from sweeps.aggregation.frames import predictions as predictions
     from sweeps.aggregation.frames import sweeps as sweeps
     from sweeps.aggregation.frames import trials as trials
-    from sweeps.aggregation.makers.results import Results as Results
     from sweeps.aggregation.pictures.trial_pictures import Pictures as Pictures
     from sweeps.aggregation.pictures.trial_pictures import pictures as pictures
-    from sweeps.aggregation.query import best_configs as best_configs
     from sweeps.aggregation.rendering.contents import Figure as Figure
     from sweeps.aggregation.rendering.contents import Report as Report
     from sweeps.aggregation.rendering.contents import Section as Section
@@ -42,7 +41,8 @@ if TYPE_CHECKING:
     from sweeps.aggregation.rendering.table import Cell as Cell
     from sweeps.aggregation.rendering.table import Column as Column
     from sweeps.aggregation.rendering.table import Table as Table
-    from sweeps.aggregation.report.writing import report as report
+    from sweeps.aggregation.report.files import report as report
+    from sweeps.aggregation.tables.sweep_results import Results as Results
     from sweeps.aggregation.trial_view import TrialView as TrialView
     from sweeps.aggregation.trial_view import show as show
     from sweeps.aggregation.verification.verify import verify as verify
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "BadInput": "sweeps.records.errors",
-    "BestConfig": "sweeps.aggregation.best_config",
+    "BestConfig": "sweeps.aggregation.best_configs",
     "Cell": "sweeps.aggregation.rendering.table",
     "Column": "sweeps.aggregation.rendering.table",
     "Difference": "sweeps.aggregation.comparison",
@@ -70,7 +70,7 @@ _HOMES = {
     "Plan": "sweeps.execution.driver.survey",
     "Report": "sweeps.aggregation.rendering.contents",
     "ReportRenderer": "sweeps.aggregation.rendering.renderers",
-    "Results": "sweeps.aggregation.makers.results",
+    "Results": "sweeps.aggregation.tables.sweep_results",
     "Section": "sweeps.aggregation.rendering.contents",
     "SeedPlan": "sweeps.execution.launch.planning.seed_plan",
     "StoreUnreachable": "sweeps.records.errors",
@@ -80,7 +80,7 @@ _HOMES = {
     "Table": "sweeps.aggregation.rendering.table",
     "TableRenderer": "sweeps.aggregation.rendering.renderers",
     "TrialView": "sweeps.aggregation.trial_view",
-    "best_configs": "sweeps.aggregation.query",
+    "best_configs": "sweeps.aggregation.best_configs",
     "compare": "sweeps.aggregation.comparison",
     "curves": "sweeps.aggregation.frames",
     "diff": "sweeps.aggregation.comparison",
@@ -88,7 +88,7 @@ _HOMES = {
     "plan": "sweeps.execution.launch.run",
     "plan_seeds": "sweeps.execution.launch.planning.seed_plan",
     "predictions": "sweeps.aggregation.frames",
-    "report": "sweeps.aggregation.report.writing",
+    "report": "sweeps.aggregation.report.files",
     "run": "sweeps.execution.launch.run",
     "show": "sweeps.aggregation.trial_view",
     "status": "sweeps.execution.driver.status",

@@ -7,7 +7,7 @@ from search_spaces import FractionalFactorial, PlackettBurman
 from search_spaces.codegen.changes import flat
 from search_spaces.codegen.grid_sweep import Grid
 from search_spaces.sweep_file import sweep_from_file
-from sweeps.aggregation.tables.ablation.alias_notes import alias_notes
+from sweeps.aggregation.tables.ablation_notes import alias_notes
 from sweeps.execution.plan.definition import Changes, define
 from tests.search_spaces.codegen.test_grid_sweep import of
 from tests.search_spaces.codegen.test_path_sweep import of as path_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from sweeps.aggregation.best_config import BestConfig, Ranking
+from sweeps.aggregation.best_configs import BestConfig, Ranking
 from sweeps.aggregation.tables.uncounted_cells import gap_text
 from sweeps.records.plain_text import one_line
 

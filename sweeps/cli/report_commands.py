@@ -18,7 +18,7 @@ from sweeps.cli.options import (
 from sweeps.records.errors import BadInput
 
 if TYPE_CHECKING:
-    from sweeps.aggregation.paper.making import Style
+    from sweeps.aggregation.paper.style import Style
 
 
 @placed
@@ -41,7 +41,7 @@ def report(
     if compare is not None:
         _compare(launched, compare, place)
     elif check:
-        from sweeps.aggregation.report.checking import check_report
+        from sweeps.aggregation.report.files import check_report
         from sweeps.cli.printing.console import print_checked
 
         checked = check_report(launched, *place, tables=tables, style=cast("Style | None", style))
@@ -56,7 +56,7 @@ def report(
 
 
 def _compare(launched: str, other: str, place: Place) -> None:
-    from sweeps.aggregation.report.comparing import compare_sweeps
+    from sweeps.aggregation.comparison.side_by_side import compare_sweeps
     from sweeps.cli.printing.console import print_compared
 
     print_compared(compare_sweeps(launched, other, *place))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sweeps.aggregation.query import best_configs
+from sweeps.aggregation.best_configs import best_configs
 from sweeps.aggregation.report import write_report
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.plan.definition import Changes, Definition, define

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sweeps.aggregation.query import best_configs
+from sweeps.aggregation.best_configs import best_configs
 from sweeps.aggregation.report import publish_report, write_report
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.recorder import Recorder

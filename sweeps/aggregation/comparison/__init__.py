@@ -1,6 +1,6 @@
-"""Sweeps and trials beside each other, as values for a program."""
+"""Differences between two sweeps or two trials: which arms match, and what differs."""
 
-from sweeps.aggregation.comparison.compared_frame import compare as compare
+from sweeps.aggregation.comparison.compare import compare as compare
+from sweeps.aggregation.comparison.diff import Changed as Changed
+from sweeps.aggregation.comparison.diff import Difference as Difference
 from sweeps.aggregation.comparison.diff import diff as diff
-from sweeps.aggregation.comparison.difference import Changed as Changed
-from sweeps.aggregation.comparison.difference import Difference as Difference

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from sweeps.aggregation.makers.results import Results
-from sweeps.aggregation.paper.compared_arms import ComparedArms
+from sweeps.aggregation.paper.numbers import ComparedArms
 from sweeps.aggregation.rendering.markdown import escape_markdown
 from sweeps.aggregation.results.arms import CellState
 from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.tables.ablation.cover import covered, not_covered, split_words
-from sweeps.aggregation.tables.ablation.tuning_notes import tuning_notes
+from sweeps.aggregation.tables.ablation_lead import covered, not_covered, split_words
+from sweeps.aggregation.tables.ablation_notes import tuning_notes
+from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.manifest import Manifest
 
 _SAME_SPLIT = ", and the split of the others into training and validation images,"

@@ -1,18 +1,95 @@
 """The numbers of a sweep that a paper may cite: what each is called, and how it is printed."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from sweeps.aggregation.makers.results import Results
-from sweeps.aggregation.paper.compared_arms import ComparedArms, compared_arms
 from sweeps.aggregation.rendering.measured import detectable_text
 from sweeps.aggregation.rendering.table import Value, number_text
-from sweeps.aggregation.tables.ablation.values import arm_values, difference_values
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.comparisons import Comparison
+from sweeps.aggregation.results.confirmed import confirmed_results
+from sweeps.aggregation.results.identical import grouped
+from sweeps.aggregation.tables.ablation_table import arm_values, difference_values
+from sweeps.aggregation.tables.sweep_results import Results
 
 Numbers = Mapping[str, Mapping[str, str]]
 """Name of an arm -> name of a metric -> how it is printed. What is not known is not there."""
 
 Printer = Callable[[Any], str]
+_SMALLEST_PRINTED = 0.0005
+
+
+@dataclass(frozen=True)
+class ComparedArms:
+    """The arms that a paper may print.
+
+    Attributes:
+        arms: In the sweep's order; of a search those that ran again on fresh seeds.
+        compared: One a group of identical arms other than the baseline's; none in a search.
+    """
+
+    arms: tuple[ArmResults, ...]
+    compared: tuple[Comparison, ...]
+
+    @property
+    def groups(self) -> list[list[ArmResults]]:
+        """The arms, those of identical results together."""
+        return grouped(self.arms)
+
+    @property
+    def by_arm(self) -> Mapping[str, Comparison]:
+        """The comparison of each arm; what is identical with the baseline has none."""
+        return {arm.arm.name: one for one in self.compared for arm in one.arms}
+
+
+def paper_numbers(results: Results) -> Numbers:
+    """Return the numbers of a sweep as its tables print them.
+
+    Errors are in percent, differences in percentage points. Of a search these are the arms that
+    ran again on fresh seeds, without differences.
+    """
+    return numbers_of(compared_arms(results))
+
+
+def numbers_of(arms: ComparedArms) -> Numbers:
+    """Return the numbers of arms that were compared."""
+    by_arm = arms.by_arm
+    found = dict[str, Mapping[str, str]]()
+    for arm in arms.arms:
+        name = arm.arm.name
+        values = arm_values(arm, name) | difference_values(by_arm.get(name))
+        found[name] = _printed(_derived(values))
+    return found
+
+
+def _printed(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return what can be printed, in the order of the names of metrics."""
+    return {
+        metric: printer(values[field])
+        for metric, (field, printer) in _METRICS.items()
+        if values[field] is not None
+    }
+
+
+def _derived(values: dict[str, Value]) -> dict[str, Any]:
+    """Return the values with those that are made of them."""
+    more: dict[str, Any] = dict(values)
+    for name in ("difference_points", "simultaneous_points", "seeds_alone_points"):
+        low, high = more[f"{name}_low"], more[f"{name}_high"]
+        more[f"{name}_half"] = None if low is None or high is None else (high - low) / 2
+    error, difference = more["test_error_percent"], more["difference_points"]
+    more["test_accuracy_percent"] = None if error is None else 100 - error
+    more["accuracy_difference_points"] = None if difference is None else -difference
+    return more
+
+
+def compared_arms(results: Results) -> ComparedArms:
+    """Return the arms of a sweep that a paper may print, with their comparisons."""
+    manifest = results.manifest
+    if manifest.search is not None:
+        return ComparedArms(tuple(confirmed_results(manifest, results.records).rows()), ())
+    return ComparedArms(results.arms, tuple(results.compared))
 
 
 def _plain(value: float) -> str:
@@ -31,7 +108,6 @@ def _probability(value: float) -> str:
     return "<0.001" if value < _SMALLEST_PRINTED else number_text(value, 3)
 
 
-_SMALLEST_PRINTED = 0.0005
 _METRICS: Mapping[str, tuple[str, Printer]] = {
     "test_error": ("test_error_percent", _plain),
     "test_error_sd": ("test_error_percent_sd", _plain),
@@ -65,44 +141,3 @@ _METRICS: Mapping[str, tuple[str, Printer]] = {
     "num_unfinished": ("num_unfinished", _count),
 }
 METRICS = tuple(_METRICS)
-
-
-def paper_numbers(results: Results) -> Numbers:
-    """Return the numbers of a sweep as its tables print them.
-
-    Errors are in percent, differences in percentage points. Of a search these are the arms that
-    ran again on fresh seeds, without differences.
-    """
-    return numbers_of(compared_arms(results))
-
-
-def numbers_of(arms: ComparedArms) -> Numbers:
-    """Return the numbers of arms that were compared."""
-    by_arm = arms.by_arm
-    found = dict[str, Mapping[str, str]]()
-    for arm in arms.arms:
-        name = arm.arm.name
-        values = arm_values(arm, name) | difference_values(by_arm.get(name))
-        found[name] = _printed(_derived(values))
-    return found
-
-
-def _derived(values: dict[str, Value]) -> dict[str, Any]:
-    """Return the values with those that are made of them."""
-    more: dict[str, Any] = dict(values)
-    for name in ("difference_points", "simultaneous_points", "seeds_alone_points"):
-        low, high = more[f"{name}_low"], more[f"{name}_high"]
-        more[f"{name}_half"] = None if low is None or high is None else (high - low) / 2
-    error, difference = more["test_error_percent"], more["difference_points"]
-    more["test_accuracy_percent"] = None if error is None else 100 - error
-    more["accuracy_difference_points"] = None if difference is None else -difference
-    return more
-
-
-def _printed(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return what can be printed, in the order of the names of metrics."""
-    return {
-        metric: printer(values[field])
-        for metric, (field, printer) in _METRICS.items()
-        if values[field] is not None
-    }

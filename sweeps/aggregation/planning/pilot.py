@@ -10,7 +10,7 @@ from sweeps.aggregation.results.comparisons import Comparison
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.rule_power import VarianceParts
 from sweeps.aggregation.statistics.two_way import TwoWay
-from sweeps.aggregation.tables.ablation.lead import NO_SPREAD
+from sweeps.aggregation.tables.ablation_lead import NO_SPREAD
 
 
 @dataclass(frozen=True)

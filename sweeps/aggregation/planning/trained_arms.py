@@ -10,7 +10,7 @@ from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.comparisons import comparisons
 from sweeps.aggregation.results.judged import Predictions
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
-from sweeps.aggregation.tables.ablation.lead import NO_SPREAD
+from sweeps.aggregation.tables.ablation_lead import NO_SPREAD
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 

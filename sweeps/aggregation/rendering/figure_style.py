@@ -15,11 +15,22 @@ if TYPE_CHECKING:
 
 ImageFormat = Literal["png", "svg"]
 
+
 BLUE = "#0072B2"  # of the palette of Okabe and Ito, told apart by the colour-blind
+
+
 ORANGE = "#D55E00"
+
+
 GREY = "#5A5A5A"
+
+
 GRID = "#DDDDDD"
+
+
 WIDTH_INCHES = 6.8
+
+
 _STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -85,3 +96,15 @@ def setting_label(name: str, width: int, most_lines: int = 3) -> str:
     if len(lines) > most_lines:
         lines = [f"...{lines[-most_lines]}", *lines[len(lines) - most_lines + 1 :]]
     return "\n".join(lines)
+
+
+COLOURS = (BLUE, "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+
+
+"""Of the palette of Okabe and Ito, told apart by the colour-blind, but for the baseline's orange.
+
+Its yellow is too pale for lines.
+"""
+
+
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)))

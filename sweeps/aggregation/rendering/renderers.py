@@ -10,7 +10,7 @@ from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.latex import to_latex, to_latex_fragment
 from sweeps.aggregation.rendering.markdown import to_markdown
-from sweeps.aggregation.rendering.page.pages import RUNS_PAGE, results_page, runs_page
+from sweeps.aggregation.rendering.page.html_page import RUNS_PAGE, results_page, runs_page
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.rendering.terminal import to_rich
 

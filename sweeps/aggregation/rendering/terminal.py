@@ -4,7 +4,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from sweeps.aggregation.rendering.fitting import FittedColumn, FittedTable, from_the_right
+from sweeps.aggregation.rendering.fitted_table import FittedColumn, FittedTable, from_the_right
 from sweeps.aggregation.rendering.table import Table, shown
 from sweeps.records.plain_text import one_line
 

@@ -1,25 +1,64 @@
 """What a page shows besides a sweep's own tables: curves, health, definition, data, trial keys."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from capsmodel.metrics import VALIDATION_ERROR
 from search_spaces.tables import CurvesFigure
-from sweeps.aggregation.makers.curves import make_curves
-from sweeps.aggregation.makers.results import Results
 from sweeps.aggregation.rendering.contents import Section
-from sweeps.aggregation.rendering.table import Column, Table, text_cell
-from sweeps.aggregation.report.definition import definition_sections
+from sweeps.aggregation.rendering.table import (
+    PLUS_MINUS,
+    Cell,
+    Column,
+    Table,
+    Value,
+    integer_cell,
+    text_cell,
+)
 from sweeps.aggregation.results.arm_curves import finished_trials
 from sweeps.aggregation.results.arms import ArmResults, arms_as_trained, cell_reason, cell_state
-from sweeps.records.manifest import Manifest, ManifestCell
-from sweeps.records.plain_text import shortened
+from sweeps.aggregation.tables.curves_figure import make_curves
+from sweeps.aggregation.tables.departures import departure_sentence
+from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
+from sweeps.records.manifest_plan import ManifestDimension, ManifestSearch
+from sweeps.records.plain_text import one_line, shortened
 from sweeps.records.trial_record import TrialRecord
+from sweeps.tracking.record_facts import flat_settings
 
+_MOST_ARMS = 30  # of which nobody wants to see more unasked
+_LONGEST_VALUE = 200
+_ARM_COLUMNS = (
+    Column("Arm", ("arm",), align="left"),
+    Column("What it changes", ("changes",), align="left"),
+    Column("Parameters", ("num_parameters",)),
+)
+_DIMENSION_COLUMNS = (
+    Column("Setting", ("setting",), align="left"),
+    Column("Values", ("values",), align="left"),
+    Column("Where", ("conditions",), align="left", hide_if_empty=True),
+)
 _MOST_ROWS = 200
 _LONGEST_REASON = 300
 _METRIC = VALIDATION_ERROR.name
+_MEBIBYTE = 2**20
+_LEFT = ("arm", "trial_key", "record", "trained_for", "device", "code")
+_HEADINGS = {
+    "arm": "Arm",
+    "seed": "Seed",
+    "trial_key": "Trial key",
+    "record": "Record",
+    "trained_for": "Trained for",
+    "ended": "Ended (UTC)",
+    "seconds": "Seconds",
+    "peak_memory_mebibytes": "Peak memory (MiB)",
+    "device": "Device",
+    "threads": "Threads",
+    "code": "Code",
+}
 
 
 def background(results: Results) -> tuple[Section, ...]:
@@ -80,6 +119,150 @@ def _ill(
                 yield arm.arm.name, str(seed), "warning", shortened(warning, _LONGEST_REASON)
 
 
+def _texts(name: str, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    return Table(
+        name=name,
+        title=title,
+        columns=tuple(Column(heading, (heading.lower(),), align="left") for heading in headings),
+        rows=tuple(tuple(text_cell(text) for text in row) for row in rows),
+    )
+
+
+def definition_sections(manifest: Manifest) -> Iterator[Section]:
+    """Yield what the sweep varies, its arms where these are many, and the base of a design."""
+    title = "Definition"
+    notes = tuple(_notes(manifest))
+    if manifest.search:
+        table = _dimensions(manifest.search, title)
+        yield Section("definition", "definition", tables=(table,), notes=notes, title=title)
+        if manifest.arms:
+            drawn = len(manifest.drawn)
+            title = f"Proposals ({len(manifest.arms) - drawn})"
+            title += f" and random points ({drawn})" * bool(drawn)
+            yield _arms(manifest, title, is_folded=True)
+        return
+    if len(manifest.arms) > _MOST_ARMS:
+        yield Section("definition", "definition", notes=notes, title=title)
+        yield _arms(manifest, f"Arms ({len(manifest.arms)})", is_folded=True)
+    else:
+        arms = _arms(manifest, title)
+        yield Section("definition", "definition", tables=arms.tables, notes=notes, title=title)
+    yield from _base(manifest)
+
+
+def _notes(manifest: Manifest) -> Iterator[str]:
+    if departures := departure_sentence(manifest):
+        yield departures
+    yield f"Seeds: {_numbers(manifest.seeds)}."
+    if manifest.splits:
+        splits = tuple(dict.fromkeys(manifest.splits.values()))
+        yield f"Split seeds of the data, dealt to the seeds in turn: {_numbers(splits)}."
+    if manifest.planned_seeds:
+        yield f"Planned were {_numbers(manifest.planned_seeds)}; the others were added later."
+    if manifest.margin_points is not None:
+        yield (
+            f"Differences of test errors within {PLUS_MINUS}{manifest.margin_points:g} percentage "
+            f"points do not matter, as declared before the results."
+        )
+    if manifest.search:
+        yield from _search_notes(manifest, manifest.search)
+    elif manifest.choosing_seeds:
+        yield f"Chosen by validation on the seeds {_numbers(manifest.choosing_seeds)}."
+    elif manifest.plan:
+        yield f"A plan of the sweep's own file, {manifest.plan.kind}."
+
+
+def _numbers(seeds: tuple[int, ...]) -> str:
+    return shortened(", ".join(str(seed) for seed in seeds), _LONGEST_VALUE)
+
+
+def _search_notes(manifest: Manifest, search: ManifestSearch) -> Iterator[str]:
+    yield (
+        f"A search for a small {manifest.objective.metric.text}{_cost(search)}: sampler "
+        f"{search.sampler}, "
+        f"scheduler {search.scheduler['kind']}, {len(search.proposals)} of {search.num_trials} "
+        f"proposals made, the first {search.num_startup} of them at random."
+    )
+    if search.limits:
+        yield f"All that was proposed keeps the limits: {', '.join(search.limits)}."
+    if search.beginning:
+        yield f"The search {search.beginning}."
+    if search.ending:
+        yield f"The search {search.ending}."
+    elif search.until:
+        yield f"The search ends earlier at: {search.until}."
+    if again := search.confirmation:
+        best = f"{again.best} of the front" if search.cost else f"The best {again.best}"
+        yield f"{best} run again with the fresh seeds {_numbers(again.seeds)}."
+        if again.random:
+            yield (
+                f"So does the best of random points at equal compute, drawn by seed "
+                f"{again.random.seed}."
+            )
+
+
+def _cost(search: ManifestSearch) -> str:
+    return f" and a small {search.cost.replace('_', ' ')}" if search.cost else ""
+
+
+def _dimensions(search: ManifestSearch, title: str) -> Table:
+    rows = [
+        (text_cell(one.name), text_cell(_values(one)), text_cell(_conditions(one)))
+        for one in search.dimensions
+    ]
+    return Table("definition", title, _DIMENSION_COLUMNS, tuple(rows))
+
+
+def _values(one: ManifestDimension) -> str:
+    if one.kind == "choices":
+        return ", ".join(str(choice) for choice in one.choices)
+    step = f", in steps of {one.step}" if one.step and one.step > 1 else ""
+    return f"{one.low:g} to {one.high:g}{step}{', logarithmic' * one.log}"
+
+
+def _conditions(one: ManifestDimension) -> str:
+    return ", ".join(f"{name} is {kind}" for name, kind in one.conditions.items())
+
+
+def _arms(manifest: Manifest, title: str, *, is_folded: bool = False) -> Section:
+    rows = [
+        (
+            Cell(_name(arm, manifest), (arm.name,)),
+            text_cell(_changes(arm)),
+            integer_cell(arm.num_parameters),
+        )
+        for arm in manifest.arms
+    ]
+    table = Table("arms", title, _ARM_COLUMNS, tuple(rows))
+    return Section("arms", "arms", tables=(table,), title=title, is_folded=is_folded)
+
+
+def _name(arm: ManifestArm, manifest: Manifest) -> str:
+    return one_line(arm.name) + " (baseline)" * (arm.name == manifest.baseline)
+
+
+def _changes(arm: ManifestArm) -> str:
+    settings = flat_settings(arm.changes)
+    texts = [f"{path} = {shortened(text, _LONGEST_VALUE)}" for path, text in settings.items()]
+    return "; ".join(texts) or "nothing"
+
+
+def _base(manifest: Manifest) -> Iterator[Section]:
+    """Yield all settings of the baseline, once it is chosen."""
+    arm = next((arm for arm in manifest.arms if arm.name == manifest.baseline), None)
+    if arm is None:
+        return
+    settings = flat_settings(arm.config)
+    title = f"All settings of the baseline ({len(settings)})"
+    columns = tuple(Column(words, (words,), align="left") for words in ("Setting", "Value"))
+    rows = tuple(
+        (text_cell(path), text_cell(shortened(text, _LONGEST_VALUE)))
+        for path, text in settings.items()
+    )
+    table = Table("base", title, columns, rows)
+    yield Section("base", "base", tables=(table,), title=title, is_folded=True)
+
+
 def _data(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Section:
     arms: dict[tuple[str, str], dict[str, None]] = {}
     for arm in arms_as_trained(manifest, records):
@@ -125,10 +308,74 @@ def _state(cell: ManifestCell, records: Mapping[str, TrialRecord]) -> str:
     return "finished" if state == "counted" else state
 
 
-def _texts(name: str, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    return Table(
-        name=name,
-        title=title,
-        columns=tuple(Column(heading, (heading.lower(),), align="left") for heading in headings),
-        rows=tuple(tuple(text_cell(text) for text in row) for row in rows),
+def runs_section(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Section:
+    """Return a row a trial that has a record, and which versions they were trained with."""
+    rows = [
+        _row(arm.arm.name, seed, trial)
+        for arm in arms_as_trained(manifest, records)
+        for seed, trial in arm.trials.items()
+        if trial is not None
+    ]
+    columns = tuple(
+        Column(words, (name,), align="left" if name in _LEFT else "right", hide_if_empty=True)
+        for name, words in _HEADINGS.items()
     )
+    title = "Records and machines"
+    table = Table("runs", title, columns, tuple(rows))
+    return Section("runs", "runs", tables=(table, _versions(manifest, records)), title=title)
+
+
+def _row(arm: str, seed: int, trial: TrialRecord) -> tuple[Cell, ...]:
+    memory = trial.peak_memory_bytes
+    return (
+        text_cell(arm),
+        _number(seed, str(seed)),
+        text_cell(trial.trial_key),
+        text_cell(trial.record_id),
+        text_cell(trial.sweep),
+        text_cell(_when(trial.ended_at)),
+        _number(trial.duration_seconds, f"{trial.duration_seconds or 0:.1f}"),
+        _number(memory, f"{(memory or 0) / _MEBIBYTE:,.0f}"),
+        text_cell(trial.device),
+        _number(trial.threads, str(trial.threads)),
+        text_cell(trial.git_revision),
+    )
+
+
+def _number(value: Value, text: str) -> Cell:
+    return Cell("" if value is None else text, (value,))
+
+
+def _when(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _versions(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Table:
+    """Return a row for each package and each of its versions: how many trials had it."""
+    counts: dict[tuple[str, str], int] = {}
+    for key in dict.fromkeys(cell.trial_key for cell in manifest.cells):
+        for place in _packages(records[key].versions) if key in records else ():
+            counts[place] = counts.get(place, 0) + 1
+    columns = (
+        Column("Package", ("package",), align="left"),
+        Column("Version", ("version",), align="left"),
+        Column("Trials", ("num_trials",)),
+    )
+    rows = [
+        (text_cell(package), text_cell(version), _number(counts[place], str(counts[place])))
+        for place in sorted(counts)
+        for package, version in [place]
+    ]
+    return Table("versions", "Versions", columns, tuple(rows))
+
+
+def _packages(text: str) -> list[tuple[str, str]]:
+    """Return packages with their versions, of what a record holds and nobody has checked."""
+    try:
+        told: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    pairs = told.items() if isinstance(told, dict) else ()
+    return [(str(package), str(version)) for package, version in pairs]

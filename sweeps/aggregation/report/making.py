@@ -1,25 +1,24 @@
 """A sweep's report as a value."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from search_spaces.tables import OwnTable
-from sweeps.aggregation.makers.kinds import headlines, make
-from sweeps.aggregation.makers.own import left_out
-from sweeps.aggregation.makers.results import Results
-from sweeps.aggregation.paper.making import (
-    Style,
-    paper_sections,
-    paper_texts,
-    why_not_in_style,
-)
-from sweeps.aggregation.rendering.contents import Report, Section
-from sweeps.aggregation.report.asked import Asked
-from sweeps.aggregation.report.background import background
-from sweeps.aggregation.report.provenance import provenance, refuse_names
-from sweeps.aggregation.report.runs import runs_section
-from sweeps.aggregation.tables.cost import cost_table, mixtures
-from sweeps.aggregation.tables.trials import trials_table
+from sweeps.aggregation.paper.style import Style, paper_sections, paper_texts, why_not_in_style
+from sweeps.aggregation.rendering.contents import Provenance, Report, Section
+from sweeps.aggregation.report.background import background, runs_section
+from sweeps.aggregation.report.input_recorder import Asked
+from sweeps.aggregation.tables.cost_table import cost_table, mixtures
+from sweeps.aggregation.tables.departures import departure_sentence
+from sweeps.aggregation.tables.kinds import headlines, left_out, make
+from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.tables.trials_table import trials_table
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import SLUG, TrialRecord
+
+_RESERVED = ("cost", "trials")
 
 
 def make_report(
@@ -62,4 +61,44 @@ def make_report(
         background=behind,
         runs=runs_section(manifest, records),
         texts=paper_texts(results),
+    )
+
+
+def refuse_names(manifest: Manifest) -> None:
+    """Hold every name that becomes a path against the slug once more.
+
+    Raises:
+        BadInput: If one is no slug, two tables have the same, or there is no table.
+    """
+    names = [table.name for table in manifest.tables]
+    counts = Counter(names)
+    for name in (manifest.sweep, *names):
+        if not SLUG.fullmatch(name):
+            raise BadInput(f"'{name}' cannot be a file's name: it must match {SLUG.pattern}.")
+    for name in names:
+        if name in _RESERVED or counts[name] > 1:
+            raise BadInput(
+                f"Two tables of sweep '{manifest.sweep}' would be written to '{name}': "
+                f"each needs a name of its own, other than {' and '.join(_RESERVED)}."
+            )
+    if not names:
+        raise BadInput(f"Sweep '{manifest.sweep}' declares no table.")
+
+
+def provenance(manifest: Manifest, records: Mapping[str, TrialRecord], digest: str) -> Provenance:
+    """Return what a report was made from.
+
+    Args:
+        manifest: Of the sweep.
+        records: By trial key.
+        digest: Of all inputs.
+    """
+    keys = tuple(dict.fromkeys(cell.trial_key for cell in manifest.cells))
+    return Provenance(
+        sweep=manifest.sweep,
+        description=manifest.description,
+        departures=departure_sentence(manifest),
+        trial_keys=keys,
+        num_records=sum(key in records for key in keys),
+        digest=digest,
     )

@@ -1,16 +1,19 @@
 """Our values beside published ones: how these are written, and what a reader has to know."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
 
-from sweeps.aggregation.rendering.table import PLUS_MINUS, Table
+from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell, Column, Table
 from sweeps.aggregation.results.arms import ArmResults
-from sweeps.aggregation.tables.data_line import with_data
 from sweeps.aggregation.tables.departures import with_departures
-from sweeps.aggregation.tables.health import health_notes
 from sweeps.aggregation.tables.targets import target_notes
-from sweeps.aggregation.tables.uncounted_cells import gap_notes, reason_notes
+from sweeps.aggregation.tables.uncounted_cells import gap_notes, health_notes, reason_notes
 from sweeps.records.manifest import Manifest
-from sweeps.records.plain_text import one_line
+from sweeps.records.plain_text import one_line, shortened
+from sweeps.records.trial_record import Json
+
+_LONGEST_NAME = 60
 
 
 def beside_published(
@@ -27,12 +30,99 @@ def beside_published(
     return with_data(with_departures(manifest, table), arms, published_data)
 
 
+def with_data(table: Table, arms: Sequence[ArmResults], published_data: str) -> Table:
+    """Return the table with its data as the line under the title, and as a column in CSV.
+
+    Where the published values are of other data than ours, the title begins with that.
+
+    Args:
+        table: Beside published values.
+        arms: Those that are in it.
+        published_data: Name of the data set that the published values are of, "" if not told.
+    """
+    sentence = data_sentence(arms, published_data)
+    if not sentence:
+        return table
+    other = other_data(arms, published_data)
+    return replace(
+        table,
+        title=f"{other} {table.title}" if other else table.title,
+        lead=sentence,
+        columns=(*table.columns, Column("Data", ("data",), align="left", hide_if_empty=True)),
+        rows=tuple((*row, Cell("", (sentence,))) for row in table.rows),
+    )
+
+
+def data_sentence(arms: Sequence[ArmResults], published_data: str) -> str:
+    """Return which data our values are of, and which the published ones if these are others.
+
+    "Data: viewpoints, fraction 0.1; the published figures are of smallNORB." Where the arms differ
+    each data set has its arms beside it. "" where no arm tells.
+    """
+    groups: dict[str, list[str]] = {}
+    for arm in arms:
+        if text := _data_text(arm.arm.config):
+            groups.setdefault(text, []).append(one_line(arm.arm.name))
+    if not groups:
+        return ""
+    is_mixed = len(groups) > 1
+    ours = "; ".join(
+        f"{text} ({', '.join(names)})" if is_mixed else text for text, names in groups.items()
+    )
+    is_other = any(not _is_same(kind, published_data) for kind in _kinds(arms))
+    theirs = shortened(published_data, _LONGEST_NAME)
+    return f"Data: {ours}{f'; the published figures are of {theirs}' * bool(theirs and is_other)}."
+
+
+def _data_text(config: Json) -> str:
+    data, kind = _data(config), _kind(config)
+    fraction = data.get("fraction", 1)
+    is_part = isinstance(fraction, int | float) and fraction != 1
+    return f"{kind}, fraction {fraction:g}" if kind and is_part else kind
+
+
+def _data(config: Json) -> Mapping[str, Any]:
+    data = config.get("data")
+    return cast(Mapping[str, Any], data) if isinstance(data, Mapping) else {}
+
+
+def _kind(config: Json) -> str:
+    return shortened(str(_data(config).get("kind", "")), _LONGEST_NAME)
+
+
+def _is_same(kind: str, published_data: str) -> bool:
+    """Whether a data set is the published one: "fashion_mnist" is "Fashion-MNIST"."""
+    own, other = (
+        "".join(letter for letter in name.lower() if letter.isalnum())
+        for name in (kind, published_data)
+    )
+    return own == other
+
+
+def _kinds(arms: Sequence[ArmResults]) -> list[str]:
+    return list(dict.fromkeys(kind for arm in arms if (kind := _kind(arm.arm.config))))
+
+
+def other_data(arms: Sequence[ArmResults], published_data: str) -> str:
+    """Return that ours are of other data than the published values, "" where they are not."""
+    others = [kind for kind in _kinds(arms) if not _is_same(kind, published_data)]
+    if not published_data or not others:
+        return ""
+    theirs = shortened(published_data, _LONGEST_NAME)
+    return f"Ours on {' and '.join(others)}, published on {theirs}."
+
+
 def published_text(published: float | None, spread: float | None) -> str:
     """Return a published value with its spread, "" where there is none."""
     text = "" if published is None else _as_printed(published)
     if text and spread is not None:
         text += f" {PLUS_MINUS} {_as_printed(spread)}"
     return text
+
+
+def _as_printed(value: float) -> str:
+    """Return a value with at least two decimals, and with all that it was published with."""
+    return f"{value:.2f}" if round(value, 2) == value else repr(value)
 
 
 def own_note(manifest: Manifest, arms: Sequence[ArmResults], what: str) -> str:
@@ -50,6 +140,15 @@ def own_note(manifest: Manifest, arms: Sequence[ArmResults], what: str) -> str:
         f"the last epoch{_length(arms)}; {PLUS_MINUS} half the width of the mean's 95 % t interval "
         "(n - 1 degrees of freedom), none where n is 1. Selection never saw the test split."
     )
+
+
+def _length(arms: Sequence[ArmResults]) -> str:
+    """Return how long our trials were trained, "" where none is counted."""
+    epochs = [trial.epochs for arm in arms for trial in arm.counted.values()]
+    if not epochs:
+        return ""
+    low, high = min(epochs), max(epochs)
+    return f", number {low}" if low == high else f", number {low} to {high}"
 
 
 def published_note(spread: str, has_spread: bool) -> str:
@@ -75,17 +174,3 @@ def trial_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
     yield from gap_notes(arms)
     yield from health_notes(arms)
     yield from reason_notes(arms)
-
-
-def _length(arms: Sequence[ArmResults]) -> str:
-    """Return how long our trials were trained, "" where none is counted."""
-    epochs = [trial.epochs for arm in arms for trial in arm.counted.values()]
-    if not epochs:
-        return ""
-    low, high = min(epochs), max(epochs)
-    return f", number {low}" if low == high else f", number {low} to {high}"
-
-
-def _as_printed(value: float) -> str:
-    """Return a value with at least two decimals, and with all that it was published with."""
-    return f"{value:.2f}" if round(value, 2) == value else repr(value)

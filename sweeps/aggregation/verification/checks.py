@@ -2,21 +2,68 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
 
 from capsmodel.spelling import hint, unknown
 from sweeps.aggregation.paper.macros import (
     STYLE_NAME,
     arm_of,
     macro_key,
+    macro_text,
     style_file,
     values_name,
 )
-from sweeps.aggregation.paper.numbers import METRICS
-from sweeps.aggregation.rendering.renderers import FRAGMENT_SIGNATURE
-from sweeps.aggregation.verification.findings import Finding
-from sweeps.aggregation.verification.sweep_truth import SweepTruth
-from sweeps.aggregation.verification.tex_files import Paper, TexFile
-from sweeps.aggregation.verification.tex_macros import Macro
+from sweeps.aggregation.paper.numbers import METRICS, Numbers, paper_numbers
+from sweeps.aggregation.rendering.renderers import FRAGMENT, FRAGMENT_SIGNATURE, RENDERERS, render
+from sweeps.aggregation.report.making import make_report
+from sweeps.aggregation.tables.sweep_results import Results, read_results
+from sweeps.aggregation.verification.tex_files import Macro, Paper, TexFile
+from sweeps.records.errors import BadInput
+from sweeps.records.trial_record import SLUG
+from sweeps.tracking.store import RecordStore
+
+Kind = Literal["stale", "missing", "warning"]
+
+
+@dataclass(frozen=True)
+class SweepTruth:
+    """What a paper may print of a sweep."""
+
+    results: Results
+
+    @property
+    def sweep(self) -> str:
+        """Its name."""
+        return self.results.manifest.sweep
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """Its numbers, by arm and metric."""
+        return paper_numbers(self.results)
+
+    @cached_property
+    def values(self) -> Mapping[tuple[str, str], str]:
+        """What stands in its file of numbers: key of the arm and metric -> text of the macro."""
+        return {
+            (macro_key(arm), metric): macro_text(text)
+            for arm, metrics in self.numbers.items()
+            for metric, text in metrics.items()
+        }
+
+    @cached_property
+    def fragments(self) -> Mapping[str, str]:
+        """Name of each table -> its LaTeX alone, in any style."""
+        report = make_report(self.results, style="paper")
+        ending = f"{FRAGMENT}.tex"
+        files = render(report, {"latex-table": RENDERERS["latex-table"]})
+        return {
+            name.removesuffix(ending): content.decode()
+            for name, content in files
+            if name.endswith(ending)
+        }
+
 
 Truths = Mapping[str, SweepTruth]
 Place = tuple[str, str, str]
@@ -29,10 +76,77 @@ _SIGNATURE = re.compile(
 )
 
 
-def signature(file: TexFile) -> tuple[str, str] | None:
-    """Return table and sweep of a file that a report wrote as a table alone, None of another."""
-    match = _SIGNATURE.fullmatch(file.source.partition("\n")[0])
-    return (match[1], match[2]) if match else None
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is not as it should be.
+
+    Attributes:
+        kind: Stale is what the records no longer give, missing what they never gave. A warning
+            fails nothing.
+        place: File and line.
+        sentence: What is wrong, and what to do.
+    """
+
+    kind: Kind
+    place: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What came of verifying papers.
+
+    Attributes:
+        findings: The stale first, then the missing, then warnings.
+        num_macros: How many macros were looked at.
+        num_tables: How many tables that a report wrote.
+        num_files: Files of the papers.
+        sweeps: Those whose records were asked.
+    """
+
+    findings: tuple[Finding, ...]
+    num_macros: int
+    num_tables: int
+    num_files: int
+    sweeps: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all follows from the records, 1 where something is stale or missing."""
+        return int(any(finding.kind != "warning" for finding in self.findings))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """A line for each finding, and the answer in the last."""
+        found = (f"{one.kind}: {one.place}: {one.sentence}" for one in self.findings)
+        return (*found, self.sentence)
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one line."""
+        counts = {
+            kind: sum(finding.kind == kind for finding in self.findings)
+            for kind in ("stale", "missing", "warning")
+        }
+        tables = f" and {_number(self.num_tables, 'table')}" if self.num_tables else ""
+        files = _number(self.num_files, "file")
+        asked = f"{_number(self.num_macros, 'number')}{tables} in {files}"
+        warned = f", {_number(counts['warning'], 'warning')}" if counts["warning"] else ""
+        if not self.exit_code:
+            return f"{asked}: all follow from the records of {', '.join(self.sweeps)}{warned}."
+        return f"{asked}: {counts['stale']} stale, {counts['missing']} missing{warned}."
+
+
+def read_truth(store: RecordStore, sweep: str) -> SweepTruth:
+    """Return what a paper may print of a sweep.
+
+    Raises:
+        BadInput: If there is no such sweep.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    if not SLUG.fullmatch(sweep):
+        raise BadInput(f"'{sweep}' is no sweep's name: it must match {SLUG.pattern}.")
+    return SweepTruth(read_results(store, sweep))
 
 
 def stale_values(file: TexFile, truths: Truths, used: set[Place]) -> Iterator[Finding]:
@@ -56,6 +170,15 @@ def stale_values(file: TexFile, truths: Truths, used: set[Place]) -> Iterator[Fi
     more = len(stale) - _MOST_STALE
     if more > 0:
         yield Finding("stale", file.shown, f"{more} more numbers differ from the records.")
+
+
+def _now(value: Macro, truth: SweepTruth) -> str | None:
+    _, arm, metric, _ = value.arguments
+    return truth.values.get((arm, metric))
+
+
+def _again(sweep: str) -> str:
+    return f"copy what capsweep report {sweep} writes"
 
 
 def stale_style(file: TexFile) -> Iterator[Finding]:
@@ -87,6 +210,12 @@ def stale_fragment(file: TexFile, truths: Truths) -> Iterator[Finding]:
         )
 
 
+def signature(file: TexFile) -> tuple[str, str] | None:
+    """Return table and sweep of a file that a report wrote as a table alone, None of another."""
+    match = _SIGNATURE.fullmatch(file.source.partition("\n")[0])
+    return (match[1], match[2]) if match else None
+
+
 def missing_numbers(
     file: TexFile, truths: Truths, absent: Mapping[str, str], defined: set[Place]
 ) -> Iterator[Finding]:
@@ -106,31 +235,6 @@ def missing_numbers(
             yield Finding(kind, file.place(use.start), sentence)
         if use.is_whole:
             seen.add(use.arguments)
-
-
-def absent_sweeps(file: TexFile, absent: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield why what a report wrote into a file cannot be held against records, each sweep once."""
-    names = dict.fromkeys(value.arguments[0] for value in file.macros.values if value.is_whole)
-    if signed := signature(file):
-        names[signed[1]] = None
-    for name in names:
-        if name in absent:
-            yield Finding("missing", file.shown, f"Its numbers are of '{name}'. {absent[name]}")
-
-
-def warnings_of(paper: Paper, file: TexFile) -> Iterator[Finding]:
-    """Yield what could not be looked at, and macros that are not what they were."""
-    for offset in file.macros.redefined:
-        sentence = r"A macro of ours is defined anew: what \capsweep prints may be anything."
-        yield Finding("warning", file.place(offset), sentence)
-    for place, sentence in paper.unread:
-        if place.rpartition(", line ")[0] == file.shown:
-            yield Finding("warning", place, f"{sentence}; nothing in it was verified.")
-
-
-def _now(value: Macro, truth: SweepTruth) -> str | None:
-    _, arm, metric, _ = value.arguments
-    return truth.values.get((arm, metric))
 
 
 def _why_missing(use: Macro, truths: Truths, absent: Mapping[str, str], defined: set[Place]) -> str:
@@ -155,6 +259,10 @@ def _why_missing(use: Macro, truths: Truths, absent: Mapping[str, str], defined:
     return ""
 
 
+def _written(use: Macro) -> str:
+    return "\\capsweep" + "".join(f"{{{argument}}}" for argument in use.arguments)
+
+
 def _why_unknown(truth: SweepTruth, key: str, metric: str) -> str:
     arms: Sequence[str] = [macro_key(arm) for arm in truth.numbers]
     if key not in arms:
@@ -166,9 +274,25 @@ def _why_unknown(truth: SweepTruth, key: str, metric: str) -> str:
     return f"the records give no {metric} of '{arm_of(key)}'."
 
 
-def _written(use: Macro) -> str:
-    return "\\capsweep" + "".join(f"{{{argument}}}" for argument in use.arguments)
+def absent_sweeps(file: TexFile, absent: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield why what a report wrote into a file cannot be held against records, each sweep once."""
+    names = dict.fromkeys(value.arguments[0] for value in file.macros.values if value.is_whole)
+    if signed := signature(file):
+        names[signed[1]] = None
+    for name in names:
+        if name in absent:
+            yield Finding("missing", file.shown, f"Its numbers are of '{name}'. {absent[name]}")
 
 
-def _again(sweep: str) -> str:
-    return f"copy what capsweep report {sweep} writes"
+def warnings_of(paper: Paper, file: TexFile) -> Iterator[Finding]:
+    """Yield what could not be looked at, and macros that are not what they were."""
+    for offset in file.macros.redefined:
+        sentence = r"A macro of ours is defined anew: what \capsweep prints may be anything."
+        yield Finding("warning", file.place(offset), sentence)
+    for place, sentence in paper.unread:
+        if place.rpartition(", line ")[0] == file.shown:
+            yield Finding("warning", place, f"{sentence}; nothing in it was verified.")
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"

@@ -1,20 +1,89 @@
-r"""A paper's files: the one that is given, and those that it inputs from its own folder."""
+"""A paper's files: the one that is given, and those that it inputs from its own folder."""
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from sweeps.aggregation.verification.tex_macros import Macros, find_macros
-from sweeps.aggregation.verification.tex_text import line_of, without_unset
 from sweeps.records.errors import BadInput
 from sweeps.storage.regular_files import read_regular
 
+REMOVED = "\0"
+"""Stands for each character that was taken out, so that places and lines stay what they are."""
+
+_VERBATIM = r"verbatim\*?|[BLS]?Verbatim\*?|lstlisting|minted|comment|filecontents\*?"
+_TOKENS = re.compile(
+    rf"(?P<environment>\\begin[ \t]*\{{(?P<name>{_VERBATIM})\}}.*?"
+    r"(?:\\end[ \t]*\{(?P=name)\}|\Z))"
+    r"|(?P<inline>\\(?:verb\*?|lstinline(?:\[[^\]\n]*\])?|mintinline(?:\[[^\]\n]*\])?\{[^{}\n]*\})"
+    r"(?:\{[^\n]*?(?:\}|(?=\n)|\Z)|(?P<mark>[^A-Za-z\s*{])[^\n]*?(?:(?P=mark)|(?=\n)|\Z)))"
+    r"|(?P<comment>%[^\n]*(?:\n[ \t]*(?=\S))?)"
+    r"|\\(?:[A-Za-z@]+|.|\Z)",
+    re.DOTALL,
+)
+_CONDITIONAL = re.compile(r"\\(if[A-Za-z@]*|else|fi)(?![A-Za-z@])")
+_NO_CONDITIONALS = {"iff", "ifthenelse"}
+_SKIPPED = re.compile(r"\\iffalse(?![A-Za-z@])")
+_END = re.compile(r"\\end[ \t]*\{document\}|\\endinput(?![A-Za-z@])[^\n]*")
+_LONGEST_ARGUMENT = 2000  # an arm's name has 200 characters at most
+_OURS = re.compile(r"\\(capsweep(?:value)?)(?![A-Za-z@])")
+_INPUT = re.compile(
+    r"\\(input|include|subfile)(?![A-Za-z@])[ \t\0]*(?:\{([^{}]*)\}|([^\s{}\\\0]+))"
+)
+_DEFINING = re.compile(
+    r"\\(?:(?:new|renew|provide)command|DeclareRobustCommand|[gex]?def|let)\*?[\s\0]*\{?[\s\0]*$"
+)
+_NAMING = re.compile(r"\\(?:ifdefined|string|expandafter|noexpand)[\s\0]*$")
+_BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
+_BLANKS = re.compile(r"[\s\0]*")
 MOST_FILES = 1000
 MOST_DEPTH = 20
 MOST_BYTES = 4 * 2**20
 MOST_BYTES_OF_ALL = 32 * 2**20
+
+
+@dataclass(frozen=True)
+class Macro:
+    """One of our macros in a source.
+
+    Attributes:
+        arguments: With blanks as LaTeX sees them; none where they are not all there in braces.
+        start: Where it begins.
+        end: Where its last argument ends.
+    """
+
+    arguments: tuple[str, ...]
+    start: int
+    end: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its arguments are there."""
+        return bool(self.arguments)
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether it stands in a definition and is filled by the arguments of another macro."""
+        return any("#" in argument for argument in self.arguments)
+
+
+@dataclass(frozen=True)
+class Macros:
+    r"""What a source holds of ours.
+
+    Attributes:
+        uses: Of `\capsweep`, with three arguments.
+        values: Of `\capsweepvalue`, with four.
+        redefined: Places where either is defined anew.
+        inputs: Name and place of each file that the source inputs.
+    """
+
+    uses: list[Macro] = field(default_factory=list[Macro])
+    values: list[Macro] = field(default_factory=list[Macro])
+    redefined: list[int] = field(default_factory=list[int])
+    inputs: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
 
 
 @dataclass(frozen=True)
@@ -92,6 +161,10 @@ def read_paper(given: str | Path) -> Paper:
     return paper
 
 
+def _decoded(content: bytes) -> str:
+    return content.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
 def _follow(paper: Paper, file: TexFile, depth: int) -> Iterator[TexFile]:
     """Yield the files that one inputs and that were not read before."""
     for name, offset in file.macros.inputs:
@@ -142,5 +215,110 @@ def _read(folder: Path, path: Path) -> TexFile | None:
         return None
 
 
-def _decoded(content: bytes) -> str:
-    return content.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+def without_unset(source: str) -> str:
+    r"""Return the source with what is never typeset taken out, each character by `REMOVED`.
+
+    That is comments, verbatim text, what `\iffalse` skips, and what follows the document's end. A
+    comment goes with the end of its line and the blanks that the next one begins with, as LaTeX
+    reads it. Breaks of lines in verbatim text stay.
+    """
+    text = _TOKENS.sub(_token, source.replace(REMOVED, " "))
+    text = _without_skipped(text)
+    end = _END.search(text)
+    return text if end is None else text[: end.end()] + _blank(text[end.end() :])
+
+
+def _token(match: re.Match[str]) -> str:
+    if match["comment"] is not None:
+        return REMOVED * len(match[0])
+    return (
+        match[0] if match["environment"] is None and match["inline"] is None else _blank(match[0])
+    )
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]", REMOVED, text)
+
+
+def _without_skipped(text: str) -> str:
+    parts, place = list[str](), 0
+    while start := _SKIPPED.search(text, place):
+        end = _end_of_skipped(text, start.end())
+        parts += [text[place : start.start()], _blank(text[start.start() : end])]
+        place = end
+    return "".join([*parts, text[place:]])
+
+
+def _end_of_skipped(text: str, start: int) -> int:
+    r"""Return where the `\fi` or `\else` of an `\iffalse` ends, the text's end without one."""
+    depth = 1
+    for match in _CONDITIONAL.finditer(text, start):
+        if match[1] in _NO_CONDITIONALS:
+            continue
+        if match[1].startswith("if"):
+            depth += 1
+        elif match[1] == "fi":
+            depth -= 1
+        if depth == 0 or (depth == 1 and match[1] == "else"):
+            return match.end()
+    return len(text)
+
+
+def line_of(source: str, place: int) -> int:
+    """Return the number of the line, from 1, that a place is in."""
+    return source.count("\n", 0, place) + 1
+
+
+def find_macros(text: str) -> Macros:
+    """Return the macros of a source from which comments and verbatim text were taken out."""
+    found = Macros()
+    for match in _OURS.finditer(text):
+        before = text[max(0, match.start() - 60) : match.start()]
+        if _DEFINING.search(before):
+            found.redefined.append(match.start())
+        elif not _NAMING.search(before):
+            is_value = match[1] == "capsweepvalue"
+            macros = found.values if is_value else found.uses
+            macros.append(_macro(text, match, num_arguments=4 if is_value else 3))
+    found.inputs.extend(_inputs(text))
+    return found
+
+
+def _macro(text: str, match: re.Match[str], num_arguments: int) -> Macro:
+    arguments, place = list[str](), match.end()
+    for _ in range(num_arguments):
+        group = _group(text, place)
+        if group is None:
+            return Macro((), match.start(), match.end())
+        argument, place = group
+        arguments.append(argument)
+    return Macro(tuple(arguments), match.start(), place)
+
+
+def _group(text: str, place: int) -> tuple[str, int] | None:
+    """Return what stands in braces from here on, after blanks, and where it ends."""
+    blanks = _BLANKS.match(text, place)
+    start = blanks.end() if blanks else place
+    if text[start : start + 1] != "{":
+        return None
+    depth = 0
+    for match in _BRACES.finditer(text, start, start + _LONGEST_ARGUMENT):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0:
+            return _as_latex_reads(text[start + 1 : match.start()]), match.end()
+    return None
+
+
+def _as_latex_reads(argument: str) -> str:
+    return re.sub(r"\s+", " ", argument.replace(REMOVED, ""))
+
+
+def _inputs(text: str) -> Iterator[tuple[str, int]]:
+    for match in _INPUT.finditer(text):
+        name = _as_latex_reads(match[2] or match[3] or "").strip().strip('"')
+        if name:
+            is_included = match[1] == "include"  # which always adds the ending
+            yield (
+                f"{name}.tex" if is_included and not name.endswith(".tex") else name,
+                match.start(),
+            )

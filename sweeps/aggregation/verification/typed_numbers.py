@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sweeps.aggregation.paper.macros import macro_key
 from sweeps.aggregation.paper.numbers import Numbers
-from sweeps.aggregation.verification.findings import Finding
+from sweeps.aggregation.verification.checks import Finding
 from sweeps.aggregation.verification.tex_files import TexFile
 
 _FEWEST_DIGITS = {True: 2, False: 3}  # of a decimal, of a whole number: fewer say nothing

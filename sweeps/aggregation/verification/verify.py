@@ -6,18 +6,20 @@ from pathlib import Path
 
 from sweeps.aggregation.paper.macros import STYLE_NAME, values_name
 from sweeps.aggregation.verification.checks import (
+    Finding,
     Place,
+    SweepTruth,
     Truths,
+    Verified,
     absent_sweeps,
     missing_numbers,
+    read_truth,
     signature,
     stale_fragment,
     stale_style,
     stale_values,
     warnings_of,
 )
-from sweeps.aggregation.verification.findings import Finding, Verified
-from sweeps.aggregation.verification.sweep_truth import SweepTruth, read_truth
 from sweeps.aggregation.verification.tex_files import Paper, TexFile, read_paper
 from sweeps.aggregation.verification.typed_numbers import KnownNumbers, typed_numbers
 from sweeps.records.errors import BadInput

@@ -16,8 +16,8 @@ def best(
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Rank a sweep's arms by mean last-epoch validation error; of two objectives their front."""
+    from sweeps.aggregation.best_configs import ranked_configs, refuse_count
     from sweeps.aggregation.best_words import ranking_words
-    from sweeps.aggregation.query import ranked_configs, refuse_count
 
     refuse_count(count)
     ranking = ranked_configs(name, tracking_uri, storage)

@@ -22,8 +22,8 @@ from sweeps.cli.answers.shapes.records import (
 )
 
 if TYPE_CHECKING:
-    from sweeps.aggregation.best_config import BestConfig
-    from sweeps.aggregation.comparison.difference import Difference
+    from sweeps.aggregation.best_configs import BestConfig
+    from sweeps.aggregation.comparison.diff import Difference
     from sweeps.aggregation.pictures.trial_pictures import Pictures
     from sweeps.aggregation.trial_view import TrialView
     from sweeps.execution.driver.listing import ListedSweep as Listed

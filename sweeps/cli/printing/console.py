@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR
-from sweeps.aggregation.rendering.fitting import FittedColumn, FittedTable
+from sweeps.aggregation.rendering.fitted_table import FittedColumn, FittedTable
 from sweeps.aggregation.tables.targets import target_words
 from sweeps.cli.printing.evaluations import print_found, print_standing
 from sweeps.cli.program.speech import is_quiet
@@ -20,8 +20,9 @@ from sweeps.cli.terminal import PlainConsole, plain
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from sweeps.aggregation.comparison.side_by_side import ComparedSweeps
     from sweeps.aggregation.pictures.trial_pictures import Pictures
-    from sweeps.aggregation.report import CheckedReport, ComparedSweeps, Report
+    from sweeps.aggregation.report import CheckedReport, Report
     from sweeps.aggregation.trial_view import TrialView
     from sweeps.execution.driver.status import SweepStatus
 

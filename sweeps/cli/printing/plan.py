@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from sweeps.aggregation.tables.ablation.words import design_notes
+from sweeps.aggregation.tables.ablation_notes import design_notes
 from sweeps.aggregation.tables.targets import target_words
 from sweeps.cli.printing.console import console, table_of
 from sweeps.cli.printing.plan_work import what_is_left

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from capsmodel.metrics import Metric
-from sweeps.aggregation.rendering.fitting import FittedTable
+from sweeps.aggregation.rendering.fitted_table import FittedTable
 from sweeps.cli.printing.console import console, table_of
 from sweeps.cli.terminal import plain
 
 if TYPE_CHECKING:
-    from sweeps.aggregation.best_config import BestConfig
+    from sweeps.aggregation.best_configs import BestConfig
 
 
 def print_best(configs: "Sequence[BestConfig]", words: Iterable[str]) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from sweeps.aggregation.report import write_report
-from sweeps.aggregation.report.checking import check_report
+from sweeps.aggregation.report.files import check_report
 from sweeps.records.errors import BadInput
 from tests.sweeps.aggregation.known_sweep import finished, known_sweep, put_sweep, put_trial
 

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from capsmodel.training.training import Training
-from sweeps.aggregation.query import best_configs
+from sweeps.aggregation.best_configs import best_configs
 from sweeps.aggregation.trial_view import show
 from sweeps.records import trial_record as names
 from sweeps.records.errors import BadInput

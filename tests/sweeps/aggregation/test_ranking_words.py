@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
+from sweeps.aggregation.best_configs import best_configs, ranked_configs
 from sweeps.aggregation.best_words import ranking_words
-from sweeps.aggregation.query import best_configs, ranked_configs
 from sweeps.cli.printing.ranking import print_best
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import (

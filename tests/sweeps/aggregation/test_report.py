@@ -44,7 +44,7 @@ def test_a_report_written_again_is_the_same_byte_for_byte(reported, store, tmp_p
 
 
 def test_a_report_equals_the_one_from_records_that_never_saw_a_store(reported):
-    from sweeps.aggregation.tables.ablation.table import ablation_table
+    from sweeps.aggregation.tables.ablation_table import ablation_table
 
     report, _ = reported
     assert report.table == ablation_table(*known_sweep())

@@ -4,10 +4,9 @@ import hashlib
 
 import pytest
 
+from sweeps.aggregation.comparison.arm_matching import matched_arms
+from sweeps.aggregation.comparison.side_by_side import compare_sweeps, side_by_side
 from sweeps.aggregation.rendering.csv_text import to_csv
-from sweeps.aggregation.report.comparing import compare_sweeps
-from sweeps.aggregation.report.matched_arms import matched_arms
-from sweeps.aggregation.report.side_by_side import side_by_side
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest

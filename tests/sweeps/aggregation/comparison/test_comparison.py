@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
+from sweeps.aggregation.best_configs import best_configs
 from sweeps.aggregation.comparison import compare, diff
-from sweeps.aggregation.comparison.difference import Changed, Several, changed_only
-from sweeps.aggregation.query import best_configs
+from sweeps.aggregation.comparison.diff import Changed, Several, changed_only
 from sweeps.records.errors import BadInput
 from tests.sweeps.aggregation.known_sweep import (
     finished,

@@ -1,10 +1,10 @@
 import re
 from pathlib import Path
 
-from sweeps.aggregation.makers.results import Results
 from sweeps.aggregation.paper.checklist import checklist
-from sweeps.aggregation.paper.compared_arms import compared_arms
+from sweeps.aggregation.paper.numbers import compared_arms
 from sweeps.aggregation.report import write_report
+from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.tracking.memory.store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import known_sweep, put_sweep
 from tests.sweeps.aggregation.paper.judged_sweep import judged_results, no_histories

@@ -16,11 +16,11 @@ from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.latex import escape_latex, to_latex
 from sweeps.aggregation.rendering.markdown import escape_markdown, to_markdown
 from sweeps.aggregation.rendering.renderers import for_terminal
-from sweeps.aggregation.tables.ablation.table import ablation_table
+from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.records.plain_text import one_line
 from sweeps.records.trial_record import Outcome
-from tests.sweeps.aggregation.figures.test_figures import ablation_figure
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished
+from tests.sweeps.aggregation.tables.test_ablation_figure import ablation_figure
 
 HOSTILE = [
     "</script><script>alert(1)</script>",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeps.aggregation.query import best_configs
+from sweeps.aggregation.best_configs import best_configs
 from sweeps.aggregation.rendering.contents import Provenance, Report, Section
 from sweeps.aggregation.rendering.notebook_pieces import MOST_ROWS, Grid, Shown, block, summary
 from sweeps.aggregation.rendering.table import Cell, Column, Table, data_table, text_cell

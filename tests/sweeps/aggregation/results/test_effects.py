@@ -11,7 +11,6 @@ from capsmodel.models import CapsNet
 from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.routing import DynamicRouting
 from search_spaces import FullFactorial
-from sweeps.aggregation.makers.results import Results
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.effects import factors as factors_module
 from sweeps.aggregation.results.effects.effects import Effect, Effects, effects_of
@@ -20,6 +19,7 @@ from sweeps.aggregation.results.effects.means import cell_means, level_means
 from sweeps.aggregation.results.effects.shares import shares_of
 from sweeps.aggregation.statistics.contrasts import ABSENT
 from sweeps.aggregation.statistics.two_way import two_way
+from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.execution.plan.definition import Changes as LaunchChanges
 from sweeps.execution.plan.definition import define
 from sweeps.records.errors import BadInput

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from sweeps.aggregation.makers.results import Results
-from sweeps.aggregation.report.asked import Asked
+from sweeps.aggregation.report.input_recorder import Asked
 from sweeps.aggregation.results.search_results import search_results
 from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS, sample_of
+from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_search import broken, ended, floats, search_of
 from tests.sweeps.aggregation.known_sweep import by_key, with_metrics

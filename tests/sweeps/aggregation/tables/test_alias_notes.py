@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from search_spaces import FractionalFactorial, PlackettBurman
-from sweeps.aggregation.tables.ablation.alias_notes import alias_notes, generator_notes
-from sweeps.aggregation.tables.ablation.words import ablation_words
+from sweeps.aggregation.tables.ablation_notes import ablation_words, alias_notes, generator_notes
 from sweeps.records.manifest import Manifest
 from tests.search_spaces.designs.test_designs import manifest_of
 from tests.search_spaces.designs.test_fractions import factors

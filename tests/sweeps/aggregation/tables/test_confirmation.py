@@ -15,8 +15,8 @@ from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.judged import Predictions
-from sweeps.aggregation.tables.ablation.table import ablation_table
-from sweeps.aggregation.tables.confirmation.table import confirmation_table
+from sweeps.aggregation.tables.ablation_table import ablation_table
+from sweeps.aggregation.tables.confirmation_table import confirmation_table
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import (

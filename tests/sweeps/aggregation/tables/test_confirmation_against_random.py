@@ -10,8 +10,8 @@ from sweeps.aggregation.results.confirmed import confirmed_results
 from sweeps.aggregation.results.judged import Predictions
 from sweeps.aggregation.results.search_results import search_results
 from sweeps.aggregation.statistics.families import holm
-from sweeps.aggregation.tables.confirmation.table import confirmation_table
-from sweeps.aggregation.tables.trials import trial_rows
+from sweeps.aggregation.tables.confirmation_table import confirmation_table
+from sweeps.aggregation.tables.trials_table import trial_rows
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 from tests.sweeps.aggregation.known_sweep import by_key, finished, trial_key

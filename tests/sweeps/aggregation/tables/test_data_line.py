@@ -13,8 +13,8 @@ from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.renderers import for_terminal
 from sweeps.aggregation.rendering.table import Table
-from sweeps.aggregation.tables.grid import grid_table
-from sweeps.aggregation.tables.published import published_table
+from sweeps.aggregation.tables.grid_table import grid_table
+from sweeps.aggregation.tables.published_table import published_table
 from sweeps.records.manifest import Manifest, ManifestArm
 from tests.sweeps.aggregation.known_sweep import manifest_of
 

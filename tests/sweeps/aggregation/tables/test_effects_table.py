@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from search_spaces.tables import ComponentsTable, EffectsTable
-from sweeps.aggregation.makers.kinds import make
-from sweeps.aggregation.makers.results import Results
 from sweeps.aggregation.rendering.contents import Section
-from sweeps.aggregation.rendering.page.pages import results_page
+from sweeps.aggregation.rendering.page.html_page import results_page
 from sweeps.aggregation.rendering.renderers import RENDERERS, TableRenderer, section_files
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.results.effects import factors as factors_module
-from sweeps.aggregation.tables.factors.level_words import change_words, level_words
+from sweeps.aggregation.tables.effects_notes import change_words, level_words
+from sweeps.aggregation.tables.kinds import make
+from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.crossed_sweep import (

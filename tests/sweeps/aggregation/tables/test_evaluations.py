@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from capsmodel.metrics import Metric
-from sweeps.aggregation.tables.evaluations import evaluations_table
+from sweeps.aggregation.tables.evaluations_table import evaluations_table
 from sweeps.records.evaluation_names import evaluation_metric, evaluation_tag
 from sweeps.records.manifest import Stopped
 from sweeps.records.manifest_evaluation import ManifestEvaluation

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from search_spaces.plans.search import BASE
+from sweeps.aggregation.best_configs import ranked_configs
 from sweeps.aggregation.best_words import ranking_words
-from sweeps.aggregation.figures.front_figure import front_figure
-from sweeps.aggregation.query import ranked_configs
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.results.fronts.front_results import FrontResults, front_results
 from sweeps.aggregation.results.judged import Judged, Predictions
-from sweeps.aggregation.tables.confirmation.table import confirmation_table
-from sweeps.aggregation.tables.fronts.table import front_table
+from sweeps.aggregation.tables.confirmation_table import confirmation_table
+from sweeps.aggregation.tables.front_figure import front_figure
+from sweeps.aggregation.tables.front_table import front_table
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord

@@ -8,14 +8,14 @@ import pytest
 from pydantic import ValidationError
 
 from search_spaces.tables import GridTable
-from sweeps.aggregation.makers.kinds import make
-from sweeps.aggregation.makers.results import Results
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.renderers import section_files
 from sweeps.aggregation.rendering.table import Table
-from sweeps.aggregation.tables.grid import grid_table
+from sweeps.aggregation.tables.grid_table import grid_table
+from sweeps.aggregation.tables.kinds import make
+from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished

@@ -10,7 +10,7 @@ from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import ablation_comparisons, evidence_needed
 from sweeps.aggregation.statistics.added_seeds import level_of_evidence
 from sweeps.aggregation.statistics.power import POWER
-from sweeps.aggregation.tables.ablation.table import ablation_table
+from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished

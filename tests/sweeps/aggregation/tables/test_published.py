@@ -12,9 +12,9 @@ from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
-from sweeps.aggregation.tables.ablation.table import ablation_table
+from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.aggregation.tables.departures import departure_sentence
-from sweeps.aggregation.tables.published import published_table
+from sweeps.aggregation.tables.published_table import published_table
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished

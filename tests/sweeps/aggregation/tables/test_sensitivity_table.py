@@ -10,7 +10,7 @@ from sweeps.aggregation.sensitivity.rank_correlation import rank_correlation
 from sweeps.aggregation.sensitivity.sensitivity import Sensitivity, sensitivity
 from sweeps.aggregation.sensitivity.shadows import Excess
 from sweeps.aggregation.statistics.intervals import Interval
-from sweeps.aggregation.tables.sensitivity.table import sensitivity_tables
+from sweeps.aggregation.tables.sensitivity_table import sensitivity_tables
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_search import (
     broken,

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
+from sweeps.aggregation.comparison.arm_matching import MatchedArms
 from sweeps.aggregation.rendering.table import Table
-from sweeps.aggregation.report.matched_arms import MatchedArms
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
 from sweeps.aggregation.results.ranking import ranking
 from sweeps.aggregation.results.standing import standings
 from sweeps.aggregation.statistics.two_way import over_splits
-from sweeps.aggregation.tables.ablation.table import ablation_table
-from sweeps.aggregation.tables.ablation.words import design_notes
-from sweeps.aggregation.tables.trials import trials_table
+from sweeps.aggregation.tables.ablation_notes import design_notes
+from sweeps.aggregation.tables.ablation_table import ablation_table
+from sweeps.aggregation.tables.trials_table import trials_table
 from sweeps.records.manifest import Manifest
 from tests.sweeps.aggregation.known_sweep import by_key, manifest_of
 from tests.sweeps.aggregation.predicted import Wrong, predictions_of, trials_of

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
-from sweeps.aggregation.tables.ablation.table import ablation_table
-from sweeps.aggregation.tables.cost import cost_table
-from sweeps.aggregation.tables.trials import trials_table
+from sweeps.aggregation.tables.ablation_table import ablation_table
+from sweeps.aggregation.tables.cost_table import cost_table
+from sweeps.aggregation.tables.trials_table import trials_table
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import (
     by_key,

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 from search_spaces.tables import AblationTable
-from sweeps.aggregation.makers.kinds import make
-from sweeps.aggregation.makers.results import Results
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.results.arms import arm_results
@@ -18,9 +16,11 @@ from sweeps.aggregation.results.ranking import ranking
 from sweeps.aggregation.results.tuned import tuning_slacks
 from sweeps.aggregation.statistics.tuning_slack import tuning_slack
 from sweeps.aggregation.statistics.two_way import two_way
-from sweeps.aggregation.tables.ablation.table import ablation_table
-from sweeps.aggregation.tables.ablation.tuning_notes import tuning_notes
-from sweeps.aggregation.tables.trials import trial_rows
+from sweeps.aggregation.tables.ablation_notes import tuning_notes
+from sweeps.aggregation.tables.ablation_table import ablation_table
+from sweeps.aggregation.tables.kinds import make
+from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.aggregation.tables.trials_table import trial_rows
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
 from tests.sweeps.aggregation.known_sweep import by_key, finished, trial_key

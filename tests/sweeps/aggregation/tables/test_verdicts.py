@@ -8,7 +8,7 @@ from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
 from sweeps.aggregation.statistics.two_way import two_way
-from sweeps.aggregation.tables.ablation.table import ablation_table
+from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import by_key, finished, manifest_of, unfinished

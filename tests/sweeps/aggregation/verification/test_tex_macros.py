@@ -3,8 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeps.aggregation.paper.macros import macro_key
-from sweeps.aggregation.verification.tex_macros import Macros, find_macros
-from sweeps.aggregation.verification.tex_text import without_unset
+from sweeps.aggregation.verification.tex_files import Macros, find_macros, without_unset
 
 
 def found(source: str) -> Macros:

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sweeps.aggregation.verification.tex_text import REMOVED, line_of, without_unset
+from sweeps.aggregation.verification.tex_files import REMOVED, line_of, without_unset
 
 SIGNS = ("%", "{", "}", "\n", " ", "a", "1", "\\", "\0", "\\%", "\\capsweep", "\\verb|")
 ENDS = ("\\begin{verbatim}", "\\end{verbatim}", "\\iffalse", "\\else", "\\fi", "\\end{document}")

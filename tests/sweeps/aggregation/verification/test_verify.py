@@ -6,8 +6,8 @@ import sweeps
 from sweeps.aggregation.paper.macros import macro_key
 from sweeps.aggregation.rendering.renderers import RENDERERS, render
 from sweeps.aggregation.report import make_report
-from sweeps.aggregation.report.reading import read_results
-from sweeps.aggregation.verification.findings import Verified
+from sweeps.aggregation.tables.sweep_results import read_results
+from sweeps.aggregation.verification.checks import Verified
 from sweeps.records.errors import BadInput
 from sweeps.tracking.memory.store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import (

@@ -8,7 +8,7 @@ import pytest
 from rich.box import SIMPLE_HEAD, Box
 from rich.console import Console
 
-from sweeps.aggregation.rendering.fitting import FittedColumn, FittedTable, from_the_right
+from sweeps.aggregation.rendering.fitted_table import FittedColumn, FittedTable, from_the_right
 from tests.golden.stores.archive import unpack
 from tests.sweeps.cli.shell import Shell
 

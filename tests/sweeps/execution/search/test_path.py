@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from capsmodel.settings.messages import explain
 from search_spaces import Path, Sweep
-from sweeps.aggregation.tables.ablation.arm_notes import path_notes
+from sweeps.aggregation.tables.ablation_notes import path_notes
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.records.cell_contents import TrialHead
 from tests.capsmodel.small_config import small_config

@@ -6,7 +6,7 @@ import pytest
 from mlflow.entities import RunInfo
 from mlflow.tracking import MlflowClient
 
-from sweeps.aggregation.report.runs import runs_section
+from sweeps.aggregation.report.background import runs_section
 from sweeps.tracking.mlflow.reading.client_runs import found_run
 from sweeps.tracking.mlflow.reading.runs_read import record_of_found
 from sweeps.tracking.mlflow.store import MlflowStore

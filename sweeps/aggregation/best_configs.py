@@ -1,0 +1,311 @@
+"""The best configurations of a sweep, from Python."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from capsmodel.metrics import VALIDATION_ERROR, Metric, Objective
+from capsmodel.spelling import short_names
+from sweeps.aggregation.rendering.notebook_pieces import (
+    Grid,
+    Shown,
+    block,
+    facts,
+    folded,
+    mean_text,
+    settings,
+    summary,
+    value_text,
+)
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.ranking import RankedArm, ranking, without_place
+from sweeps.aggregation.results.varied_settings import Setting, varied_settings
+from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.aggregation.trained_models import load_trained
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest, on_split
+from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json
+from sweeps.tracking.opening import open_to_read
+from sweeps.tracking.store import RecordStore
+
+if TYPE_CHECKING:
+    from capsmodel.training.trained import Trained
+    from sweeps.aggregation.results.standing import Standing
+
+_ERROR = Objective(VALIDATION_ERROR)
+
+
+@dataclass(frozen=True)
+class RankedTrial:
+    """A finished trial as ranking sees it, without test values."""
+
+    trial_key: str
+    seed: int
+    validation_error: float
+
+
+@dataclass(frozen=True, repr=False)
+class BestConfig:
+    """An arm with its place among the others.
+
+    Attributes:
+        rank: From 1, by the mean of `objective`.
+        config: The full training config as plain JSON values, without the seed.
+        validation_error: Mean last-epoch validation error, a fraction, with its t interval.
+        num_trials: Finished trials that the mean rests on.
+        num_planned: Trials that the sweep plans of this arm on those seeds.
+        trials: Those trials, the lowest validation error first.
+        is_confirmed: Whether the seeds had no part in finding the arm: False only of a search
+            whose confirmation is not there.
+        objective: The metric that ranks, validation error unless a search minds another.
+        metric: What that is.
+        value: Its mean with its t interval over seeds.
+        values: Of each of its finished trials.
+        settings: What it has of the settings that the sweep varies, path -> value.
+        set_apart_by: Paths of those that differ from the baseline's, of all in a search.
+        chance_of_best: How often it would stand first, were seeds and validation images drawn anew;
+            None where it was not compared: fewer than three seeds, a trial that did not finish, or
+            no predictions of the same validation images.
+        num_parameters: What it costs, of a search that minds it; None of others.
+        may_be_best: Whether it cannot be told from the first, for all arms together at 95 %; None
+            as before.
+        splits: Seed -> split of its data, in place of that in `config`; empty where all have one.
+    """
+
+    rank: int
+    arm: str
+    config: Json
+    validation_error: Interval
+    num_trials: int
+    num_planned: int
+    trials: tuple[RankedTrial, ...]
+    is_confirmed: bool
+    objective: str
+    value: Interval
+    values: tuple[float, ...]
+    settings: Mapping[str, Setting]
+    set_apart_by: tuple[str, ...]
+    chance_of_best: float | None
+    may_be_best: bool | None
+    num_parameters: int | None
+    metric: Metric = field(repr=False)
+    store: RecordStore = field(repr=False, compare=False)
+    splits: Mapping[int, int] = field(default_factory=dict[int, int])
+
+    def __repr__(self) -> str:
+        value = f"{self.metric.text} {mean_text(self.value, self.metric)}"
+        told = (value, self._trials, "" if self.is_confirmed else "not confirmed")
+        return summary("BestConfig", f"{self.rank} '{self.arm}'", *told)
+
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: its value, its settings and its trials, small and escaped."""
+        chance = self.chance_of_best
+        told = [
+            (self.metric.text, mean_text(self.value, self.metric)),
+            ("trials", self._trials),
+            ("confirmed", "yes" if self.is_confirmed else "no: its own seeds found it"),
+            ("P(best)", "" if chance is None else f"{chance:.2f}"),
+            ("parameters", "" if self.num_parameters is None else f"{self.num_parameters:,}"),
+            *((path, str(value)) for path, value in self.settings.items() if value is not None),
+        ]
+        trials = Grid(
+            ("trial", "seed", "validation error"),
+            [
+                [
+                    Shown(one.trial_key),
+                    Shown(str(one.seed)),
+                    Shown(value_text(one.validation_error, VALIDATION_ERROR)),
+                ]
+                for one in self.trials
+            ],
+            (1, 2),
+        )
+        folds = (folded("trials", trials.html), settings(self.config))
+        return block(f"{self.rank}. {self.arm}", facts(told), *folds)
+
+    @property
+    def _trials(self) -> str:
+        return f"{self.num_trials} of {self.num_planned} trials"
+
+    @property
+    def words(self) -> str:
+        """What sets it apart, in short names: `routing dynamic, iterations 3`."""
+        names = short_names([*self.settings])
+        return ", ".join(
+            f"{names[path]} {value:.3g}" if isinstance(value, float) else f"{names[path]} {value}"
+            for path, value in self.settings.items()
+            if value is not None and path in self.set_apart_by
+        )
+
+    def load_model(
+        self, seed: int | None = None, parts: Sequence[type[Any]] = (), device: str = "cpu"
+    ) -> "Trained":
+        """Return the trained model of one seed of this arm, ready to predict.
+
+        Args:
+            seed: None takes the seed with the lowest last-epoch validation error.
+            parts: Classes of the user's own parts that the config names.
+            device: Where the weights go.
+
+        Raises:
+            BadInput: If no finished trial has that seed, its weights were not kept or do not fit
+                the config, or the config names a part that is not given.
+        """
+        by_seed = {trial.seed: trial for trial in self.trials}
+        if seed is not None and seed not in by_seed:
+            known = ", ".join(str(known) for known in sorted(by_seed))
+            raise BadInput(
+                f"Arm '{self.arm}' has no finished trial with seed {seed}. Finished: {known}."
+            )
+        chosen = self.trials[0] if seed is None else by_seed[seed]
+        record = self.store.records([chosen.trial_key]).get(chosen.trial_key)
+        if record is None:
+            raise BadInput(f"The record of trial {chosen.trial_key} is no longer there.")
+        if not self.store.holds(record, ARTIFACT_WEIGHTS):
+            raise BadInput(
+                f"The weights of trial {chosen.trial_key} (arm '{self.arm}', seed {chosen.seed}) "
+                "are not there: a launch did not keep them (--keep-weights), or they were deleted. "
+                "Ask for another seed, or train it anew, --fresh."
+            )
+        weights = self.store.artifact(record, ARTIFACT_WEIGHTS)
+        config = on_split(self.config, self.splits.get(chosen.seed))
+        return load_trained(weights, config, seed=chosen.seed, parts=parts, device=device)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The arms of a sweep in their places.
+
+    Attributes:
+        configs: The best first.
+        without_place: Those that have no finished trial; none of a search, whose proposals may be
+            stopped.
+    """
+
+    configs: tuple[BestConfig, ...]
+    without_place: tuple[ArmResults, ...] = ()
+
+
+def best_configs(
+    name: str,
+    tracking_uri: str | RecordStore | None = None,
+    storage: str | None = None,
+    count: int | None = None,
+) -> list[BestConfig]:
+    """Return the sweep's arms, the lowest mean last-epoch validation error first.
+
+    Test values play no part. Only finished trials enter; an arm without any is left out. Equal
+    means keep the sweep's order. Of a search these are the arms that it ran again, ranked by its
+    objective on those fresh seeds alone; until that is over, the proposals that ran to full length
+    by the seeds that found them, which are not confirmed. Of a search with a cost these are the
+    arms of its front alone, none with more parameters than those before it.
+
+    Args:
+        name: The sweep's name.
+        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        storage: Folder of the embedded store.
+        count: How many to return; None returns all.
+
+    Raises:
+        BadInput: If there is no such sweep or store, or `count` is below 1.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    refuse_count(count)
+    return [*ranked_configs(name, tracking_uri, storage).configs[:count]]
+
+
+def refuse_count(count: int | None) -> None:
+    """Refuse to return fewer than one configuration.
+
+    Raises:
+        BadInput: If `count` is below 1.
+    """
+    if count is not None and count < 1:
+        raise BadInput(f"At least one configuration is asked for, given was {count}.")
+
+
+def ranked_configs(
+    name: str, tracking_uri: str | RecordStore | None = None, storage: str | None = None
+) -> Ranking:
+    """Return all arms of a sweep in their places, and those that have none.
+
+    Raises:
+        BadInput: If there is no such sweep or store.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    store = open_to_read(tracking_uri, storage)
+    manifest = store.manifest(name)
+    records = store.records(manifest.cell_keys().values())
+    ranked = ranking(manifest, records)
+    settings = varied_settings(manifest)
+    has_cost = bool(manifest.search and manifest.search.cost)
+    standing = {} if has_cost else _standings(ranked, store)
+    configs = tuple(
+        replace(
+            _best_config(rank, arm, store, standing.get(arm.arm.arm.name)),
+            num_parameters=arm.arm.arm.num_parameters if has_cost else None,
+            settings={path: by_arm[arm.arm.arm.name] for path, by_arm in settings.items()},
+            set_apart_by=_set_apart_by(arm.arm.arm.name, manifest, settings),
+        )
+        for rank, arm in enumerate(ranked, start=1)
+    )
+    return Ranking(configs, without_place(manifest, records))
+
+
+def _standings(ranked: Sequence[RankedArm], store: RecordStore) -> "Mapping[str, Standing]":
+    """Return how sure it is where arms stand, of arms that are ranked by validation error."""
+    if not ranked or ranked[0].objective != _ERROR:
+        return {}
+    from sweeps.aggregation.results.predictions import read_predictions  # numpy comes with it
+    from sweeps.aggregation.results.standing import MOST_ARMS, standings
+
+    whole = [arm for arm in ranked if arm.is_whole][:MOST_ARMS]
+    trials = [trial for arm in whole for trial in arm.arm.trials.values() if trial is not None]
+    return standings(whole, read_predictions(store, trials))
+
+
+def _best_config(
+    rank: int, ranked: RankedArm, store: RecordStore, standing: "Standing | None"
+) -> BestConfig:
+    arm = ranked.arm
+    errors = arm.chosen_by(_ERROR)
+    return BestConfig(
+        rank=rank,
+        arm=arm.arm.name,
+        config=arm.arm.config,
+        splits=arm.splits,
+        validation_error=arm.metric_interval(errors, _ERROR.metric),
+        num_trials=len(ranked.values),
+        num_planned=len(arm.trials),
+        trials=_ranked_trials(arm),
+        is_confirmed=ranked.is_confirmed,
+        objective=ranked.objective.metric.name,
+        metric=ranked.objective.metric,
+        value=ranked.value,
+        values=tuple(ranked.values.values()),
+        settings={},
+        set_apart_by=(),
+        chance_of_best=standing.chance_of_best if standing else None,
+        may_be_best=standing.may_be_best if standing else None,
+        num_parameters=None,
+        store=store,
+    )
+
+
+def _ranked_trials(arm: ArmResults) -> tuple[RankedTrial, ...]:
+    """Return an arm's finished trials, the lowest validation error first."""
+    errors = arm.chosen_by(_ERROR)
+    trials = (
+        RankedTrial(trial.trial_key, seed, errors[seed])
+        for seed, trial in arm.trials.items()
+        if trial is not None and seed in errors
+    )
+    return tuple(sorted(trials, key=lambda trial: trial.validation_error))
+
+
+def _set_apart_by(
+    arm: str, manifest: Manifest, settings: Mapping[str, Mapping[str, Setting]]
+) -> tuple[str, ...]:
+    if manifest.search:
+        return tuple(settings)
+    return tuple(path for path, held in settings.items() if held[arm] != held[manifest.baseline])

@@ -1,0 +1,169 @@
+"""Arms of two sweeps put beside each other, and what keeps their results from comparing."""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.records.plain_text import shortened
+from sweeps.records.trial_record import TrialRecord
+from sweeps.tracking.record_facts import flat_settings
+
+Aspect = Literal["settings", "data", "code protocol", "epochs", "seeds"]
+
+
+_MOST_PATHS = 3
+
+
+_LONGEST_VALUE = 40
+
+
+@dataclass(frozen=True)
+class MatchedArms:
+    """An arm of one sweep beside one of another.
+
+    Attributes:
+        first: Of the first sweep, None where it has none such.
+        second: Of the second sweep, None where it has none such.
+        by: What they have in common; "" where one stands alone.
+    """
+
+    first: ArmResults | None
+    second: ArmResults | None
+    by: Literal["config", "name", ""] = ""
+
+    @property
+    def name(self) -> str:
+        """The first one's name, else the second one's."""
+        arm = self.first or self.second
+        assert arm is not None
+        return arm.arm.name
+
+    def unlike(self) -> dict[Aspect, str]:
+        """Return what differs between the two, with the values: {} where nothing does.
+
+        That the code's protocol is another one shows where equal settings, seeds and data have
+        different trial keys; under other settings nobody can tell.
+        """
+        if self.first is None or self.second is None:
+            return {}
+        first, second = self.first, self.second
+        pairs: dict[Aspect, tuple[str, str]] = {
+            "data": (_data(_trials(first)), _data(_trials(second))),
+            "epochs": (_epochs(_trials(first)), _epochs(_trials(second))),
+            "seeds": (_numbers(first.counted), _numbers(second.counted)),
+        }
+        found: dict[Aspect, str] = {}
+        if paths := _paths(first, second):
+            found["settings"] = paths
+        elif pairs["data"][0] == pairs["data"][1] and _has_other_keys(first, second):
+            found["code protocol"] = ""
+        for aspect, (own, other) in pairs.items():
+            if own and other and own != other:
+                found[aspect] = f"{own} | {other}"
+        return found
+
+    def num_same_trials(self) -> int:
+        """Return how many counted trials are the same in both sweeps."""
+        if self.first is None or self.second is None:
+            return 0
+        first, second = (
+            {trial.trial_key for trial in arm.counted.values()} for arm in (self.first, self.second)
+        )
+        return len(first & second)
+
+
+def matched_arms(
+    first: Sequence[ArmResults], second: Sequence[ArmResults]
+) -> Iterator[MatchedArms]:
+    """Yield the first sweep's arms in its order with those that match, then the second's others.
+
+    Arms match where their whole configs are equal, else where their names are. Each arm stands
+    once.
+    """
+    left = list(second)
+    partners: dict[str, tuple[ArmResults, Literal["config", "name"]]] = {}
+    for by in ("config", "name"):
+        for arm in first:
+            if arm.arm.name in partners:
+                continue
+            found = next((other for other in left if _key(other, by) == _key(arm, by)), None)
+            if found is not None:
+                left = [other for other in left if other is not found]
+                partners[arm.arm.name] = (found, by)
+    for arm in first:
+        yield MatchedArms(arm, *partners.get(arm.arm.name, (None, "")))
+    for arm in left:
+        yield MatchedArms(None, arm)
+
+
+def unlike_sweeps(matched: Sequence[MatchedArms]) -> dict[Aspect, tuple[str, str]]:
+    """Return the data and the epochs of all trials of each sweep, where they are not the same."""
+    first = [trial for one in matched if one.first for trial in _trials(one.first)]
+    second = [trial for one in matched if one.second for trial in _trials(one.second)]
+    pairs: dict[Aspect, tuple[str, str]] = {
+        "data": (_data(first), _data(second)),
+        "epochs": (_epochs(first), _epochs(second)),
+    }
+    return {aspect: pair for aspect, pair in pairs.items() if all(pair) and pair[0] != pair[1]}
+
+
+def _key(arm: ArmResults, by: Literal["config", "name"]) -> str:
+    return arm.arm.name if by == "name" else json.dumps(arm.arm.config, sort_keys=True)
+
+
+def _paths(first: ArmResults, second: ArmResults) -> str:
+    """Return the settings that differ, the first few with their values."""
+    seeds = [seed for seed in first.trials if seed in second.trials]
+    own, other = _settings(first, seeds), _settings(second, seeds)
+    paths = [path for path in dict.fromkeys((*own, *other)) if own.get(path) != other.get(path)]
+    texts = [f"{path} {_value(own.get(path))} | {_value(other.get(path))}" for path in paths]
+    more = len(texts) - _MOST_PATHS
+    return ", ".join(texts[:_MOST_PATHS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _settings(arm: ArmResults, seeds: Sequence[int]) -> dict[str, str]:
+    """Return an arm's settings; over splits with those of seeds that another arm has as well."""
+    settings = flat_settings(arm.arm.config)
+    if arm.splits:
+        splits = (f"{arm.splits[seed]} of seed {seed}" for seed in seeds or arm.splits)
+        settings["data.split_seed"] = ", ".join(splits)
+    return settings
+
+
+def _value(text: str | None) -> str:
+    return "not there" if text is None else shortened(text, _LONGEST_VALUE)
+
+
+def _data(trials: Collection[TrialRecord]) -> str:
+    return ", ".join(_several(trial.data_fingerprint for trial in trials))
+
+
+def _epochs(trials: Collection[TrialRecord]) -> str:
+    return _numbers({trial.epochs for trial in trials})
+
+
+def _several(texts: Iterator[str]) -> list[str]:
+    return sorted({shortened(text, _LONGEST_VALUE) for text in texts if text})
+
+
+def _trials(arm: ArmResults) -> Collection[TrialRecord]:
+    return arm.counted.values()
+
+
+def _numbers(numbers: Collection[int]) -> str:
+    """Return whole numbers with their ranges: "0-2, 5"."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _has_other_keys(first: ArmResults, second: ArmResults) -> bool:
+    """Whether a seed of both has another trial key in each."""
+    own, other = first.counted, second.counted
+    return any(own[seed].trial_key != other[seed].trial_key for seed in own if seed in other)

@@ -1,0 +1,174 @@
+"""Two sweeps or more side by side: one row an arm of each, equal configurations together."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from capsmodel.metrics import Metric
+from sweeps.aggregation.comparison.arm_matching import MatchedArms, matched_arms
+from sweeps.aggregation.frames import with_units
+from sweeps.aggregation.results.arms import ArmResults, arms_to_their_end
+from sweeps.aggregation.results.ranking import ranking
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import Outcome
+from sweeps.tracking.opening import open_to_read
+from sweeps.tracking.store import RecordStore
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TYPES = {
+    "arm": "str",
+    "sweep": "str",
+    "own_name": "str",
+    "matched_by": "str",
+    "rank": "Int64",
+    "num_trials": "int64",
+    "num_planned": "int64",
+    "mean": "float64",
+    "low": "float64",
+    "high": "float64",
+    "differs_in": "str",
+}
+
+
+_OF_THE_METRIC = ("mean", "low", "high")
+
+
+@dataclass(frozen=True)
+class ComparedArms:
+    """A sweep's arms as they are compared.
+
+    Attributes:
+        metric: Whose means are compared.
+        ranks: Arm -> its place in the sweep, from 1.
+        arms: With the seeds that a search confirmed them by, where it did.
+    """
+
+    manifest: Manifest
+    metric: Metric
+    ranks: Mapping[str, int]
+    arms: tuple[ArmResults, ...]
+
+    def values(self, arm: ArmResults) -> dict[int, float]:
+        """Return the metric of each finished trial of an arm that holds it, by seed."""
+        values = {
+            seed: trial.metrics.get(self.metric.name, math.nan)
+            for seed, trial in arm.trials.items()
+            if trial is not None and trial.outcome is Outcome.FINISHED
+        }
+        return {seed: value for seed, value in values.items() if math.isfinite(value)}
+
+
+@dataclass
+class _Together:
+    """Arms that stand together, the first one's name above them."""
+
+    first: ArmResults
+    rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+
+def compare(
+    *names: str,
+    metric: str | None = None,
+    tracking_uri: str | RecordStore | None = None,
+    storage: str | None = None,
+) -> "pd.DataFrame":
+    """Return a frame with one row an arm of each sweep; arms that match stand together.
+
+    Arms match where their whole configs are equal, else where their names are. Its columns: arm
+    (the name in the first of the sweeps that has it), sweep, own_name, matched_by ("config", "name"
+    or ""), rank in its sweep as `best_configs` has it, num_trials, num_planned, mean of the metric
+    with its 95 % interval over seeds (low, high; NaN below two trials), and differs_in: what keeps
+    it from being compared with the first, "" where nothing does. Nothing is tested across sweeps.
+    For one row an arm: `frame.pivot(index="arm", columns="sweep", values="mean")`.
+
+    Args:
+        *names: Two sweeps or more.
+        metric: What is compared; by default what ranks the first sweep's arms.
+        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        storage: Folder of the embedded store.
+
+    Raises:
+        BadInput: If there are fewer than two names, one twice, no such sweep, store or metric.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    import pandas as pd
+
+    _refuse(names)
+    store = open_to_read(tracking_uri, storage)
+    manifests = [store.manifest(name) for name in names]
+    chosen = metric or manifests[0].objective.metric.name
+    compared = [compared_arms(one, store, chosen) for one in manifests]
+    rows = [row for group in _together(compared) for row in group.rows]
+    frame = pd.DataFrame(rows, columns=[*_TYPES]).astype(_TYPES)
+    frame.attrs["metric"] = chosen
+    unit = compared[0].metric.unit
+    return with_units(frame, own=dict.fromkeys(_OF_THE_METRIC, unit).items())
+
+
+def compared_arms(manifest: Manifest, store: RecordStore, metric: str) -> ComparedArms:
+    """Return a sweep's arms with their places.
+
+    Raises:
+        BadInput: If the sweep has no such metric.
+    """
+    keys = {cell.trial_key for cell in manifest.cells if cell.stopped is None}
+    records = store.records(keys)
+    ranked = {one.arm.arm.name: one for one in ranking(manifest, records)}
+    arms = arms_to_their_end(manifest, records)
+    return ComparedArms(
+        manifest,
+        manifest.metric(metric),
+        {name: place for place, name in enumerate(ranked, start=1)},
+        tuple(ranked[arm.arm.name].arm if arm.arm.name in ranked else arm for arm in arms),
+    )
+
+
+def _together(compared: Sequence[ComparedArms]) -> Iterator[_Together]:
+    """Yield arms that match, in the order in which the sweeps have them."""
+    groups: list[_Together] = []
+    for one in compared:
+        by_arm = {id(group.first): group for group in groups}
+        for pair in matched_arms([group.first for group in groups], one.arms):
+            if pair.second is None:
+                continue
+            group = by_arm[id(pair.first)] if pair.first else _Together(pair.second)
+            if not pair.first:
+                groups.append(group)
+            group.rows.append(_row(group, pair, one))
+    yield from groups
+
+
+def _row(group: _Together, pair: MatchedArms, sweep: ComparedArms) -> dict[str, Any]:
+    arm = pair.second
+    assert arm is not None
+    values = sweep.values(arm)
+    interval = arm.metric_interval(values, sweep.metric)
+    unlike = pair.unlike()
+    return {
+        "arm": group.first.arm.name,
+        "sweep": sweep.manifest.sweep,
+        "own_name": arm.arm.name,
+        "matched_by": pair.by,
+        "rank": sweep.ranks.get(arm.arm.name),
+        "num_trials": len(values),
+        "num_planned": len(arm.trials),
+        "mean": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
+        "differs_in": "; ".join(
+            f"{aspect}: {told}" if told else aspect for aspect, told in unlike.items()
+        ),
+    }
+
+
+def _refuse(names: Sequence[str]) -> None:
+    if len(names) < 2:
+        given = f"given was '{names[0]}' alone" if names else "none was given"
+        raise BadInput(f"Two sweeps or more are compared, {given}: give their names.")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise BadInput(f"'{twice}' would stand beside itself: give each sweep once.")

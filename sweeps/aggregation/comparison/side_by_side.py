@@ -1,0 +1,200 @@
+"""Two sweeps of one store set side by side, as files beside the first one's report."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from capsmodel.metrics import TEST_ERROR
+from sweeps.aggregation.comparison.arm_matching import (
+    Aspect,
+    MatchedArms,
+    matched_arms,
+    unlike_sweeps,
+)
+from sweeps.aggregation.rendering.contents import Section
+from sweeps.aggregation.rendering.measured import measured_spread_cell
+from sweeps.aggregation.rendering.renderers import section_files
+from sweeps.aggregation.rendering.result_files import make_folder, write_result
+from sweeps.aggregation.rendering.table import Cell, Column, Table, count_cell, text_cell
+from sweeps.aggregation.results.arms import ArmResults, arms_to_their_end
+from sweeps.aggregation.tables.ablation_notes import diverged_share
+from sweeps.aggregation.tables.departures import departure_sentence
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import one_line, shortened
+from sweeps.records.trial_record import SLUG
+from sweeps.tracking.opening import open_to_read
+from sweeps.tracking.store import RecordStore
+
+_STATISTICS = ("mean", "sd", "se", "min", "max")
+_ASPECTS: dict[Aspect, str] = {
+    "data": "Data fingerprints differ",
+    "code protocol": "Code protocols differ, as equal settings, seeds and data have other keys",
+    "epochs": "Epochs differ",
+    "seeds": "Seeds differ",
+    "settings": "Settings differ",
+}
+_LONGEST_LIST = 300
+
+
+@dataclass(frozen=True)
+class ComparedSweeps:
+    """Two sweeps side by side.
+
+    Attributes:
+        table: A row an arm.
+        paths: Its files.
+    """
+
+    table: Table
+    paths: tuple[Path, ...]
+
+
+def compare_sweeps(
+    sweep: str,
+    other: str,
+    tracking_uri: str | RecordStore | None = None,
+    storage: str | None = None,
+    *,
+    reports: str | Path = "reports",
+) -> ComparedSweeps:
+    """Set two sweeps side by side, in files `compare-<other>` in the first one's folder.
+
+    Args:
+        sweep: The name of a launched sweep.
+        other: That of another one of the same store.
+        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        storage: The storage folder.
+        reports: Where the first sweep's own folder is made.
+
+    Raises:
+        BadInput: If there is no such sweep, both are the same, or a file cannot be written.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    store = open_to_read(tracking_uri, storage)
+    first, second = store.manifest(sweep), store.manifest(other)
+    _refuse(first, second)
+    arms = [_arms(store, manifest) for manifest in (first, second)]
+    table = side_by_side(first, second, list(matched_arms(arms[0], arms[1])))
+    section = Section("compare", "compare", (table,), formats=("markdown", "csv", "latex"))
+    files = list(section_files(section))
+    target = make_folder(Path(reports), first.sweep)
+    for name, content in files:
+        write_result(target / name, content)
+    return ComparedSweeps(table, tuple(target / name for name, _ in files))
+
+
+def _refuse(first: Manifest, second: Manifest) -> None:
+    if first.sweep == second.sweep:
+        raise BadInput(
+            f"'{first.sweep}' would stand beside itself: give --compare the name of another sweep."
+        )
+    for manifest in (first, second):
+        if not SLUG.fullmatch(manifest.sweep):
+            raise BadInput(
+                f"'{manifest.sweep}' cannot be a file's name: it must match {SLUG.pattern}."
+            )
+    name = f"compare-{second.sweep}"
+    if any(table.name == name for table in first.tables):
+        raise BadInput(
+            f"'{first.sweep}' has a table '{name}' of its own, which would be written over: "
+            f"compare the other way round, or rename it."
+        )
+
+
+def _arms(store: RecordStore, manifest: Manifest) -> tuple[ArmResults, ...]:
+    """Return a sweep's arms; of a trial that its scheduler stopped it has no result."""
+    keys = {cell.trial_key for cell in manifest.cells if cell.stopped is None}
+    return arms_to_their_end(manifest, store.records(keys))
+
+
+def side_by_side(first: Manifest, second: Manifest, matched: Sequence[MatchedArms]) -> Table:
+    """Return a row a matched pair of arms, and one for each arm that stands alone."""
+    return Table(
+        name=f"compare-{second.sweep}",
+        title=f"{first.sweep} beside {second.sweep}: test error by arm",
+        lead=_lead(matched),
+        columns=(
+            Column("Arm", ("arm", "second_arm", "matched_by"), align="left"),
+            *_columns(first.sweep, "first"),
+            *_columns(second.sweep, "second"),
+            Column("Differs in", ("differs_in",), align="left", hide_if_empty=True),
+            Column("", ("num_same_trials",), hide_if_empty=True),
+        ),
+        rows=tuple(_row(one, first, second) for one in matched),
+        notes=tuple(_notes(first, second, matched)),
+    )
+
+
+def _lead(matched: Sequence[MatchedArms]) -> str:
+    pairs = [one for one in matched if one.first and one.second]
+    if not pairs:
+        return "No arm of one has the config or the name of an arm of the other."
+    unlike = [aspect for aspect in _ASPECTS if any(aspect in one.unlike() for one in pairs)]
+    told = f"{len(pairs)} arm{'s' * (len(pairs) > 1)} stand{'s' * (len(pairs) == 1)} in both"
+    if not unlike:
+        return f"{told}, with equal settings, data, epochs and seeds."
+    return f"{told}; not all is alike: {', '.join(unlike)}."
+
+
+def _columns(sweep: str, place: str) -> tuple[Column, ...]:
+    return (
+        Column(f"{sweep}: error % (sd)", tuple(f"{place}_{name}" for name in _STATISTICS)),
+        Column("n", (f"{place}_n", f"{place}_num_planned")),
+        Column(f"{sweep}: diverged", (f"{place}_num_diverged",), align="left", hide_if_empty=True),
+    )
+
+
+def _row(one: MatchedArms, first: Manifest, second: Manifest) -> tuple[Cell, ...]:
+    names = [arm.arm.name if arm else None for arm in (one.first, one.second)]
+    text = one_line(one.name)
+    if one.first and one.second and names[0] != names[1]:
+        text = f"{text} | {one_line(one.second.arm.name)}"
+    differs = "; ".join(
+        f"{aspect}: {values}" if values else aspect for aspect, values in one.unlike().items()
+    )
+    if not (one.first and one.second):
+        differs = f"only in {first.sweep if one.first else second.sweep}"
+    return (
+        Cell(text, (names[0], names[1], one.by or None)),
+        *_results(one.first),
+        *_results(one.second),
+        text_cell(differs),
+        Cell("", (one.num_same_trials(),)),
+    )
+
+
+def _results(arm: ArmResults | None) -> tuple[Cell, ...]:
+    if arm is None:
+        return (Cell("", (None,) * 5), Cell("", (None, None)), Cell("", (None,)))
+    errors = arm.test_errors.values()
+    diverged = diverged_share(arm)
+    text = f"{diverged.count:.0f} of {diverged.total}" if diverged.count else ""
+    return (
+        measured_spread_cell(errors, TEST_ERROR),
+        count_cell(len(errors), len(arm.trials)),
+        Cell(text, (int(diverged.count),)),
+    )
+
+
+def _notes(first: Manifest, second: Manifest, matched: Sequence[MatchedArms]) -> Iterator[str]:
+    yield (
+        "Nothing is tested across two sweeps: there is no difference and no bold. sd: spread over "
+        "seeds. To compare arms, have both in one sweep."
+    )
+    yield "Arms stand beside each other where their whole configs are equal, else by their names."
+    for aspect, words in _ASPECTS.items():
+        names = [one_line(one.name) for one in matched if aspect in one.unlike()]
+        if names:
+            yield f"{words}: {shortened(', '.join(names), _LONGEST_LIST)}."
+    for aspect, (own, other) in unlike_sweeps(matched).items():
+        told = f"{first.sweep} {own}; {second.sweep} {other}"
+        yield shortened(f"{aspect.capitalize()} of all trials differ: {told}.", _LONGEST_LIST)
+    by_name = [one_line(one.name) for one in matched if "settings" in one.unlike()]
+    if by_name:
+        yield "Where settings differ, keys do not tell whether the code's protocol does as well."
+    if same := sum(one.num_same_trials() for one in matched):
+        yield f"{same} of the trials are the same in both sweeps, by their keys."
+    for manifest in (first, second):
+        if sentence := departure_sentence(manifest):
+            yield f"{manifest.sweep}: {sentence}"

@@ -1,1 +1,0 @@
-"""Figures as bytes, made from results."""

@@ -1,0 +1,474 @@
+"""Records as pandas frames, whose columns have units in `frame.attrs["units"]`."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from capsmodel.metrics import HEALTH, Metric, find_metric
+from capsmodel.spelling import hint
+from sweeps.aggregation.rendering.table import Value
+from sweeps.aggregation.results.ranking import ranking
+from sweeps.aggregation.results.varied_settings import setting_value
+from sweeps.aggregation.tables.trials_table import (
+    COST_COLUMNS,
+    RESULT_COLUMNS,
+    SPLIT_COLUMN,
+    setting_column,
+    trial_rows,
+)
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
+from sweeps.records.trial_record import EPOCH_METRICS, Json, Outcome, TrialRecord
+from sweeps.tracking.answers import neither
+from sweeps.tracking.opening import open_to_read
+from sweeps.tracking.store import RecordStore
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SWEEP = "sweep"
+"""The first column of a frame over several sweeps."""
+
+_NO_FILTER = (
+    "'where' is no longer an option: filter the frame with pandas, as in "
+    "sweeps.trials().query(\"`model.routing` == 'em' and test_error < 0.02\")."
+)
+UNITS = "units"
+"""The name in `frame.attrs` of a mapping, column -> unit, of the columns that have one."""
+
+_OF_COLUMNS = {
+    "epoch": "count",
+    "epochs": "count",
+    "stopped_epoch": "count",
+    "num_parameters": "count",
+    "threads": "count",
+    "num_arms": "count",
+    "num_cells": "count",
+    "num_expected": "count",
+    "num_finished": "count",
+    "num_diverged": "count",
+    "num_failed": "count",
+    "num_trials": "count",
+    "num_planned": "count",
+    "duration_seconds": "seconds",
+    "peak_memory_bytes": "bytes",
+}
+_WHOLE_NUMBERS = ("epochs", "stopped_epoch", "num_parameters", "peak_memory_bytes", "threads")
+_NUMBERS = ("train_loss", "validation_loss", "validation_error", "test_error", "duration_seconds")
+_OF_AN_EPOCH = {"arm": "str", "seed": "int64", "trial_key": "str", "epoch": "int64"}
+History = Mapping[int, float]
+_BEGINNING_OF_A_KEY = re.compile(r"[0-9a-f]{1,32}")
+_OF_AN_IMAGE = {
+    "arm": "str",
+    "seed": "int64",
+    "trial_key": "str",
+    "image": "int64",
+    "label": "uint8",
+    "prediction": "uint8",
+    "is_wrong": "bool",
+}
+Place = Mapping[str, Any]
+_TYPES = {
+    "sweep": "str",
+    "description": "str",
+    "kind": "str",
+    "num_arms": "int64",
+    "num_cells": "int64",
+    "num_expected": "int64",
+    "num_finished": "int64",
+    "num_diverged": "int64",
+    "num_failed": "int64",
+    "last_ended_at": "datetime64[s, UTC]",
+    "metric": "str",
+    "best_arm": "str",
+    "best": "float64",
+    "best_low": "float64",
+    "best_high": "float64",
+}
+_OF_THE_METRIC = ("best", "best_low", "best_high")  # whose unit it has, where all have one
+_COUNTED = (Outcome.FINISHED, Outcome.DIVERGED, Outcome.FAILED)
+
+
+@dataclass(frozen=True)
+class CellRow:
+    """A cell of a sweep.
+
+    Attributes:
+        record: None where it has none.
+        columns: Its row among the sweep's trials.
+    """
+
+    manifest: Manifest
+    cell: ManifestCell
+    record: TrialRecord | None
+    columns: Mapping[str, Value]
+
+
+def trials(
+    name: str | None = None,
+    tracking_uri: str | RecordStore | None = None,
+    storage: str | None = None,
+    *,
+    where: None = None,
+) -> "pd.DataFrame":
+    """Return a frame with one row a trial of the sweep, arms and seeds in the sweep's order.
+
+    Cells without a record are rows with the outcome "missing". Errors are fractions;
+    `frame.attrs["units"]` gives the unit of each column that has one. Each setting is a column that
+    is called by its path, those that the sweep varies first; a part is its kind, and a list is a
+    text such as `8 x 16`. Of all sweeps together the first column is the sweep, and a trial that
+    several of them hold has a row in each. To select trials, use pandas:
+    `trials().query("`model.routing` == 'em' and test_error < 0.02")`.
+
+    Args:
+        name: The sweep's name; None for the trials of all sweeps.
+        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        storage: Folder of the embedded store.
+        where: No longer an option: filter the frame with pandas.
+
+    Raises:
+        BadInput: If there is no such sweep or store, or `where` is given.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    import pandas as pd  # here, so that other questions do not wait for it
+
+    check_no_filter(where)
+    rows = cell_rows(open_to_read(tracking_uri, storage), name)
+    first = [SWEEP] if name is None else []
+    columns = dict.fromkeys(column for row in rows for column in row.columns)
+    types = dict.fromkeys(_WHOLE_NUMBERS, "Int64") | dict.fromkeys(_NUMBERS, "float64")
+    frame = pd.DataFrame(
+        [row.columns for row in rows],
+        columns=[*(columns or (*first, *RESULT_COLUMNS, *COST_COLUMNS))],
+    ).astype(types)
+    declared = [metric for row in rows for metric in row.manifest.metrics]
+    return with_units(frame, declared)
+
+
+def check_no_filter(where: object) -> None:
+    """Refuse a filter in the language of earlier versions.
+
+    Raises:
+        BadInput: If one is given.
+    """
+    if where is not None:
+        raise BadInput(_NO_FILTER)
+
+
+def cell_rows(store: RecordStore, sweep: str | None = None) -> list[CellRow]:
+    """Return the cells of a sweep, or of all sweeps, in their order, each with its row.
+
+    Args:
+        store: Where manifests and records are.
+        sweep: Its name; None for all, whose rows begin with the sweep's name.
+
+    Raises:
+        BadInput: If there is no such sweep.
+        StoreUnreachable: If the store does not answer.
+    """
+    names = store.sweeps() if sweep is None else [sweep]
+    manifests = [store.manifest(name) for name in names]
+    keys = {cell.trial_key for manifest in manifests for cell in manifest.cells}
+    records = store.records(keys) if keys else {}
+    rows = [row for manifest in manifests for row in _rows(manifest, records)]
+    if sweep is not None:
+        return rows
+    return [replace(row, columns={SWEEP: row.manifest.sweep} | {**row.columns}) for row in rows]
+
+
+def _rows(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Iterator[CellRow]:
+    arms = {arm.name: arm for arm in manifest.arms}
+    cells = {(cell.arm, cell.seed): cell for cell in manifest.cells}
+    settings: dict[tuple[str, int | None], dict[str, Value]] = {}
+    for columns in trial_rows(manifest, records):
+        cell = cells[str(columns["arm"]), int(columns["seed"] or 0)]
+        place = cell.arm, manifest.splits.get(cell.seed)
+        if place not in settings:
+            settings[place] = _settings(manifest, arms[cell.arm], cell.seed)
+        # a search has values for what its arms propose, which come first and are not replaced
+        row = {**columns, **{k: v for k, v in settings[place].items() if k not in columns}}
+        yield CellRow(manifest, cell, records.get(cell.trial_key), row)
+
+
+def _settings(manifest: Manifest, arm: ManifestArm, seed: int) -> dict[str, Value]:
+    """Return column -> value of all settings that an arm has on a seed."""
+    config: Json = manifest.config_of(arm, seed)
+    return {
+        setting_column(path, manifest): setting_value(value) for path, value in flat_config(config)
+    }
+
+
+def flat_config(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the path and the value of each setting; a part is its kind at the part's own path."""
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            part = cast(Mapping[str, Any], value)
+            if isinstance(part.get("kind"), str):
+                yield prefix + name, part["kind"]
+            yield from flat_config(part, f"{prefix}{name}.")
+        elif name != "kind":
+            yield prefix + name, value
+
+
+def with_units(
+    frame: "pd.DataFrame",
+    metrics: Iterable[Metric] = (),
+    own: Iterable[tuple[str, str | None]] = (),
+) -> "pd.DataFrame":
+    """Return the frame, which now says the units of its columns.
+
+    Losses, seeds and settings have none. A fraction of 0.02 is 2 %.
+
+    Args:
+        frame: Whatever its columns are.
+        metrics: Those that are not built in.
+        own: Column -> unit, of columns that are called so in this frame alone.
+    """
+    declared, given = tuple(metrics), dict(own)
+    units = {name: given.get(name) or _unit(name, declared) for name in map(str, frame.columns)}
+    frame.attrs[UNITS] = {name: unit for name, unit in units.items() if unit}
+    return frame
+
+
+def _unit(name: str, declared: Iterable[Metric]) -> str | None:
+    metric = find_metric(name, declared)
+    return metric.unit if metric else _OF_COLUMNS.get(name)
+
+
+def curves(
+    name: str | None = None,
+    tracking_uri: str | RecordStore | None = None,
+    storage: str | None = None,
+    *,
+    metrics: str | Sequence[str] | None = None,
+    where: None = None,
+) -> "pd.DataFrame":
+    """Return a frame with one row an epoch of each trial, and a column a metric.
+
+    Its columns: sweep, where all are asked for, arm, seed, trial_key, epoch (from 1), and the
+    metrics; what an epoch did not record is NaN. Trials stand in the sweep's order, whatever their
+    outcome; one that a scheduler stopped as far as the sweep saw it.
+
+    Args:
+        name: The sweep's name; None for all sweeps.
+        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        storage: Folder of the embedded store.
+        metrics: Those of epochs; by default losses, validation error and those of the sweep's own
+            parts.
+        where: No longer an option: filter the frame with pandas.
+
+    Raises:
+        BadInput: If there is no such sweep, store or metric, or `where` is given.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    import pandas as pd
+
+    check_no_filter(where)
+    store = open_to_read(tracking_uri, storage)
+    cells = cell_rows(store, name)
+    names = _names(cells, metrics)
+    rows = [row for row in cells if row.record]
+    records = {row.record.trial_key: row.record for row in rows if row.record}
+    histories = {one: store.histories(records.values(), one) for one in names}
+    first = {} if name else {SWEEP: "str"}
+    frame = pd.DataFrame(
+        [line for row in rows for line in _lines(row, histories)],
+        columns=[*first, *_OF_AN_EPOCH, *names],
+    )
+    frame = frame.astype(first | _OF_AN_EPOCH | dict.fromkeys(names, "float64"))
+    return with_units(frame, [metric for row in cells for metric in row.manifest.metrics])
+
+
+def _names(rows: Sequence[CellRow], asked: str | Sequence[str] | None) -> list[str]:
+    """Return the metrics that are asked for.
+
+    Raises:
+        BadInput: If one is none of an epoch.
+    """
+    own = {metric.name: metric for row in rows for metric in row.manifest.metrics}
+    known = [*EPOCH_METRICS, *(name for name, metric in own.items() if metric.moment == "epoch")]
+    if asked is None:
+        return known
+    given = [asked] if isinstance(asked, str) else [*map(str, asked)]
+    health = _health([row.record for row in rows if row.record])
+    for name in given:
+        if name not in known and name not in health:
+            raise _no_metric(name, known, health, own)
+    return list(dict.fromkeys(given))
+
+
+def _health(records: Sequence[TrialRecord]) -> list[str]:
+    names = {name for record in records for name in record.metrics if name.startswith(HEALTH)}
+    return sorted(names)
+
+
+def _no_metric(
+    name: str, known: Sequence[str], health: Sequence[str], own: Mapping[str, Metric]
+) -> BadInput:
+    is_of_the_end = name in own or name.startswith("test_error")
+    why = "is of a trial's end, and no epoch has it" if is_of_the_end else "is not known"
+    also = f", and {len(health)} of health, such as {health[0]}" if health else ""
+    return BadInput(
+        f"The metric '{name}' {why}.{hint(name, [*known, *health])} "
+        f"Of epochs there are: {', '.join(known)}{also}."
+    )
+
+
+def _lines(row: CellRow, histories: Mapping[str, Mapping[str, History]]) -> list[dict[str, Any]]:
+    cell = row.cell
+    own = {name: by_key.get(cell.trial_key, {}) for name, by_key in histories.items()}
+    epochs = sorted({epoch for history in own.values() for epoch in history})
+    last = cell.stopped.epoch if cell.stopped else None
+    place = {SWEEP: row.manifest.sweep, "arm": cell.arm, "seed": cell.seed}
+    return [
+        place
+        | {"trial_key": cell.trial_key, "epoch": epoch}
+        | {name: history.get(epoch) for name, history in own.items()}
+        for epoch in epochs
+        if last is None or epoch <= last
+    ]
+
+
+def predictions(
+    name: str,
+    tracking_uri: str | RecordStore | None = None,
+    storage: str | None = None,
+    *,
+    split: Literal["test", "validation"] = "test",
+) -> "pd.DataFrame":
+    """Return a frame with one row an image of each finished trial, in the sweep's order.
+
+    One that the sweep's scheduler stopped has none, whoever trained it on.
+
+    Its columns: arm, seed, trial_key, image (its place in the data set's order), label, prediction,
+    is_wrong and, where images are views of objects, object. Trials that hold no predictions of the
+    split, as those of earlier releases hold none of validation, have no rows.
+
+    Args:
+        name: The sweep's name, or the first characters of a trial key: its images alone.
+        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        storage: Folder of the embedded store.
+        split: Which images.
+
+    Raises:
+        BadInput: If there is no such sweep, trial, store or split.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    import pandas as pd
+
+    from sweeps.aggregation.results.predictions import read_predictions  # numpy comes with it
+
+    if split not in ("test", "validation"):
+        raise BadInput(f"There is no split '{split}' to be seen: give 'test' or 'validation'.")
+    store = open_to_read(tracking_uri, storage)
+    subject = subject_of(name, store)
+    if isinstance(subject, Manifest):
+        records = [*store.records(cell.trial_key for cell in subject.cells).values()]
+        places = list(_places(subject))
+    else:
+        records, places = [subject], [_place(subject)]
+    found = read_predictions(store, (r for r in records if r.outcome is Outcome.FINISHED))
+    frames = list[pd.DataFrame]()
+    for place in places:
+        held = found.get(place["trial_key"])
+        judged = held and (held.test if split == "test" else held.validation)
+        if judged:
+            columns = {
+                **place,
+                "image": range(len(judged.labels)),
+                "label": judged.labels,
+                "prediction": judged.classes,
+                "is_wrong": judged.is_wrong,
+            }
+            objects = {} if judged.objects is None else {"object": judged.objects}
+            frames.append(pd.DataFrame(columns | objects))
+    if frames:
+        return with_units(pd.concat(frames, ignore_index=True))
+    none = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in _OF_AN_IMAGE.items()})
+    return with_units(none)
+
+
+def subject_of(name: str, store: RecordStore) -> Manifest | TrialRecord:
+    """Return the sweep of that name, else the trial whose key begins with it or whose id it is.
+
+    Raises:
+        BadInput: If there is neither, or more than one trial.
+        StoreUnreachable: If the store does not answer.
+    """
+    known = store.sweeps()
+    if name in known:
+        return store.manifest(name)
+    if _BEGINNING_OF_A_KEY.fullmatch(str(name).strip().lower()):
+        return store.find(name)
+    raise neither(name, known)
+
+
+def _places(manifest: Manifest) -> Iterator[Place]:
+    """Yield what the images of each cell's trial begin with."""
+    for cell in manifest.cells:
+        if cell.stopped is None:
+            split = {SPLIT_COLUMN: manifest.splits[cell.seed]} if manifest.splits else {}
+            yield {"arm": cell.arm, "seed": cell.seed, **split, "trial_key": cell.trial_key}
+
+
+def _place(record: TrialRecord) -> Place:
+    return {"arm": record.arm, "seed": record.seed, "trial_key": record.trial_key}
+
+
+def sweeps(
+    tracking_uri: str | RecordStore | None = None, storage: str | None = None
+) -> "pd.DataFrame":
+    """Return a frame with one row a sweep of the store, by name.
+
+    Its columns: sweep, description, kind ("design" or "search"), numbers of arms, of cells, of
+    cells that there will be in the end, and of those whose trials are finished, diverged or failed;
+    when the last trial ended (UTC), and of the best arm the mean of the metric that ranks, with
+    its 95 % interval over seeds, as `best_configs` ranks arms. A fraction of 0.02 is 2 %.
+
+    Args:
+        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        storage: Folder of the embedded store.
+
+    Raises:
+        BadInput: If there is no such store, or a sweep's manifest is not valid.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    import pandas as pd
+
+    store = open_to_read(tracking_uri, storage)
+    manifests = [store.manifest(name) for name in store.sweeps()]
+    keys = {cell.trial_key for manifest in manifests for cell in manifest.cells}
+    records = store.records(keys) if keys else {}
+    rows = [_row(manifest, records) for manifest in manifests]
+    frame = pd.DataFrame(rows, columns=[*_TYPES])
+    frame["last_ended_at"] = pd.to_datetime(frame["last_ended_at"], unit="s", utc=True)
+    units = {manifest.objective.metric.unit for manifest in manifests}
+    own = dict.fromkeys(_OF_THE_METRIC, units.pop()) if len(units) == 1 else {}
+    return with_units(frame.astype(_TYPES), own=own.items())
+
+
+def _row(manifest: Manifest, records: Mapping[str, TrialRecord]) -> dict[str, Any]:
+    cells = [(cell, records.get(cell.trial_key)) for cell in manifest.cells]
+    outcomes = Counter(
+        trial.outcome for cell, trial in cells if trial is not None and cell.stopped is None
+    )
+    ended = [trial.ended_at for _, trial in cells if trial is not None and trial.ended_at]
+    ranked = ranking(manifest, records)
+    best = ranked[0].value if ranked else None
+    return {
+        "sweep": manifest.sweep,
+        "description": manifest.description,
+        "kind": "search" if manifest.search else "design",
+        "num_arms": len(manifest.arms),
+        "num_cells": len(manifest.cells),
+        "num_expected": manifest.num_expected,
+        **{f"num_{outcome}": outcomes[outcome] for outcome in _COUNTED},
+        "last_ended_at": max(ended, default=None),
+        "metric": manifest.objective.metric.name,
+        "best_arm": ranked[0].arm.arm.name if ranked else None,
+        "best": best.mean if best else None,
+        "best_low": best.low if best else None,
+        "best_high": best.high if best else None,
+    }

@@ -1,0 +1,68 @@
+"""What a report holds for a paper: files beside its tables, and a table in a paper's style."""
+
+from pathlib import Path
+from typing import Literal, get_args
+
+from capsmodel.spelling import unknown
+from sweeps.aggregation.paper.checklist import checklist
+from sweeps.aggregation.paper.macros import STYLE_NAME, style_file, values_file, values_name
+from sweeps.aggregation.paper.numbers import compared_arms, numbers_of
+from sweeps.aggregation.paper.paper_table import paper_table
+from sweeps.aggregation.rendering.contents import Section, TextFile
+from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.records.errors import BadInput
+
+Style = Literal["default", "paper"]
+
+
+_FORMATS = ("markdown", "latex", "latex-table")
+
+
+_TABLE = "ablation-paper"
+
+
+def paper_texts(results: Results) -> tuple[TextFile, ...]:
+    """Return the macros of a sweep's numbers, and its checklist."""
+    arms, sweep = compared_arms(results), results.manifest.sweep
+    return (
+        TextFile(STYLE_NAME, style_file()),
+        TextFile(values_name(sweep), values_file(sweep, numbers_of(arms))),
+        TextFile("checklist.md", checklist(results, arms)),
+    )
+
+
+def style_of(folder: Path, style: Style | None) -> Style:
+    """Return a style as asked for, else that of the report that a sweep's folder holds.
+
+    So a report stays in its style when it is made anew, and no file of a style is left behind.
+    """
+    if style is not None:
+        return style
+    return "paper" if (folder / f"{_TABLE}.md").is_file() else "default"
+
+
+def why_not_in_style(sections: tuple[Section, ...], style: Style) -> tuple[str, ...]:
+    """Return a sentence where a style that was asked for has added nothing."""
+    if style == "default" or sections:
+        return ()
+    why = "The search has run no arm again on fresh seeds, so that a paper has no figure of it."
+    return (why,)
+
+
+def paper_sections(results: Results, style: Style) -> tuple[Section, ...]:
+    """Return the sections that a style adds to a report, none by default.
+
+    A search that has run no arm again on fresh seeds has none: no test figure of it is sound.
+
+    Raises:
+        BadInput: If there is no such style.
+    """
+    if style not in get_args(Style):
+        raise BadInput(unknown("style", style, get_args(Style)))
+    if style == "default":
+        return ()
+    arms = compared_arms(results)
+    if not arms.arms:
+        return ()
+    table = paper_table(results.manifest, arms)
+    return (Section(_TABLE, "paper", tables=(table,), formats=_FORMATS),)

@@ -1,0 +1,156 @@
+"""The two pages of a report: what trial keys decide, and apart from it what the trials took."""
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any, cast
+from xml.sax import handler, make_parser
+from xml.sax.saxutils import XMLGenerator
+from xml.sax.xmlreader import AttributesImpl
+
+from sweeps.aggregation.rendering.contents import Figure, Report, Section
+from sweeps.aggregation.rendering.table import Table, shown
+from sweeps.records.plain_text import one_line
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_REFERENCE = re.compile(r"url\(#([^)]*)\)")
+_LEFT_OUT = ("metadata", "style", "title", "script")
+_OF_THE_ROOT = ("width", "height", "version")  # how large it is drawn is the page's affair
+RUNS_PAGE = "report-runs"
+
+
+class _Inlined(XMLGenerator):
+    def __init__(self, out: io.StringIO, prefix: str, label: str) -> None:
+        super().__init__(out, encoding="utf-8", short_empty_elements=True)
+        self._prefix = prefix
+        self._label = label
+        self._left_out = 0
+
+    def startDocument(self) -> None:  # noqa: N802 - the name is the interface's
+        """Begin without a declaration: it stands inside of a page."""
+
+    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802
+        """Write a tag with its ids prefixed, or pass over all of an element."""
+        if self._left_out or name in _LEFT_OUT:
+            self._left_out += 1
+            return
+        given = {str(key): str(attrs[key]) for key in attrs.getNames()}
+        kept = {
+            key.removeprefix("xlink:"): self._renamed(key, value)
+            for key, value in given.items()
+            if not key.startswith("xmlns")
+        }
+        super().startElement(name, AttributesImpl(self._of_root(kept) if name == "svg" else kept))
+
+    def endElement(self, name: str) -> None:  # noqa: N802
+        """Write the end of a tag that was begun."""
+        if self._left_out:
+            self._left_out -= 1
+            return
+        super().endElement(name)
+
+    def characters(self, content: str) -> None:
+        """Write text; of what is between tags nothing but lines' ends is ever drawn."""
+        if not self._left_out:
+            super().characters(content)
+
+    def _renamed(self, key: str, value: str) -> str:
+        if key == "id":
+            return f"{self._prefix}{value}"
+        if key.endswith("href"):
+            return f"#{self._prefix}{value.removeprefix('#')}" if value.startswith("#") else ""
+        return _REFERENCE.sub(rf"url(#{self._prefix}\1)", value)
+
+    def _of_root(self, given: Mapping[str, str]) -> dict[str, str]:
+        kept = {key: value for key, value in given.items() if key not in _OF_THE_ROOT}
+        joins = {"stroke-linejoin": "round", "stroke-linecap": "butt"}
+        return {**kept, **joins, "role": "img", "aria-label": self._label}
+
+
+class _Drawings:
+    """Figures of one page, each with ids of its own."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def drawing(self, figure: Figure, label: str) -> object:
+        """Return the element of a figure."""
+        from markupsafe import Markup
+
+        svg = inline_drawing(figure.svg, f"f{next(self._numbers)}-", one_line(label))
+        return Markup(svg)  # of a writer of XML, which escapes
+
+
+def results_page(report: Report) -> bytes:
+    """Return the page of a report: the answer, tables, figures, how to read them, what they are of.
+
+    It holds only what trial keys decide, fetches nothing and runs no script.
+    """
+    lead = next((table.lead for table in (*report.tables, *report.shown) if table.lead), "")
+    return _page(
+        "report.html.jinja",
+        report,
+        answer=lead or report.provenance.description or "There is no table with an answer in it.",
+        chapters=[*report.sections, *report.background],
+    )
+
+
+def _page(template: str, report: Report, **more: Any) -> bytes:
+    drawings = _Drawings()
+    told = {"report": report, "provenance": report.provenance, "runs_page": f"{RUNS_PAGE}.html"}
+    functions = {"title_of": _title, "shown": shown, "drawing": drawings.drawing}
+    page = _environment().get_template(template).render(**told, **functions, **more)
+    return page.encode()
+
+
+def _title(section: Section) -> str:
+    """Return what stands over a section: its title, or that of its first table."""
+    first: Iterator[Table] = chain(section.tables, section.data)
+    return section.title or next((table.title for table in first if table.title), section.name)
+
+
+@cache
+def _environment() -> "Environment":
+    """Return what fills templates: every text in one line, and none of it taken for markup."""
+    import jinja2  # here, so that other formats do not wait for it
+
+    def text(value: object) -> object:
+        return one_line(value) if type(value) is str else value  # markup of ours is another type
+
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__ or "", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=text,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def runs_page(report: Report) -> bytes:
+    """Return the page of what trial keys do not decide: costs, machines, records, versions."""
+    return _page("runs.html.jinja", report, chapters=[report.costs, report.runs])
+
+
+def inline_drawing(svg: bytes, prefix: str, label: str) -> str:
+    """Return a drawing's element for a page.
+
+    Its ids get a prefix. What it says of itself, its declarations and its style, which would hold
+    for the whole page, are left out, and so are comments, which repeat its texts.
+
+    Args:
+        svg: As matplotlib writes it.
+        prefix: Of every id, of its own in the page.
+        label: What a reader who does not see it is told.
+    """
+    text = io.StringIO()
+    parser = make_parser()
+    parser.setFeature(handler.feature_external_ges, False)
+    parser.setContentHandler(cast(Any, _Inlined(text, prefix, label)))  # its types differ in names
+    parser.parse(io.BytesIO(svg))
+    return text.getvalue()

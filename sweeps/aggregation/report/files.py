@@ -1,0 +1,241 @@
+"""A sweep's report as files and as artifacts of its run, and the check of these files."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from search_spaces.tables import OwnTable
+from sweeps.aggregation.paper.style import Style, style_of
+from sweeps.aggregation.rendering.contents import Report
+from sweeps.aggregation.rendering.renderers import RENDERERS, Renderer, render
+from sweeps.aggregation.rendering.result_files import make_folder, refuse_leading_out, write_result
+from sweeps.aggregation.report.making import make_report
+from sweeps.aggregation.tables.sweep_results import read_results
+from sweeps.records.errors import BadInput, StoreUnreachable
+from sweeps.records.manifest import Manifest
+from sweeps.storage.regular_files import read_regular
+from sweeps.tracking.opening import open_to_read
+from sweeps.tracking.store import RecordStore, ReportPublisher
+
+
+class ReportOptions(TypedDict, total=False):
+    """How a report is written.
+
+    Attributes:
+        reports: Where the sweep's own folder is made, by default ./reports.
+        tables: Classes of the user's own kinds of tables. Those of other such kinds are left out,
+            which the report says.
+        renderers: Name of a format -> its renderer, besides the package's or in their place.
+        style: "paper" adds the arms as a paper prints them: `mean ± sd (n)`. By default that of
+            the report that is there.
+    """
+
+    reports: str | Path
+    tables: Sequence[type[OwnTable]]
+    renderers: Mapping[str, Renderer] | None
+    style: Style | None
+
+
+@dataclass(frozen=True)
+class CheckedReport:
+    """What was found of a report's files.
+
+    Attributes:
+        sweep: Whose report.
+        folder: Where its files are, or should be.
+        num_files: How many the report has.
+        stale: Names of those that hold something else than follows from the records.
+        missing: Names of those that are not there.
+        others: Names of files that stand there and are none of the report's.
+        left_out: A sentence for each declared table that could not be made here.
+    """
+
+    sweep: str
+    folder: Path
+    num_files: int
+    stale: tuple[str, ...]
+    missing: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all files follow from the records, else 1."""
+        return int(bool(self.stale or self.missing))
+
+
+def check_report(
+    sweep: str,
+    tracking_uri: str | RecordStore | None = None,
+    storage: str | None = None,
+    **options: Unpack[ReportOptions],
+) -> CheckedReport:
+    """Make a sweep's report anew and compare it with its files. Nothing is written.
+
+    Files in its folder that are none of the report's are named, and not looked at.
+
+    Args:
+        sweep: As of `report`, like all others.
+        tracking_uri: Where records are, or the store.
+        storage: The storage folder.
+        **options: See `ReportOptions`.
+
+    Raises:
+        BadInput: If there is no such sweep or style, or a table or a file cannot be made.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    store = open_to_read(tracking_uri, storage)
+    reports = Path(options.get("reports", "reports"))
+    style = style_of(reports / sweep, options.get("style"))
+    renderers = {**RENDERERS, **(options.get("renderers") or {})}
+    made, files = report_files(store, sweep, renderers, options.get("tables", ()), style)
+    folder = reports / made.provenance.sweep
+    refuse_leading_out(folder, reports)
+    found = {name: _content(folder / name, content) for name, content in files}
+    return CheckedReport(
+        sweep=made.provenance.sweep,
+        folder=folder,
+        num_files=len(files),
+        stale=tuple(name for name, content in files if found[name] not in {None, content}),
+        missing=tuple(name for name, _ in files if found[name] is None),
+        others=tuple(sorted(_names(folder) - {name for name, _ in files})),
+        left_out=made.left_out,
+    )
+
+
+def report_files(
+    store: RecordStore,
+    sweep: str,
+    renderers: Mapping[str, Renderer] = RENDERERS,
+    own: Sequence[type[OwnTable]] = (),
+    style: Style = "default",
+) -> tuple[Report, list[tuple[str, bytes]]]:
+    """Return a sweep's report with the name and content of each of its files. Nothing is written.
+
+    Args:
+        store: As of `write_report`, like all others.
+        sweep: Its name.
+        renderers: Name of a format -> its renderer.
+        own: As of `make_report`.
+        style: As of `make_report`.
+
+    Raises:
+        BadInput: If there is no such sweep, or a name is no slug.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    results = read_results(store, sweep)
+    manifest = results.manifest
+    report = make_report(results, own, style)
+    files = list(render(report, renderers))
+    _check_files(manifest, [name for name, _ in files])
+    return report, files
+
+
+def report(
+    sweep: str,
+    tracking_uri: str | RecordStore | None = None,
+    storage: str | None = None,
+    **options: Unpack[ReportOptions],
+) -> Report:
+    """Rebuild a sweep's report from its manifest and records, as files and with its parent run.
+
+    Where the store cannot be written to, the files are there and the report says so.
+
+    Args:
+        sweep: The name of a launched sweep.
+        tracking_uri: Where records are, or the store; by default `CAPSWEEP_TRACKING_URI` or in
+            the storage.
+        storage: The storage folder, by default `CAPSWEEP_STORAGE` or ./capsweep-store.
+        **options: See `ReportOptions`: where files go, own tables, formats, the style.
+
+    Raises:
+        BadInput: If there is no such sweep, or a table or a file cannot be made.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    store = open_to_read(tracking_uri, storage)
+    chosen = {**RENDERERS, **(options.get("renderers") or {})}
+    folder, own = Path(options.get("reports", "reports")), options.get("tables", ())
+    written = write_report(store, sweep, folder, chosen, own, options.get("style"))
+    return replace(written, left_out=(*written.left_out, *why_not_published(store, sweep, written)))
+
+
+def write_report(
+    store: RecordStore,
+    sweep: str,
+    folder: Path = Path("reports"),
+    renderers: Mapping[str, Renderer] = RENDERERS,
+    own: Sequence[type[OwnTable]] = (),
+    style: Style | None = None,
+) -> Report:
+    """Rebuild a sweep's tables and figures from manifest and records, under `folder/<sweep>/`.
+
+    Each file appears whole or not at all; older ones are replaced.
+
+    Args:
+        store: Where manifest and records are.
+        sweep: Its name.
+        folder: Where the sweep's own folder is made.
+        renderers: Name of a format -> its renderer.
+        own: As of `make_report`.
+        style: The same; None for that of the report that is there.
+
+    Returns:
+        The report with the paths of its files.
+
+    Raises:
+        BadInput: If there is no such sweep, a name is no slug, or the folder cannot be written.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    chosen = style_of(folder / str(sweep), style)
+    report, files = report_files(store, sweep, renderers, own, chosen)
+    target = make_folder(folder, report.provenance.sweep)
+    for name, content in files:
+        write_result(target / name, content)
+    return replace(report, paths=tuple(target / name for name, _ in files))
+
+
+def why_not_published(store: RecordStore, sweep: str, report: Report) -> tuple[str, ...]:
+    """Publish the report, and return a sentence where that failed: nothing else has."""
+    try:
+        publish_report(store.publisher(), store.sweep_id(sweep), report)
+    except (StoreUnreachable, OSError) as error:  # of somebody else's store, which may be read-only
+        return (f"The report is written, but not kept with the sweep's own record: {error}",)
+    return ()
+
+
+def publish_report(records: ReportPublisher, sweep_id: str, report: Report) -> None:
+    """Add the report's files to the sweep's own record.
+
+    The only function of this package that writes to the tracking store.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    records.publish_files(sweep_id, report.paths)
+
+
+def _check_files(manifest: Manifest, names: Sequence[str]) -> None:
+    """Refuse two files of one name, which names that tables derive from their own can give."""
+    counts = Counter(names)
+    if outside := next((name for name in names if Path(name).name != name), None):
+        raise BadInput(f"'{outside}' cannot be a file's name: name the table by a word.")
+    if twice := next((name for name in names if counts[name] > 1), None):
+        raise BadInput(
+            f"Two tables of sweep '{manifest.sweep}' would be written to '{twice}': rename one."
+        )
+
+
+def _content(path: Path, expected: bytes) -> bytes | None:
+    """Return what a file holds, None where there is none; of what is no such file nothing."""
+    try:
+        return read_regular(path, most_bytes=len(expected))
+    except FileNotFoundError:
+        return None
+    except (BadInput, OSError):  # longer, a link, a folder, or not ours to read
+        return b""
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()

@@ -1,0 +1,107 @@
+"""What was asked of the store while a report was made: each thing once, and its digest."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sweeps.aggregation.results.judged import Judged, Predictions
+from sweeps.aggregation.tables.sweep_results import Histories, Results
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import (
+    EPOCH_METRICS,
+    METRIC_EXTRA_TEST_ERRORS,
+    METRIC_TEST_ERROR,
+    TrialRecord,
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Curves and predictions as a store gives them, remembered.
+
+    Attributes:
+        results: Where they come from.
+        curves: Metric -> trial key -> epoch -> value, of all that was asked for.
+        predicted: Trial key -> predictions, of all that was asked for and is there.
+    """
+
+    results: Results
+    curves: dict[str, dict[str, Mapping[int, float]]] = field(default_factory=dict)
+    predicted: dict[str, Predictions] = field(default_factory=dict)
+
+    def histories(self, trials: Iterable[TrialRecord], metric: str) -> Histories:
+        """Return one epoch metric of some trials; the store is asked for those not known yet."""
+        wanted = list(trials)
+        known = self.curves.setdefault(metric, {})
+        if new := [trial for trial in wanted if trial.trial_key not in known]:
+            known |= self.results.histories(new, metric)
+        keys = [trial.trial_key for trial in wanted]
+        return {key: known[key] for key in keys if key in known}
+
+    def predictions(self, trials: Iterable[TrialRecord]) -> Mapping[str, Predictions]:
+        """Return what some trials predicted."""
+        found = self.results.find_predictions(trials)
+        self.predicted.update(found)
+        return found
+
+    def digest(self) -> str:
+        """Return the SHA-256 of manifest, records, and what was asked for up to now."""
+        manifest = self.results.manifest
+        kept = {cell.trial_key for cell in manifest.cells if cell.stopped is None}
+        records = {k: _record(r, manifest) for k, r in self.results.records.items() if k in kept}
+        stops = {cell.trial_key: cell.stopped.epoch for cell in manifest.cells if cell.stopped}
+        curves = {
+            metric: {key: _curve(curve, stops.get(key)) for key, curve in by_key.items()}
+            for metric, by_key in self.curves.items()
+        }
+        told = {
+            "manifest": manifest.model_dump(mode="json"),
+            "records": records,
+            "curves": curves,
+            "predictions": {key: _predictions(found) for key, found in self.predicted.items()},
+        }
+        text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _curve(curve: Mapping[int, float], stop: int | None) -> list[tuple[int, float]]:
+    """Return a curve in order, of a stopped trial no further: others may have gone on with it."""
+    return sorted((epoch, value) for epoch, value in curve.items() if not stop or epoch <= stop)
+
+
+def _record(record: TrialRecord, manifest: Manifest) -> dict[str, Any]:
+    """Return what results are made from of a record: nothing of the machine, no id, no time."""
+    names = {*EPOCH_METRICS, METRIC_TEST_ERROR, *(metric.name for metric in manifest.metrics)}
+    declared = {evaluation.evaluation_key for evaluation in manifest.evaluations}
+    metrics = {
+        name: value
+        for name, value in record.metrics.items()
+        if name in names or name.startswith(METRIC_EXTRA_TEST_ERRORS)
+    }
+    return {
+        "outcome": record.outcome.value,
+        "reason": record.reason,
+        "epochs": record.epochs,
+        "target": record.target,
+        "warnings": record.warnings,
+        "data": record.data_fingerprint,
+        "metrics": metrics,
+        "evaluations": {k: v for k, v in record.evaluations.items() if k in declared},
+    }
+
+
+def _predictions(found: Predictions) -> list[str]:
+    """Return what a table rests on: validation, which old trials do not hold, ranks elsewhere."""
+    return [_judged(found.test)]
+
+
+def _judged(judged: Judged) -> str:
+    arrays: Sequence[Any] = [judged.classes, judged.labels]
+    if judged.objects is not None:
+        arrays = [*arrays, judged.objects]
+    hashed = hashlib.sha256()
+    for values in arrays:
+        hashed.update(b"%d," % len(values) + values.astype("<i8").tobytes())
+    return hashed.hexdigest()

@@ -1,0 +1,220 @@
+"""What stands above an ablation table: the answer, and what its intervals cover."""
+
+from collections.abc import Iterator, Sequence
+
+from capsmodel.metrics import TEST_ERROR
+from sweeps.aggregation.rendering.measured import detectable_text, shown_value
+from sweeps.aggregation.rendering.table import MINUS, PLUS_MINUS
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.comparisons import Comparison, evidence_needed
+from sweeps.aggregation.results.identical import grouped
+from sweeps.aggregation.statistics.added_seeds import fewest_seeds
+from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
+from sweeps.aggregation.tables.uncounted_cells import gap_text
+from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import one_line, shortened
+
+NO_SPREAD = "the differences of all seeds are equal"
+_MOST_NAMED = 5
+
+
+def ablation_lead(
+    manifest: Manifest, compared: Sequence[Comparison], arms: Sequence[ArmResults]
+) -> str:
+    """Return what was found, and how small a difference could have been."""
+    if len(arms) == 1:
+        return "There is one arm: nothing to compare it with."
+    if not any(arm.counted for arm in arms):
+        return "No trial has finished: there is nothing to compare."
+    baseline = next(arm for arm in arms if arm.is_baseline)
+    if not baseline.counted:
+        return f"The baseline has no finished trial ({gap_text(baseline)}): nothing is compared."
+    return " ".join([*_verdicts(manifest, compared), *_without_verdict(compared, arms)])
+
+
+def _verdicts(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
+    paired = [one for one in compared if one.difference.n]
+    different = [one for one in paired if one.verdict == "different"]
+    equivalent = [one for one in paired if one.verdict == "equivalent"]
+    undecided = [one for one in paired if one.verdict == "undecided"]
+    if different:
+        yield f"Different from the baseline: {named(different, with_means=True)}."
+    if equivalent:
+        within = f"{PLUS_MINUS}{manifest.margin_points:g} points"
+        yield f"Equivalent to the baseline within {within}: {named(equivalent)}."
+    if undecided:
+        count = f" ({_count(undecided)})" if different or equivalent else ""
+        yield f"Undecided{count}: {_reach(undecided)}."
+    elif any(one.detectable for one in paired):
+        reach = _reach(paired)
+        yield f"{reach[0].upper()}{reach[1:]}."
+
+
+def named(compared: Sequence[Comparison], *, with_means: bool = False) -> str:
+    """Return the names of arms, those of identical results joined, the first few of many."""
+    names = list[str]()
+    for one in compared[:_MOST_NAMED]:
+        name = " = ".join(one_line(arm.arm.name) for arm in one.arms)
+        mean = shown_value(one.difference.mean, TEST_ERROR)
+        if with_means and mean is not None:
+            name += f" ({mean:+.2f} points)".replace("-", MINUS)
+        names.append(shortened(name, 120))
+    more = len(compared) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+
+
+def _count(compared: Sequence[Comparison]) -> str:
+    num_arms = sum(len(one.arms) for one in compared)
+    return "1 arm" if num_arms == 1 else f"{num_arms} arms"
+
+
+def _reach(compared: Sequence[Comparison]) -> str:
+    """Return how small a difference these could show."""
+    points = (shown_value(one.detectable, TEST_ERROR) for one in compared)
+    found = [value for value in points if value is not None]
+    if not found:
+        reasons = dict.fromkeys(_why_none(one) for one in compared)
+        why = f", as {'; '.join(reasons)}" if reasons else ""
+        return f"no difference can be tested{why}"
+    low, high = detectable_text(min(found)), detectable_text(max(found))
+    if low.startswith("over"):
+        return f"{_data(compared)} show only differences of {low} points"
+    reach = low if low == high else f"{low} to {high}"
+    return f"{_data(compared)} show differences from about {reach} points on"
+
+
+def _why_none(one: Comparison) -> str:
+    """Return why nothing could be shown of an arm."""
+    if one.log_e is None or not one.has_spread:
+        return one.why_seeds_alone or NO_SPREAD
+    fewest = fewest_seeds(evidence_needed(one.num_together))
+    return f"after seeds were added it takes {fewest} of them at least"
+
+
+def _data(compared: Sequence[Comparison]) -> str:
+    tested = [one for one in compared if one.way]
+    images = sorted({one.num_images for one in tested})
+    seeds = sorted({one.difference.n for one in tested})
+    objects = [one.way.num_clusters for one in tested if one.way]
+    of_objects = f" of {objects[0]} objects" if objects[0] < images[0] else ""
+    word = "seeds" if seeds[-1] > 1 else "seed"
+    splits = sorted({one.num_splits for one in tested})
+    on = f" on {span(splits)} splits" if splits[-1] > 1 else ""
+    return f"{span(images)} images{of_objects} and {span(seeds)} {word}{on}"
+
+
+def span(numbers: Sequence[int]) -> str:
+    """Return the least and the most of sorted numbers: `3`, or `3 to 5`."""
+    low, high = f"{numbers[0]:,}", f"{numbers[-1]:,}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _without_verdict(compared: Sequence[Comparison], arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Name the arms that are the baseline in all but their name, and those without a result."""
+    same = next(group for group in grouped(arms) if any(arm.is_baseline for arm in group))
+    if others := [one_line(arm.arm.name) for arm in same if not arm.is_baseline]:
+        yield f"Identical to the baseline: {', '.join(others)}."
+    alone = [arm for one in compared if not one.difference.n for arm in one.arms]
+    if failed := [arm for arm in alone if not arm.counted]:
+        words = (f"{one_line(arm.arm.name)} ({gap_text(arm)})" for arm in failed)
+        yield f"No result: {', '.join(words)}."
+    if apart := [one_line(arm.arm.name) for arm in alone if arm.counted]:
+        yield f"No seed common with the baseline: {', '.join(apart)}."
+
+
+def covered_notes(
+    manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison]
+) -> Iterator[str]:
+    """Say what the figures of a table speak of, and what not."""
+    counts = sorted({len(arm.counted) for arm in arms if len(arm.counted) > 1})
+    if counts:
+        on = f" on {manifest.num_splits} splits" * bool(manifest.splits)
+        yield f"sd: spread over {span(counts)} seeds{on}, no test."
+    elif len(manifest.seeds) == 1:
+        yield "One seed an arm: it says nothing of others, so there is no spread."
+    else:
+        yield "No arm has two finished trials, so there is no spread."
+    if any(one.way for one in compared):
+        yield f"{PLUS_MINUS}: 95 %, for {covered(compared)}; {not_covered(compared)}."
+        if words := split_words(manifest):
+            yield words
+        within = manifest.margin_points
+        margin = (
+            "undecided is not equal: no margin was declared."
+            if within is None
+            else f"equivalent: shown to differ by less than {within:g} points, the margin declared."
+        )
+        yield f"Bold: holds for all comparisons together; {margin}"
+
+
+def covered(compared: Sequence[Comparison]) -> str:
+    """Return what intervals are for: `new seeds and new test images, on one split`."""
+    images = _images_word(compared)
+    numbers = sorted({one.num_splits for one in compared if one.way}) or [1]
+    if numbers == [1]:
+        return f"new seeds and new test {images}, on one split"
+    if numbers[0] >= FEWEST_SPLITS:
+        return f"new seeds, new splits of these training images and new test {images}"
+    if numbers[-1] < FEWEST_SPLITS:
+        which = f"these {numbers[0]} splits" if len(numbers) == 1 else "the splits of each arm"
+        return f"new seeds and new test {images}, on {which} alone"
+    return (
+        f"new seeds and new test {images}, and for new splits of these training images where an "
+        f"arm has {FEWEST_SPLITS} of them"
+    )
+
+
+def _images_word(compared: Sequence[Comparison]) -> str:
+    """Return "images", or "objects" where images are views of few objects."""
+    is_of_views = any(one.way and one.way.num_clusters < one.num_images for one in compared)
+    return "objects" if is_of_views else "images"
+
+
+def not_covered(compared: Sequence[Comparison]) -> str:
+    """Return what intervals are not for."""
+    is_over_splits = any(one.num_splits >= FEWEST_SPLITS for one in compared)
+    beyond = "training images beyond these" if is_over_splits else "new training images"
+    return f"not for {beyond} or other data"
+
+
+def split_words(manifest: Manifest) -> str:
+    """Return how a sweep over splits counts them, "" where there is one."""
+    if not manifest.num_splits:
+        return ""
+    unit = (
+        "Seeds of one split count as one value, and the variance over splits is enlarged for the "
+        "training images that they share (Nadeau and Bengio)."
+        if manifest.num_splits >= FEWEST_SPLITS
+        else f"It takes {FEWEST_SPLITS} splits to speak of others."
+    )
+    return (
+        f"Each seed is on one of {manifest.num_splits} splits into training and validation images; "
+        f"there is one test split. {unit}"
+    )
+
+
+def seeds_alone_notes(compared: Sequence[Comparison]) -> Iterator[str]:
+    """Say which differences rest on seeds alone, the arms of one reason together."""
+    reasons: dict[str, list[Comparison]] = {}
+    for one in compared:
+        if not one.way and one.difference.mean is not None:
+            reasons.setdefault(one.why_seeds_alone, []).append(one)
+    for reason, alone in reasons.items():
+        has_ends = any(one.difference.half_width is not None for one in alone)
+        what = f"{PLUS_MINUS} covers new seeds alone" if has_ends else "there is no interval"
+        yield f"{named(alone)}: {what} and nothing is bold, as {reason}."
+
+
+def few_splits_notes(manifest: Manifest) -> Iterator[str]:
+    """Say before anything is trained what fewer than five splits cannot show."""
+    num_splits, num_seeds = manifest.num_splits, len(manifest.seeds)
+    if not 0 < num_splits < FEWEST_SPLITS:
+        return
+    note = (
+        f"Differences over {num_splits} splits speak of these alone: it takes {FEWEST_SPLITS} to "
+        f"speak of others"
+    )
+    fewest = num_splits + FEWEST_SEEDS - 1
+    too_few = f", and {fewest} seeds on {num_splits} splits for an interval, or for bold"
+    yield f"{note}{too_few * (num_seeds < fewest)}."

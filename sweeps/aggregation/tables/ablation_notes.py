@@ -1,0 +1,348 @@
+"""The notes below an ablation table: how to read it, and what cannot be concluded."""
+
+import math
+import string
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from capsmodel.metrics import TEST_ERROR
+from capsmodel.spelling import short_names
+from sweeps.aggregation.rendering.measured import shown_value
+from sweeps.aggregation.rendering.table import Cell, Column
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.comparisons import Comparison
+from sweeps.aggregation.results.identical import grouped
+from sweeps.aggregation.statistics.pairs import Share, more_often_p, share
+from sweeps.aggregation.tables.ablation_lead import (
+    NO_SPREAD,
+    ablation_lead,
+    covered_notes,
+    few_splits_notes,
+    named,
+    seeds_alone_notes,
+)
+from sweeps.aggregation.tables.targets import target_notes
+from sweeps.aggregation.tables.uncounted_cells import gap_notes, health_notes, reason_notes
+from sweeps.records.manifest import Manifest, ManifestArm
+from sweeps.records.manifest_plan import ManifestDesign, ManifestPlan
+from sweeps.records.plain_text import one_line, shortened
+
+_MOST_NAMED = 3
+_MOST_CHAINS = 4
+_ALIAS_LONGEST = 800
+_MAIN_EFFECTS_CLEAR, _PAIRS_CLEAR = 4, 5
+_NUMERALS = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII", 9: "IX", 10: "X"}
+_LETTERS = string.ascii_uppercase.replace("I", "")
+_TUNING_LONGEST = 600
+_MOST_EDGES = 6
+DIVERGED_COLUMN = Column(
+    "Diverged",
+    ("num_diverged", "diverged_share_low", "diverged_share_high"),
+    align="left",
+    hide_if_empty=True,
+)
+
+
+def diverged_cell(arm: ArmResults) -> Cell:
+    """Return `2 of 5 (5 % to 85 %)`, nothing where none diverged. Values: count, low, high."""
+    found = diverged_share(arm)
+    values = (int(found.count), found.low, found.high)
+    if not found.count:
+        return Cell("", values)
+    ends = f"({found.low:.0%} to {found.high:.0%})".replace("%", " %")
+    return Cell(f"{found.count:.0f} of {found.total} {ends}", values)
+
+
+def diverged_share(arm: ArmResults) -> Share:
+    """Return how many of the trials that ended by themselves diverged, with its interval."""
+    ended = arm.count("counted") + arm.count("diverged")
+    return share(arm.count("diverged"), ended)
+
+
+def diverged_p(arm: ArmResults, baseline: ArmResults) -> float:
+    """Return the p value of both arms diverging equally often."""
+    own, theirs = diverged_share(arm), diverged_share(baseline)
+    return more_often_p(int(own.count), own.total, int(theirs.count), theirs.total)
+
+
+def ablation_words(
+    manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison]
+) -> tuple[str, tuple[str, ...]]:
+    """Return what stands above a table, and the notes below it."""
+    notes = _notes(manifest, arms, compared)
+    return ablation_lead(manifest, compared, arms), tuple(notes)
+
+
+def _notes(
+    manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison]
+) -> Iterator[str]:
+    """Say what the figures cover and what not, the most needed first."""
+    yield from covered_notes(manifest, arms, compared)
+    yield from path_notes(manifest)
+    yield from tuning_notes(manifest)
+    yield from slack_notes(manifest, compared)
+    yield from length_notes(arms)
+    yield from seeds_alone_notes(compared)
+    yield from _without_spread(compared)
+    yield from added_notes(manifest, compared)
+    yield from diverged_notes(arms)
+    yield from gap_notes(arms)
+    yield from target_notes(arms)
+    yield (
+        "Test errors are those of the last epoch. Selection never saw the test split: whatever "
+        "chooses is given validation figures only."
+    )
+    yield from identical_notes(arms)
+    yield from same_row_notes(manifest)
+    yield from alias_notes(manifest)
+    yield from health_notes(arms)
+    yield from reason_notes(arms)
+
+
+def path_notes(manifest: Manifest) -> Iterator[str]:
+    """Say how the rows of a path follow each other, and what their order rests on."""
+    if manifest.plan and manifest.plan.adds_up:
+        seeds = ", ".join(map(str, manifest.choosing_seeds))
+        yield shortened(
+            f"A path: each row has the changes of all rows above it and one more, the best on "
+            f"validation of those left (seeds {seeds}, which are in no row). The order is one that "
+            f"was found greedily; differences are from the baseline, not from the row above.",
+            600,
+        )
+
+
+def tuning_notes(manifest: Manifest) -> Iterator[str]:
+    """Say how arms were tuned, what each has by that, and where the best lies at an end."""
+    plan = manifest.plan
+    if plan is None or not plan.tuned:
+        return
+    yield tuning_cost(manifest)
+    arms = {arm.name: arm for arm in manifest.arms}
+    chosen = {
+        name: arms[one]
+        for name, tried in plan.tuned.items()
+        for one in tried
+        if one in (plan.chosen or ()) and one in arms
+    }
+    if chosen:
+        words = (f"{one_line(name)}: {_values(plan, arm)}" for name, arm in chosen.items())
+        yield shortened(f"Chosen on validation: {'; '.join(words)}.", _TUNING_LONGEST)
+    edges = [edge for name, arm in chosen.items() for edge in _edges(plan, name, arm)]
+    yield from edges[:_MOST_EDGES]
+    if (more := len(edges) - _MOST_EDGES) > 0:
+        yield f"{more} more chosen values lie at an end of those that were tried."
+
+
+def tuning_cost(manifest: Manifest) -> str:
+    """Return what tuning takes, the same for every arm, in a sentence; "" where none is tuned."""
+    plan = manifest.plan
+    if plan is None or not plan.tuned:
+        return ""
+    points = max(map(len, plan.tuned.values()))
+    seeds = len(plan.choosing_seeds)
+    trainings = sum(map(len, plan.tuned.values())) * seeds
+    names = ", ".join(map(one_line, short_names(tuple(plan.factors)).values()))
+    word = "seed" if seeds == 1 else "seeds"
+    return (
+        f"Every arm was tuned alike: {points} points of {shortened(names, 200)}, on {seeds} {word} "
+        f"that only choose; these {trainings:,} trainings chose, and are in no row."
+    )
+
+
+def _values(plan: ManifestPlan, arm: ManifestArm) -> str:
+    names = short_names(tuple(plan.factors))
+    there = [path for path in plan.factors if path in arm.changes]
+    return ", ".join(f"{one_line(names[path])} {_text(arm.changes[path])}" for path in there)
+
+
+def _text(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else shortened(one_line(str(value)), 60)
+
+
+def _edges(plan: ManifestPlan, name: str, arm: ManifestArm) -> Iterator[str]:
+    """Yield where an arm has the largest or smallest number that was tried: more may be better."""
+    names = short_names(tuple(plan.factors))
+    for path, values in plan.factors.items():
+        value, numbers = arm.changes.get(path), _numbers(values)
+        if len(numbers) < 2 or value not in (numbers[0], numbers[-1]):
+            continue
+        end = "smallest" if value == numbers[0] else "largest"
+        beyond = "smaller" if value == numbers[0] else "larger"
+        yield (
+            f"The best {one_line(names[path])} of {one_line(name)} is the {end} that was tried "
+            f"({_text(value)}): a {beyond} one may be better, so that this arm may be undersold."
+        )
+
+
+def _numbers(values: Sequence[Any]) -> list[float]:
+    """Return values in order where all of them are numbers, none where there is any other."""
+    is_number = all(isinstance(one, int | float) and not isinstance(one, bool) for one in values)
+    return sorted(values) if is_number else []
+
+
+def slack_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
+    """Say how much better arms may be at what they were not given, and what bold makes of it."""
+    if not manifest.plan or not manifest.plan.tuned or not compared:
+        return
+    left = {one.arm.arm.name: one.slack[0] for one in compared}
+    left[manifest.baseline] = compared[0].slack[1]
+    if unknown := [one_line(name) for name, slack in left.items() if math.isinf(slack)]:
+        yield shortened(
+            f"How much tuning has left open of {', '.join(unknown)} is not known, as it takes two "
+            f"tuning seeds and predictions of the validation images: nothing is bold there.",
+            _TUNING_LONGEST,
+        )
+    known = {name: slack for name, slack in left.items() if math.isfinite(slack)}
+    if known:
+        words = (f"{one_line(name)} {_points(slack)}" for name, slack in known.items())
+        yield shortened(
+            f"What tuning has left open, in points: {', '.join(words)}. Another of the points "
+            f"tried may be better by so much; bold holds though the worse arm be better by it.",
+            _TUNING_LONGEST,
+        )
+
+
+def _points(slack: float) -> str:
+    return f"{shown_value(slack, TEST_ERROR) or 0:.2f}"
+
+
+def length_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Say which arms were trained for other numbers of epochs than the baseline, as declared."""
+    baseline = next((arm for arm in arms if arm.is_baseline), None)
+    if baseline is None:
+        return
+    own = _epochs(baseline)
+    others = [
+        f"{one_line(arm.arm.name)} {_epochs(arm)}"
+        for arm in arms
+        if arm.arm.config.get("stopping") != baseline.arm.config.get("stopping")
+        and _epochs(arm) not in {"", own}
+    ]
+    if others and own:
+        yield shortened(f"Epochs differ: the baseline has {own}, {', '.join(others)}.", 400)
+
+
+def _epochs(arm: ArmResults) -> str:
+    found = sorted({trial.epochs for trial in arm.counted.values()})
+    return "" if not found else f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
+
+
+def _without_spread(compared: Sequence[Comparison]) -> Iterator[str]:
+    if alike := [one for one in compared if one.way and not one.has_spread]:
+        yield f"{named(alike)}: {NO_SPREAD}, which is no proof of anything: nothing is decided."
+
+
+def added_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
+    """Say that seeds were added after looking, and what a verdict then needs."""
+    if any(one.log_e is not None for one in compared):
+        planned = ", ".join(str(seed) for seed in manifest.planned_seeds)
+        yield (
+            f"Seeds other than {planned} were added after looking: bold here needs half the level, "
+            f"and evidence that repeated looks do not inflate (an e-process over seeds)."
+        )
+
+
+def diverged_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Say what the count means where any trial diverged."""
+    wild = [one_line(arm.arm.name) for arm in arms if arm.count("diverged")]
+    if wild:
+        yield (
+            f"Diverged: trials of {', '.join(wild)} whose loss became infinite, with the exact 95 "
+            f"% interval of that share. They enter no mean; bold also holds with them as guesses."
+        )
+
+
+def identical_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
+    """Say which arms stand in one row, as their results are the same."""
+    for group in grouped(arms):
+        if len(group) > 1:
+            names = " and ".join(one_line(arm.arm.name) for arm in group)
+            yield f"{names}: losses and errors of the last epoch are exactly equal on every seed."
+
+
+def same_row_notes(manifest: Manifest) -> Iterator[str]:
+    """Say which arms stand for rows of the design that are the same configuration."""
+    same = manifest.design.same if manifest.design else {}
+    for name, rows in list(same.items())[:_MOST_NAMED]:
+        yield shortened(
+            f"{one_line(name)} stands for {' and '.join(map(one_line, rows))} of the design, which "
+            f"{'is' if len(rows) == 1 else 'are'} the same configuration.",
+            400,
+        )
+    if (more := len(same) - _MOST_NAMED) > 0:
+        word = "arms stand" if more > 1 else "arm stands"
+        yield f"{more} more {word} for rows of the design that are the same configuration."
+
+
+def alias_notes(manifest: Manifest) -> Iterator[str]:
+    """Say which part of all combinations a design is, and what it mixes by that."""
+    design = manifest.design
+    if design is None or design.resolution is None:
+        return
+    part = (
+        f"{len(manifest.arms)} of {2 ** len(design.factors):,} combinations, resolution "
+        f"{_NUMERALS.get(design.resolution, design.resolution)}"
+    )
+    yield (
+        f"{part}: {_mixed(design)} Interactions of three and more factors are taken to be nothing."
+    )
+    if not design.is_partly_aliased and (chains := _chains(design)):
+        more = len(chains) - _MOST_CHAINS
+        named = "; ".join(chains[:_MOST_CHAINS]) + (f"; and {more} more sums" if more > 0 else "")
+        yield shortened(f"Found only as a sum: {named}.", _ALIAS_LONGEST)
+
+
+def _mixed(design: ManifestDesign) -> str:
+    resolution = design.resolution or 0
+    if design.is_partly_aliased:
+        return (
+            "each main effect takes on a part of the interactions of two others, so that an "
+            "interaction can pass for a main effect, and none can be found itself."
+        )
+    if resolution < _MAIN_EFFECTS_CLEAR:
+        return (
+            "a main effect cannot be told from interactions of two other factors, whatever the "
+            "number of seeds."
+        )
+    if resolution < _PAIRS_CLEAR:
+        return (
+            "main effects are clear of interactions of two factors, which cannot be told from each "
+            "other."
+        )
+    return "main effects and interactions of two factors are clear of each other."
+
+
+def _chains(design: ManifestDesign) -> list[str]:
+    """Return the sets of effects that are aliased, each once, those of main effects first."""
+    names = short_names(tuple(design.factors))
+    chains: list[str] = []
+    seen: set[str] = set()
+    for effect, others in design.aliases.items():
+        if effect not in seen:
+            seen |= {effect, *others}
+            chains.append(" = ".join(_short(one, names) for one in (effect, *others)))
+    return chains
+
+
+def _short(effect: str, names: dict[str, str]) -> str:
+    return one_line(" x ".join(names.get(path, path) for path in effect.split(" x ")))
+
+
+def design_notes(manifest: Manifest) -> Iterator[str]:
+    """Say of a design what is known before anything is trained."""
+    yield from same_row_notes(manifest)
+    yield from alias_notes(manifest)
+    yield from generator_notes(manifest)
+    yield from few_splits_notes(manifest)
+
+
+def generator_notes(manifest: Manifest) -> Iterator[str]:
+    """Say how a fraction was made, with the letters of its factors."""
+    design = manifest.design
+    if design and design.generators:
+        names = short_names(tuple(design.factors)).values()
+        letters = ", ".join(
+            f"{letter} {one_line(name)}" for letter, name in zip(_LETTERS, names, strict=False)
+        )
+        generators = ", ".join(map(one_line, design.generators))
+        yield shortened(f"Made by {generators}, where the factors are {letters}.", _ALIAS_LONGEST)

@@ -1,1 +1,0 @@
-"""The confirmation table of a search."""

@@ -1,0 +1,316 @@
+"""The table of effects of a design's factors, with means by level and shares of the variance."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from capsmodel.metrics import TEST_ERROR
+from search_spaces.tables import EffectsTable
+from sweeps.aggregation.rendering.contents import Section
+from sweeps.aggregation.rendering.measured import (
+    p_cell,
+    part_cell,
+    share_cell,
+    shown_interval,
+    shown_value,
+    value_cell,
+)
+from sweeps.aggregation.rendering.table import (
+    PLUS_MINUS,
+    Cell,
+    Column,
+    Table,
+    Value,
+    data_table,
+    difference_cell,
+    integer_cell,
+    mean_cell,
+    no_difference_cell,
+)
+from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.effects.effects import Effect, Effects, effects_of
+from sweeps.aggregation.results.effects.factors import TIMES, Factor, term_name
+from sweeps.aggregation.results.effects.means import LevelMean, level_means
+from sweeps.aggregation.results.effects.shares import Share, Shares, shares_of
+from sweeps.aggregation.statistics.contrasts import Term
+from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.aggregation.tables.departures import with_departures
+from sweeps.aggregation.tables.effects_figure import effect_figures
+from sweeps.aggregation.tables.effects_notes import (
+    change_words,
+    effect_lead,
+    effect_notes,
+    level_words,
+    named_effect,
+)
+from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.records.manifest import Manifest
+from sweeps.records.plain_text import one_line
+
+EFFECT_COLUMNS = (
+    Column("Effect", ("effect",), align="left"),
+    Column("Levels", ("levels",), align="left", hide_if_empty=True),
+    Column("Points", ("points",), hide_if_empty=True),
+    Column("F (degrees)", ("f",), hide_if_empty=True),
+    Column("Squares (%)", ("sum_of_squares_percent",), hide_if_empty=True),
+    Column("p", ("p",), hide_if_empty=True),
+    Column("Holm p", ("adjusted_p",), hide_if_empty=True),
+    Column("Verdict", ("verdict",), align="left"),
+)
+_MEAN_ENDS = ("", "_low", "_high", "_num_seeds")
+_MEAN_COLUMNS = (
+    Column("Setting", ("setting",), align="left"),
+    Column("Level", ("level",), align="left"),
+    Column("n", ("n",)),
+    Column("Error %", ("mean_test_error_percent",)),
+    Column("From the first level", tuple(f"difference_points{end}" for end in _MEAN_ENDS)),
+)
+_SHARE_ENDS = ("", "_low", "_high")
+_SHARE_COLUMNS = (
+    Column("Setting or two", ("term",), align="left"),
+    Column("Share (%)", tuple(f"shapley_percent{end}" for end in _SHARE_ENDS)),
+    Column("Alone (%)", tuple(f"alone_percent{end}" for end in _SHARE_ENDS)),
+)
+
+
+def make_effects(declared: EffectsTable, results: Results) -> Section:
+    """Return the effects, the means by level and, of a full factorial, the shares.
+
+    Raises:
+        BadInput: If the sweep's design has no factors.
+    """
+    manifest, name = results.manifest, declared.name
+    arms = arm_results(manifest, results.records)
+    found = effects_of(manifest, arms, results.predictions)
+    effects = effects_table(manifest, arms, found, name)
+    tables = [effects, means_table(manifest, found, f"{name}-means")]
+    if manifest.design and manifest.design.kind == "factorial":
+        shares = shares_of(found)
+        if shares.shares:
+            tables.append(shares_table(manifest, found, shares, f"{name}-shares"))
+        else:
+            note = f"No shares of the variance are given: {shares.why_none}."
+            tables[0] = replace(effects, notes=(*effects.notes, note))
+    return Section(
+        name=name,
+        kind=declared.kind,
+        tables=tuple(tables),
+        figures=effect_figures(manifest, found, name),
+    )
+
+
+def effects_table(
+    manifest: Manifest, arms: Sequence[ArmResults], found: Effects, name: str = "effects"
+) -> Table:
+    """Return one row an effect: main effects first, then interactions.
+
+    Programs get all that the verdicts were made from. Holds only what trial keys decide.
+
+    Args:
+        manifest: Of a design of factors.
+        arms: All of the sweep's.
+        found: Its effects.
+        name: The table's name, as the manifest declares it.
+    """
+    table = Table(
+        name=name,
+        title=f"Effects {manifest.sweep}: what each setting does to the test error",
+        lead=effect_lead(found),
+        description=one_line(manifest.description),
+        columns=EFFECT_COLUMNS,
+        rows=tuple(effect_row(place, found) for place in range(len(found.effects))),
+        notes=tuple(effect_notes(manifest, arms, found)),
+        for_programs=with_departures(manifest, effect_values(found, name)),
+    )
+    return with_departures(manifest, table)
+
+
+def effect_row(place: int, found: Effects) -> tuple[Cell, ...]:
+    """Return the row of one effect, by its place among all."""
+    one = found.effects[place]
+    term = one.weighed
+    levels = "" if one.is_interaction else change_words(found.factors[one.term[0]].levels)
+    points = _points_cell(term.effect if term else None, is_bold=one.is_found)
+    return (
+        Cell(named_effect(one, found.factors), (term_name(one.term, found.factors),)),
+        Cell(levels, (levels,)),
+        points,
+        _f_cell(place, found),
+        Cell(part_cell(one.share).text if term else "", (one.share,)),
+        p_cell(term.p_value if term else None),
+        p_cell(one.adjusted_p),
+        Cell(one.verdict, (one.verdict,), is_bold=one.is_found),
+    )
+
+
+def _points_cell(effect: Interval | None, *, is_bold: bool) -> Cell:
+    if effect is None or effect.mean is None:
+        return Cell("", (None,))
+    shown = shown_interval(effect, TEST_ERROR)
+    text = mean_cell(shown).text
+    sign = "+" if (shown.mean or 0) > 0 and not text.startswith("0.00") else ""
+    return Cell(f"{sign}{text}", (shown.mean,), is_bold=is_bold)
+
+
+def _f_cell(place: int, found: Effects) -> Cell:
+    """Return F with its degrees of freedom, of an effect that no one figure tells."""
+    anova, one = found.anova, found.effects[place]
+    value = anova.f_value(place)
+    if one.contrast.effect is not None or value is None:
+        return Cell("", (value,))
+    return Cell(f"{value:.2f} ({one.contrast.degrees}, {anova.residual_degrees})", (value,))
+
+
+def effect_values(found: Effects, name: str) -> Table:
+    """Return one row an effect. Effects are in percentage points of test error.
+
+    Args:
+        found: Effects of a design.
+        name: The table's.
+    """
+    rows = [
+        _names(one, found.factors) | _tested(one, found) | _explained(place, found)
+        for place, one in enumerate(found.effects)
+    ]
+    return data_table(name, [*rows[0]], ([*row.values()] for row in rows))
+
+
+def _names(one: Effect, factors: Sequence[Factor]) -> dict[str, Value]:
+    def joined(terms: Sequence[Term]) -> str:
+        return "; ".join(term_name(term, factors) for term in terms)
+
+    return {
+        "effect": joined([one.term]),
+        "aliases": joined(one.aliases) or None,
+        "levels": "; ".join(change_words(factors[place].levels) for place in one.term),
+        "verdict": one.verdict,
+    }
+
+
+def _tested(one: Effect, found: Effects) -> dict[str, Value]:
+    term = one.weighed
+    way = term.way if term and one.contrast.effect is not None else None
+    crossed = found.crossed
+    return {
+        **_ends("effect_points", term.effect if term else None),
+        "covers_images": bool(term and term.way),
+        "p": term.p_value if term else None,
+        "adjusted_p": one.adjusted_p,
+        **_ends("simultaneous_points", term.simultaneous if term else None),
+        "standard_error_points": _points(way.standard_error if way else None),
+        "degrees_of_freedom": _first(way.degrees) if way else None,
+        "seed_part_points": _points(np.sqrt(way.over_seeds) if way else None),
+        "image_part_points": _points(np.sqrt(way.over_images) if way else None),
+        "detectable_points": _points(term.detectable if term else None),
+        "log_e_value": term.log_e if term else None,
+        "num_arms": len(crossed.arms),
+        "num_arms_left_out": len(crossed.left_out),
+        "num_seeds": len(crossed.seeds),
+        "num_images": crossed.num_images,
+    }
+
+
+def _ends(name: str, interval: Interval | None) -> dict[str, Value]:
+    ends = (interval.mean, interval.low, interval.high) if interval else (None,) * 3
+    names = (name, f"{name}_low", f"{name}_high")
+    return {one: _points(end) for one, end in zip(names, ends, strict=True)}
+
+
+def _points(value: Any) -> float | None:
+    return shown_value(None if value is None else _first(value), TEST_ERROR)
+
+
+def _first(value: Any) -> float:
+    return float(np.ravel(value)[0])
+
+
+def _explained(place: int, found: Effects) -> dict[str, Value]:
+    one, anova = found.effects[place], found.anova
+    return {
+        "sum_of_squares_percent": part_cell(one.share).values[0],
+        "num_degrees": one.contrast.degrees,
+        "num_degrees_declared": one.contrast.num_wanted,
+        "f_over_seeds": anova.f_value(place),
+        "f_residual_degrees": anova.residual_degrees,
+        "p_over_seeds": anova.p_value(place),
+    }
+
+
+def means_table(manifest: Manifest, found: Effects, name: str) -> Table:
+    """Return one row a level of each setting. Nothing is bold: verdicts stand with the effects.
+
+    Args:
+        manifest: Of a design of factors.
+        found: Its effects.
+        name: The table's.
+    """
+    table = Table(
+        name=name,
+        title=f"Effects {manifest.sweep}: mean test error by level",
+        columns=_MEAN_COLUMNS,
+        rows=tuple(_mean_row(found, one) for one in level_means(found)),
+        notes=(
+            "Error: mean over the n trials of all arms with this level and the seeds that all arms "
+            "have.",
+            f"From the first level: in points, as the model of the effects has it. {PLUS_MINUS}: "
+            f"95 % of each alone, by which nothing is judged: verdicts stand in the table of "
+            f"effects.",
+        ),
+    )
+    return with_departures(manifest, table)
+
+
+def _mean_row(found: Effects, one: LevelMean) -> tuple[Cell, ...]:
+    factor = found.factors[one.factor]
+    words = level_words(factor.levels)[one.level]
+    mean = Cell("", (None,)) if one.mean is None else value_cell(one.mean, TEST_ERROR)
+    difference = no_difference_cell()
+    if one.difference is not None:
+        shown = shown_interval(one.difference, TEST_ERROR)
+        difference = difference_cell(shown, shown.n)
+    return (
+        Cell(one_line(factor.name) if not one.level else "", (factor.path,)),
+        Cell(words, (words,)),
+        integer_cell(one.num_trials),
+        mean,
+        difference,
+    )
+
+
+def shares_table(manifest: Manifest, found: Effects, shares: Shares, name: str) -> Table:
+    """Return one row a setting and one a pair. Nothing is bold.
+
+    Args:
+        manifest: Of a full factorial.
+        found: Its effects.
+        shares: There is at least one.
+        name: The table's.
+    """
+    noise = "seeds and images" if shares.covers_images else "seeds"
+    table = Table(
+        name=name,
+        title=f"Effects {manifest.sweep}: share of each setting in the differences of the arms",
+        columns=_SHARE_COLUMNS,
+        rows=tuple(_share_row(found, share) for share in shares.shares),
+        notes=(
+            f"Share: exact Shapley share of the variance of the arms' {TEST_ERROR.text}, without "
+            f"what {noise} add to it; the settings together are 100 %.",
+            "Alone: of a setting, what it explains whatever the others are; of two (x), what only "
+            "both together explain, with an equal part of what three or more do. All of these are "
+            "100 % too: a setting's share is its own and half of those of its pairs.",
+            f"{PLUS_MINUS}: 95 % over new seeds, each left out once (jackknife). Noise is taken "
+            f"off without stopping at 0, so a share of nothing is as often below 0 as above.",
+        ),
+    )
+    return with_departures(manifest, table)
+
+
+def _share_row(found: Effects, share: Share) -> tuple[Cell, ...]:
+    name = TIMES.join(found.factors[place].name for place in share.term)
+    return (
+        Cell(one_line(name), (term_name(share.term, found.factors),)),
+        share_cell(share.shapley),
+        share_cell(share.alone),
+    )

@@ -1,0 +1,140 @@
+"""The figure of a front: every proposal by its parameters and its objective."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sweeps.aggregation.rendering.figure_style import (
+    BLUE,
+    GREY,
+    GRID,
+    ORANGE,
+    WIDTH_INCHES,
+    drawable,
+)
+from sweeps.aggregation.rendering.measured import measured_interval
+from sweeps.aggregation.results.fronts.front_results import FrontArm, FrontResults
+from sweeps.aggregation.tables.search_figure import objective_label
+from sweeps.records.plain_text import one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+_MOST_NAMED = 12
+
+
+_WIDE_RATIO = 8
+
+
+def front_figure(found: FrontResults) -> "Figure":
+    """Return the figure, to be drawn in the house's style.
+
+    Each kind of point has a shape of its own: filled dots with a stepped line are the front, rings
+    what lies behind it, small dots in rings what does so within noise, a square the base, and
+    triangles what fresh seeds gave for those that were trained anew. Bars are 95 % t intervals over
+    seeds, where there are several.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH_INCHES, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_xscale("log")
+    others = [arm for arm in found.arms if arm.standing != "front"]
+    noise = [arm for arm in others if arm.standing == "within noise"]
+    ring: dict[str, Any] = {"marker": "o", "mfc": "white", "mec": GREY, "mew": 0.9, "ms": 5}
+    _draw(axes, found, [arm for arm in others if arm not in noise], "behind the front", **ring)
+    dotted: dict[str, Any] = {"marker": r"$\odot$", "mfc": GREY, "mec": GREY, "mew": 0.4, "ms": 6.5}
+    _draw(axes, found, noise, "behind it within noise", **dotted)
+    _draw_front(axes, found)
+    fresh = [arm for arm in found.arms if arm.again]
+    triangle: dict[str, Any] = {"marker": "^", "mfc": "none", "mec": BLUE, "mew": 1.2, "ms": 7}
+    _draw(axes, found, fresh, "the same on fresh seeds", is_again=True, **triangle)
+    square: dict[str, Any] = {"marker": "s", "mfc": ORANGE, "mec": ORANGE, "ms": 7}
+    _draw(axes, found, [found.base] if found.base else [], "base", **square)
+    _dress(axes, found)
+    if found.arms:
+        figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    else:
+        words = "No proposal has run to full length."
+        axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", style="italic")
+    return figure
+
+
+def _draw(
+    axes: "Axes",
+    found: FrontResults,
+    arms: Sequence[FrontArm],
+    label: str,
+    *,
+    is_again: bool = False,
+    **style: Any,
+) -> None:
+    """Draw arms as points with the intervals of their seeds."""
+    metric = found.results.objective.metric
+    shown = [(arm, arm.again if is_again else arm.arm) for arm in arms]
+    held = [(arm, found.values(one).values()) for arm, one in shown if one and found.values(one)]
+    for place, (arm, values) in enumerate(held):
+        interval = measured_interval(values, metric)
+        half = [interval.half_width] if interval.half_width else None
+        axes.errorbar(
+            [arm.arm.arm.num_parameters],
+            [interval.mean or 0.0],
+            yerr=half,
+            ls="",
+            ecolor=style["mec"],
+            elinewidth=0.8,
+            capsize=2,
+            label=label if place == 0 else None,
+            zorder=4,
+            **style,
+        )
+
+
+def _draw_front(axes: "Axes", found: FrontResults) -> None:
+    """Draw the front with its stepped line and its names: behind the line all is dominated."""
+    metric, arms = found.results.objective.metric, found.front
+    if not arms:
+        return
+    heights = [metric.shown(found.results.objective.cost(arm.point[0])) for arm in arms]
+    places = [arm.arm.arm.num_parameters for arm in arms]
+    axes.step([*places], heights, where="post", color=BLUE, lw=1.0, zorder=2)
+    dot: dict[str, Any] = {"marker": "o", "mfc": BLUE, "mec": BLUE, "ms": 6}
+    _draw(axes, found, arms, "front", **dot)
+    for arm, place, height in zip(arms[:_MOST_NAMED], places, heights, strict=False):
+        axes.annotate(
+            drawable(one_line(arm.name).removeprefix("proposal ")),
+            (place, height),
+            xytext=(-3, -5),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+            fontsize=7.5,
+            color=BLUE,
+            zorder=6,
+            parse_math=False,
+        )
+
+
+def _dress(axes: "Axes", found: FrontResults) -> None:
+    metric = found.results.objective.metric
+    arms = [*found.arms, *([found.base] if found.base else [])]
+    heights = [metric.shown(found.results.objective.cost(arm.point[0])) for arm in arms]
+    _in_logarithms(axes.xaxis)
+    if heights and min(heights) > 0 and max(heights) > _WIDE_RATIO * min(heights):
+        axes.set_yscale("log")
+        _in_logarithms(axes.yaxis)
+    axes.grid(axis="y", color=GRID, lw=0.6)
+    axes.set_axisbelow(True)
+    axes.set(xlabel="Parameters (log scale)", ylabel=f"{objective_label(found.results)}, mean")
+    title = f"{found.results.sweep}: what errs least for its size; numbers are of proposals"
+    axes.set_title(title, loc="left", fontsize=10, parse_math=False)
+
+
+def _in_logarithms(axis: "Axis") -> None:
+    """Write round numbers along a logarithmic axis, not powers of ten."""
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))

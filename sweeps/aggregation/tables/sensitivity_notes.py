@@ -1,0 +1,137 @@
+"""The notes below the sensitivity tables: which proposals count, and how to read the importance."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from sweeps.aggregation.rendering.table import MINUS
+from sweeps.aggregation.results.search_results import ProposalResult
+from sweeps.aggregation.sensitivity.importance import NUM_HALVES, NUM_SHUFFLES
+from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS
+from sweeps.aggregation.sensitivity.sensitivity import Sensitivity
+from sweeps.records.plain_text import one_line
+
+_SILENCES = {
+    "few": f"fewer than {FEWEST_TRIALS} counted trials",
+    "equal results": "all results equal",
+    "one value": "the same value in all counted trials",
+}
+
+
+def importance_notes(sensitivity: Sensitivity) -> Iterator[str]:
+    """Yield them in the order of the columns."""
+    yield from silence_notes(sensitivity)
+    if not any(setting.fanova for setting in sensitivity.settings):
+        return
+    yield (
+        "Importance: the share of the differences between trials (their variance, as a random "
+        "forest models it) that goes back to this setting alone, by fANOVA, less what its shadows "
+        f"get: copies whose values are shuffled among the trials, {NUM_SHUFFLES} times. In "
+        "brackets a 95 % band: the spread of the shadows, and what the share varies among "
+        f"{NUM_HALVES} random halves of the trials beyond that. Bold: above the shadows, by Holm "
+        "over all settings (p < .05). A setting whose band touches 0 cannot be told from one "
+        "without effect. Weak effects come out smaller than they are."
+    )
+    yield (
+        "Importance counts what a setting does by itself. Settings that act only together, where "
+        "each helps or harms depending on the other, stand in the table of pairs: an importance "
+        "near 0 does not show that a setting can be left out."
+    )
+    yield (
+        "PED-ANOVA, a second opinion: how differently the setting is chosen in the best trials, as "
+        "a share of the sum over all settings, less the same for shadows. It finds what is strong, "
+        "but mostly does not tell a weak setting from one without effect."
+    )
+    yield (
+        "Rank correlation (Spearman), of numbers only, with its 95 % interval: "
+        f"{MINUS}1 where the objective always falls as the setting grows, +1 where it always "
+        "rises, near 0 where the best lies in the middle or nothing changes. Bold: it leaves out "
+        "0 also as one of all settings."
+    )
+    yield from _conditional_notes(sensitivity)
+
+
+def silence_notes(sensitivity: Sensitivity) -> Iterator[str]:
+    """Yield which settings have no importance, and why."""
+    for silence, words in _SILENCES.items():
+        names = [
+            one_line(setting.dimension.name)
+            for setting in sensitivity.settings
+            if setting.silence == silence
+        ]
+        if len(names) == len(sensitivity.settings):
+            yield f"No importance is given: {words}. See the means by value."
+        elif names:
+            yield f"No importance is given for {', '.join(names)}: {words}."
+
+
+def _conditional_notes(sensitivity: Sensitivity) -> Iterator[str]:
+    counted = len(sensitivity.sample.values)
+    if any(len(setting.trials) < counted for setting in sensitivity.settings):
+        yield (
+            "A setting that only some trials have (n of all counted) is held against the others "
+            "among those trials alone, so its importance is a share of their differences and "
+            "does not compare with those of settings that all have."
+        )
+
+
+def sample_notes(sensitivity: Sensitivity) -> Iterator[str]:
+    """Yield what counts and what does not, and the direction of the bias where there is one."""
+    results, sample = sensitivity.results, sensitivity.sample
+    words = results.objective.metric.text
+    seeds = f", mean over {len(results.seeds)} seeds" if len(results.seeds) > 1 else ""
+    when = "of the last epoch" if sample.epoch is None else f"after epoch {sample.epoch}"
+    yield (
+        f"Counted: {len(sample.values)} of {len(results.proposals)} proposals, "
+        f"{_which(sensitivity)}. What is explained is their {words} {when}{seeds}; "
+        "the test split was never looked at."
+    )
+    if sample.diverged:
+        yield (
+            f"{len(sample.diverged)} of them diverged and count as the worst value of the others: "
+            "left out, a setting that makes training diverge would look harmless."
+        )
+    gaps = Counter(_gap(result, sensitivity) for result in results.proposals)
+    if told := [f"{count} {gap}" for gap, count in gaps.items() if gap]:
+        yield f"Not counted: {', '.join(told)}."
+    yield from _bias_notes(sensitivity)
+
+
+def _which(sensitivity: Sensitivity) -> str:
+    sample, search = sensitivity.sample, sensitivity.results.search
+    start = f"the random start of the sampler ({search.sampler}), " if sample.is_start else ""
+    if sample.epoch is not None:
+        return f"{start}as they were after epoch {sample.epoch}, where the first was stopped"
+    return f"{start}those that ran to full length{' or diverged' * bool(sample.diverged)}"
+
+
+def _gap(result: ProposalResult, sensitivity: Sensitivity) -> str:
+    """Return why a proposal does not count, "" where it does."""
+    sample, search = sensitivity.sample, sensitivity.results.search
+    if result.number in sample.values:
+        return ""
+    if result.repeats is not None:
+        return "with the same settings as another, which count once"
+    if sample.is_start and result.number >= search.num_startup:
+        return "proposed by results"
+    if result.state in {"finished", "stopped"}:
+        return "without a value there"
+    return result.state
+
+
+def _bias_notes(sensitivity: Sensitivity) -> Iterator[str]:
+    sample, search = sensitivity.sample, sensitivity.results.search
+    if sample.epoch is not None:
+        yield (
+            "The scheduler stopped some, and those that it kept all have good values of whatever "
+            "it sorted by: among them alone such a setting would look smaller than it is. So all "
+            f"are compared after epoch {sample.epoch}. A setting that acts early looks larger "
+            "there than at full length, one that acts late smaller."
+        )
+    if sample.is_chosen:
+        yield (
+            f"After the first {search.num_startup} the sampler ({search.sampler}) proposed by "
+            "results, and seldom tried bad values of a setting that matters: such a setting looks "
+            "smaller than it is, and others may look larger. So nothing is bold; proposals at "
+            f"random (--sampler random, or a start of {FEWEST_TRIALS}: "
+            f"Search(startup={FEWEST_TRIALS})) say it without that bias."
+        )

@@ -1,0 +1,266 @@
+"""How much each searched setting matters."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from capsmodel.metrics import Metric
+from search_spaces.tables import SensitivityTable
+from sweeps.aggregation.rendering.contents import Figure, Section
+from sweeps.aggregation.rendering.measured import measured_column, measured_interval
+from sweeps.aggregation.rendering.table import (
+    MINUS,
+    PLUS_MINUS,
+    Cell,
+    Column,
+    Table,
+    count_cell,
+    integer_cell,
+    text_cell,
+)
+from sweeps.aggregation.sensitivity.described import Marginal, PairSensitivity, SettingSensitivity
+from sweeps.aggregation.sensitivity.pairs import NUM_SHUFFLES
+from sweeps.aggregation.sensitivity.sensitivity import Sensitivity, sensitivity
+from sweeps.aggregation.sensitivity.setting_axis import value_text
+from sweeps.aggregation.sensitivity.shadows import Excess
+from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.aggregation.tables.departures import with_departures
+from sweeps.aggregation.tables.search_figure import history_figure, parallel_figure
+from sweeps.aggregation.tables.sensitivity_figure import importance_figure, marginals_figure
+from sweeps.aggregation.tables.sensitivity_notes import importance_notes, sample_notes
+from sweeps.aggregation.tables.sweep_results import Results
+from sweeps.records.plain_text import one_line
+
+SHARE_FIELDS = ("", "_low", "_high", "_adjusted_p")
+_MOST_ROWS = 10
+_ENDS = ("", "_low", "_high")
+_FIRST = ("Setting", "Importance (%)", "In the best trial", "Best mean at")
+_REASONS = ("No importance is given", "Counted:", "After the first")
+
+
+def make_sensitivity(declared: SensitivityTable, results: Results) -> Section:
+    """Return the tables by setting and by value, with the figures of the search.
+
+    Raises:
+        BadInput: If the sweep is no search.
+        StoreUnreachable: If curves are asked for and the tracking store does not answer.
+    """
+    weighed = sensitivity(results.manifest, results.records, results.histories)
+    tables = sensitivity_tables(weighed, declared.name)
+    return Section(
+        name=declared.name,
+        kind=declared.kind,
+        tables=tuple(with_departures(results.manifest, table) for table in tables),
+        figures=sensitivity_figures(weighed, declared.name),
+    )
+
+
+def sensitivity_tables(sensitivity: Sensitivity, name: str = "sensitivity") -> tuple[Table, ...]:
+    """Return one row a setting, the most important first; one row a value; one row a pair.
+
+    The names of the others end in `-marginals` and `-pairs`; of pairs there is no table where
+    there are none. All hold only what trial keys decide.
+
+    Args:
+        sensitivity: As `sensitivity` returns it.
+        name: The first table's name, as the manifest declares it.
+    """
+    pairs = (pairs_table(sensitivity, f"{name}-pairs"),) if sensitivity.pairs else ()
+    importances = _importance_table(sensitivity, name)
+    return importances, marginals_table(sensitivity, f"{name}-marginals"), *pairs
+
+
+def pairs_table(sensitivity: Sensitivity, name: str) -> Table:
+    """Return one row a pair, the most important first; programs read all of them."""
+    results = sensitivity.results
+    table = Table(
+        name=name,
+        title=f"Sensitivity {results.sweep}: what settings do together",
+        columns=(
+            Column("Setting", ("first",), align="left"),
+            Column("With", ("second",), align="left"),
+            Column("Together (%)", tuple(f"pair_percent{end}" for end in SHARE_FIELDS)),
+        ),
+        rows=tuple(_pair_row(pair, sensitivity) for pair in sensitivity.pairs),
+        notes=(*sample_notes(sensitivity), *_pair_notes(sensitivity)),
+    )
+    return replace(table, rows=table.rows[:_MOST_ROWS], for_programs=table)
+
+
+def _pair_row(pair: PairSensitivity, sensitivity: Sensitivity) -> tuple[Cell, ...]:
+    return (
+        text_cell(pair.first.name),
+        text_cell(pair.second.name),
+        share_cell(pair.excess, sensitivity.is_bold(pair.excess)),
+    )
+
+
+def share_cell(excess: Excess | None, is_bold: bool) -> Cell:
+    """Return an excess in percent with its band. Values: as `SHARE_FIELDS`."""
+    if excess is None:
+        return Cell("", (None, None, None, None))
+    share = excess.share
+    mean, low, high = (value or 0.0 for value in (share.mean, share.low, share.high))
+    text = f"{signed(mean, 1)} ({signed(low, 1)} to {signed(high, 1)})"
+    return Cell(text, (mean, low, high, excess.adjusted_p), is_bold=is_bold)
+
+
+def signed(value: float, digits: int, sign: str = "") -> str:
+    """Return a number with a true minus, and none before a zero."""
+    rounded = round(value, digits) + 0.0
+    return f"{rounded:{sign if rounded else ''}.{digits}f}".replace("-", MINUS)
+
+
+def _pair_notes(sensitivity: Sensitivity) -> Iterator[str]:
+    yield (
+        "Together: the share of the differences between trials that goes back to both settings and "
+        "to neither alone, by the functional ANOVA of a forest of random splits on what is left "
+        "once each setting has explained what it can by itself, less what pairs with a setting "
+        f"shuffled among the trials get ({NUM_SHUFFLES} shuffles). In brackets a 95 % band. Bold: "
+        "above such pairs, by Holm over all pairs (p < .05). A forest smooths, so shares are "
+        "smaller than the truth, and a pair that is not bold may still act together."
+    )
+    more = len(sensitivity.pairs) - _MOST_ROWS
+    if more > 0:
+        yield f"{more} more pairs of smaller shares stand in the CSV."
+    if any(len(one.trials) < len(sensitivity.sample.values) for one in sensitivity.settings):
+        yield "Only settings that all counted trials have are paired."
+
+
+def _importance_table(sensitivity: Sensitivity, name: str) -> Table:
+    return Table(
+        name=name,
+        title=f"Sensitivity {sensitivity.results.sweep}: how much each setting matters",
+        columns=(
+            Column("Setting", ("setting",), align="left"),
+            Column("n", ("n", "num_counted")),
+            _weights("Importance (%)", "fanova_percent", SHARE_FIELDS),
+            _weights("By PED-ANOVA (%)", "ped_anova_percent", SHARE_FIELDS),
+            _weights("Rank correlation", "rank_correlation", _ENDS),
+            Column("In the best trial", ("best_trial_value",), align="left"),
+            Column("Best mean at", ("best_mean_values",), align="left"),
+        ),
+        rows=tuple(_row(setting, sensitivity) for setting in sensitivity.settings),
+        notes=(*sample_notes(sensitivity), *importance_notes(sensitivity)),
+    )
+
+
+def _weights(title: str, name: str, ends: tuple[str, ...]) -> Column:
+    return Column(title, tuple(f"{name}{end}" for end in ends), hide_if_empty=True)
+
+
+def _row(setting: SettingSensitivity, sensitivity: Sensitivity) -> tuple[Cell, ...]:
+    best = setting.best_marginal(sensitivity.results.objective)
+    shares = (
+        share_cell(excess, excess is not None and sensitivity.is_bold(excess))
+        for excess in (setting.fanova, setting.ped_anova)
+    )
+    return (
+        text_cell(setting.dimension.name),
+        count_cell(len(setting.trials), len(sensitivity.sample.values)),
+        *shares,
+        _correlation_cell(setting, sensitivity),
+        Cell("" if setting.best is None else one_line(value_text(setting.best)), (setting.best,)),
+        text_cell(best.group.label if best else ""),
+    )
+
+
+def _correlation_cell(setting: SettingSensitivity, sensitivity: Sensitivity) -> Cell:
+    correlation = setting.rank_correlation
+    if correlation is None:
+        return Cell("", (None, None, None))
+    values = (correlation.mean, correlation.low, correlation.high)
+    mean, low, high = (signed(value or 0.0, 2, "+") for value in values)
+    is_bold = setting.is_trend and not sensitivity.sample.is_chosen
+    return Cell(f"{mean} ({low} to {high})", values, is_bold=is_bold)
+
+
+def marginals_table(sensitivity: Sensitivity, name: str) -> Table:
+    """Return the mean of the objective by value of each setting."""
+    results = sensitivity.results
+    metric = results.objective.metric
+    return Table(
+        name=name,
+        title=f"Sensitivity {results.sweep}: mean {metric.text} by value",
+        columns=(
+            Column("Setting", ("setting",), align="left"),
+            Column("Value", ("value",), align="left"),
+            Column("n", ("n",)),
+            measured_column(metric, metric.text.capitalize()),
+        ),
+        rows=tuple(
+            _marginal_row(setting, marginal, metric)
+            for setting in sensitivity.settings
+            for marginal in setting.marginals
+        ),
+        notes=(*sample_notes(sensitivity), *_marginal_notes()),
+    )
+
+
+def _marginal_row(
+    setting: SettingSensitivity, marginal: Marginal, metric: Metric
+) -> tuple[Cell, ...]:
+    return (
+        text_cell(setting.dimension.name),
+        text_cell(marginal.group.label),
+        integer_cell(marginal.objective.n),
+        _mean_cell(measured_interval(marginal.values, metric), 2 if metric.is_fraction else 4),
+    )
+
+
+def _mean_cell(objective: Interval, digits: int) -> Cell:
+    values = (objective.mean, objective.low, objective.high)
+    if objective.mean is None:
+        return Cell("", values)
+    half = objective.half_width
+    spread = "" if half is None else f" {PLUS_MINUS} {half:.{digits}f}"
+    return Cell(signed(objective.mean, digits) + spread, values)
+
+
+def _marginal_notes() -> Iterator[str]:
+    yield (
+        f"Mean over the counted trials with this value, {PLUS_MINUS} half the width of its 95 % t "
+        "interval (n - 1 degrees of freedom); where n is 1 there is none. Ranges are five parts "
+        "of equal length, of equal ratio where the search varies the logarithm; a range holds its "
+        "lower end."
+    )
+    yield (
+        "The other settings differ between these trials too, and a search that learns tries good "
+        "values more often: the means describe the trials, they prove no cause."
+    )
+
+
+def sensitivity_figures(sensitivity: Sensitivity, name: str) -> tuple[Figure, ...]:
+    """Return each figure of a search.
+
+    Their names: `{name}-importance`, `{name}-marginals`, `{name}-history`, `{name}-parallel`.
+
+    Args:
+        sensitivity: As `sensitivity` returns it.
+        name: As the manifest declares it.
+    """
+    return (
+        Figure(f"{name}-importance", partial(importance_figure, sensitivity)),
+        Figure(f"{name}-marginals", partial(marginals_figure, sensitivity)),
+        Figure(f"{name}-history", partial(history_figure, sensitivity.results)),
+        Figure(f"{name}-parallel", partial(parallel_figure, sensitivity.results)),
+    )
+
+
+def sensitivity_headline(table: Table) -> Table:
+    """Return what a terminal is shown: importance and best values, and why there is no more.
+
+    Columns without anything in them are left out.
+    """
+    kept = [
+        place
+        for place, column in enumerate(table.columns)
+        if column.title in _FIRST and any(row[place].text for row in table.rows)
+    ]
+    rows = tuple(tuple(row[place] for place in kept) for row in table.rows[:_MOST_ROWS])
+    notes = [note for note in table.notes if note.startswith(_REASONS)]
+    more = len(table.rows) - len(rows)
+    rest = f", and {more} more setting{'s' * (more > 1)}" if more > 0 else ""
+    notes.append(f"How to read it{rest}: see {table.name}.md.")
+    columns = tuple(table.columns[place] for place in kept)
+    return replace(table, columns=columns, rows=rows, notes=tuple(notes))

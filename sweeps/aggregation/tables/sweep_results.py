@@ -1,0 +1,62 @@
+"""What tables and figures are made from: manifest, records, curves and predictions of a sweep."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
+from sweeps.aggregation.results.judged import Predictions
+from sweeps.aggregation.results.predictions import FindPredictions, no_predictions, read_predictions
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import Outcome, TrialRecord
+from sweeps.tracking.store import RecordStore
+
+Histories = Mapping[str, Mapping[int, float]]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a sweep's tables and figures are made from.
+
+    Attributes:
+        manifest: The sweep's arms and cells.
+        records: Trial key -> record, of those cells that have one.
+        histories: Gives one epoch metric of some trials: trial key -> epoch -> value. It may ask
+            the tracking store, once a trial, so that only what draws curves calls it.
+        find_predictions: Gives what some trials predicted. It may ask the store as well.
+    """
+
+    manifest: Manifest
+    records: Mapping[str, TrialRecord]
+    histories: Callable[[Iterable[TrialRecord], str], Histories]
+    find_predictions: FindPredictions = no_predictions
+
+    @cached_property
+    def arms(self) -> tuple[ArmResults, ...]:
+        """The arms that the sweep compares, each with its trials."""
+        return arm_results(self.manifest, self.records)
+
+    @cached_property
+    def compared(self) -> Sequence[Comparison]:
+        """How each arm of a design compares with the baseline: it takes long in a large one."""
+        return ablation_comparisons(self.manifest, self.arms, self.predictions)
+
+    @cached_property
+    def predictions(self) -> Mapping[str, Predictions]:
+        """What the sweep's finished trials predicted, by trial key, asked for once."""
+        return self.find_predictions(
+            record for record in self.records.values() if record.outcome is Outcome.FINISHED
+        )
+
+
+def read_results(store: RecordStore, sweep: str) -> Results:
+    """Return a sweep's manifest and records, with ways to ask for curves and predictions.
+
+    Raises:
+        BadInput: If there is no such sweep.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    manifest = store.manifest(sweep)
+    records = store.records(manifest.cell_keys().values())
+    return Results(manifest, records, store.histories, partial(read_predictions, store))

@@ -1,0 +1,152 @@
+"""None"""
+
+import dataclasses
+
+import pytest
+from matplotlib.text import Text
+
+from sweeps.aggregation.rendering.figure_style import drawn as drawn_as
+from sweeps.aggregation.sensitivity.sensitivity import sensitivity
+from sweeps.aggregation.sensitivity.shadows import Excess
+from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.aggregation.tables.search_figure import history_figure, parallel_figure
+from sweeps.aggregation.tables.sensitivity_figure import importance_figure, marginals_figure
+from sweeps.aggregation.tables.sensitivity_table import sensitivity_figures
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.aggregation.known_search import broken, choices, ended, floats, ints, search_of
+from tests.sweeps.aggregation.known_sweep import by_key
+
+pytestmark = pytest.mark.usefixtures("rough_importances")
+
+
+DIMENSIONS = [
+    choices(r"routing $\x$ " + "long_name." * 12, "dynamic", "em $", True, 1.5),
+    ints("iterations", 1, 40, conditions={"routing": "dynamic"}),
+    floats("rate", 1e-4, 1e-2, log=True),
+]
+
+
+NAME = DIMENSIONS[0]["name"]
+
+
+PARAMS = [
+    {NAME: "dynamic", "iterations": 3, "rate": 1e-3},
+    {NAME: "em $", "rate": 1e-4},
+    {NAME: True, "rate": 5e-3},
+    {NAME: "dynamic", "iterations": 39, "rate": 1e-2},
+    {NAME: 1.5, "rate": 2e-3},
+]
+
+
+TRIALS = (ended(0, 0.02), ended(1, 0.9), ended(2, 0.04), broken(4, Outcome.DIVERGED))
+
+
+def figures_of(*trials, image_format="svg", params=PARAMS):
+    manifest = search_of(DIMENSIONS, params, stopped={3: (2, 0.5)} if len(params) > 3 else {})
+    found = sensitivity(manifest, by_key(*trials), at_the_first_rung)
+    return images_of(found, image_format)
+
+
+def at_the_first_rung(trials, metric):
+    return {one.trial_key: {2: one.metrics[metric]} for one in trials}
+
+
+def images_of(found, image_format="svg"):
+    figures = sensitivity_figures(found, "what-matters")
+    return {one.name: drawn_as(one.draw, image_format) for one in figures}
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return figures_of(*TRIALS)
+
+
+def test_each_figure_is_named_after_the_declared_table(drawn):
+    ends = ("importance", "marginals", "history", "parallel")
+
+    assert list(drawn) == [f"what-matters-{end}" for end in ends]
+
+
+def test_equal_results_give_equal_bytes(drawn):
+    assert figures_of(*reversed(TRIALS)) == drawn
+
+
+def test_equal_results_give_equal_pixels():
+    first = figures_of(*TRIALS, image_format="png")
+
+    assert figures_of(*reversed(TRIALS), image_format="png") == first
+
+
+def test_another_result_gives_another_course(drawn):
+    changed = figures_of(ended(0, 0.03), *TRIALS[1:])
+
+    assert changed["what-matters-history"] != drawn["what-matters-history"]
+    assert changed["what-matters-marginals"] != drawn["what-matters-marginals"]
+
+
+def test_importances_are_drawn_with_their_bands(drawn):
+    found = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
+    share = Excess(Interval(30, 40.0, 20.0, 60.0), 0.01)
+    other = Excess(Interval(30, 5.0, -10.0, 15.0), 0.5)
+    settings = [dataclasses.replace(one, fanova=share, ped_anova=other) for one in found.settings]
+    weighed = dataclasses.replace(found, settings=tuple(settings))
+
+    figures = images_of(weighed)
+    assert figures["what-matters-importance"] != drawn["what-matters-importance"]
+
+
+def test_figures_hold_no_date_and_no_version(drawn):
+    for svg in drawn.values():
+        assert b"dc:date" not in svg
+        assert b"Matplotlib" not in svg
+
+
+@pytest.mark.parametrize("trials", [(), TRIALS[:1], TRIALS[3:]])
+def test_figures_can_be_drawn_of_few_trials_or_none(trials):
+    assert all(figures_of(*trials).values())
+
+
+def test_figures_can_be_drawn_of_a_search_that_has_proposed_nothing():
+    assert all(figures_of(params=[]).values())
+
+
+def texts_of(figure):
+    return " ".join(text.get_text() for text in figure.findobj(Text))
+
+
+def test_a_figure_without_importances_says_why_in_words():
+    found = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
+
+    words = texts_of(importance_figure(found))
+    assert "No importance is given: fewer than 20 counted trials (4 count)." in words
+
+
+def test_a_search_without_results_says_so_in_each_figure():
+    found = sensitivity(search_of(DIMENSIONS, PARAMS), {})
+
+    assert "No trial counts yet." in texts_of(marginals_figure(found))
+    assert "No proposal has ended." in texts_of(history_figure(found.results))
+    assert "No trial has run to full length." in texts_of(parallel_figure(found.results))
+
+
+def test_a_line_goes_on_past_a_setting_that_the_trial_has_not():
+    found = sensitivity(search_of(DIMENSIONS, PARAMS), by_key(*TRIALS))
+    axes = parallel_figure(found.results).axes[0]
+
+    lines = [tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2]
+    assert (0, 2) in lines  # past the iterations, which em has not
+    assert (0, 1) in lines
+
+
+def test_no_interval_and_no_name_of_a_level_is_cut_off():
+    long = "a_very_long_name_of_a_level"
+    params = [{"kind": "b", "rate": 1.0 + n} for n in range(4)]
+    trials = [ended(n, value) for n, value in enumerate((0.1, 0.1, 0.5, 0.5))]
+    dimensions = [choices("kind", long, "b"), floats("rate", 1.0, 4.0)]
+    found = sensitivity(search_of(dimensions, params), by_key(*trials))
+    figure = marginals_figure(found)
+
+    interval = found.settings[0].marginals[1].objective
+    low, high = figure.axes[0].get_ylim()
+    assert low <= 100 * interval.low < 10 < 50 < 100 * interval.high <= high
+    assert long in texts_of(figure)
