@@ -22,7 +22,7 @@ from sweeps.aggregation.results.ranking import confirmed_arms, ranking
 from sweeps.aggregation.results.search_results import search_results
 from sweeps.aggregation.sensitivity.sensitivity import sensitivity
 from sweeps.execution.driver.kept_weights import WeightsToKeep, unwanted_weights
-from sweeps.execution.plan.trial_facts import TrialFacts
+from sweeps.execution.plan.plan_runner import TrialFacts
 from sweeps.records.evaluation_names import evaluation_metric
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord

@@ -25,7 +25,7 @@ from capsmodel.search_range import Choices, Floats
 from search_spaces import Limit, Search, Sweep
 from search_spaces.space.proposal import point_of
 from sweeps.execution.search.observation import Observation
-from sweeps.execution.search.optuna_ranges import distribution_of, suggested
+from sweeps.execution.search.proposals import distribution_of, suggested
 from sweeps.execution.search.within_limits import MOST_REDRAWN, WithinLimits
 from sweeps.records.fronts import area
 from tools.acceptance.figures import wilcoxon_p

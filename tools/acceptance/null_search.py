@@ -16,7 +16,7 @@ from search_spaces.plans.decisions import Cell
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison, comparisons
 from sweeps.aggregation.results.judged import Judged, Predictions
-from sweeps.execution.search.choice import best_arms
+from sweeps.execution.search.decider import best_arms
 from sweeps.execution.search.observation import Observation
 from sweeps.records.manifest import ManifestArm
 from sweeps.records.trial_record import Outcome, TrialRecord

@@ -6,11 +6,11 @@ from typing import Any
 
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, facts, summary
 from sweeps.execution.engine.capacity import Capacity
-from sweeps.execution.plan.before_looking import refuse_other_margin
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.disk_estimate import DiskEstimate
 from sweeps.execution.plan.evaluations import EvaluationState, SurveyedEvaluation, count
 from sweeps.execution.plan.planner import SurveyedCell, refuse_to_drop
+from sweeps.execution.plan.preregistration import refuse_other_margin
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.storage.locations import Storage

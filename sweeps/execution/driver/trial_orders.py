@@ -6,7 +6,7 @@ from typing import Any
 
 from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.engine.capacity import Room
-from sweeps.execution.plan.conductor import Heads
+from sweeps.execution.plan.plan_runner import Heads
 from sweeps.execution.worker.provenance import git_revision, package_versions
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.manifest import ManifestCell

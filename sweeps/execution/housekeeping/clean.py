@@ -1,21 +1,189 @@
-"""Freeing what nothing needs: said first, done only where it is asked for.
+"""Clean: find files that nothing needs, list them, and delete them if asked to.
 
-Never touched is what a table is made of: final records, weights, predictions, outboxes, artifacts,
-journals, manifests, evaluations. Nothing of a cell that a trial holds is looked at, nor of a sweep
-that is being run.
+It never touches what a table is made of: final records, weights, predictions, outboxes, artifacts,
+journals, manifests, evaluations. It skips cells that a trial holds and sweeps that are running.
 """
 
+import os
+import shutil
+import stat
 import time
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.driver.launch_guards import existing_places
-from sweeps.execution.housekeeping.freeing import free
-from sweeps.execution.housekeeping.leftovers import Leftover, untouched_since
-from sweeps.execution.housekeeping.looking import look
+from sweeps.execution.housekeeping.leftovers import Kind, Leftover, Needs, kind_of, untouched_since
 from sweeps.execution.housekeeping.needs import held_sweeps, needs_of
+from sweeps.records.errors import BadInput
+from sweeps.storage.file_lock import FileLock
+from sweeps.storage.leftover_files import is_left_over
+from sweeps.storage.locations import Storage
+from sweeps.storage.regular_files import opened_folder
 from sweeps.tracking.opening import open_store
+from sweeps.tracking.store import RecordStore
+
+
+@dataclass(frozen=True)
+class Freed:
+    """What was deleted, and why other things were not.
+
+    Attributes:
+        complaints: A sentence for each thing that could not be deleted.
+    """
+
+    leftovers: tuple[Leftover, ...]
+    complaints: tuple[str, ...]
+
+
+def free(found: Iterable[Leftover]) -> Freed:
+    """Delete what was found. A cell that a trial has begun to write to since is left alone."""
+    freed: list[Leftover] = []
+    complaints: list[str] = []
+    for leftover in found:
+        try:
+            if _is_freed(leftover):
+                freed.append(leftover)
+        except FileNotFoundError:  # another process was faster
+            continue
+        except (OSError, BadInput) as error:
+            complaints.append(f"{leftover.path} could not be deleted: {error}")
+    return Freed(tuple(freed), tuple(complaints))
+
+
+def _is_freed(leftover: Leftover) -> bool:
+    if leftover.cell is None:
+        _delete(leftover)
+        return True
+    folder = CellFolder(leftover.cell.parent, leftover.cell.name)
+    with FileLock(folder.lock) as lock:
+        if lock.acquire():
+            _delete(leftover)
+            return True
+    return False
+
+
+def _delete(leftover: Leftover) -> None:
+    """Delete a file, or a cell's whole folder, by the folder that it lies in and no other."""
+    with opened_folder(leftover.path.parent) as parent:
+        if leftover.kind is Kind.REPLACED:
+            shutil.rmtree(leftover.path.name, dir_fd=parent)
+        else:
+            os.unlink(leftover.path.name, dir_fd=parent)
+
+
+def look(storage: Storage, store: RecordStore, needs: Needs) -> list[Leftover]:
+    """Return all that may be freed.
+
+    Args:
+        storage: Where it lies.
+        store: Asked which cells are filled whose folders do not tell.
+        needs: Of the sweeps.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    found = [*_of_cells(storage, needs), *_replaced(storage, needs)]
+    if needs.only is None and needs.is_certain:
+        found += _elsewhere(storage)
+    return [*_unwanted_checkpoints(storage, store, needs), *found]
+
+
+def _of_cells(storage: Storage, needs: Needs) -> Generator[Leftover]:
+    """Yield what is damaged or temporary in cells that nobody writes to."""
+    for folder in _folders(storage.cells):
+        if needs.concerns(folder.name) and not _is_taken(storage.cells, folder.name):
+            for path, status in _files_below(folder):
+                if kind := kind_of(path.name):
+                    yield Leftover(kind, path, status.st_size, status.st_mtime, folder)
+
+
+def _unwanted_checkpoints(
+    storage: Storage, store: RecordStore, needs: Needs
+) -> Generator[Leftover]:
+    candidates = {
+        folder.name: CellFolder(storage.cells, folder.name)
+        for folder in _folders(storage.cells)
+        if needs.concerns(folder.name) and not _is_taken(storage.cells, folder.name)
+    }
+    held = {key: cell for key, cell in candidates.items() if _is_file(cell.checkpoint)}
+    records = store.records(held) if held and store.is_there() else {}
+    for key, cell in held.items():
+        is_recorded = key in records and records[key].outcome.is_final
+        if not needs.wants_checkpoint(key, is_filled=is_recorded or _has_final(cell)):
+            status = cell.checkpoint.lstat()
+            size, written = status.st_size, status.st_mtime
+            yield Leftover(Kind.CHECKPOINT, cell.checkpoint, size, written, cell.path)
+
+
+def _replaced(storage: Storage, needs: Needs) -> Generator[Leftover]:
+    for folder in _folders(storage.replaced):
+        trial_key, _, _ = folder.name.rpartition("-")
+        if needs.concerns(trial_key) and not _is_taken(storage.replaced, folder.name):
+            found = [status for _, status in _files_below(folder)]
+            written = max(status.st_mtime for status in (folder.lstat(), *found))
+            size = sum(status.st_size for status in found)
+            yield Leftover(Kind.REPLACED, folder, size, written)
+
+
+def _elsewhere(storage: Storage) -> Generator[Leftover]:
+    """Yield what is damaged or temporary beside the journals, the store and its artifacts."""
+    for folder in (storage.root, storage.journals, storage.artifacts):
+        for path, status in _files_below(folder, is_deep=folder == storage.artifacts):
+            kind = kind_of(path.name)
+            is_aside = kind is Kind.DAMAGED and folder != storage.artifacts
+            if is_aside or is_left_over(path):
+                yield Leftover(kind or Kind.TEMPORARY, path, status.st_size, status.st_mtime)
+
+
+def _folders(parent: Path) -> list[Path]:
+    """Return the folders in one, sorted, without links; none where it is not there."""
+    if parent.is_symlink() or not parent.is_dir():
+        return []
+    with os.scandir(parent) as entries:
+        return sorted(parent / one.name for one in entries if one.is_dir(follow_symlinks=False))
+
+
+def _files_below(folder: Path, *, is_deep: bool = True) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield the regular files below a folder, and what the disk says of them."""
+    for parent, folders, names in os.walk(folder):
+        if not is_deep:
+            folders.clear()
+        for name in names:
+            path = Path(parent, name)
+            if status := _status(path):
+                yield path, status
+
+
+def _is_taken(cells: Path, name: str) -> bool:
+    """Return whether a cell is held, a stranger's, or one whose lock cannot be looked at."""
+    try:
+        return CellFolder(cells, name).is_busy()
+    except BadInput:
+        return True
+
+
+def _has_final(cell: CellFolder) -> bool:
+    """Return whether the final record is there and can be read."""
+    try:
+        return cell.read_final() is not None
+    except BadInput:
+        return False
+
+
+def _is_file(path: Path) -> bool:
+    return _status(path) is not None
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """Return what the disk says of a regular file, None of anything else."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from sweeps.execution.driver.trial_orders import Orders
 from sweeps.execution.driver.view.board import empty_cells
 from sweeps.execution.engine.capacity import Room
 from sweeps.execution.engine.cell_source import CellSource, Listed
-from sweeps.execution.plan.conductor import Conductor
 from sweeps.execution.plan.decision_log import DecisionLog
-from sweeps.execution.plan.trial_facts import TrialFacts
-from sweeps.execution.search.deciders import decider_of
+from sweeps.execution.plan.plan_runner import PlanRunner, TrialFacts
+from sweeps.execution.search.decider import decider_of
 
 
 def cells_to_train(
@@ -38,4 +37,4 @@ def cells_to_train(
         log.adopt(definition.manifest, at_start)  # the first launch alone is told of it
     facts = TrialFacts(storage.cells, survey.store.record)
     decider = decider_of(definition.sweep)
-    return Conductor(growth.growing, decider, log, orders.of, facts, growth)
+    return PlanRunner(growth.growing, decider, log, orders.of, facts, growth)

@@ -1,25 +1,188 @@
 """What is launched: a sweep by name, by file or as an object, turned into its manifest."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from pydantic import ValidationError
 
+from capsmodel.config import TrainingConfig, num_parameters
+from capsmodel.overrides import with_settings
 from capsmodel.settings.messages import explain
+from capsmodel.stopping import Stopping
 from search_spaces.catalogue import named_sweep
+from search_spaces.evaluation_key import evaluation_key
+from search_spaces.plans.base import Arm
+from search_spaces.source_version import part_version
 from search_spaces.sweep import Sweep
 from search_spaces.sweep_file import sweep_from_file
-from sweeps.execution.plan.arms import manifest_arm, manifest_cells
+from search_spaces.tables import EvaluationsTable
+from search_spaces.trial_key import trial_key
 from sweeps.execution.plan.changes import Changes
-from sweeps.execution.plan.declarations import manifest_evaluations, manifest_tables
-from sweeps.execution.plan.own_plan import is_own, own_plan_fields
-from sweeps.execution.plan.training_length import epochs_path, stoppings_of_arms, with_epochs
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
+from sweeps.records.manifest_evaluation import ManifestEvaluation
+
+_ONE_SPLIT: Mapping[int, int] = MappingProxyType({})
+
+
+def manifest_arm(arm: Arm) -> ManifestArm:
+    """Return an arm as the manifest holds it.
+
+    Raises:
+        ValueError: If its model cannot be built.
+    """
+    return ManifestArm(
+        name=arm.name,
+        config=arm.config.model_dump(mode="json"),
+        changes=arm.changes,
+        num_parameters=_num_parameters(arm.name, arm.config),
+    )
+
+
+def manifest_cells(
+    arms: Mapping[str, Arm],
+    places: Iterable[tuple[str, int]],
+    splits: Mapping[int, int] = _ONE_SPLIT,
+) -> list[ManifestCell]:
+    """Return the cells in some places.
+
+    Args:
+        arms: By name.
+        places: Arm and seed.
+        splits: Split of each seed; of none where all have that of the arm's config.
+    """
+
+    def key(name: str, seed: int) -> str:
+        return trial_key(_on_split(arms[name].config, splits.get(seed)), seed)
+
+    return [ManifestCell(arm=name, seed=seed, trial_key=key(name, seed)) for name, seed in places]
+
+
+def _on_split(config: TrainingConfig, split: int | None) -> TrainingConfig:
+    if split is None:
+        return config
+    data = config.data.model_copy(update={"split_seed": split})
+    return config.model_copy(update={"data": data})
+
+
+def _num_parameters(arm: str, config: TrainingConfig) -> int:
+    try:
+        return num_parameters(config)
+    except ValueError as error:
+        raise ValueError(f"Arm '{arm}': {error}") from error
+
+
+def manifest_tables(sweep: Sweep) -> list[dict[str, Any]]:
+    """Return the tables of a sweep, that of its evaluations among them where they give numbers."""
+    tables = tuple(sweep.tables or sweep.plan.default_tables())
+    is_there = any(isinstance(table, EvaluationsTable) for table in tables)
+    has_numbers = any(evaluation.metrics for evaluation in sweep.evaluations)
+    shown = (*tables, EvaluationsTable()) if has_numbers and not is_there else tables
+    return [table.model_dump(mode="json") for table in shown]
+
+
+def manifest_evaluations(sweep: Sweep) -> tuple[ManifestEvaluation, ...]:
+    """Return what a sweep declares to be looked at in each finished trial's network."""
+    return tuple(
+        ManifestEvaluation(
+            evaluation_key=evaluation_key(evaluation),
+            kind=evaluation.kind,
+            settings=evaluation.model_dump(mode="json", exclude={"kind"}),
+            looks_at=evaluation.looks_at,
+            metrics=evaluation.metrics,
+        )
+        for evaluation in sweep.evaluations
+    )
+
+
+def is_own(sweep: Sweep) -> bool:
+    """Return whether a sweep's plan is a class of the user's, not of the package."""
+    return not type(sweep.plan).__module__.startswith("search_spaces.")
+
+
+def own_plan_fields(sweep: Sweep, source: str | None) -> dict[str, Any]:
+    """Return what the manifest holds of a user's own plan, nothing for one of the package.
+
+    Its code enters the definition, not the trial keys: what is trained hangs on the settings alone.
+    """
+    if not is_own(sweep):
+        return {}
+    assert source is not None
+    plan = sweep.plan
+    decisive = {
+        "kind": plan.kind,
+        "code": part_version(source, type(plan).__name__),
+        "settings": plan.model_dump(mode="json"),
+        "base": trial_key(sweep.base, 0),
+        "seeds": sweep.arm_seeds,
+    }
+    text = json.dumps(decisive, sort_keys=True)
+    return {
+        "plan": {
+            "kind": plan.kind,
+            "definition": hashlib.sha256(text.encode()).hexdigest()[:20],
+            "is_over": plan.is_whole_at_start(sweep),
+            "factors": {path: tuple(levels) for path, levels in plan.told_factors().items()},
+            "objectives": plan.told_objectives(),
+        }
+    }
+
+
+_CHOICES = {"stopping", "stopping.kind"}
+
+
+def epochs_path(sweep: Sweep, settings: Mapping[str, Any]) -> str:
+    """Return the path of the setting that holds the epochs of a sweep's base.
+
+    Args:
+        sweep: As declared.
+        settings: What a launch changes of its base; it may choose another stopping.
+
+    Raises:
+        ValueError: In one sentence, if the stopping is not allowed.
+    """
+    return f"stopping.{_stopping(sweep, settings).length_setting}"
+
+
+def stoppings_of_arms(sweep: Sweep) -> dict[str, Stopping]:
+    """Return the stopping of each arm that chooses its own, so that the base's is not its.
+
+    Raises:
+        ValueError: In one sentence, if a stopping is not allowed.
+    """
+    return {
+        name: _stopping(sweep, changes)
+        for name, changes in sweep.plan.arms_at_start(sweep).items()
+        if _CHOICES & changes.keys()
+    }
+
+
+def with_epochs(sweep: Sweep, epochs: int) -> Sweep:
+    """Return the sweep with the epochs of those arms set that choose their own stopping.
+
+    Raises:
+        ValueError: In one sentence, if a stopping is not allowed.
+    """
+    own = stoppings_of_arms(sweep)
+    if not own:
+        return sweep
+    settings = {
+        name: {f"stopping.{stopping.length_setting}": epochs} for name, stopping in own.items()
+    }
+    return sweep.model_copy(update={"plan": sweep.plan.with_arm_settings(settings)})
+
+
+def _stopping(sweep: Sweep, changes: Mapping[str, Any]) -> Stopping:
+    own = {path: value for path, value in changes.items() if path.split(".")[0] == "stopping"}
+    return with_settings(sweep.base, own, sweep.parts).stopping
+
 
 Launchable = str | Path | Sweep  # a named sweep, the path of a file that defines one, or one
 

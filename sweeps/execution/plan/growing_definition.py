@@ -6,8 +6,7 @@ from typing import Any, Protocol
 
 from search_spaces.plans.base import Arm
 from search_spaces.plans.decisions import Cell, Choose, Enough, Stop
-from sweeps.execution.plan.arms import manifest_arm, manifest_cells
-from sweeps.execution.plan.definition import Definition, head_of
+from sweeps.execution.plan.definition import Definition, head_of, manifest_arm, manifest_cells
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import ManifestArm, ManifestCell, Stopped
@@ -15,7 +14,7 @@ from sweeps.records.manifest_growth import Choice, GrowingManifest, ManifestLine
 from sweeps.records.manifest_plan import Ended, Proposal
 
 
-class Audience(Protocol):
+class GrowthListener(Protocol):
     """Who wants to know how a sweep grows: the live view, the recorder, the manifest."""
 
     def grown(self, line: ManifestLine) -> None:

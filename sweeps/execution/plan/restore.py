@@ -16,10 +16,10 @@ from search_spaces.plans.decisions import (
 )
 from search_spaces.plans.known import known_from
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.plan.before_looking import with_planned_seeds
 from sweeps.execution.plan.decision_log import DecisionLog, decisions_of
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
+from sweeps.execution.plan.preregistration import with_planned_seeds
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_plan import Confirmation, ManifestWarmStart
 

@@ -1,19 +1,129 @@
-"""One sweep repaired: its manifest, what its folders tell of, and what looks as if it ran."""
+"""Repair of one sweep: its manifest, its unrecorded trials, and records that claim to run."""
 
 from collections.abc import Generator
+from typing import NamedTuple
 
+from sweeps.aggregation.report import sum_up
+from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.driver.folder_states import folder_states
 from sweeps.execution.launch.recording.unrecorded import unrecorded
+from sweeps.execution.plan.planner import dropped_cells
 from sweeps.execution.recorder.client import RecorderClient
-from sweeps.execution.recorder.manifest_file import hand_over
+from sweeps.execution.recorder.manifest_file import hand_over, kept_manifest
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.execution.repair.settling import settle
-from sweeps.execution.repair.showing import show_again
-from sweeps.execution.repair.standing_manifest import standing_manifest
+from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import Outcome
 from sweeps.storage.locations import Storage
 from sweeps.tracking.manifests import publish_manifest
+from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import RecordStore
+
+_INTERRUPTED_EXIT_CODE = 130
+
+
+def settle(store: RecordStore, storage: Storage, manifest: Manifest) -> int:
+    """Mark what looks as if it ran as interrupted, the sweep as finished where it is.
+
+    Args:
+        store: Of the records.
+        storage: Where the cells' folders are: a trial whose process lives is left alone.
+        manifest: Of a sweep that nobody runs.
+
+    Returns:
+        How many records were ended.
+
+    Raises:
+        StoreUnreachable: If the store does not answer.
+    """
+    writer, num_settled = store.writer(), 0
+    records = store.records(manifest.cell_keys().values())
+    for key, record in records.items():
+        if record.outcome is Outcome.RUNNING and not CellFolder(storage.cells, key).is_busy():
+            told = OutcomeFacts(epochs=record.epochs)
+            writer.set_outcome(record.record_id, Outcome.INTERRUPTED, told)
+            num_settled += 1
+    found = writer.find_sweep(manifest.sweep)
+    if found and found.is_running:
+        ended = {key for key, record in records.items() if record.outcome.is_final}
+        is_filled = len(manifest.cells) == manifest.num_expected and all(
+            cell.stopped or cell.trial_key in ended for cell in manifest.cells
+        )
+        writer.settle_sweep(found.record_id, 0 if is_filled else _INTERRUPTED_EXIT_CODE)
+        num_settled += 1
+    return num_settled
+
+
+def show_again(store: RecordStore, manifest: Manifest) -> str:
+    """Write what is shown of a sweep as its records are now.
+
+    Args:
+        store: Of the records; it holds the sweep.
+        manifest: Of the sweep.
+
+    Returns:
+        Why some of it is not up to date, in one sentence; "" where all of it is.
+    """
+    writer = store.writer()
+    found = writer.find_sweep(manifest.sweep)
+    assert found is not None
+    try:
+        records = store.records(manifest.cell_keys().values())
+        writer.show_sweep(found.record_id, sum_up(manifest, records))
+    except StoreRefused as error:
+        return f"What is shown of '{manifest.sweep}' is not up to date: {error}"
+    return ""
+
+
+class StandingManifest(NamedTuple):
+    """The manifest that stands.
+
+    Attributes:
+        manifest: None where there is none.
+        is_recorded: Whether the tracking store has it.
+    """
+
+    manifest: Manifest | None
+    is_recorded: bool
+
+
+def standing_manifest(store: RecordStore, storage: Storage, sweep: str) -> StandingManifest:
+    """Return the store's manifest, or the kept one where that goes beyond it.
+
+    A store that was restored from an older copy is behind what the last launch has kept here. What
+    is kept here is behind the store where somebody has extended the sweep from another storage.
+
+    Raises:
+        StoreUnreachable: If the store does not answer.
+    """
+    kept = kept_manifest(storage.journals, sweep)
+    if not store.is_there() or sweep not in store.sweeps():
+        return StandingManifest(kept, is_recorded=False)
+    try:
+        stored = store.manifest(sweep)
+    except BadInput:
+        return StandingManifest(kept, is_recorded=False)
+    if kept and _goes_beyond(kept, stored):
+        return StandingManifest(kept, is_recorded=False)
+    return StandingManifest(stored, is_recorded=True)
+
+
+def _goes_beyond(kept: Manifest, stored: Manifest) -> bool:
+    """Return whether a manifest has all cells of another, and more, or tells more of the same."""
+    if dropped_cells(stored, kept):
+        return False
+    if len(kept.proposed_cells()) > len(stored.proposed_cells()):
+        return True
+    return _told(kept) > _told(stored)
+
+
+def _told(manifest: Manifest) -> set[object]:
+    """Return what a manifest comes to tell while its sweep goes on."""
+    cells = {(cell.arm, cell.seed, cell.trial_key) for cell in manifest.cells}
+    stopped = {cell.trial_key for cell in manifest.cells if cell.stopped}
+    evaluations = {evaluation.evaluation_key for evaluation in manifest.evaluations}
+    return {*cells, *stopped, *evaluations, *(["is over"] if not manifest.is_growing else [])}
+
 
 _SILENCE_SECONDS = 60.0  # twice what one request may take on a busy machine
 

@@ -6,7 +6,7 @@ Optuna proposes, the scheduler's rungs stop, the best are chosen once all have e
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from search_spaces.plans.base import Definition
+from search_spaces.plans.base import Definition, Plan
 from search_spaces.plans.decisions import (
     DONE,
     WAIT,
@@ -23,15 +23,53 @@ from search_spaces.plans.decisions import (
     Stop,
 )
 from search_spaces.plans.ends import SoFar
+from search_spaces.plans.known import Known
 from search_spaces.plans.objective import losses_compare, measured_objective
 from search_spaces.plans.search import BASE, Search
 from search_spaces.space.proposal import point_of
-from sweeps.execution.plan.decision_log import name_of_draw, name_of_proposal
-from sweeps.execution.search.choice import best_arms
-from sweeps.execution.search.judging.promotion import judge_of
+from search_spaces.sweep import Sweep
+from sweeps.execution.plan.decision_log import Decider, name_of_draw, name_of_proposal
+from sweeps.execution.search.observation import Observation
+from sweeps.execution.search.promotion import judge_of
 from sweeps.execution.search.random_reference import RandomPoints
 from sweeps.execution.search.search_known import SearchKnown
 from sweeps.execution.search.within_limits import WithinLimits
+from sweeps.records.fronts import spread
+
+
+def best_arms(
+    observations: Sequence[Observation],
+    keys: Sequence[str],
+    count: int,
+    costs: Sequence[Sequence[float]] = (),
+    *,
+    by_loss: bool,
+) -> list[int]:
+    """Return the numbers of the best proposals that ran to full length, the best first.
+
+    Of equals the one of the lower validation loss is taken, then the earlier. Where there are costs
+    they are points of the front, spread over it, the first with the best value.
+
+    Args:
+        observations: Of each proposal, in order; small is good.
+        keys: What tells configurations apart: a point proposed twice is chosen once.
+        count: How many at most.
+        costs: Of each proposal, of a search with two objectives; () of one.
+        by_loss: Whether their losses measure the same, so that they can be compared.
+    """
+    ranked = sorted(
+        (observation.value, observation.loss if by_loss else 0.0, number)
+        for number, observation in enumerate(observations)
+        if observation.state == "complete" and observation.value is not None
+    )
+    chosen: dict[str, tuple[float, int]] = {}
+    for value, _, number in ranked:
+        chosen.setdefault(keys[number], (value, number))
+    numbers = [number for _, number in chosen.values()]
+    if not any(costs):
+        return numbers[:count]
+    points = [(value, costs[number][0]) for value, number in chosen.values()]
+    return [numbers[place] for place in spread(points, count)]
 
 
 class SearchDecider:
@@ -146,3 +184,33 @@ class SearchDecider:
         same = [keys[-1] for keys in known.drawn.trial_keys]
         best = best_arms(known.drawn_observations(), same, 1, by_loss=self._has_one_loss)
         return known.drawn.names[best[0]] if best else None
+
+
+_ADAPTERS: Mapping[type[Plan], Any] = {Search: SearchDecider}
+
+
+class OwnDecider:
+    """A plan that decides for itself."""
+
+    def __init__(self, plan: Plan, definition: Definition) -> None:
+        del definition  # it is told with each event
+        self._plan = plan
+
+    def decide(self, definition: Definition, journal: Known, event: Event) -> Sequence[Decision]:
+        """Return what the plan says."""
+        return self._plan.decide(definition, journal, event)
+
+    def nothing_known(
+        self, keys: Mapping[tuple[str, int], str], num_epochs: Mapping[str, int]
+    ) -> Known:
+        """Return the fold of an empty journal."""
+        return Known(keys, num_epochs)
+
+    def reason(self, stop: Stop) -> str:
+        """Return why a trial was stopped, in one line of its record."""
+        return f"stopped by {self._plan.kind} after epoch {stop.epoch}, at {stop.value:.6g}"
+
+
+def decider_of(sweep: Sweep) -> Decider:
+    """Return who decides for a sweep's plan."""
+    return _ADAPTERS.get(type(sweep.plan), OwnDecider)(sweep.plan, sweep)

@@ -11,20 +11,119 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from capsmodel.search_range import Choices, Floats, Ints
 from search_spaces.plans.search import Search
+from search_spaces.plans.search import SAMPLER_FLAGS
+from search_spaces.space.space import Dimension
 from sweeps.execution.search.measures import Measures
 from sweeps.execution.search.measures import Params as Params
 from sweeps.execution.search.observation import Observation
-from sweeps.execution.search.optuna_ranges import distribution_of as distribution_of
-from sweeps.execution.search.optuna_ranges import suggested
-from sweeps.execution.search.samplers import sampler_of
 from sweeps.execution.search.unseen import unseen
+from sweeps.records.manifest_plan import Plain
 
 if TYPE_CHECKING:
-    from optuna import Study
-    from optuna.trial import Trial, TrialState
+    from optuna.distributions import BaseDistribution
+    from optuna.samplers import BaseSampler, NSGAIISampler
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial, Trial, TrialState
+
+
+def sampler_of(
+    search: Search, number: int, *, num_beside: int = 0, num_redrawn: int = 0
+) -> "BaseSampler":
+    """Return the sampler of one proposal, seeded by its number, and by how often it was redrawn.
+
+    Args:
+        search: Whose.
+        number: Of the proposal, from 0.
+        num_beside: Points that were trained and are no proposals: no part of the random start.
+        num_redrawn: How often the proposal broke a limit.
+    """
+    import numpy as np
+    from optuna.samplers import GPSampler, RandomSampler, TPESampler
+
+    entropy = [search.sampler_seed, number, *[num_redrawn] * (num_redrawn > 0)]
+    seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
+    num_startup = search.num_startup + num_beside
+    match search.sampler:
+        case "tpe":
+            flags = SAMPLER_FLAGS["tpe"]
+            return TPESampler(
+                seed=seed,
+                n_startup_trials=num_startup,
+                multivariate=flags["multivariate"],
+                constant_liar=flags["constant_liar"],
+                group=flags["group"],
+            )
+        case "gp":
+            return GPSampler(seed=seed, n_startup_trials=num_startup + num_redrawn)
+        case "nsga2":
+            return _generations(search, num_beside, seed)
+        case _:
+            return RandomSampler(seed=seed)
+
+
+def _generations(search: Search, num_beside: int, seed: int) -> "NSGAIISampler":
+    """Return NSGA-II whose generations hang on the numbers of the proposals alone.
+
+    Optuna's own notes in its study which trial was asked for in which generation, which a study
+    that is built anew has lost.
+    """
+    from optuna.samplers import NSGAIISampler
+    from optuna.trial import TrialState
+
+    size = max(2, search.num_startup)
+
+    class ByNumber(NSGAIISampler):
+        def get_trial_generation(self, study: "Study", trial: "FrozenTrial") -> int:
+            """Return the generation of a trial; what was trained beside is of the first."""
+            return max(0, trial.number - num_beside) // size
+
+        def get_population(self, study: "Study", generation: int) -> "list[FrozenTrial]":
+            """Return the trials of a generation that have a result."""
+            trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+            return [one for one in trials if self.get_trial_generation(study, one) == generation]
+
+    flags = SAMPLER_FLAGS["nsga2"]
+    return ByNumber(
+        population_size=size,
+        crossover_prob=flags["crossover_prob"],
+        swapping_prob=flags["swapping_prob"],
+        seed=seed,
+    )
+
+
+def distribution_of(dimension: Dimension) -> "BaseDistribution":
+    """Return Optuna's word for the range of a dimension."""
+    from optuna.distributions import (
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+
+    match dimension.range:
+        case Ints(low, high, step, log):
+            return IntDistribution(low, high, log=log, step=step)
+        case Floats(low, high, log):
+            return FloatDistribution(low, high, log=log)
+        case Choices(values):
+            return CategoricalDistribution(values)
+
+
+def suggested(trial: Any, dimension: Dimension) -> Plain:
+    """Return what a trial of Optuna takes for a dimension."""
+    match dimension.range:
+        case Ints(low, high, step, log):
+            return trial.suggest_int(dimension.name, low, high, step=step, log=log)
+        case Floats(low, high, log):
+            return trial.suggest_float(dimension.name, low, high, log=log)
+        case Choices(values):
+            return trial.suggest_categorical(dimension.name, values)
+
 
 Told = tuple[Mapping[str, Any], Observation]
+
+
 History = Sequence[Told]
 
 

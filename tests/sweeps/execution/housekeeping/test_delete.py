@@ -10,7 +10,7 @@ import pytest
 from sweeps.aggregation.rendering import renderers
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.housekeeping import delete as delete_module
-from sweeps.execution.housekeeping import removing
+from sweeps.execution.housekeeping import delete as removing
 from sweeps.execution.housekeeping.delete import Deleted
 from sweeps.execution.recorder.manifest_file import hand_over
 from sweeps.records.errors import BadInput, StoreUnreachable

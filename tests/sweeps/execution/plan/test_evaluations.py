@@ -6,8 +6,7 @@ import pytest
 
 from search_spaces.quickstart import SWEEP as QUICKSTART
 from search_spaces.sweep import Sweep
-from sweeps.execution.plan.declarations import manifest_evaluations
-from sweeps.execution.plan.definition import Changes, define
+from sweeps.execution.plan.definition import Changes, define, manifest_evaluations
 from sweeps.execution.plan.evaluations import EvaluationState, count, surveyed_evaluations
 from sweeps.records.manifest import Manifest, Stopped
 from sweeps.records.manifest_evaluation import ManifestEvaluation

@@ -23,14 +23,13 @@ from sweeps.execution.engine.cell_source import Listed
 from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, TrialEnded
 from sweeps.execution.engine.messages import Stop as StopMessage
 from sweeps.execution.engine.placement import Machine
-from sweeps.execution.plan.conductor import Conductor, Heads
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
+from sweeps.execution.plan.plan_runner import Heads, PlanRunner, TrialFacts
 from sweeps.execution.plan.planner import surveyed
 from sweeps.execution.plan.restore import restored
-from sweeps.execution.plan.trial_facts import TrialFacts
-from sweeps.execution.search.deciders import decider_of
+from sweeps.execution.search.decider import decider_of
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.search_known import SearchKnown
 from sweeps.execution.worker.trial import TrialOrder
@@ -176,7 +175,7 @@ class Launch:
         self.growing = GrowingDefinition(grown)
         facts = TrialFacts(world.cells, record_of)
         decider = decider_of(grown.sweep)
-        self.plan = Conductor(self.growing, decider, self.log, self._order, facts, self)
+        self.plan = PlanRunner(self.growing, decider, self.log, self._order, facts, self)
         self.queue = CellQueue(self.plan, self.board)
 
     @property
@@ -235,7 +234,7 @@ class Launch:
         return self
 
     def grown(self, line: ManifestLine) -> None:
-        """Hear of a change: the plan's audience."""
+        """Hear of a change: the plan's listener."""
         self.board.add(surveyed(line.cells, {}, {}), self.growing.epochs)
         if line.trial_key:
             self.board.given_up(line.trial_key)

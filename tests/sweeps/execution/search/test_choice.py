@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sweeps.execution.search.choice import best_arms
+from sweeps.execution.search.decider import best_arms
 from sweeps.execution.search.observation import Observation
 from tests.sweeps.execution.search.examples import FAILED, OPEN, complete, pruned
 

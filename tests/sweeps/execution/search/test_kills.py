@@ -128,7 +128,7 @@ def is_killed(world: World, definition: Definition, step: KillAfter) -> bool:
 def _soon_something_to_learn_from(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let TPE learn from the third proposal on, and take the models for built."""
     monkeypatch.setattr(Search, "num_startup", 2)
-    monkeypatch.setattr("sweeps.execution.plan.arms.num_parameters", built)
+    monkeypatch.setattr("sweeps.execution.plan.definition.num_parameters", built)
 
 
 @pytest.fixture(scope="module")

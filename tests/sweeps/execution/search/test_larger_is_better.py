@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from capsmodel.metrics import VALIDATION_ERROR, Metric, Objective
 from search_spaces import Median
 from search_spaces.plans.decisions import Cell, CellEnded, Continue, EpochTold, Propose, Stop
-from sweeps.execution.search.choice import best_arms
-from sweeps.execution.search.decider import SearchDecider
+from sweeps.execution.search.decider import SearchDecider, best_arms
 from sweeps.execution.search.search_known import SearchKnown
 from tests.sweeps.execution.search.examples import params, search, sweep
 

@@ -25,7 +25,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(autouse=True)
 def _models_are_taken_for_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweeps.execution.plan.arms.num_parameters", lambda config: 7)
+    monkeypatch.setattr("sweeps.execution.plan.definition.num_parameters", lambda config: 7)
 
 
 def swept(seeds: tuple[int, ...] = (0, 1), **fields: Any) -> Sweep:

@@ -35,7 +35,7 @@ def score(head: TrialHead, epoch: int) -> float:
 @pytest.fixture(autouse=True)
 def _soon_something_to_learn_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Search, "num_startup", 2)
-    monkeypatch.setattr("sweeps.execution.plan.arms.num_parameters", test_kills.built)
+    monkeypatch.setattr("sweeps.execution.plan.definition.num_parameters", test_kills.built)
 
 
 @pytest.fixture(scope="module")

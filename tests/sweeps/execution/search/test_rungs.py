@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sweeps.execution.search import promotion as rungs
 from sweeps.execution.search.curves import as_rival
-from sweeps.execution.search.judging import rungs
-from sweeps.execution.search.judging.rungs import quantile, rung_to_judge
+from sweeps.execution.search.promotion import quantile, rung_to_judge
 
 values = st.floats(0, 1)
 rivals = st.lists(values, min_size=1, max_size=12)

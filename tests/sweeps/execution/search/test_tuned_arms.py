@@ -28,7 +28,7 @@ BEST = {"dynamic": 0.001, "uniform": 0.01}
 
 @pytest.fixture(autouse=True)
 def _models_are_taken_for_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweeps.execution.plan.arms.num_parameters", lambda config: 7)
+    monkeypatch.setattr("sweeps.execution.plan.definition.num_parameters", lambda config: 7)
 
 
 def tuned(seeds: tuple[int, ...] = (0, 1), **changes: Any) -> Definition:

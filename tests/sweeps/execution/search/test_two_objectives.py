@@ -9,9 +9,9 @@ from optuna.trial import TrialState
 
 from capsmodel import TrainingConfig
 from search_spaces import Limit, Search
-from search_spaces.space import limits as limits_module
+from search_spaces.space import measure as measure_module
 from sweeps.execution.plan.definition import Definition
-from sweeps.execution.search.choice import best_arms
+from sweeps.execution.search.decider import best_arms
 from sweeps.execution.search.measures import Measures
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.proposals import Params, study_of
@@ -39,8 +39,8 @@ def _parameters_by_batch_and_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     def counted(config: TrainingConfig) -> int:
         return round(config.batch_size * config.model_dump()["optimiser"]["learning_rate"] * 1e5)
 
-    monkeypatch.setattr(limits_module, "num_parameters", counted)
-    monkeypatch.setattr("sweeps.execution.plan.arms.num_parameters", built)
+    monkeypatch.setattr(measure_module, "num_parameters", counted)
+    monkeypatch.setattr("sweeps.execution.plan.definition.num_parameters", built)
     monkeypatch.setattr(Search, "num_startup", 3)
 
 

@@ -1,17 +1,20 @@
-"""The plan of a launch while it runs: events of the engine in, orders and stops out.
+"""The plan of a launch while it runs: events of the engine in, jobs and stops out.
 
-It asks the plan what follows from each event, notes each decision in the log, and only then lets it
-take effect. What was decided before is taken from the log and never asked for again. A driver's
-death may have swallowed a verdict or its telling, and another sweep may have brought a trial
-further: facts are read from the cells' folders as they are found.
+The runner asks the plan what follows from each event, writes each decision to the log, and only
+then lets it take effect. Earlier decisions come from the log and are never made twice. A verdict
+may be lost when a driver dies, and another sweep may have trained a trial further: the runner reads
+such facts from the cells' folders.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
 
+from capsmodel.metrics import find_metric, why_unseen
 from search_spaces.plans.decisions import (
     CellEnded,
+    CellOutcome,
     Choose,
     Continue,
     Decision,
@@ -29,16 +32,87 @@ from search_spaces.plans.known import Known
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.plan.decision_log import Decider, DecisionLog
 from sweeps.execution.plan.definition import Heads
-from sweeps.execution.plan.growing_definition import Audience, GrowingDefinition
-from sweeps.execution.plan.trial_facts import TrialFacts
+from sweeps.execution.plan.growing_definition import GrowingDefinition, GrowthListener
 from sweeps.execution.worker.trial import TrialOrder
+from sweeps.records.cell_contents import EpochLine
+from sweeps.records.errors import SweepError
 from sweeps.records.manifest import ManifestCell
-from sweeps.records.trial_record import Outcome
+from sweeps.records.trial_record import Outcome, TrialRecord
+
+
+class TrialFacts:
+    """What has become of the trials of one storage, as a plan may know it: no test metrics.
+
+    Args:
+        cells: Folder of the cells' folders.
+        record_of: What the tracking store knows of a trial, by its key.
+    """
+
+    def __init__(self, cells: Path, record_of: Callable[[str], TrialRecord | None]) -> None:
+        self._cells = cells
+        self._record_of = record_of
+        self._records: dict[str, TrialRecord | None] = {}
+        self._is_store_there = True
+
+    def folder(self, trial_key: str) -> CellFolder:
+        """Return a cell's folder."""
+        return CellFolder(self._cells, trial_key)
+
+    def epochs(self, trial_key: str) -> Iterator[EpochTold]:
+        """Yield the epochs that a trial's folder tells of."""
+        folder = self.folder(trial_key)
+        lines, _ = folder.read_outbox()
+        final = folder.read_final()
+        for line in final.curve if final else [told.epoch for told in lines if told.epoch]:
+            yield EpochTold(trial_key, line.epoch, _numbers(line))
+
+    def ended(self, trial_key: str) -> CellEnded | None:
+        """Return how a trial has ended, None where it has not as far as is known."""
+        folder = self.folder(trial_key)
+        if final := folder.read_final():
+            last: dict[str, Any] = _numbers(final.curve[-1]) if final.curve else {}
+            return CellEnded(
+                trial_key, cast(CellOutcome, final.outcome.value), len(final.curve), last
+            )
+        if folder.outbox_size():
+            return None
+        record = self._recorded(trial_key)
+        if record and record.outcome.is_final:
+            last = {name: value for name, value in record.metrics.items() if _may_be_seen(name)}
+            return CellEnded(
+                trial_key, cast(CellOutcome, record.outcome.value), record.epochs, last
+            )
+        return None
+
+    def _recorded(self, trial_key: str) -> TrialRecord | None:
+        """Return what the tracking store knows of a trial, asked once.
+
+        Training does not wait for a store that has gone away: what it knew is then trained anew.
+        """
+        if trial_key not in self._records:
+            self._records[trial_key] = None
+            if self._is_store_there:
+                try:
+                    self._records[trial_key] = self._record_of(trial_key)
+                except SweepError:
+                    self._is_store_there = False
+        return self._records[trial_key]
+
+
+def _numbers(line: EpochLine) -> dict[str, Any]:
+    return {**line.numbers(), "reaches_target": line.reaches_target}
+
+
+def _may_be_seen(name: str) -> bool:
+    """Return whether selection may see a metric: it never sees the test split."""
+    metric = find_metric(name)
+    return metric is None or not why_unseen(metric)
+
 
 Order = Callable[[Heads, ManifestCell], TrialOrder]
 
 
-class Conductor:
+class PlanRunner:
     """The plan of a launch. Not thread-safe: one loop asks and tells.
 
     Args:
@@ -47,7 +121,7 @@ class Conductor:
         log: Where decisions are noted.
         order: What a worker needs to train a cell of a definition.
         facts: What the cells' folders and the tracking store tell.
-        audience: Told of everything new.
+        listener: Told of everything new.
 
     Attributes:
         known: The fold of the journal.
@@ -60,7 +134,7 @@ class Conductor:
         log: DecisionLog,
         order: Order,
         facts: TrialFacts,
-        audience: Audience,
+        listener: GrowthListener,
     ) -> None:
         self.definition = definition
         self.known: Known = decider.nothing_known(definition.manifest.keys, definition.epochs)
@@ -68,7 +142,7 @@ class Conductor:
         self._log = log
         self._order = order
         self._facts = facts
-        self._audience = audience
+        self._audience = listener
         self._handed_out: set[str] = set()
         self._running: set[str] = set()
         self._searched: dict[str, None] = {}  # trial keys of what was proposed, in order

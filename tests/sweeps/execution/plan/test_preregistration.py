@@ -3,8 +3,8 @@
 import pytest
 
 from sweeps.execution.driver.options import LaunchOptions
-from sweeps.execution.plan.before_looking import refuse_other_margin, with_planned_seeds
 from sweeps.execution.plan.definition import define
+from sweeps.execution.plan.preregistration import refuse_other_margin, with_planned_seeds
 from sweeps.records.errors import BadInput
 
 Seeds = tuple[int, ...]

@@ -1,1 +1,0 @@
-"""Who is stopped at a rung, who waits there, who goes on."""
