@@ -46,14 +46,14 @@ if TYPE_CHECKING:
     from sweeps.aggregation.trial_view import TrialView as TrialView
     from sweeps.aggregation.trial_view import show as show
     from sweeps.aggregation.verification.verify import verify as verify
-    from sweeps.execution.driver.result import SweepResult as SweepResult
-    from sweeps.execution.driver.status import SweepStatus as SweepStatus
-    from sweeps.execution.driver.status import status as status
-    from sweeps.execution.driver.survey import Plan as Plan
-    from sweeps.execution.launch.planning.seed_plan import SeedPlan as SeedPlan
-    from sweeps.execution.launch.planning.seed_plan import plan_seeds as plan_seeds
+    from sweeps.execution.launch.result import SweepResult as SweepResult
     from sweeps.execution.launch.run import plan as plan
     from sweeps.execution.launch.run import run as run
+    from sweeps.execution.launch.seed_plan import SeedPlan as SeedPlan
+    from sweeps.execution.launch.seed_plan import plan_seeds as plan_seeds
+    from sweeps.execution.survey.status import SweepStatus as SweepStatus
+    from sweeps.execution.survey.status import status as status
+    from sweeps.execution.survey.survey import Plan as Plan
     from sweeps.records.errors import BadInput as BadInput
     from sweeps.records.errors import StoreUnreachable as StoreUnreachable
     from sweeps.records.errors import SweepError as SweepError
@@ -67,16 +67,16 @@ _HOMES = {
     "Figure": "sweeps.aggregation.rendering.contents",
     "FigureRenderer": "sweeps.aggregation.rendering.renderers",
     "Pictures": "sweeps.aggregation.pictures.trial_pictures",
-    "Plan": "sweeps.execution.driver.survey",
+    "Plan": "sweeps.execution.survey.survey",
     "Report": "sweeps.aggregation.rendering.contents",
     "ReportRenderer": "sweeps.aggregation.rendering.renderers",
     "Results": "sweeps.aggregation.tables.sweep_results",
     "Section": "sweeps.aggregation.rendering.contents",
-    "SeedPlan": "sweeps.execution.launch.planning.seed_plan",
+    "SeedPlan": "sweeps.execution.launch.seed_plan",
     "StoreUnreachable": "sweeps.records.errors",
     "SweepError": "sweeps.records.errors",
-    "SweepResult": "sweeps.execution.driver.result",
-    "SweepStatus": "sweeps.execution.driver.status",
+    "SweepResult": "sweeps.execution.launch.result",
+    "SweepStatus": "sweeps.execution.survey.status",
     "Table": "sweeps.aggregation.rendering.table",
     "TableRenderer": "sweeps.aggregation.rendering.renderers",
     "TrialView": "sweeps.aggregation.trial_view",
@@ -86,12 +86,12 @@ _HOMES = {
     "diff": "sweeps.aggregation.comparison",
     "pictures": "sweeps.aggregation.pictures.trial_pictures",
     "plan": "sweeps.execution.launch.run",
-    "plan_seeds": "sweeps.execution.launch.planning.seed_plan",
+    "plan_seeds": "sweeps.execution.launch.seed_plan",
     "predictions": "sweeps.aggregation.frames",
     "report": "sweeps.aggregation.report.files",
     "run": "sweeps.execution.launch.run",
     "show": "sweeps.aggregation.trial_view",
-    "status": "sweeps.execution.driver.status",
+    "status": "sweeps.execution.survey.status",
     "sweeps": "sweeps.aggregation.frames",
     "trials": "sweeps.aggregation.frames",
     "verify": "sweeps.aggregation.verification.verify",

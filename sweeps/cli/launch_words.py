@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from sweeps.cli.arguments import read_duration, read_seeds, read_settings
 from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE, SweepArgument
 from sweeps.cli.program.completion import launched_sweeps
-from sweeps.execution.driver.options import LaunchOptions
+from sweeps.execution.launch_options import LaunchOptions
 
 Launching = Callable[..., None]
 

@@ -12,7 +12,7 @@ from sweeps.cli.command_words import again
 from sweeps.cli.program.speech import progress_as_asked
 
 if TYPE_CHECKING:
-    from sweeps.execution.driver.result import SweepResult
+    from sweeps.execution.launch.result import SweepResult
 
 
 def launched(sweep: str, options: Mapping[str, Any], *, is_apart: bool) -> "SweepResult":
@@ -27,7 +27,7 @@ def launched(sweep: str, options: Mapping[str, Any], *, is_apart: bool) -> "Swee
         SweepError: If it cannot be launched.
         typer.Exit: With 130, if it was interrupted before anything was started.
     """
-    from sweeps.execution.driver.interruption import acting_last
+    from sweeps.execution.interruption import acting_last
     from sweeps.execution.launch.run import run
 
     try:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from sweeps.cli.program.completion import known_sweeps, launched_sweeps, trial_keys
-from sweeps.execution.driver.options import LaunchOptions
+from sweeps.execution.launch_options import LaunchOptions
 
 STORAGE_VARIABLE = "CAPSWEEP_STORAGE"
 TRACKING_VARIABLE = "CAPSWEEP_TRACKING_URI"

@@ -26,7 +26,7 @@ def status(
     if name is None:
         _list(Place(tracking_uri, storage), as_json=as_json)
         return
-    from sweeps.execution.driver.status import sweep_status
+    from sweeps.execution.survey.status import sweep_status
 
     told = sweep_status(name, tracking_uri, storage)
     if as_json:
@@ -41,7 +41,7 @@ def status(
 
 def _list(place: Place, *, as_json: bool) -> None:
     """Tell of all sweeps that were launched."""
-    from sweeps.execution.driver.listing import listed_sweeps
+    from sweeps.execution.survey.listing import listed_sweeps
 
     listed = listed_sweeps(*place)
     if as_json:

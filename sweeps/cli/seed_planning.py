@@ -30,7 +30,7 @@ def print_planned_seeds(
         BadInput: In one sentence.
     """
     from sweeps.cli.printing.seed_plan import print_seed_plan
-    from sweeps.execution.launch.planning.seed_plan import plan_seeds
+    from sweeps.execution.launch.seed_plan import plan_seeds
 
     if as_json:
         raise BadInput("--json has no answer for planned seeds: leave it out, or --effect.")

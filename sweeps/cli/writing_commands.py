@@ -12,8 +12,7 @@ from sweeps.cli.command_words import program, where
 from sweeps.cli.launch_words import WORDS, Words, optioned
 from sweeps.cli.program.completion import known_sweeps, launched_sweeps
 from sweeps.cli.program.speech import is_quiet
-from sweeps.execution.launch.writing.ablate_options import AblateOptions
-from sweeps.execution.launch.writing.grid_options import GridOptions
+from sweeps.execution.launch.writing.options import AblateOptions, GridOptions
 from sweeps.records.plain_text import one_line
 
 _NewName = Annotated[

@@ -27,7 +27,7 @@ SHOW = (
     "sweeps/aggregation/sensitivity/sensitivity.py",  # rounding decides a forest's splits
     "sweeps/aggregation/tables/targets.py",  # its sentences
     "sweeps/cli/",
-    "sweeps/execution/driver/view/live_view.py",
+    "sweeps/execution/view/live_view.py",
 )
 
 

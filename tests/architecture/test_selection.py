@@ -21,7 +21,7 @@ from search_spaces.evaluation_key import evaluation_key
 from sweeps.aggregation.results.ranking import confirmed_arms, ranking
 from sweeps.aggregation.results.search_results import search_results
 from sweeps.aggregation.sensitivity.sensitivity import sensitivity
-from sweeps.execution.driver.kept_weights import WeightsToKeep, unwanted_weights
+from sweeps.execution.launch.weights import WeightsToKeep, unwanted_weights
 from sweeps.execution.plan.plan_runner import TrialFacts
 from sweeps.records.evaluation_names import evaluation_metric
 from sweeps.records.manifest import Manifest
@@ -37,14 +37,14 @@ CHOOSING = (
     "sweeps/aggregation/results/ranking.py",
     "sweeps/aggregation/results/search_results.py",
     "sweeps/aggregation/sensitivity",
-    "sweeps/execution/driver/kept_weights.py",
+    "sweeps/execution/launch/weights.py",
     "sweeps/execution/search",
 )
 WORDS = {"test_error", "test_errors", "extra_test_errors", "TEST_ERROR", "METRIC_TEST_ERROR"}
 WORDS |= {"EXTRA_TEST_ERROR", "METRIC_EXTRA_TEST_ERRORS"}
 WORDS |= {"EVALUATION", "evaluations", "evaluation_metric", "recorded_evaluations"}
 ALLOWED = {  # weights are kept until they have been looked at: it asks whether, and not what for
-    "sweeps/execution/driver/kept_weights.py": {"evaluations"}
+    "sweeps/execution/launch/weights.py": {"evaluations"}
 }
 
 Records = Mapping[str, TrialRecord]

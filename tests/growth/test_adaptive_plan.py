@@ -10,7 +10,7 @@ from search_spaces.plans.decisions import DONE, Choose, Decision, Propose, Stop
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Changes, Definition, define
-from sweeps.execution.plan.planner import refuse_to_drop
+from sweeps.execution.survey.surveyed_cells import refuse_to_drop
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
 from tests.end_to_end.command import Command

@@ -15,7 +15,6 @@ import pytest
 from search_spaces import ListedArms
 from search_spaces.sweep import Sweep
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.engine.capacity import Resources, Room
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.cell_source import Listed
@@ -30,6 +29,7 @@ from sweeps.execution.engine.placement import (
 )
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.launch.launch import launch
+from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome

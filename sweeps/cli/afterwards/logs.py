@@ -27,7 +27,7 @@ def logs(
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Print what a trial has printed and logged, or what a sweep's launches have."""
-    from sweeps.execution.driver.from_elsewhere.logs import find_log
+    from sweeps.execution.launch_process.logs import find_log
     from sweeps.records.errors import BadInput
 
     if lines is not None and lines < 1:

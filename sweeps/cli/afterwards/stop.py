@@ -8,7 +8,7 @@ import typer
 from sweeps.cli.options import NameArgument, StorageOption
 
 if TYPE_CHECKING:
-    from sweeps.execution.driver.from_elsewhere.stopping import RunningLaunch
+    from sweeps.execution.launch_process.stop import RunningLaunch
 
 
 def stop(
@@ -20,7 +20,7 @@ def stop(
 ) -> None:
     """End the launch of a sweep as Ctrl-C in its own terminal does, and wait until it has ended."""
     from sweeps.cli.program.speech import is_quiet
-    from sweeps.execution.driver.from_elsewhere.stopping import running_launch
+    from sweeps.execution.launch_process.stop import running_launch
 
     launch = running_launch(name, storage)
     launch.ask_to_end(is_now=now)

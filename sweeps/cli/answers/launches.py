@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from search_spaces.catalogue import Entry
-    from sweeps.execution.driver.result import SweepResult
-    from sweeps.execution.driver.survey import Survey
+    from sweeps.execution.launch.result import SweepResult
+    from sweeps.execution.survey.survey import Survey
 
 
 def list_answer(entries: "Iterable[Entry]") -> ListAnswer:

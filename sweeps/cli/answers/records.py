@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from sweeps.aggregation.comparison.diff import Difference
     from sweeps.aggregation.pictures.trial_pictures import Pictures
     from sweeps.aggregation.trial_view import TrialView
-    from sweeps.execution.driver.listing import ListedSweep as Listed
-    from sweeps.execution.driver.status import SweepStatus
+    from sweeps.execution.survey.listing import ListedSweep as Listed
+    from sweeps.execution.survey.status import SweepStatus
 
 
 def status_answer(status: "SweepStatus") -> StatusAnswer:

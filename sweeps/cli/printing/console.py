@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sweeps.aggregation.pictures.trial_pictures import Pictures
     from sweeps.aggregation.report import CheckedReport, Report
     from sweeps.aggregation.trial_view import TrialView
-    from sweeps.execution.driver.status import SweepStatus
+    from sweeps.execution.survey.status import SweepStatus
 
 
 def console() -> Console:
@@ -129,7 +129,7 @@ def _print_places(status: "SweepStatus", out: Console) -> None:
 
 
 def _last_launch(status: "SweepStatus") -> str:
-    from sweeps.execution.driver.view.live_view import clock
+    from sweeps.execution.view.live_view import clock
 
     launch = status.last_launch
     if status.is_running:

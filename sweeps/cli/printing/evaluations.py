@@ -10,13 +10,13 @@ from sweeps.records.plain_text import one_line
 
 if TYPE_CHECKING:
     from sweeps.aggregation.results.found_evaluations import FoundEvaluation
-    from sweeps.execution.driver.status import SweepStatus
+    from sweeps.execution.survey.status import SweepStatus
     from sweeps.records.trial_record import Json
 
 
 def print_standing(status: "SweepStatus", out: Console) -> None:
     """Print a line for each evaluation that a sweep declares: of how many trials it is there."""
-    from sweeps.execution.plan.evaluations import EvaluationState, count
+    from sweeps.execution.survey.surveyed_evaluations import EvaluationState, count
 
     words = {
         EvaluationState.RECORDED: "recorded",

@@ -10,7 +10,7 @@ from sweeps.cli.terminal import plain
 from sweeps.storage.disk_room import in_words
 
 if TYPE_CHECKING:
-    from sweeps.execution.driver.listing import ListedSweep
+    from sweeps.execution.survey.listing import ListedSweep
 
 _UNITS = ((172_800, 86_400, "days"), (3600, 3600, "h"), (60, 60, "min"))
 

@@ -13,13 +13,13 @@ from sweeps.cli.printing.tuned_plan import print_tuned
 from sweeps.cli.terminal import plain
 
 if TYPE_CHECKING:
-    from sweeps.execution.driver.survey import Survey
+    from sweeps.execution.survey.survey import Survey
     from sweeps.records.manifest_plan import ManifestDimension, ManifestSearch, RandomReference
 
 
 def print_plan(survey: "Survey") -> None:
     """Print what a launch would do."""
-    from sweeps.execution.driver.view.live_view import clock
+    from sweeps.execution.view.live_view import clock
 
     out = console()
     if survey.definition.manifest.search:

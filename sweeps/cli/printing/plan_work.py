@@ -6,12 +6,12 @@ from sweeps.cli.terminal import plain
 from sweeps.records.expected_cells import several_kinds
 
 if TYPE_CHECKING:
-    from sweeps.execution.driver.survey import Survey
+    from sweeps.execution.survey.survey import Survey
 
 
 def what_is_left(survey: "Survey") -> list[str]:
     """Say what is there, and what a launch will train, carry, or make, a line each."""
-    from sweeps.execution.plan.planner import Standing
+    from sweeps.execution.survey.surveyed_cells import Standing
 
     lines = {
         Standing.RECORDED: "are there and recorded",
@@ -47,8 +47,8 @@ def _of_one(text: str) -> str:
 
 def _evaluations(survey: "Survey") -> list[str]:
     """Say which evaluations are there, and which will be made."""
-    from sweeps.execution.driver.evaluations_made import not_available
-    from sweeps.execution.plan.evaluations import EvaluationState, count
+    from sweeps.execution.launch.result import not_available
+    from sweeps.execution.survey.surveyed_evaluations import EvaluationState, count
 
     lines = {
         EvaluationState.RECORDED: "evaluations are there and recorded.",

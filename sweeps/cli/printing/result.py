@@ -9,7 +9,7 @@ from sweeps.cli.program.speech import is_quiet
 from sweeps.cli.terminal import plain
 
 if TYPE_CHECKING:
-    from sweeps.execution.driver.result import SweepResult
+    from sweeps.execution.launch.result import SweepResult
 
 
 def print_result(result: "SweepResult", again: str, program: str, where: str) -> None:

@@ -17,7 +17,7 @@ from sweeps.cli.terminal import plain
 
 if TYPE_CHECKING:
     from sweeps.aggregation.planning.needed import SeedsNeeded
-    from sweeps.execution.launch.planning.seed_plan import SeedPlan
+    from sweeps.execution.launch.seed_plan import SeedPlan
 
 
 def print_seed_plan(plan: "SeedPlan", launch: str) -> None:
@@ -57,7 +57,7 @@ def _print_arms(needed: "SeedsNeeded", out: Console) -> None:
 
 
 def _cost(plan: "SeedPlan") -> str:
-    from sweeps.execution.driver.view.live_view import clock
+    from sweeps.execution.view.live_view import clock
 
     seconds = plan.estimate_seconds
     trainings = f"{plan.num_trainings:,} trainings"

@@ -8,7 +8,7 @@ from capsmodel.metrics import TEST_ERROR
 from sweeps.aggregation.planning.needed import MOST_SEEDS, SAFE, Needed, SeedsNeeded
 from sweeps.aggregation.planning.pilot import Pilot
 from sweeps.aggregation.rendering.measured import detectable_text
-from sweeps.execution.launch.planning.seed_plan import SeedPlan
+from sweeps.execution.launch.seed_plan import SeedPlan
 
 _MOST_OF_A_NAME = 64
 _MOST_LISTED = 8

@@ -8,7 +8,7 @@ from sweeps.cli.printing.console import table_of
 from sweeps.cli.terminal import plain
 
 if TYPE_CHECKING:
-    from sweeps.execution.driver.survey import Survey
+    from sweeps.execution.survey.survey import Survey
     from sweeps.records.manifest_plan import ManifestPlan
 
 

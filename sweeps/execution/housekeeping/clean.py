@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.driver.launch_guards import existing_places
 from sweeps.execution.housekeeping.leftovers import Kind, Leftover, Needs, kind_of, untouched_since
 from sweeps.execution.housekeeping.needs import held_sweeps, needs_of
+from sweeps.execution.launch_process.launch_lock import existing_places
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.leftover_files import is_left_over

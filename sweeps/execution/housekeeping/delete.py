@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.driver.launch_guards import existing_places, make_folders
 from sweeps.execution.housekeeping.deletion_plan import Counted, Doomed, counted, doomed, files_of
 from sweeps.execution.housekeeping.needs import held_sweeps
+from sweeps.execution.launch_process.launch_lock import existing_places, make_folders
 from sweeps.execution.recorder.manifest_file import hand_over, kept_manifest
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.errors import BadInput

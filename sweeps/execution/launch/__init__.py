@@ -1,1 +1,1 @@
-"""A launch in its stages, in the order in which they happen; `launch` reads as their table."""
+"""A launch: survey, train what is missing, record it, evaluate, report."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from sweeps.aggregation.report import Report
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.driver.evaluations_made import EvaluationsMade
-from sweeps.execution.driver.growing_launch import GrowingLaunch
-from sweeps.execution.driver.kept_weights import WeightsDeleted
-from sweeps.execution.driver.result import FailedTrial, SweepResult
-from sweeps.execution.driver.survey import Survey
-from sweeps.execution.launch.recording.opened_records import OpenedRecords
+from sweeps.execution.launch.growing_launch import GrowingLaunch
+from sweeps.execution.launch.opened_records import OpenedRecords
+from sweeps.execution.launch.result import EvaluationsMade, FailedTrial, SweepResult
+from sweeps.execution.launch.weights import WeightsDeleted
 from sweeps.execution.plan.definition import Definition
+from sweeps.execution.survey.survey import Survey
 
 
 @dataclass

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeps.execution.driver.interruption import interrupted_afterwards
-from sweeps.execution.driver.options import options_of, refuse_unknown_options
-from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.engine.capacity import capacity_of
-from sweeps.execution.launch.starting.early_engine import early_engine
+from sweeps.execution.interruption import interrupted_afterwards
+from sweeps.execution.launch.early_engine import early_engine
+from sweeps.execution.launch.result import SweepResult
+from sweeps.execution.launch_options import options_of, refuse_unknown_options
 
 if TYPE_CHECKING:  # what a launch needs loads torch
-    from sweeps.execution.driver.survey import Survey
     from sweeps.execution.plan.definition import Launchable
+    from sweeps.execution.survey.survey import Survey
 
 
 @refuse_unknown_options
@@ -51,7 +51,7 @@ def plan(
         sweeps.StoreUnreachable: If the tracking store does not answer.
     """
     arguments = locals()
-    from sweeps.execution.launch.surveying import survey_of
+    from sweeps.execution.survey.survey import survey_of
 
     options = options_of(arguments, without={"sweep"})
     return survey_of(sweep, options, capacity_of(options.resources))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.driver.launch_guards import existing_places, make_folders, only_driver
+from sweeps.execution.launch_process.launch_lock import existing_places, make_folders, only_driver
 from sweeps.execution.plan.decision_log import DecisionLog, definitions_in
 from sweeps.execution.recorder.known_sweeps import known_sweeps
 from sweeps.execution.recorder.recorder_queue import QUEUE

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from sweeps.aggregation.report import sum_up
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.driver.folder_states import folder_states
-from sweeps.execution.launch.recording.unrecorded import unrecorded
-from sweeps.execution.plan.planner import dropped_cells
+from sweeps.execution.launch.unrecorded import unrecorded
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.manifest_file import hand_over, kept_manifest
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.execution.survey.folder_states import folder_states
+from sweeps.execution.survey.surveyed_cells import dropped_cells
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome

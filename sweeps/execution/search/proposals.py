@@ -12,8 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from capsmodel.search_range import Choices, Floats, Ints
-from search_spaces.plans.search import Search
-from search_spaces.plans.search import SAMPLER_FLAGS
+from search_spaces.plans.search import SAMPLER_FLAGS, Search
 from search_spaces.space.space import Dimension
 from sweeps.execution.search.measures import Measures
 from sweeps.execution.search.measures import Params as Params

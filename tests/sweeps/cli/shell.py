@@ -28,9 +28,7 @@ class Shell:
         for name in ("CAPSWEEP_STORAGE", "CAPSWEEP_TRACKING_URI"):
             monkeypatch.delenv(name, raising=False)
         # others write to this disk meanwhile: two answers of plan would tell another room
-        monkeypatch.setattr(
-            "sweeps.execution.driver.disk_survey.free_bytes", lambda folder: 64 * 2**30
-        )
+        monkeypatch.setattr("sweeps.execution.survey.survey.free_bytes", lambda folder: 64 * 2**30)
 
     def __call__(self, *words: str) -> Answer:
         self._monkeypatch.setattr(sys, "argv", ["capsweep", *words])

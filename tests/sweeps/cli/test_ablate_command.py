@@ -10,7 +10,7 @@ from capsmodel.overrides import with_settings
 from search_spaces.sweep_file import sweep_from_file
 from search_spaces.trial_key import trial_key
 from sweeps.execution.launch.writing.ablate import ablate
-from sweeps.execution.launch.writing.ablate_options import AblateOptions
+from sweeps.execution.launch.writing.options import AblateOptions
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.opening import open_store

@@ -10,7 +10,7 @@ from search_spaces.catalogue import named_sweep
 from sweeps.aggregation.trial_view import TrialView
 from sweeps.cli.every_command import COMMANDS as EVERY_COMMAND
 from sweeps.cli.printing.console import print_trial
-from sweeps.execution.driver import disk_survey
+from sweeps.execution.survey import survey as disk_survey
 from sweeps.records.trial_record import Outcome, TrialRecord, manifest_artifact
 from sweeps.tracking.record_facts import TAG_MANIFEST_HASH
 from tests.sweeps.cli.shell import Shell

@@ -6,8 +6,8 @@ from capsmodel.metrics import Metric
 from sweeps.aggregation.results.found_evaluations import FoundEvaluation
 from sweeps.cli.printing.console import console
 from sweeps.cli.printing.evaluations import print_found, print_standing
-from sweeps.execution.driver.status import SweepStatus
-from sweeps.execution.plan.evaluations import EvaluationState, SurveyedEvaluation
+from sweeps.execution.survey.status import SweepStatus
+from sweeps.execution.survey.surveyed_evaluations import EvaluationState, SurveyedEvaluation
 from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 

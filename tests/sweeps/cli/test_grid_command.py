@@ -7,9 +7,9 @@ import pytest
 
 from search_spaces.sweep_file import sweep_from_file
 from sweeps.cli.launch_words import NO_WORDS
-from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.launch.writing.grid import grid
-from sweeps.execution.launch.writing.grid_options import GridOptions
+from sweeps.execution.launch.writing.options import GridOptions
+from sweeps.execution.launch_options import LaunchOptions
 from tests.sweeps.cli.shell import Shell
 
 ITERATIONS = "model.routing.iterations=1,2,3"

@@ -7,7 +7,7 @@ import pytest
 
 from sweeps.cli.launch_commands import plan, run
 from sweeps.cli.launch_words import NO_WORDS, RUN_ALONE, WORDS, launching
-from sweeps.execution.driver.options import LaunchOptions
+from sweeps.execution.launch_options import LaunchOptions
 
 FIELDS = LaunchOptions.model_fields
 

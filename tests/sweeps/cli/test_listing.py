@@ -9,7 +9,7 @@ import pytest
 
 from sweeps.cli.printing.listing import ago
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.driver.listing import listed_sweeps
+from sweeps.execution.survey.listing import listed_sweeps
 from sweeps.records.cell_contents import OutboxLine
 from sweeps.storage.file_lock import FileLock
 from tests.golden.stores.archive import unpack

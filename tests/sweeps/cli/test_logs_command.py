@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.driver.from_elsewhere import logs
+from sweeps.execution.launch_process import logs
 from sweeps.storage.locations import Storage
 from tests.sweeps.cli.shell import Shell
 from tests.waiting import PATIENCE_SECONDS, wait_until

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.execution.launch import filling
+from sweeps.execution.launch import train_missing
 from sweeps.records.errors import BadInput, StoreUnreachable
 from tests.sweeps.cli.shell import Shell
 
@@ -56,7 +56,7 @@ def test_a_store_that_cannot_be_is_refused(shell: Shell, address: str) -> None:
 
 
 def test_a_cluster_that_listens_is_left_to_ray() -> None:
-    from sweeps.execution.driver.launch_guards import refuse_absent_cluster
+    from sweeps.execution.launch_process.launch_lock import refuse_absent_cluster
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         host, port = listening.getsockname()
@@ -72,7 +72,7 @@ def test_what_only_the_engine_can_refuse_leaves_no_trace(
     def refuse(*_: object) -> None:
         raise refusal
 
-    monkeypatch.setattr(filling, "start_engine", refuse)
+    monkeypatch.setattr(train_missing, "start_engine", refuse)
     before = paths(shell.folder)
     for _ in range(2):
         answer = shell("run", "quickstart", "--storage", "a/b/store")
@@ -90,7 +90,7 @@ def test_a_refusal_takes_nothing_that_was_there(
     for name in ("journals", "logs"):
         (storage / name).mkdir(exist_ok=True)
         (storage / name / "other.db").write_text("kept")
-    monkeypatch.setattr(filling, "start_engine", refuse)
+    monkeypatch.setattr(train_missing, "start_engine", refuse)
     before = {path for path in paths(shell.folder) if path.is_file()}
     answer = shell("run", "quickstart")
     assert answer.code == 2
@@ -105,7 +105,7 @@ def test_after_a_start_of_ray_that_failed_status_tells_what_it_told(
     def refuse(*_: object) -> None:
         raise BadInput("No Ray cluster could be started here: no room")
 
-    monkeypatch.setattr(filling, "start_engine", refuse)
+    monkeypatch.setattr(train_missing, "start_engine", refuse)
     before = shell("status", "quickstart").out
     assert "quickstart: 21 cells" in before
     for _ in range(2):  # the same command goes on, once Ray can be started

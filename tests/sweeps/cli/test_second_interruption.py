@@ -19,9 +19,9 @@ LAUNCH = """
 import sys, time
 from pathlib import Path
 from sweeps.cli import main
-from sweeps.execution.driver.interruption import interruptible
-from sweeps.execution.driver.view.board import Board
-from sweeps.execution.driver.view.live_view import own_terminal, showing
+from sweeps.execution.interruption import interruptible
+from sweeps.execution.view.board import Board
+from sweeps.execution.view.live_view import own_terminal, showing
 from sweeps.execution.launch import launch as launching
 
 def launch(sweep, options, policies):

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeps.execution.driver.from_elsewhere import stopping
+from sweeps.execution.launch_process import stop as stopping
 from sweeps.storage.file_lock import FileLock, is_locked
 from tests.sweeps.cli.shell import Shell
 from tests.waiting import PATIENCE_SECONDS, wait_until
@@ -21,8 +21,8 @@ LAUNCH = """
 import sys, threading, time
 from contextlib import suppress
 from pathlib import Path
-from sweeps.execution.driver.interruption import interruptible
-from sweeps.execution.driver.launch_guards import sole_launch
+from sweeps.execution.interruption import interruptible
+from sweeps.execution.launch_process.launch_lock import sole_launch
 from sweeps.storage.locations import Storage
 
 def launch(heard):

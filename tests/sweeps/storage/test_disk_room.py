@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.driver.view.board import Board
-from sweeps.execution.driver.view.disk_watch import DiskWatch
 from sweeps.execution.recorder.manifest_file import hand_on, hand_over, kept_manifest
+from sweeps.execution.view.board import Board
+from sweeps.execution.view.disk_watch import DiskWatch
 from sweeps.execution.worker.disk import Disk
 from sweeps.execution.worker.trial import TrialOrder, run_trial
 from sweeps.execution.worker.trial_log import log_of

@@ -5,16 +5,20 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from sweeps.execution.cells.evaluations import CellEvaluations
-from sweeps.execution.driver.evaluation_survey import survey_evaluations
-from sweeps.execution.driver.evaluations_made import EvaluationsMade, FailedEvaluation
-from sweeps.execution.driver.folder_states import folder_states
-from sweeps.execution.driver.options import LaunchOptions
-from sweeps.execution.driver.view.live_view import tell_line
-from sweeps.execution.launch.carrying import record_evaluations
 from sweeps.execution.launch.evaluating.orders import evaluation_order
 from sweeps.execution.launch.evaluating.worker import EvaluationWorker
+from sweeps.execution.launch.flush_records import record_evaluations
 from sweeps.execution.launch.progress import Progress
-from sweeps.execution.plan.evaluations import EvaluationState, SurveyedEvaluation, count
+from sweeps.execution.launch.result import EvaluationsMade, FailedEvaluation
+from sweeps.execution.launch_options import LaunchOptions
+from sweeps.execution.survey.folder_states import folder_states
+from sweeps.execution.survey.surveyed_evaluations import (
+    EvaluationState,
+    SurveyedEvaluation,
+    count,
+    survey_evaluations,
+)
+from sweeps.execution.view.live_view import tell_line
 from sweeps.records.manifest import ManifestCell
 
 

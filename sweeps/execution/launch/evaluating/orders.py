@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from sweeps.execution.driver.evaluation_survey import weights_in_folder
-from sweeps.execution.driver.survey import Survey
-from sweeps.execution.plan.evaluations import SurveyedEvaluation
+from sweeps.execution.survey.survey import Survey
+from sweeps.execution.survey.surveyed_evaluations import SurveyedEvaluation, weights_in_folder
 from sweeps.execution.worker.evaluation import EvaluationOrder
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, TrialRecord

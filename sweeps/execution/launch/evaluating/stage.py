@@ -1,9 +1,9 @@
 """The stage after the cells are filled: evaluations that are missing, from kept weights."""
 
-from sweeps.execution.driver.interruption import end_after, end_never
-from sweeps.execution.driver.options import LaunchOptions
+from sweeps.execution.interruption import end_after, end_never
 from sweeps.execution.launch.evaluating.making import Making
 from sweeps.execution.launch.progress import Progress
+from sweeps.execution.launch_options import LaunchOptions
 from sweeps.records.errors import StoreUnreachable
 
 

@@ -1,20 +1,275 @@
-"""A sweep file for the path from a search's base to its winner, and what it would do."""
+"""`ablate`: the sweep file for the path from a search's base to its winner, and its survey."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from capsmodel.config import TrainingConfig
+from capsmodel.settings.kinds import KIND
 from capsmodel.settings.messages import explain
-from sweeps.execution.driver.survey import Survey
+from capsmodel.settings.profiles import PROFILE
+from capsmodel.spelling import unknown
+from search_spaces.catalogue import module_of, named_sweeps
+from search_spaces.codegen.changes import changes_between, flat, own_parts_in
+from search_spaces.codegen.path_sweep import Ablation
+from search_spaces.codegen.sweep_text import own_code
+from search_spaces.space.settings_tree import is_at_or_below
+from search_spaces.sweep import Sweep
+from search_spaces.trial_key import trial_key
+from sweeps.aggregation.results.ranking import ranking
+from sweeps.aggregation.results.search_results import search_results
 from sweeps.execution.launch.run import plan
-from sweeps.execution.launch.writing.ablate_options import AblateOptions
-from sweeps.execution.launch.writing.asked_path import asked_path
 from sweeps.execution.launch.writing.new_file import refuse_other_file, write_new
+from sweeps.execution.launch.writing.options import AblateOptions
+from sweeps.execution.plan.definition import sweep_of
+from sweeps.execution.survey.survey import Survey
 from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest, ManifestArm
+from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking.opening import open_store
+from sweeps.tracking.store import RecordStore
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A search as it was launched.
+
+    Attributes:
+        declared: None where it is known by its records alone.
+        source: Text of the user's file that declares it, None for a sweep of the package.
+        module: Where that one lies; "" for all others.
+    """
+
+    manifest: Manifest
+    declared: Sweep | None = None
+    source: str | None = None
+    module: str = ""
+
+    @property
+    def name(self) -> str:
+        """Of the search."""
+        return self.manifest.sweep
+
+    def config(self, arm: ManifestArm) -> TrainingConfig:
+        """Return the configuration that an arm was trained with.
+
+        Raises:
+            BadInput: If it has parts of the user's own that are not declared, or are others now.
+        """
+        parts = self.declared.parts if self.declared else ()
+        try:
+            return TrainingConfig.model_validate(arm.config, context={"parts": parts})
+        except ValidationError as error:
+            why = "is not what its file declares" if self.declared else "has parts of a file's own"
+            raise BadInput(
+                f"'{arm.name}' of '{self.name}' {why}: give the file of the search, as it was "
+                f"launched."
+            ) from error
+
+    def base(self) -> TrainingConfig:
+        """Return the configuration that its proposals change.
+
+        Raises:
+            BadInput: If it is not known, or is not what is declared now.
+        """
+        assert self.manifest.search is not None
+        arms = {arm.name: arm for arm in self.manifest.arms}
+        own = arms.get(self.manifest.search.base)
+        if own is None and self.declared is None:
+            raise BadInput(
+                f"The records of '{self.name}' do not hold the configuration that it started from, "
+                f"as an earlier release made them: give the file of the search."
+            )
+        base = self.config(own) if own else None
+        if self.declared and base:
+            changed = flat(changes_between(self.declared.base, base))
+            if others := [path for path in changed if not self._is_departure(path)]:
+                self.refuse(f"{others[0]} was {changed[others[0]]}")
+        return base or self.declared.base  # pyright: ignore[reportOptionalMemberAccess]
+
+    def refuse_other_proposal(self, arm: ManifestArm, base: TrainingConfig) -> None:
+        """Refuse an arm that is not what its point of the declared space is over the base.
+
+        Raises:
+            BadInput: In one sentence.
+        """
+        assert self.manifest.search is not None
+        if self.declared is None:
+            return
+        params = {one.arm: one.params for one in self.manifest.search.proposals}
+        sweep = self.declared.model_copy(update={"base": base})
+        try:
+            again = sweep.plan.arm(sweep, arm.name, params.get(arm.name, {})).config
+        except ValueError:
+            again = None
+        if again != self.config(arm):
+            self.refuse(f"{arm.name} is no longer what it was")
+
+    def refuse(self, why: str) -> None:
+        """Refuse records of a definition that is not the present one.
+
+        Raises:
+            BadInput: In one sentence.
+        """
+        raise BadInput(
+            f"'{self.name}' was trained by another definition than the present one ({why}): run "
+            f"the present one under a name of its own, or give its file as it was."
+        )
+
+    def _is_departure(self, path: str) -> bool:
+        """Return whether a launch has changed a setting, not who declares the search."""
+        told = (one.removesuffix(f".{KIND}") for one in self.manifest.departures)
+        parts = [one.removesuffix(PROFILE).removesuffix(".") for one in told]
+        return any(
+            not part or is_at_or_below(path, part) or is_at_or_below(part, path) for part in parts
+        )
+
+
+def searched(which: str, store: RecordStore) -> Searched:
+    """Return a search that was launched.
+
+    Args:
+        which: Its name, or the path of the file that declares it.
+        store: Of its records.
+
+    Raises:
+        BadInput: If there is none.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    fields = _declared(which)
+    declared = fields.get("declared")
+    if declared and not declared.plan.is_search:
+        _refuse_design(declared.name)
+    name = declared.name if declared else which
+    launched = store.sweeps() if store.is_there() else []
+    if name not in launched and declared:
+        raise BadInput(
+            f"The search '{name}' was not run here yet, so there is no winner to go to: run it "
+            f"first, capsweep run {which}."
+        )
+    if name not in launched:
+        named = (entry.name for entry in named_sweeps())
+        raise BadInput(unknown("sweep", name, dict.fromkeys((*launched, *named))))
+    manifest = store.manifest(name)
+    if manifest.search is None:
+        _refuse_design(name)
+    return Searched(manifest, **fields)
+
+
+def _declared(which: str) -> Mapping[str, Any]:
+    if which.endswith(".py") or "/" in which:
+        sweep, source, _ = sweep_of(which)
+        return {"declared": sweep, "source": source}
+    if which in {entry.name for entry in named_sweeps()}:
+        return {"declared": sweep_of(which)[0], "module": module_of(which)}
+    return {}
+
+
+def _refuse_design(name: str) -> None:
+    raise BadInput(
+        f"'{name}' is no search, so it has no winner that a path could lead to: name a search, or "
+        f"declare Path(changes=...) in a file of your own."
+    )
+
+
+class Winner(NamedTuple):
+    """An arm of a search.
+
+    Attributes:
+        role: What it is there, as the end of a sentence.
+    """
+
+    arm: ManifestArm
+    role: str
+
+
+def winner(manifest: Manifest, records: Mapping[str, TrialRecord], name: str | None) -> Winner:
+    """Return the arm that a search has come to, or another of its finished ones.
+
+    That is the first of those that it confirms, in the order in which it chose them: this was
+    settled before their fresh seeds were looked at, so these may be compared on again. Where it
+    confirms none, or not yet, the best finished proposal by its own rule.
+
+    Args:
+        manifest: Of a search.
+        records: Of its trials, by trial key.
+        name: Of another arm; None for the winner.
+
+    Raises:
+        BadInput: If there is none, or no finished arm of that name.
+    """
+    search = manifest.search
+    assert search is not None
+    arms = {arm.name: arm for arm in manifest.arms}
+    chosen = (search.confirmation and search.confirmation.arms) or ()
+    finished = [one.proposal.arm for one in search_results(manifest, records).counted]
+    if not finished and not chosen:
+        raise BadInput(
+            f"The search '{manifest.sweep}' has no winner yet: of {len(search.proposals)} proposals"
+            f" none has finished in full length with each seed. See how it stands: capsweep status "
+            f"{manifest.sweep}."
+        )
+    of_all = f"of {len(search.proposals)} proposals{' so far' * manifest.is_growing}"
+    if name is not None:
+        known = dict.fromkeys((*chosen, *finished))
+        if name not in known:
+            raise BadInput(unknown(f"finished arm of '{manifest.sweep}'", name, known))
+        return Winner(arms[name], f"asked for by name, one {of_all}")
+    if chosen:
+        return Winner(arms[chosen[0]], f"the first choice of the search, {of_all}")
+    best = ranking(manifest, records)[0].arm.arm
+    return Winner(best, f"the best {of_all}, not confirmed")
+
+
+def asked_path(search: str, told: AblateOptions, store: RecordStore) -> Ablation:
+    """Return the path that is asked for.
+
+    Args:
+        search: Its name, or the path of its file.
+        told: What else was.
+        store: Of its records.
+
+    Raises:
+        BadInput: If there is no such search or arm, or its records are of another definition.
+        ValueError: If its parts cannot be written.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    found = searched(search, store)
+    records = store.records(found.manifest.cell_keys().values())
+    arm, role = winner(found.manifest, records, told.arm)
+    base, target = found.base(), found.config(arm)
+    found.refuse_other_proposal(arm, base)
+    _refuse_other_keys(found, arm, target)
+    again = found.manifest.search and found.manifest.search.confirmation
+    return Ablation(
+        search=found.name,
+        arm=arm.name,
+        role=role,
+        base=base,
+        target=target,
+        module=found.module,
+        declared=found.declared.base if found.declared else None,
+        taken=found.manifest.seeds,
+        again=again.seeds if again and again.arms else (),
+        seeds=told.seeds,
+        name=told.name,
+        own=own_code(found.source, own_parts_in(base, target)),
+    )
+
+
+def _refuse_other_keys(found: Searched, arm: ManifestArm, config: TrainingConfig) -> None:
+    """Refuse an arm that would be another training today.
+
+    Raises:
+        BadInput: In one sentence.
+    """
+    cells = [cell for cell in found.manifest.cells if cell.arm == arm.name]
+    if any(trial_key(config, cell.seed) != cell.trial_key for cell in cells):
+        found.refuse("the code of a part has changed since")
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 from capsmodel.settings.messages import explain
 from search_spaces.catalogue import module_of
 from search_spaces.codegen.grid_sweep import Grid
-from sweeps.execution.driver.survey import Survey
 from sweeps.execution.launch.run import plan
-from sweeps.execution.launch.writing.grid_options import GridOptions
 from sweeps.execution.launch.writing.new_file import refuse_other_file, write_new
+from sweeps.execution.launch.writing.options import GridOptions
 from sweeps.execution.plan.definition import sweep_of
+from sweeps.execution.survey.survey import Survey
 from sweeps.records.errors import BadInput
 
 _SEEDS = (0, 1, 2)

@@ -9,7 +9,7 @@ from sweeps.aggregation.rendering.contents import Provenance, Report, Section
 from sweeps.aggregation.rendering.notebook_pieces import MOST_ROWS, Grid, Shown, block, summary
 from sweeps.aggregation.rendering.table import Cell, Column, Table, data_table, text_cell
 from sweeps.aggregation.trial_view import show
-from sweeps.execution.driver.result import FailedTrial, SweepResult
+from sweeps.execution.launch.result import FailedTrial, SweepResult
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import (
     finished,

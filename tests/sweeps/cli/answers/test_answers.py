@@ -11,9 +11,9 @@ from search_spaces.catalogue import named_sweep, named_sweeps
 from sweeps.cli.answers.launches import run_answer
 from sweeps.cli.answers.shapes.records import Epoch
 from sweeps.cli.answers.text import answer
-from sweeps.execution.driver.result import FailedTrial, SweepResult
-from sweeps.execution.driver.view.live_view import tell_line
 from sweeps.execution.launch import launch as launching
+from sweeps.execution.launch.result import FailedTrial, SweepResult
+from sweeps.execution.view.live_view import tell_line
 from tests.sweeps.cli.answers.conftest import Asking
 from tests.sweeps.cli.shell import Shell
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sweeps.cli.command_words import launch_again
-from sweeps.execution.driver.result import SweepResult
-from sweeps.execution.driver.view.live_view import tell_line
 from sweeps.execution.launch import launch as launching
+from sweeps.execution.launch.result import SweepResult
+from sweeps.execution.view.live_view import tell_line
 from tests.sweeps.cli.shell import Shell
 
 PLACES = pytest.mark.parametrize("place", [0, 1], ids=["before", "behind"])

@@ -15,22 +15,22 @@ from typing import Any
 import pytest
 
 from search_spaces import ListedArms, Sweep
-from sweeps.execution.driver import survey as driver_survey
-from sweeps.execution.driver.options import LaunchOptions
-from sweeps.execution.driver.result import SweepResult
 from sweeps.execution.engine.capacity import Resources, Room
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.housekeeping import clean as clean_module
 from sweeps.execution.housekeeping.clean import Cleaned
-from sweeps.execution.launch import carrying, filling, surveying
+from sweeps.execution.launch import flush_records, train_missing
 from sweeps.execution.launch.launch import launch
-from sweeps.execution.launch.starting.started_engine import StartedEngine
+from sweeps.execution.launch.result import SweepResult
+from sweeps.execution.launch.train_missing import StartedEngine
+from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.recorder import process as recorder_process
 from sweeps.execution.recorder.client import untold
 from sweeps.execution.recorder.process import RecorderProcess
 from sweeps.execution.repair import repair as repair_module
 from sweeps.execution.repair import sweep_repair
 from sweeps.execution.repair.repair import Repaired
+from sweeps.execution.survey import survey as survey_module
 from sweeps.records.cell_contents import TrialHead
 from sweeps.storage.locations import Storage
 from sweeps.tracking.memory.store import MemoryStore
@@ -135,13 +135,11 @@ class Launches:
         self.reports = folder / "reports"
         self._sweep, self._name = sweep, "example"
         self._world = World(self.storage.root)
-        for module in (driver_survey, surveying):
-            patch.setattr(module, "open_store", lambda *_: self.store)
-        for module in (repair_module, clean_module):
+        for module in (survey_module, repair_module, clean_module):
             patch.setattr(module, "open_store", lambda *_: self.store)
         patch.setattr(sweep_repair, "RecorderClient", lambda *_: self._recorder())
-        patch.setattr(filling, "start_engine", lambda *_: self._started())
-        patch.setattr(carrying, "RecorderClient", lambda *_: self._recorder())
+        patch.setattr(train_missing, "start_engine", lambda *_: self._started())
+        patch.setattr(flush_records, "RecorderClient", lambda *_: self._recorder())
         patch.setattr(recorder_process, "POLL_SECONDS", 0.01)
         patch.setattr(recorder_process, "RETRY_SECONDS", 0.01)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sweeps
-from sweeps.execution.driver.options import LaunchOptions
+from sweeps.execution.launch_options import LaunchOptions
 
 LAUNCHING = pytest.mark.parametrize("launching", [sweeps.run, sweeps.plan, sweeps.plan_seeds])
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from sweeps.execution.driver.options import LaunchOptions
 from sweeps.execution.engine.process.engine_session import EngineLostError
-from sweeps.execution.launch.starting import early_engine as early_module
-from sweeps.execution.launch.starting.early_engine import early_engine
+from sweeps.execution.launch import early_engine as early_module
+from sweeps.execution.launch.early_engine import early_engine
+from sweeps.execution.launch_options import LaunchOptions
 
 CORES = 4
 
@@ -159,7 +159,7 @@ def test_a_refused_launch_writes_nothing_and_leaves_no_process(tmp_path: Path) -
 
 FROM_PYTHON = """
 import sys
-from sweeps.execution.launch.starting import early_engine
+from sweeps.execution.launch import early_engine
 
 class Begun:
     has_begun = False

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sweeps.execution.driver.kept_weights import WeightsDeleted, keep_weights
-from sweeps.execution.launch import ending
+from sweeps.execution.launch import launch as launch_module
+from sweeps.execution.launch.weights import WeightsDeleted, keep_weights
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.trial_record import EPOCH_METRICS
 from tests.sweeps.execution.launch.launches import (
@@ -151,7 +151,7 @@ def test_a_store_that_goes_away_before_weights_are_deleted_costs_no_result(
         return keep_weights(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ending, "keep_weights", go_away)
+        patch.setattr(launch_module, "keep_weights", go_away)
         result = launches.run(keep_weights="none")
     assert (result.exit_code, result.is_recorded) == (3, True)
     assert result.report is not None

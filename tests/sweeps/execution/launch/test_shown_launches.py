@@ -1,8 +1,8 @@
 """What a prompt and a notebook show of a plan, of a launch's result, and of how far a sweep is."""
 
-from sweeps.execution.driver.options import LaunchOptions
-from sweeps.execution.driver.status import CellStatus, SweepStatus
-from sweeps.execution.launch.surveying import survey_of
+from sweeps.execution.launch_options import LaunchOptions
+from sweeps.execution.survey.status import CellStatus, SweepStatus
+from sweeps.execution.survey.survey import survey_of
 from tests.sweeps.aggregation.rendering.seen_html import checked
 from tests.sweeps.execution.examples import manifest
 from tests.sweeps.execution.launch.launches import ADDRESS, Launches, design

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.execution.driver.view.board import Board
 from sweeps.execution.launch import launch as launching
+from sweeps.execution.launch import train_missing
 from sweeps.execution.launch.run import run
-from sweeps.execution.launch.starting import started_engine
+from sweeps.execution.view.board import Board
 from sweeps.records.errors import BadInput
 
 
@@ -38,7 +38,7 @@ def test_while_ray_starts_the_view_says_so(tmp_path: Path, monkeypatch: pytest.M
         told.append(board.doing)
         raise BadInput(f"Ray could not be started; see {log.name}.")
 
-    monkeypatch.setattr(started_engine, "RayEngine", starting)
+    monkeypatch.setattr(train_missing, "RayEngine", starting)
     with pytest.raises(BadInput, match=r"see quickstart\.log"):
         run("quickstart", storage=tmp_path / "store", reports=tmp_path / "reports")
     assert told == ["starting Ray"]

@@ -10,9 +10,9 @@ from capsmodel.routing import VectorRouting
 from capsmodel.stopping import TargetMetric
 from search_spaces import ListedArms, Sweep
 from search_spaces.trial_key import trial_key
-from sweeps.execution.driver.launch_guards import refuse_unwritable
-from sweeps.execution.driver.options import options_of
-from sweeps.execution.driver.trial_orders import Orders
+from sweeps.execution.launch.train_missing import Orders
+from sweeps.execution.launch_options import options_of
+from sweeps.execution.launch_process.launch_lock import refuse_unwritable
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.errors import BadInput
 from sweeps.storage.locations import resolve_storage

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sweeps.execution.driver.options import LaunchOptions
+from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.plan.definition import define
 from sweeps.execution.plan.preregistration import refuse_other_margin, with_planned_seeds
 from sweeps.records.errors import BadInput

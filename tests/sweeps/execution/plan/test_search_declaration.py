@@ -10,7 +10,7 @@ from capsmodel.search_range import Floats
 from search_spaces import Limit, Median, Space
 from search_spaces.tables import ConfirmationTable, SensitivityTable
 from sweeps.execution.plan.definition import Changes, define
-from sweeps.execution.plan.planner import refuse_to_drop
+from sweeps.execution.survey.surveyed_cells import refuse_to_drop
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest_plan import ManifestSearch
 from tests.capsmodel.small_config import small_config

@@ -8,8 +8,8 @@ from capsmodel import TrainingConfig
 from search_spaces import ListedArms, Sweep
 from search_spaces.trial_key import trial_key
 from sweeps.execution.plan.definition import Changes, Definition, define
-from sweeps.execution.plan.planner import Standing, refuse_to_drop, surveyed
 from sweeps.execution.plan.restore import restored
+from sweeps.execution.survey.surveyed_cells import Standing, refuse_to_drop, surveyed
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord

@@ -17,7 +17,6 @@ from typing import Any
 from search_spaces.plans.decisions import Continue, Decision, Stop
 from sweeps.execution.cells.folder import CellFolder, reason_of
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.driver.view.board import Board
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.cell_source import Listed
 from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, TrialEnded
@@ -27,11 +26,12 @@ from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
 from sweeps.execution.plan.plan_runner import Heads, PlanRunner, TrialFacts
-from sweeps.execution.plan.planner import surveyed
 from sweeps.execution.plan.restore import restored
 from sweeps.execution.search.decider import decider_of
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.search_known import SearchKnown
+from sweeps.execution.survey.surveyed_cells import surveyed
+from sweeps.execution.view.board import Board
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.cell_contents import EpochLine, OutboxLine, TrialHead
 from sweeps.records.manifest import Manifest, ManifestCell

@@ -10,12 +10,12 @@ import pytest
 
 from search_spaces import NoImprovement, PromotionAsha, Search
 from search_spaces.plans.decisions import Continue, Pause, Propose, Stop
-from sweeps.execution.driver.view.live_view import summary
 from sweeps.execution.plan.definition import Definition
-from sweeps.execution.plan.planner import Standing, surveyed
 from sweeps.execution.plan.restore import restored
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.search_known import SearchKnown
+from sweeps.execution.survey.surveyed_cells import Standing, surveyed
+from sweeps.execution.view.live_view import summary
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.cell_contents import TrialHead
 from tests.sweeps.execution.search import test_kills

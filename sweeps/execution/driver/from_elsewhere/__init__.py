@@ -1,1 +1,0 @@
-"""A launch that another process runs: its logs, and its stop."""

@@ -1,0 +1,68 @@
+"""Ray begun before the rest of a launch is loaded, which takes about as long as Ray does."""
+
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sweeps.execution.engine.process.engine_session import EngineLostError
+from sweeps.execution.engine.process.ray_engine import RayEngine
+from sweeps.execution.engine.process.scratch import scratch_folder
+from sweeps.execution.launch_options import LaunchOptions
+from sweeps.storage.locations import resolve_storage
+
+if TYPE_CHECKING:
+    from sweeps.execution.plan.definition import Launchable
+
+_MOST_SLOTS = 8
+
+
+_ACCELERATORS = ("/dev/nvidia0", "/dev/kfd")
+
+
+@contextmanager
+def early_engine(which: "Launchable", options: LaunchOptions) -> Generator[RayEngine | None]:
+    """Have Ray begin if a launch is likely to need it; end it with the block.
+
+    So it is for a sweep's first launch in its storage folder, on a small machine without a GPU, as
+    how many trials a larger one takes is known only when the sweep is. Nothing is written but a
+    scratch folder: the launch may yet be refused.
+
+    Args:
+        which: A named sweep, the path of a file that defines one, or a sweep.
+        options: Of the launch.
+    """
+    slots = _slots(options)
+    if slots == 0 or "torch" in sys.modules or _was_launched(which, options):
+        yield None
+        return
+    with scratch_folder() as folder:
+        engine = RayEngine(None, folder / "log", num_ready=slots)
+        try:
+            engine.begin()
+        except EngineLostError:  # another try will tell why
+            engine.end()
+        try:
+            yield engine if engine.has_begun else None
+        finally:
+            engine.end()
+
+
+def _slots(options: LaunchOptions) -> int:
+    """Return how many trials will run at once, 0 where that cannot be known yet."""
+    is_elsewhere = options.address is not None
+    has_accelerator = any(Path(name).exists() for name in _ACCELERATORS)
+    if is_elsewhere or options.gpus_per_trial or has_accelerator:
+        return 0
+    slots = (os.cpu_count() or 1) // options.cpus_per_trial
+    slots = min(slots, options.max_concurrent or slots)
+    return slots if slots <= _MOST_SLOTS else 0
+
+
+def _was_launched(which: "Launchable", options: LaunchOptions) -> bool:
+    """Return whether there is a journal, by which it may have nothing left to do."""
+    own = Path(which).stem if isinstance(which, str | Path) else which.name
+    name = options.name or own
+    return (resolve_storage(options.storage).journals / f"{name}.db").exists()

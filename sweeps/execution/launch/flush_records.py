@@ -1,0 +1,155 @@
+"""The end of recording: the tracking store is asked whether it has everything.
+
+A store may have lost records, in an earlier launch or during this one. What it lacks is copied to
+it again, so a launch that says all is recorded has checked it.
+"""
+
+import time
+from collections.abc import Sequence
+
+from sweeps.execution.launch.opened_records import reopen_records
+from sweeps.execution.launch.progress import Progress
+from sweeps.execution.launch.unrecorded import Unrecorded, unrecorded
+from sweeps.execution.recorder.client import RecorderClient
+from sweeps.execution.recorder.recorder_queue import RecorderQueue
+from sweeps.execution.survey.survey import Survey
+from sweeps.execution.view.live_view import tell_line
+from sweeps.records.errors import StoreRefused, SweepError
+
+SILENCE_SECONDS = 60.0  # twice what one request may take on a busy machine
+
+
+INTERRUPTED_SECONDS = 3.0
+
+
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+_MOST_ROUNDS = 3
+
+
+class Told:
+    """Tells how far the recorder is, a line now and then.
+
+    Args:
+        sweep: Whose recorder it is.
+    """
+
+    def __init__(self, sweep: str) -> None:
+        self._sweep = sweep
+        self._told_at = time.monotonic()
+
+    def __call__(self, num_done: int, num_left: int) -> None:
+        """Hear how many trials are carried, and of how many."""
+        if time.monotonic() > self._told_at + _SECONDS_BETWEEN_LINES:
+            tell_line(f"{self._sweep}: recording: {num_done} of {num_left}")
+            self._told_at = time.monotonic()
+
+
+def record_rest(progress: Progress, recorder: RecorderClient, *, is_interrupted: bool) -> None:
+    """Let the recorder end, and note whether the store has everything.
+
+    Args:
+        progress: Of the launch: hears whether all is recorded, and why not.
+        recorder: Of the launch.
+        is_interrupted: Somebody waits: it gets a moment, and the store is not asked.
+    """
+    progress.is_recorded = False  # should this be interrupted too
+    if is_interrupted:
+        most = 1.5 * INTERRUPTED_SECONDS
+        progress.is_recorded = recorder.finish(INTERRUPTED_SECONDS, most_seconds=most)
+        progress.complaint = recorder.complaint
+        return
+    progress.complaint = _complaint(progress, recorder)
+    progress.is_recorded = not progress.complaint
+
+
+def record_evaluations(progress: Progress, trial_keys: Sequence[str]) -> None:
+    """Have a recorder carry the evaluations of trials, and note whether it has."""
+    recorder = _start_recorder_of_evaluations(progress.survey, trial_keys)
+    were_recorded, progress.is_recorded = progress.is_recorded, False  # should this be interrupted
+    complaint = _complaint(progress, recorder)
+    progress.is_recorded = were_recorded and not complaint
+    progress.complaint = progress.complaint or complaint
+
+
+def _complaint(progress: Progress, recorder: RecorderClient) -> str:
+    """Have all carried. Returns why some of it is left, "" where none is."""
+    try:
+        return _record_all(progress, recorder)
+    except SweepError as error:
+        return str(error)
+
+
+def _record_all(progress: Progress, recorder: RecorderClient) -> str:
+    """Have all carried that the store lacks. Returns why some of it is left, "" where none is."""
+    assert progress.records is not None
+    survey, told = progress.survey, Told(progress.survey.name)
+    there = {cell.cell.trial_key for cell in survey.cells if cell.is_recorded}
+    missing = Unrecorded([], [], [])
+    for _ in range(_MOST_ROUNDS):
+        if not recorder.finish(SILENCE_SECONDS, told):
+            return recorder.complaint
+        manifest = progress.definition.manifest
+        missing = unrecorded(survey.store, survey.storage, manifest, there)
+        if missing.to_carry or not _has_sweep(progress):
+            progress.records = reopen_records(survey, manifest)
+        if not missing.to_queue:
+            break
+        queue = RecorderQueue(survey.storage.journals, survey.tracking_uri)
+        queue.forget(missing.to_carry)
+        queue.add_more(missing.to_carry, survey.name, progress.records.sweep_id)
+        queue.add_evaluated(missing.evaluated, survey.name)
+        queue.close()
+    if missing.to_queue:
+        return (
+            f"the tracking store loses what it is given: it lacks {len(missing.to_queue)} trials, "
+            f"or evaluations of them"
+        )
+    if missing.lost:
+        return (
+            f"the tracking store has lost {len(missing.lost)} trials whose folders are gone, which "
+            f"are to be trained anew"
+        )
+    return ""
+
+
+def start_recorder(survey: Survey, sweep_id: str) -> RecorderClient:
+    """Queue what the tracking store lacks, and start the process that carries it.
+
+    Args:
+        survey: What the launch has to do.
+        sweep_id: The sweep's own record.
+    """
+    queue = RecorderQueue(survey.storage.journals, survey.tracking_uri)
+    missing = [planned for planned in survey.cells if not planned.is_recorded]
+    keys = [planned.cell.trial_key for planned in missing]
+    carried = [key for key in keys if (queued := queue.cell(key)) and queued.is_closed]
+    unknown = [planned.cell.trial_key for planned in missing if not planned.has_record]
+    queue.forget([*carried, *unknown])  # whatever is noted of them, the store has lost them
+    queue.add(keys, survey.name, sweep_id)
+    queue.close()
+    return RecorderClient(survey.storage, survey.tracking_uri, survey.name)
+
+
+def _start_recorder_of_evaluations(survey: Survey, trial_keys: Sequence[str]) -> RecorderClient:
+    """Queue trials whose evaluations the store lacks, and start the process that carries them.
+
+    Args:
+        survey: What the launch has to do.
+        trial_keys: Of trials that are over.
+    """
+    queue = RecorderQueue(survey.storage.journals, survey.tracking_uri)
+    queue.add_evaluated(trial_keys, survey.name)
+    queue.close()
+    return RecorderClient(survey.storage, survey.tracking_uri, survey.name)
+
+
+def _has_sweep(progress: Progress) -> bool:
+    """Return whether the store still has the sweep's own record that the launch has opened."""
+    assert progress.records is not None
+    try:
+        found = progress.records.writer.find_sweep(progress.survey.name)
+    except StoreRefused:
+        return False
+    return found is not None and found.record_id == progress.records.sweep_id

@@ -1,0 +1,150 @@
+"""How a launch ended."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sweeps.aggregation.rendering.contents import Report
+from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, line, summary
+from sweeps.execution.launch.weights import WeightsDeleted
+
+
+@dataclass(frozen=True)
+class FailedEvaluation:
+    """An evaluation that raised."""
+
+    arm: str
+    seed: int
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class EvaluationsMade:
+    """What became of a sweep's evaluations in a launch.
+
+    Attributes:
+        num_made: In this launch.
+        num_there: Of the sweep's finished trials, made now or earlier.
+        num_wanted: That its finished trials should have.
+        num_not_available: That cannot be made, as the weights are gone.
+        failures: Those that raised.
+        log: Where the traceback of a failed one is, "" where there is none.
+    """
+
+    num_made: int
+    num_there: int
+    num_wanted: int
+    num_not_available: int = 0
+    failures: tuple[FailedEvaluation, ...] = ()
+    log: str = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every finished trial has every evaluation."""
+        return self.num_there == self.num_wanted
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What to tell of it."""
+        there = f"{self.num_there} of {self.num_wanted} there"
+        told = [f"Evaluations: {self.num_made} made now, {there}."]
+        told += [
+            f"failed: {failed.kind} of {failed.arm}, seed {failed.seed}: {failed.reason}"
+            for failed in self.failures
+        ]
+        if self.failures:
+            told.append(f"Their log: {self.log}")
+        if self.num_not_available:
+            told.append(not_available(self.num_not_available))
+        return tuple(told)
+
+
+def not_available(number: int) -> str:
+    """Return a sentence that says how many evaluations cannot be made, and how to go on."""
+    are, their, trials = ("is", "its", "trial") if number == 1 else ("are", "their", "trials")
+    return (
+        f"{number} evaluation{'s' * (number != 1)} {are} not available, as the weights of {their} "
+        f"{trials} were not kept: train the sweep anew (--fresh), or leave the evaluation out of "
+        f"it."
+    )
+
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class FailedTrial:
+    """A trial that raised, so that its cell stayed empty. The traceback is in its log."""
+
+    arm: str
+    seed: int
+    reason: str
+    log: Path
+
+
+@dataclass(frozen=True, repr=False)
+class SweepResult:
+    """How a launch ended.
+
+    Attributes:
+        num_trained: Cells that this launch filled.
+        num_filled: Cells with a final record now, of `num_cells`.
+        failures: Trials that raised.
+        is_recorded: Whether the tracking store has everything.
+        complaint: Why it has not.
+        broken_off: Why training ended before all was trained, "" where it did not.
+        weights: Which were not kept; None where the sweep has not ended.
+        evaluations: What became of those that the sweep declares, None where it declares none.
+        report: Tables and files; None where the launch was interrupted or the store is away.
+        exit_code: 0 every cell is filled, looked at as declared, and recorded; 3 not; 130
+            interrupted.
+    """
+
+    sweep: str
+    num_cells: int
+    num_filled: int
+    num_trained: int
+    exit_code: int
+    is_recorded: bool = True
+    complaint: str = ""
+    broken_off: str = ""
+    failures: tuple[FailedTrial, ...] = ()
+    report: Report | None = None
+    weights: WeightsDeleted | None = None
+    evaluations: EvaluationsMade | None = None
+
+    def __repr__(self) -> str:
+        ended = f"exit code {self.exit_code}" if self.exit_code else ""
+        return summary("SweepResult", self.sweep, *self._counts, ended)
+
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: what was done, what failed, and its tables."""
+        lines = [", ".join(self._counts), *self.sentences]
+        if self.exit_code == INTERRUPTED:
+            lines.append("Interrupted: the same call goes on with it.")
+        if not self.is_recorded:
+            lines.append(f"Some records are not yet in the tracking store: {self.complaint}")
+        failed = Grid(
+            ("failed arm", "seed", "reason", "log"),
+            [
+                [Shown(text) for text in (one.arm, str(one.seed), one.reason, str(one.log))]
+                for one in self.failures
+            ],
+        )
+        tables = self.report.html if self.report else ""
+        shown = (*map(line, lines), failed.html * bool(self.failures), tables)
+        return block(f"run of {self.sweep}", *shown)
+
+    @property
+    def _counts(self) -> tuple[str, ...]:
+        failed = f"{len(self.failures)} failed" if self.failures else ""
+        filled = f"{self.num_filled} of {self.num_cells} cells filled"
+        told = (f"{self.num_trained} trained now", filled, failed)
+        return tuple(words for words in told if words)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What to tell of training, evaluations and weights; nothing where nothing is to tell."""
+        told = (self.broken_off,) if self.broken_off else ()
+        told += self.evaluations.sentences if self.evaluations else ()
+        return told + (self.weights.sentences if self.weights else ())

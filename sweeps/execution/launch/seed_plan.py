@@ -1,0 +1,250 @@
+"""How many seeds a sweep needs to find a difference, which ones, and what they cost."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sweeps.aggregation.planning.needed import Aim, SeedsNeeded, seeds_needed
+from sweeps.aggregation.planning.trained_arms import TrainedArms
+from sweeps.aggregation.results.predictions import read_predictions
+from sweeps.execution.engine.capacity import capacity_of
+from sweeps.execution.launch_options import LaunchOptions, options_of, refuse_unknown_options
+from sweeps.execution.plan.definition import Launchable, define
+from sweeps.execution.survey.survey import Survey, survey_of
+from sweeps.execution.survey.surveyed_cells import estimate_seconds, seconds_per_epoch, surveyed
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+
+_LOOKED_FOR = range(10)  # beside the seeds of the sweep: where pilots are
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What the store has of a sweep's arms.
+
+    Attributes:
+        sweep: As it was given.
+        options: Of the launch, with all seeds that were looked for.
+        num_concurrent: Trials at once.
+        arms: With what was found.
+    """
+
+    sweep: Launchable
+    options: LaunchOptions
+    num_concurrent: int
+    arms: TrainedArms
+
+    def seconds_of(self, seeds: Sequence[int]) -> float | None:
+        """Return how long trainings of all arms with some seeds take, None where it is unknown."""
+        if not seeds:
+            return 0.0
+        options = self.options.model_copy(update={"seeds": tuple(seeds)})
+        definition = define(self.sweep, options, ())
+        speed = seconds_per_epoch(self.arms.manifest, {}, self.arms.records)
+        cells = surveyed(definition.manifest.cells, {}, {})
+        return estimate_seconds(cells, definition.epochs, speed, self.num_concurrent)
+
+
+def trained(sweep: Launchable, options: LaunchOptions, survey: Survey) -> Trained:
+    """Look for a sweep's seeds, those that it was launched with, and the first ten."""
+    launched = survey.current.seeds if survey.current else ()
+    seeds = dict.fromkeys([*survey.definition.manifest.seeds, *launched, *_LOOKED_FOR])
+    wide = options.model_copy(update={"seeds": tuple(seeds), "add_seeds": None})
+    manifest = define(sweep, wide, ()).manifest
+    store = survey.store
+    keys = [cell.trial_key for cell in manifest.cells]
+    records = store.records(keys) if store.is_there() else {}
+    predictions = read_predictions(store, records.values()) if records else {}
+    there = {cell.seed for cell in manifest.cells if cell.trial_key in records}
+    own = {
+        "seeds": tuple(seed for seed in manifest.seeds if seed in there),
+        "cells": tuple(cell for cell in manifest.cells if cell.seed in there),
+    }
+    arms = TrainedArms(manifest.model_copy(update=own), records, predictions)
+    return Trained(sweep, wide, survey.capacity.num_concurrent, arms)
+
+
+_MOST_POINTS = 50
+
+
+_LEAST_POWER, _MOST_POWER = 0.5, 0.99
+
+
+_PERCENT = 100
+
+
+@dataclass(frozen=True)
+class SeedPlan:
+    """Seeds and images that a sweep needs to find a difference in each of its arms.
+
+    The planned seeds are fresh: those that chose the number stay out of the table, which then is
+    as if the number had been known from the beginning.
+
+    Attributes:
+        sweep: Its name.
+        baseline: The arm that the others are compared with.
+        num_arms: The baseline among them.
+        effect_points: The difference of test errors, in percentage points.
+        power: How often an arm that differs so much is to be found different.
+        needed: None where the store has no spread to reckon from.
+        why_no_spread: "" where it has.
+        pilot_seeds: That would give a spread; empty where it is there.
+        declared_seeds: The sweep's own, with what the launch changes of them.
+        launched_seeds: Those that a launch of this name had; empty where there was none.
+        seeds: The planned ones; None where no number suffices, or nothing is known.
+        margin_points: The sweep's own, None where it declares none.
+        num_trainings: That the planned seeds, or the pilot's, take.
+        estimate_seconds: Of those; None where nothing like them was trained.
+    """
+
+    sweep: str
+    baseline: str
+    num_arms: int
+    effect_points: float
+    power: float
+    needed: SeedsNeeded | None
+    why_no_spread: str
+    pilot_seeds: tuple[int, ...]
+    declared_seeds: tuple[int, ...]
+    launched_seeds: tuple[int, ...]
+    seeds: tuple[int, ...] | None
+    margin_points: float | None
+    num_trainings: int
+    estimate_seconds: float | None
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether the sweep's own seeds are as many as it takes."""
+        return self.seeds == self.declared_seeds
+
+    @property
+    def new_margin(self) -> float | None:
+        """The effect as a margin of equivalence, None where it is too late, or one is declared."""
+        is_too_late = self.is_declared and self.launched_seeds
+        return None if self.margin_points is not None or is_too_late else self.effect_points
+
+
+@refuse_unknown_options
+def plan_seeds(
+    sweep: Launchable,
+    effect_points: float,
+    power: float = 0.8,
+    *,
+    name: str | None = None,
+    seeds: Sequence[int] | None = None,
+    add_seeds: Sequence[int] | None = None,
+    epochs: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    trials: int | None = None,
+    sampler: str | None = None,
+    scheduler: str | None = None,
+    cpus_per_trial: int = 1,
+    gpus_per_trial: float | None = None,
+    max_concurrent: int | None = None,
+    time_limit_seconds: float | None = None,
+    budget_epochs: int | None = None,
+    warm_start: str | None = None,
+    gradient_checkpointing: bool = False,
+    keep_weights: str = "all",
+    address: str | None = None,
+    fresh: bool = False,
+    replace: bool = False,
+    storage: str | Path | None = None,
+    tracking_uri: str | None = None,
+    reports: str | Path = "reports",
+) -> SeedPlan:
+    """Say how many seeds and test images it takes to find a difference, and write nothing.
+
+    It reckons from the spread of the trials in the store, whatever sweep trained them: of the
+    sweep's seeds, or those of `seeds`, and of the first ten. Which arm was better is not used.
+
+    `sweep` is a design, `effect_points` the difference of test errors in percentage points, and
+    `power` how often each arm that differs so much is found to be different. The options are those
+    of `plan`.
+
+    Raises:
+        sweeps.BadInput: In one sentence, if it cannot be planned.
+        sweeps.StoreUnreachable: If the tracking store does not answer.
+    """
+    options = options_of(locals(), without={"sweep", "effect_points", "power"})
+    return _seed_plan(sweep, effect_points, power, options)
+
+
+def _seed_plan(
+    sweep: Launchable, effect_points: float, power: float, options: LaunchOptions
+) -> SeedPlan:
+    _refuse_nonsense(effect_points, power)
+    survey = survey_of(sweep, options, capacity_of(options.resources))
+    manifest = survey.definition.manifest
+    _refuse_other_plans(manifest)
+    there = trained(sweep, options, survey)
+    found = there.arms.spread
+    aim = Aim(effect_points / _PERCENT, power)
+    needed = None if isinstance(found, str) else seeds_needed(found, aim)
+    launched = survey.current.seeds if survey.current else ()
+    seeds = _planned(needed, manifest, {*there.arms.seeds, *launched})
+    pilot_seeds = there.arms.pilot_seeds if needed is None else ()
+    new = [seed for seed in (*(seeds or ()), *pilot_seeds) if seed not in there.arms.seeds]
+    return SeedPlan(
+        sweep=manifest.sweep,
+        baseline=manifest.baseline,
+        num_arms=len(manifest.arms),
+        effect_points=effect_points,
+        power=power,
+        needed=needed,
+        why_no_spread=found if isinstance(found, str) else "",
+        pilot_seeds=pilot_seeds,
+        declared_seeds=manifest.seeds,
+        launched_seeds=launched,
+        seeds=seeds,
+        margin_points=manifest.margin_points,
+        num_trainings=len(new) * len(manifest.arms),
+        estimate_seconds=there.seconds_of(new),
+    )
+
+
+def _planned(
+    needed: SeedsNeeded | None, manifest: Manifest, seen: set[int]
+) -> tuple[int, ...] | None:
+    """Return the sweep's own seeds where they are enough, else fresh ones."""
+    if needed is None:
+        return None
+    own = needed.kept if manifest.planned_seeds else needed.all_arms
+    if own.safe is not None and len(manifest.seeds) >= own.safe:
+        return manifest.seeds
+    if needed.all_arms.safe is None:
+        return None
+    first = max(seen, default=-1) + 1
+    return tuple(range(first, first + needed.all_arms.safe))
+
+
+def _refuse_nonsense(effect_points: float, power: float) -> None:
+    if not (math.isfinite(effect_points) and 0 < effect_points <= _MOST_POINTS):
+        raise BadInput(
+            f"An effect is a difference of test errors above 0 and up to {_MOST_POINTS} points, "
+            f"given was {effect_points:g}: try 0.5."
+        )
+    if not _LEAST_POWER <= power <= _MOST_POWER:
+        raise BadInput(
+            f"A power lies between {_LEAST_POWER:g} and {_MOST_POWER:g}, as it says how often a "
+            f"true difference is found, given was {power:g}: try 0.8."
+        )
+
+
+def _refuse_other_plans(manifest: Manifest) -> None:
+    if manifest.search or manifest.is_growing:
+        raise BadInput(
+            f"The sweep '{manifest.sweep}' chooses its arms as it runs, so that no number of seeds "
+            f"can be planned for them: plan a design of the arms that are to be compared."
+        )
+    if manifest.splits:
+        raise BadInput(
+            f"The sweep '{manifest.sweep}' runs over splits, and how far these spread is not "
+            f"planned for: plan it without split_seeds, and give each split one of those seeds."
+        )
+    if len(manifest.arms) == 1:
+        raise BadInput(
+            f"The sweep '{manifest.sweep}' has one arm and nothing to compare it with: add an arm."
+        )

@@ -1,0 +1,283 @@
+"""The stage that trains the empty cells, while the recorder copies their results to MLflow."""
+
+import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sweeps.aggregation.rendering.libraries import load_libraries
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.engine.capacity import Room
+from sweeps.execution.engine.cell_queue import CellQueue
+from sweeps.execution.engine.cell_source import CellSource, Listed
+from sweeps.execution.engine.engine import CannotGoOn, Engine
+from sweeps.execution.engine.epoch_budget import EpochBudget
+from sweeps.execution.engine.policies import Policies
+from sweeps.execution.engine.process.ray_engine import RayEngine
+from sweeps.execution.interruption import Interrupted, end_after, end_never
+from sweeps.execution.launch.flush_records import record_rest, start_recorder
+from sweeps.execution.launch.growing_launch import GrowingLaunch
+from sweeps.execution.launch.opened_records import open_records
+from sweeps.execution.launch.progress import Progress
+from sweeps.execution.launch_options import LaunchOptions
+from sweeps.execution.periodic import every
+from sweeps.execution.plan.decision_log import DecisionLog
+from sweeps.execution.plan.plan_runner import Heads, PlanRunner, TrialFacts
+from sweeps.execution.recorder.client import RecorderClient
+from sweeps.execution.search.decider import decider_of
+from sweeps.execution.survey.survey import Survey
+from sweeps.execution.view.board import Board, empty_cells
+from sweeps.execution.view.disk_watch import DiskWatch
+from sweeps.execution.view.live_view import own_terminal
+from sweeps.execution.view.notebook_view import showing_here
+from sweeps.execution.worker.provenance import git_revision, package_versions
+from sweeps.execution.worker.trial import TrialOrder
+from sweeps.records.manifest import ManifestCell
+from sweeps.storage.locations import Storage
+from sweeps.tracking.opening import load_writer
+
+_LOG = logging.getLogger(__name__)
+
+
+_WATCH_SECONDS = 5.0
+
+
+def train(
+    queue: CellQueue,
+    engine: Engine,
+    board: Board,
+    recorder: RecorderClient,
+    progress: Progress,
+    options: LaunchOptions,
+) -> None:
+    """Train every cell that there is to train.
+
+    Args:
+        queue: Hands those out, and hears what becomes of them.
+        engine: Trains them.
+        board: Shows when it is interrupted.
+        recorder: Kept alive meanwhile.
+        progress: Of the launch: hears why training ended before all was trained.
+        options: Of the launch: its time limit, and its budget of epochs.
+
+    Raises:
+        KeyboardInterrupt: If it is interrupted, its time is up, or its budget is spent before all
+            cells are filled.
+    """
+    budget = EpochBudget(queue, options.budget_epochs)
+    if options.time_limit_seconds:
+        end_after(options.time_limit_seconds)
+    try:
+        disk = DiskWatch(progress.survey.storage, board)
+        with looked_after(recorder.keep_alive, disk.look, lambda: load_for_report(board)):
+            engine.run(orders=budget, events=budget)
+    except CannotGoOn as error:
+        progress.broken_off = str(error)
+        return
+    except KeyboardInterrupt:
+        board.is_stopping = True
+        raise
+    finally:
+        end_never()
+    if budget.is_spent and progress.num_left:
+        progress.broken_off = budget.words
+        raise Interrupted
+
+
+def load_for_report(board: Board) -> None:
+    """Load what the report will take, once a trial has ended: before, processes are to start.
+
+    What cannot be loaded the report itself complains of.
+    """
+    if board.num_done:
+        with suppress(ImportError):
+            load_libraries()
+
+
+def looked_after(*looks: Callable[[], None]) -> AbstractContextManager[None]:
+    """Have a look at this and that every few seconds while the block runs.
+
+    One that fails, as a network disk does at times, is logged and made again.
+    """
+
+    def look_at_all() -> None:
+        for look in looks:
+            try:
+                look()
+            except OSError as error:
+                _LOG.warning("will look again: %s", error)
+
+    return every(_WATCH_SECONDS, look_at_all)
+
+
+class Orders:
+    """Makes the orders of one launch.
+
+    Args:
+        storage: Where the cells' folders are.
+        options: Of the launch.
+        folder: Where the sweep's code lies.
+        room: Says what each trial gets of a machine.
+    """
+
+    def __init__(
+        self, storage: Storage, options: LaunchOptions, folder: Path, room: Room | None = None
+    ) -> None:
+        self._cells = str(storage.cells)
+        self._options = options
+        self._folder = folder
+        self._room = room or Room(options.resources)
+
+    def of(self, definition: Heads, cell: ManifestCell) -> TrialOrder:
+        """Return what a worker needs to train a cell."""
+        head = definition.head(cell)
+        share = self._room.share(head.config)
+        given = {"device": share.device, "threads": share.cpus}
+        head = head.model_copy(update=self._launch | given)
+        return TrialOrder(cells=self._cells, head=head)
+
+    @cached_property
+    def _launch(self) -> dict[str, Any]:
+        """What every trial of the launch is told."""
+        return {
+            "gradient_checkpointing": self._options.gradient_checkpointing,
+            "git_revision": git_revision(self._folder),
+            "versions": package_versions(),
+        }
+
+
+def cells_to_train(
+    survey: Survey, options: LaunchOptions, journal: Journal, growth: GrowingLaunch, room: Room
+) -> CellSource:
+    """Return which cells there are to train.
+
+    Args:
+        survey: What the launch has to do.
+        options: Of the launch.
+        journal: Where a plan's decisions are noted.
+        growth: Hears of what a plan adds.
+        room: Says what each trial gets of a machine.
+    """
+    definition, storage = survey.definition, survey.storage
+    orders = Orders(storage, options, definition.folder, room)
+    if definition.decided_by is None:
+        return Listed(orders.of(definition, empty.cell) for empty in empty_cells(survey.cells))
+    log = DecisionLog(journal, definition.decided_by, definition.manifest.seeds)
+    at_start = definition.sweep.plan.cells_at_start(definition.sweep)
+    if survey.adopted and not options.fresh:
+        log.adopt(survey.adopted, at_start)
+    if definition.manifest.search and definition.manifest.search.warm_start:
+        log.adopt(definition.manifest, at_start)  # the first launch alone is told of it
+    facts = TrialFacts(storage.cells, survey.store.record)
+    decider = decider_of(definition.sweep)
+    return PlanRunner(growth.growing, decider, log, orders.of, facts, growth)
+
+
+class StartedEngine(NamedTuple):
+    """An engine, and the room that its machines have."""
+
+    engine: Engine
+    room: Room
+
+
+def start_engine(
+    running: ExitStack, survey: Survey, options: LaunchOptions, policies: Policies, board: Board
+) -> StartedEngine:
+    """Start Ray before anything is written, so that a cluster that is away costs nothing.
+
+    Args:
+        running: Ends what is started here when it is closed.
+        survey: What the launch has to do.
+        options: Of the launch.
+        policies: Say how many trials run at once, and hand over one that has begun, if any.
+        board: Shown from now on.
+
+    Raises:
+        BadInput: If it cannot be started or joined, or no trial fits.
+    """
+    log = survey.storage.logs / f"{survey.name}.log"
+    terminal = running.enter_context(own_terminal(log))
+    running.enter_context(showing_here(board, survey.name, terminal))
+    board.say_now("starting Ray")
+    load_writer(survey.store)  # meanwhile
+    empty, manifest = empty_cells(survey.cells), survey.definition.manifest
+    arms = {one.cell.arm for one in empty}
+    configs = [arm.config for arm in manifest.arms if arm.name in arms]
+    num_ready = None
+    if options.address is None:
+        num_ready = policies.room(options.resources).capacity(configs).num_concurrent
+        num_ready = num_ready if manifest.is_growing else min(num_ready, len(empty))
+    if engine := policies.begun:
+        engine.adopt(log, board.say)
+    else:
+        engine = RayEngine(options.address, log, board.say, num_ready=num_ready)
+    running.enter_context(engine)
+    board.say_now("")
+    room = policies.room(options.resources, lambda: engine.machines)
+    engine.num_concurrent = room.capacity(configs).num_concurrent
+    return StartedEngine(engine, room)
+
+
+def fill_none(progress: Progress, options: LaunchOptions) -> None:
+    """Open the records of a sweep whose cells are all filled and recorded.
+
+    Raises:
+        SweepError: If the store cannot be written to.
+    """
+    progress.records = open_records(progress.survey, options, journal=None)
+
+
+def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None:
+    """Train the empty cells while the recorder carries what they tell.
+
+    Args:
+        progress: Of the launch: gets journal, records and growth as they are there, and in any
+            case what was trained, what failed, and whether all is recorded.
+        options: Of the launch.
+        policies: Where trials are placed, and what follows their failures.
+
+    Raises:
+        SweepError: If the engine cannot be started, or the store not be written to.
+        KeyboardInterrupt: If the launch is interrupted, after the recorder was given a moment.
+    """
+    survey = progress.survey
+    journal = progress.journal = Journal(survey.storage.journals, survey.name)
+    board = Board(
+        list(survey.cells),
+        dict(survey.definition.epochs),
+        journal,
+        num_expected=progress.num_cells,
+        share_to_come=survey.share_to_come,
+        changes=survey.told_by_settings,
+    )
+    with ExitStack() as session:
+        running = session.enter_context(ExitStack())
+        engine, room = None, policies.room(options.resources)
+        if survey.has_work:
+            engine, room = start_engine(running, survey, options, policies, board)
+        progress.records = open_records(survey, options, journal)
+        sweep_id = progress.records.sweep_id
+        growth = progress.growth = GrowingLaunch(survey, board, sweep_id)
+        recorder = start_recorder(survey, sweep_id)
+        session.callback(recorder.stop)
+        journal.open_launch(len(empty_cells(survey.cells)))
+        is_interrupted = True
+        try:
+            cells = cells_to_train(survey, options, journal, growth, room)
+            if engine:
+                queue = CellQueue(
+                    cells,
+                    board,
+                    failure_policy=policies.failure,
+                    share_of=room.share,
+                    oom_kills=room.oom_kills,
+                )
+                train(queue, engine, board, recorder, progress, options)
+            is_interrupted = False
+        finally:
+            running.close()
+            progress.num_trained = board.num_trained
+            progress.note_failures(board.failures)
+            record_rest(progress, recorder, is_interrupted=is_interrupted)

@@ -1,0 +1,65 @@
+"""The options of `ablate` and `grid`, for the command line and for Python."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class AblateOptions(BaseModel):
+    """What the writing of a path can be told besides its search."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    arm: str | None = Field(
+        default=None,
+        description="Of the search, where the path ends [default: its first choice].",
+    )
+    seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
+        default=None,
+        description="A list and ranges, 0,1,2 or 0-4 [default: of the confirmation, or fresh].",
+    )
+    name: str | None = Field(default=None, description="Of the sweep [default: SEARCH_path].")
+    out: str | None = Field(default=None, description="The file [default: NAME.py].")
+    storage: str | Path | None = Field(
+        default=None, description="Storage folder [default: ./capsweep-store]."
+    )
+    tracking_uri: str | None = Field(
+        default=None,
+        description="MLflow tracking store [default: the SQLite file in the storage folder].",
+    )
+
+
+class GridOptions(BaseModel):
+    """What a grid can be told besides its base and its factors.
+
+    Attributes:
+        settings: Path -> value, applied to the base.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    design: Literal["full", "one_factor", "fractional", "plackett_burman"] = Field(
+        default="full",
+        description="All combinations, one change at a time, a fraction, or a screen.",
+    )
+    resolution: Annotated[int, Field(ge=3)] | None = Field(
+        default=None, description="Of a fraction, at least [default: 4]."
+    )
+    seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
+        default=None, description="A list and ranges, 0,1,2 or 0-4 [default: 0-2]."
+    )
+    name: str | None = Field(
+        default=None, description="Of the sweep [default: of the base and the factors]."
+    )
+    out: str | None = Field(default=None, description="The file [default: NAME.py].")
+    settings: dict[str, Any] | None = Field(
+        default=None, description="Change a setting of the base."
+    )
+    storage: str | Path | None = Field(
+        default=None, description="Storage folder [default: ./capsweep-store]."
+    )
+    tracking_uri: str | None = Field(
+        default=None,
+        description="MLflow tracking store [default: the SQLite file in the storage folder].",
+    )

@@ -1,0 +1,159 @@
+"""What a launch can be told, by the command line and from Python alike."""
+
+import functools
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+
+from pydantic import Field, ValidationError, field_validator
+
+from capsmodel.spelling import unknown
+from sweeps.execution.plan.changes import Changes
+from sweeps.records.errors import BadInput
+
+if TYPE_CHECKING:
+    from sweeps.execution.engine.capacity import Resources
+
+_Given = ParamSpec("_Given")
+
+
+_Result = TypeVar("_Result")
+
+
+_LONGEST_SECONDS = 10_000_000_000  # about as long as a timer of the system may run
+
+
+class LaunchOptions(Changes):
+    """What a launch can be told: the one declaration of names, values, defaults and meanings.
+
+    It validates the keyword arguments of `sweeps.plan` and `sweeps.run`, and the options of the
+    command line are made of it.
+
+    Attributes:
+        time_limit_seconds: Ends the launch as Ctrl-C does after this time.
+        budget_epochs: Ends it so too, but lets what runs then train to its end.
+        reports: Where reports/<sweep>/ is written.
+    """
+
+    cpus_per_trial: Annotated[int, Field(ge=1)] = Field(
+        default=1, description="Cores and threads of each trial."
+    )
+    gpus_per_trial: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="GPUs of each trial [default: 1 where Ray sees one, else 0]."
+    )
+    max_concurrent: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Trials at once at most [default: as many as fit now]."
+    )
+    time_limit_seconds: Annotated[float, Field(gt=0, le=_LONGEST_SECONDS)] | None = Field(
+        default=None, description="End as Ctrl-C does after this time: 90s, 30m, 2h, 1h30m."
+    )
+    budget_epochs: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="Hand out no new trial once this launch has trained so many epochs.",
+    )
+    warm_start: str | None = Field(
+        default=None,
+        description="Begin a search with the best points of this sweep that its space holds.",
+    )
+    gradient_checkpointing: bool = Field(
+        default=False,
+        description="Less memory for more time, and the same results: a run's choice, no setting.",
+    )
+    keep_weights: str = Field(
+        default="all", description="Weights that are kept when the sweep has ended."
+    )
+    address: str | None = Field(
+        default=None, description="A running Ray cluster [default: start Ray here]."
+    )
+    fresh: bool = Field(
+        default=False, description="Put what was trained aside and train all of it anew."
+    )
+    replace: bool = Field(
+        default=False, description="Let this launch drop cells that the sweep had."
+    )
+    storage: str | Path | None = Field(
+        default=None, description="Storage folder [default: ./capsweep-store]."
+    )
+    tracking_uri: str | None = Field(
+        default=None,
+        description="MLflow tracking store [default: the SQLite file in the storage folder].",
+    )
+    reports: str | Path = Field(
+        default="reports", description="Folder in which the sweep's report gets its own."
+    )
+
+    @field_validator("gpus_per_trial")
+    @classmethod
+    def _whole_above_one(cls, gpus: float | None) -> float | None:
+        if gpus is not None and gpus > 1 and not gpus.is_integer():
+            raise ValueError("above 1 it is a whole number")
+        return gpus
+
+    @field_validator("address")
+    @classmethod
+    def _address_leads_somewhere(cls, address: str | None) -> str | None:
+        if address is not None and not address.strip():
+            raise ValueError(
+                "it is to be HOST:PORT, ray://HOST:PORT or auto; left out, Ray starts here"
+            )
+        return address
+
+    @property
+    def resources(self) -> "Resources":
+        """What each trial is given."""
+        from sweeps.execution.engine.capacity import Resources  # here: the command line waits
+
+        return Resources(
+            self.cpus_per_trial, self.gpus_per_trial, self.max_concurrent, self.address
+        )
+
+
+def refuse_unknown_options(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+    """Return a function that refuses a keyword argument it does not have in one sentence.
+
+    The signature stays.
+
+    Raises:
+        BadInput: When it is called, naming the argument that was meant.
+    """
+    known = [*inspect.signature(function).parameters]
+
+    @functools.wraps(function)
+    def checked(*args: _Given.args, **options: _Given.kwargs) -> _Result:
+        for name in options:
+            if name not in known:
+                raise BadInput(unknown("option", name, known))
+        return function(*args, **options)
+
+    return checked
+
+
+def options_of(
+    arguments: Mapping[str, Any], *, without: Collection[str] = frozenset()
+) -> LaunchOptions:
+    """Validate a launch's arguments.
+
+    Args:
+        arguments: Name -> value.
+        without: Names in it that are no options.
+
+    Raises:
+        BadInput: In one sentence, naming the first that is not valid.
+    """
+    from capsmodel.settings.messages import allowed
+
+    try:
+        return LaunchOptions.model_validate(
+            {name: value for name, value in arguments.items() if name not in without}
+        )
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        name = str(detail["loc"][0])
+        if name not in LaunchOptions.model_fields:
+            raise BadInput(unknown("option", name, LaunchOptions.model_fields)) from error
+        what = allowed(LaunchOptions.model_fields[name])
+        if detail["type"] == "value_error":
+            what = str(detail["msg"]).removeprefix("Value error, ")
+            raise BadInput(f"{name} is {detail['input']!r}, but {what}.") from error
+        raise BadInput(f"{name} must be {what}, got {detail['input']!r}.") from error

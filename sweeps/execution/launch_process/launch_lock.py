@@ -1,0 +1,231 @@
+"""The lock of a launch: one process runs a sweep, and says in the lock which one it is.
+
+A lock dies with its process, but its text stays, and the system may reuse the process number. So
+the text counts only while the lock is held, on the machine that it names, and for the process that
+started when it says.
+
+The folders of a launch are checked before anything is written. Some errors appear only after a
+cluster was joined or a store opened, for which folders, lock and journal have to exist: a launch
+that is refused so late removes what it made.
+"""
+
+import os
+import platform
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from sweeps.execution.interruption import in_main_thread
+from sweeps.records.errors import BadInput, SweepError
+from sweeps.storage.file_lock import FileLock
+from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
+from sweeps.storage.regular_files import read_regular
+from sweeps.storage.store_format import refuse_newer_format
+from sweeps.tracking.addresses import refuse_unusable, sqlite_path
+
+_MOST_BYTES = 1000
+
+
+_CLOCK_SECONDS = 2.0  # by which a clock that is set meanwhile may move a process's start
+
+
+class LaunchProcess(BaseModel):
+    """The process of a launch.
+
+    Attributes:
+        host: The machine's name.
+        pid: Its number there.
+        started: When the process began, seconds since 1970.
+        hears_signals: Whether they interrupt the launch: not outside a process's main thread.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    host: str
+    pid: int
+    started: float
+    hears_signals: bool
+
+    @property
+    def is_of_this_host(self) -> bool:
+        """Whether it runs on this machine."""
+        return self.host == platform.node()
+
+    def find(self) -> psutil.Process | None:
+        """Return the process itself, None where it is gone. Only on its own host."""
+        try:
+            process = psutil.Process(self.pid)
+        except (psutil.NoSuchProcess, ValueError, OverflowError):
+            return None
+        is_it = abs(process.create_time() - self.started) <= _CLOCK_SECONDS
+        return process if is_it else None
+
+
+@contextmanager
+def noted_in(lock: FileLock) -> Generator[None]:
+    """Have this process noted in a lock that it holds, while the block runs."""
+    own = psutil.Process()
+    note = LaunchProcess(
+        host=platform.node(),
+        pid=own.pid,
+        started=own.create_time(),
+        hears_signals=in_main_thread(),
+    )
+    with suppress(OSError):  # a full disk: then it can be stopped by Ctrl-C alone
+        os.ftruncate(lock.descriptor, 0)
+        os.pwrite(lock.descriptor, note.model_dump_json().encode(), 0)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.ftruncate(lock.descriptor, 0)
+
+
+def noted_process(lock: Path) -> LaunchProcess | None:
+    """Return the process that is noted in a lock, None where none is or that cannot be read."""
+    try:
+        return LaunchProcess.model_validate_json(read_regular(lock, _MOST_BYTES))
+    except (OSError, ValidationError, ValueError):
+        return None
+
+
+@contextmanager
+def sole_launch(sweep: str, storage: Storage) -> Generator[None]:
+    """Make a launch's folders and be its one driver; take back what is empty if it is refused.
+
+    Args:
+        sweep: Its name.
+        storage: Where it trains.
+
+    Raises:
+        BadInput: If another process is its driver, or the folders cannot be written to.
+    """
+    own = [storage.journals / f"{sweep}.{end}" for end in ("db", "db-journal")]
+    own += [storage.logs / f"{sweep}.log"]
+    if not storage.journals.exists():
+        own += [storage.journals / f"{sweep}.lock", storage.root / "format.json"]
+        own += [storage.root / "format.json.lock"]
+    new = [path for path in own if not path.exists()]
+    folders = [path for path in _folders(storage) if not path.exists()]
+    try:
+        make_folders(storage)
+        with (
+            only_driver(sweep, storage) as lock,
+            _unlinked_if_refused(new, storage),
+            noted_in(lock),
+        ):
+            yield
+    except SweepError:
+        for folder in folders:
+            with suppress(OSError):  # somebody has put something there
+                folder.rmdir()
+        raise
+
+
+@contextmanager
+def _unlinked_if_refused(files: list[Path], storage: Storage) -> Generator[None]:
+    try:
+        yield
+    except SweepError:
+        if not any(storage.cells.iterdir()):  # else a journal may tell of what was trained
+            for path in files:
+                path.unlink(missing_ok=True)
+        raise
+
+
+def _folders(storage: Storage) -> tuple[Path, ...]:
+    """Return the folders that a launch makes, the inner ones first."""
+    inner = (storage.cells, storage.journals, storage.artifacts, storage.logs)
+    return (*inner, storage.root, *storage.root.parents)
+
+
+@contextmanager
+def only_driver(sweep: str, storage: Storage) -> Generator[FileLock]:
+    """Be the one process that runs a sweep while the block lasts. Yields the lock that says so.
+
+    Raises:
+        BadInput: If another one is.
+    """
+    with FileLock(storage.journals / f"{sweep}.lock") as lock:
+        if not lock.acquire():
+            raise BadInput(
+                f"The sweep '{sweep}' is being run already by another process over "
+                f"{storage.root}: wait for it to end, or give this one a --name of its own."
+            )
+        yield lock
+
+
+def usable_places(
+    storage_folder: str | Path | None, tracking_uri: str | None
+) -> tuple[Storage, str]:
+    """Return where a launch stores and records what it trains.
+
+    Raises:
+        BadInput: If the storage folder cannot be written to, a later release has written it, or the
+            tracking store can be none.
+    """
+    storage = resolve_storage(storage_folder)
+    refuse_unwritable(storage.root, "storage")
+    refuse_newer_format(storage)
+    address = resolve_tracking_uri(tracking_uri, storage.root)
+    refuse_unusable(address)
+    database = sqlite_path(address)
+    if database and database.parent != storage.root:
+        if not database.parent.is_dir():
+            raise BadInput(
+                f"The tracking store {database} cannot be made, as the folder {database.parent} is "
+                f"not there: make it, or name another place, --tracking-uri."
+            )
+        refuse_unwritable(database.parent, "tracking store's")
+    return storage, address
+
+
+def existing_places(
+    storage_folder: str | Path | None, tracking_uri: str | None
+) -> tuple[Storage, str]:
+    """Return the same where there has to be a storage folder already.
+
+    Raises:
+        BadInput: If there is none, or as `usable_places` does.
+    """
+    storage, address = usable_places(storage_folder, tracking_uri)
+    if not storage.root.is_dir():
+        raise BadInput(f"There is no storage folder {storage.root}: name it with --storage.")
+    return storage, address
+
+
+def refuse_unwritable(folder: Path, what: str) -> None:
+    """Refuse a folder that cannot be made or written to.
+
+    Raises:
+        BadInput: Naming the folder.
+    """
+    folder = folder.absolute()
+    try:
+        existing = next(path for path in (folder, *folder.parents) if path.exists())
+        is_folder = existing.is_dir()
+        why = f"{existing} is {'read-only' if is_folder else 'no folder'}"
+        is_writable = is_folder and os.access(existing, os.W_OK | os.X_OK)
+    except OSError as error:  # a name too long, or a folder that may not be looked into
+        is_writable, why = False, str(error.strerror)
+    if not is_writable:
+        raise BadInput(f"The {what} folder {folder} cannot be written to ({why}): choose another.")
+
+
+def make_folders(storage: Storage) -> None:
+    """Make the storage's folders.
+
+    Raises:
+        BadInput: If they cannot be written to.
+    """
+    try:
+        for folder in (storage.cells, storage.journals, storage.artifacts, storage.logs):
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(
+            f"The storage folder {storage.root} cannot be written to ({error.strerror}): choose "
+            f"another, --storage."
+        ) from error

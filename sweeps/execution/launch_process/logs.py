@@ -1,0 +1,158 @@
+"""The logs of trials and launches, also while they are written."""
+
+import codecs
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.recorder.known_sweeps import known_sweeps
+from sweeps.records.errors import BadInput
+from sweeps.records.plain_text import showable
+from sweeps.storage.file_lock import is_locked
+from sweeps.storage.locations import Storage, resolve_storage
+from sweeps.storage.regular_files import open_regular
+from sweeps.tracking.answers import neither, slugs
+from sweeps.tracking.opening import open_store
+
+POLL_SECONDS = 0.25
+
+
+_BLOCK_BYTES = 1 << 16
+
+
+_BEGINNING_OF_A_KEY = re.compile(r"[0-9a-f]{1,32}")
+
+
+_STYLES = re.compile(r"\x1b\[[0-9;:]*m")
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log that may be written to still.
+
+    Attributes:
+        open: Returns a descriptor to read it.
+        is_written: Whether the trial or the launch that writes it is under way.
+    """
+
+    open: Callable[[], int]
+    is_written: Callable[[], bool]
+
+    def texts(self, num_lines: int | None = None, *, is_followed: bool = False) -> Iterator[str]:
+        """Yield what it holds, in pieces of bounded length that command no terminal.
+
+        Colours are taken out, a return of the carriage ends a line, and what else acts instead of
+        showing becomes a replacement sign.
+
+        Args:
+            num_lines: Only so many at the end; None is all of it.
+            is_followed: Whether to wait for more until nobody writes it any more.
+        """
+        descriptor = self.open()
+        try:
+            if num_lines is not None:
+                os.lseek(descriptor, _start_of_last(num_lines, descriptor), os.SEEK_SET)
+            yield from map(_plain, _whole_lines(self._decoded(descriptor, is_followed)))
+        finally:
+            os.close(descriptor)
+
+    def _decoded(self, descriptor: int, is_followed: bool) -> Iterator[str]:
+        """Yield what is read; "" where all has been read so far."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        while True:
+            is_written = is_followed and self.is_written()  # asked before its last words are read
+            while block := os.read(descriptor, _BLOCK_BYTES):
+                yield decoder.decode(block)
+            if not is_written:
+                yield decoder.decode(b"", final=True)
+                return
+            yield ""
+            time.sleep(POLL_SECONDS)
+
+
+def find_log(
+    name: str, storage_folder: str | Path | None = None, tracking_uri: str | None = None
+) -> Log:
+    """Return the log of a launched sweep of that name, else that of a trial.
+
+    Args:
+        name: A sweep's, the first characters of a trial key, or the id of a trial's record.
+        storage_folder: Where the logs lie; by default as the command line finds it.
+        tracking_uri: Where records are.
+
+    Raises:
+        BadInput: If there is no such sweep or trial, several answer to it, or it has no log here.
+        StoreUnreachable: If the tracking store is asked, and does not answer.
+    """
+    storage = resolve_storage(storage_folder)
+    if not storage.root.is_dir():
+        raise BadInput(f"There is no storage folder {storage.root}: name it with --storage.")
+    path = storage.logs / f"{name}.log"
+    if slugs([name]) and path.exists():
+        return Log(lambda: open_regular(path), lambda: is_locked(storage.journals / f"{name}.lock"))
+    cell = CellFolder(storage.cells, _trial_key(name, storage, tracking_uri))
+    if not cell.log.exists():
+        raise BadInput(
+            f"Trial {cell.trial_key} has no log in {storage.root}: it was not begun there."
+        )
+    return Log(cell.read_log, cell.is_busy)
+
+
+def _trial_key(name: str, storage: Storage, tracking_uri: str | None) -> str:
+    """Return the key of the one trial that answers to a name, from the folders if they tell."""
+    beginning, store = name.strip().lower(), open_store(tracking_uri, storage.root)
+    if not _BEGINNING_OF_A_KEY.fullmatch(beginning):
+        known = known_sweeps(None, storage, store)
+        if name not in known:
+            raise neither(name, known)
+        raise BadInput(
+            f"The sweep '{name}' has no log of its own in {storage.root}: no launch has trained "
+            f"anything there. Its trials' logs are shown by their keys."
+        )
+    cells = [cell.name for cell in storage.cells.glob(f"{beginning}*") if cell.is_dir()]
+    if not cells:
+        return store.find(name).trial_key
+    if len(cells) > 1:
+        several = ", ".join(sorted(cells)[:3])
+        raise BadInput(
+            f"{len(cells)} trials begin with '{name}' ({several} ...): give more characters."
+        )
+    return cells[0]
+
+
+def _start_of_last(num_lines: int, descriptor: int) -> int:
+    """Return where the last lines of a file begin, reading it from its end."""
+    place = os.fstat(descriptor).st_size
+    is_ended = place > 0 and os.pread(descriptor, 1, place - 1) == b"\n"
+    num_left = num_lines + is_ended
+    while place > 0:
+        start = max(place - _BLOCK_BYTES, 0)
+        block = os.pread(descriptor, place - start, start)
+        for line_end in reversed([match.start() for match in re.finditer(b"\n", block)]):
+            num_left -= 1
+            if not num_left:
+                return start + line_end + 1
+        place = start
+    return 0
+
+
+def _whole_lines(texts: Iterator[str]) -> Iterator[str]:
+    """Yield whole lines, so that no escape sequence is cut; one without end in pieces."""
+    held, last = "", "\n"
+    for text in texts:
+        held += text
+        end = len(held) if len(held) > _BLOCK_BYTES else held.rfind("\n") + 1
+        if end:
+            last = held[:end]
+            yield last
+            held = held[end:]
+    if held or not last.endswith("\n"):
+        yield held + "\n"
+
+
+def _plain(text: str) -> str:
+    return showable(_STYLES.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))

@@ -1,0 +1,120 @@
+"""Stop a launch from another shell, by the signals that its own terminal would send."""
+
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from sweeps.execution.launch_process.launch_lock import LaunchProcess, noted_process
+from sweeps.records.errors import BadInput
+from sweeps.storage.file_lock import is_locked
+from sweeps.storage.locations import Storage, resolve_storage
+from sweeps.tracking.answers import slugs
+
+POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class RunningLaunch:
+    """A launch that this machine runs.
+
+    Attributes:
+        words: Of its command line; empty where they cannot be read.
+        folder: In which it was given; None likewise.
+    """
+
+    sweep: str
+    lock: Path
+    process: psutil.Process
+    words: tuple[str, ...] = ()
+    folder: Path | None = None
+
+    def ask_to_end(self, *, is_now: bool) -> None:
+        """Ask it to end as by one Ctrl-C; asked again it goes on ending. `is_now`: as by two.
+
+        Raises:
+            BadInput: If it is another user's.
+        """
+        # the first is that of the time limit, which counts once however often it comes
+        numbers = (signal.SIGINT, signal.SIGTERM) if is_now else (signal.SIGALRM,)
+        try:
+            for number in numbers:
+                if not self._is_running:  # what hears no signal any more, one would kill
+                    return
+                self.process.send_signal(number)
+        except psutil.NoSuchProcess:  # it has ended by itself
+            return
+        except psutil.AccessDenied as error:
+            raise BadInput(
+                f"The launch of '{self.sweep}' is process {self.process.pid} of another user, and "
+                f"was not stopped: ask who started it."
+            ) from error
+
+    @property
+    def _is_running(self) -> bool:
+        noted = noted_process(self.lock)
+        return noted is not None and noted.pid == self.process.pid and is_locked(self.lock)
+
+    def wait(self) -> None:
+        """Return when it has ended."""
+        while is_locked(self.lock):
+            time.sleep(POLL_SECONDS)
+
+
+def running_launch(sweep: str, storage_folder: str | Path | None = None) -> RunningLaunch:
+    """Return the launch of a sweep that runs now over a storage folder.
+
+    Raises:
+        BadInput: If none does, or it cannot be ended from here.
+    """
+    storage = resolve_storage(storage_folder)
+    if not storage.root.is_dir():
+        raise BadInput(f"There is no storage folder {storage.root}: name it with --storage.")
+    lock = storage.journals / f"{sweep}.lock"
+    if not slugs([sweep]) or not is_locked(lock):
+        raise BadInput(
+            f"No launch of '{sweep}' runs over {storage.root}, so nothing was stopped. "
+            f"{_running_in(storage)}"
+        )
+    noted = noted_process(lock)
+    process = noted.find() if noted and noted.is_of_this_host else None
+    if noted is None or process is None or not noted.hears_signals:
+        raise BadInput(_out_of_reach(sweep, noted))
+    try:
+        with process.oneshot():
+            return RunningLaunch(
+                sweep, lock, process, tuple(process.cmdline()), Path(process.cwd())
+            )
+    except psutil.Error:
+        return RunningLaunch(sweep, lock, process)
+
+
+def _running_in(storage: Storage) -> str:
+    running = sorted(path.stem for path in storage.journals.glob("*.lock") if is_locked(path))
+    named = slugs(running)
+    return f"Running there: {', '.join(sorted(named))}." if named else "Nothing runs there."
+
+
+def _out_of_reach(sweep: str, noted: LaunchProcess | None) -> str:
+    """Return why a launch that runs cannot be ended from here, and what to do."""
+    if noted is None:
+        return (
+            f"'{sweep}' is held by a process that does not say who it is: by clean, repair or "
+            f"delete, or a launch of an earlier release. Wait for it, or press Ctrl-C there."
+        )
+    if not noted.is_of_this_host:
+        return (
+            f"The launch of '{sweep}' runs on {noted.host}, not on this machine: give the command "
+            f"there, or press Ctrl-C where it was started (process {noted.pid})."
+        )
+    if not noted.hears_signals:
+        return (
+            f"The launch of '{sweep}' runs in a thread of process {noted.pid}, which hears no "
+            f"signals: interrupt it there, in its notebook or program."
+        )
+    return (
+        f"'{sweep}' is held by another process than the {noted.pid} that it names: wait a moment, "
+        f"and give the command again."
+    )

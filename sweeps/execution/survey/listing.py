@@ -1,0 +1,133 @@
+"""The sweeps that were launched: state, cells, size and age of each."""
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from sweeps.execution.cells.journal import Journal, Launch, is_launching
+from sweeps.execution.recorder.known_sweeps import known_sweeps
+from sweeps.execution.recorder.manifest_file import kept_manifest
+from sweeps.execution.survey.folder_states import folder_states
+from sweeps.execution.survey.surveyed_cells import Standing, surveyed
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import TrialRecord
+from sweeps.storage.locations import Storage, bytes_below, resolve_storage
+from sweeps.tracking.opening import open_to_read
+from sweeps.tracking.store import RecordStore
+
+
+@dataclass(frozen=True)
+class ListedSweep:
+    """A launched sweep.
+
+    Attributes:
+        state: "running", "complete", "failed" (a trial raised), "interrupted" (or killed),
+            "incomplete", "elsewhere" (incomplete, and launched from another storage folder) or
+            "unreadable".
+        num_filled: Cells that hold a result.
+        num_cells: All there will be in the end, at most.
+        num_failed: Cells whose trial raised.
+        num_bytes: What its cells and their records take in the storage folder, also where another
+            sweep has them too; None where none of them lie there.
+        last_at: When anything was last told of it, seconds since 1970; None where not known.
+        complaint: Why it cannot be read, "" where it can.
+    """
+
+    sweep: str
+    state: str
+    num_filled: int = 0
+    num_cells: int = 0
+    num_failed: int = 0
+    num_bytes: int | None = None
+    last_at: float | None = None
+    complaint: str = ""
+
+
+def listed_sweeps(
+    tracking_uri: str | RecordStore | None = None, storage: str | Path | None = None
+) -> list[ListedSweep]:
+    """Return the sweeps that the store or the storage folder knows, the last told of first.
+
+    Raises:
+        BadInput: If there is neither a store nor a sweep in the folder.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    place = resolve_storage(storage)
+    store = open_to_read(tracking_uri, str(place.root))
+    names = known_sweeps(None, place, store) or store.sweeps()
+    recorded = set(store.sweeps() if store.is_there() else ())
+    manifests: dict[str, Manifest] = {}
+    launches: dict[str, Launch | None] = {}
+    listed: list[ListedSweep] = []
+    for name in names:
+        try:
+            launches[name] = _last_launch(name, place)
+            manifests[name] = _manifest(name, store if name in recorded else None, place)
+        except BadInput as error:
+            listed.append(ListedSweep(name, "unreadable", complaint=str(error)))
+    keys = {cell.trial_key for manifest in manifests.values() for cell in manifest.cells}
+    records = store.records(keys) if recorded else {}
+    for name, manifest in manifests.items():
+        listed.append(_listed(manifest, records, launches[name], place))
+    return sorted(listed, key=lambda one: (-(one.last_at or 0), one.sweep))
+
+
+def _manifest(name: str, store: RecordStore | None, place: Storage) -> Manifest:
+    """Return a sweep's manifest from its store, or the kept one where no store holds it."""
+    manifest = store.manifest(name) if store else kept_manifest(place.journals, name)
+    if manifest is None:
+        raise BadInput(f"The kept manifest of '{name}' is damaged, and the store has none.")
+    return manifest
+
+
+def _listed(
+    manifest: Manifest, records: Mapping[str, TrialRecord], launch: Launch | None, place: Storage
+) -> ListedSweep:
+    keys = {cell.trial_key for cell in manifest.cells}
+    own = {key: records[key] for key in keys if key in records}
+    unsettled = [key for key in keys if key not in own or not own[key].outcome.is_final]
+    cells = surveyed(manifest.cells, folder_states(place, unsettled), own)
+    num_filled = sum(cell.is_filled for cell in cells)
+    num_failed = sum(cell.state is Standing.FAILED for cell in cells)
+    is_complete = num_filled == manifest.num_expected
+    times = [record.ended_at for record in own.values()]
+    times += [launch.ended or launch.started] if launch else []
+    return ListedSweep(
+        manifest.sweep,
+        _state(manifest.sweep, launch, place, is_complete=is_complete, has_failed=num_failed > 0),
+        num_filled=num_filled,
+        num_cells=manifest.num_expected,
+        num_failed=num_failed,
+        num_bytes=_num_bytes(place, keys, own),
+        last_at=max((time for time in times if time), default=None),
+    )
+
+
+def _state(
+    sweep: str, launch: Launch | None, place: Storage, *, is_complete: bool, has_failed: bool
+) -> str:
+    if is_launching(place.journals, sweep):
+        return "running"
+    if is_complete:
+        return "complete"
+    if has_failed:
+        return "failed"
+    if launch is None:
+        return "elsewhere"
+    return "interrupted" if launch.exit_code in {None, 130} else "incomplete"
+
+
+def _last_launch(sweep: str, place: Storage) -> Launch | None:
+    if not (place.journals / f"{sweep}.db").exists():
+        return None
+    with closing(Journal(place.journals, sweep)) as journal:
+        return next(reversed(journal.launches()), None)
+
+
+def _num_bytes(place: Storage, keys: set[str], records: Mapping[str, TrialRecord]) -> int | None:
+    folders = [place.cells / key for key in keys]
+    folders += [place.artifacts / record.record_id for record in records.values()]
+    sizes = [size for folder in folders if (size := bytes_below(folder)) is not None]
+    return sum(sizes) if sizes else None

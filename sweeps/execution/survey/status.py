@@ -1,0 +1,175 @@
+"""How far a sweep is, from its manifest, its records and its cells' folders."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from search_spaces.plans.known import known_from
+from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, summary
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.cells.journal import Journal, Launch, is_launching
+from sweeps.execution.plan.decision_log import DecisionLog
+from sweeps.execution.survey.surveyed_evaluations import SurveyedEvaluation, standing_evaluations
+from sweeps.records.manifest import Manifest, ManifestCell
+from sweeps.records.manifest_evaluation import ManifestEvaluation
+from sweeps.records.trial_record import Outcome, TrialRecord
+from sweeps.storage.locations import resolve_storage
+from sweeps.tracking.opening import open_to_read
+
+
+@dataclass(frozen=True)
+class CellStatus:
+    """One cell.
+
+    Attributes:
+        state: An outcome; pruned where this sweep's scheduler stopped it, "missing" where nothing
+            is recorded, "running" where a process holds it, "waiting" where it may be promoted.
+        epoch: Done so far.
+        reason: Why it did not finish.
+    """
+
+    cell: ManifestCell
+    state: str
+    epoch: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class SweepStatus:
+    """All cells of a sweep.
+
+    Attributes:
+        last_launch: From this storage, None if there was none.
+        is_recorded: Whether every filled cell's record is in the tracking store.
+        declared: The evaluations that the sweep declares.
+        evaluations: Each of every finished trial, and where it stands.
+        ending: How a search ended before all its proposals were made, "" where it did not.
+        is_running: Whether a process runs it now from this storage.
+    """
+
+    sweep: str
+    cells: tuple[CellStatus, ...]
+    arms: tuple[str, ...]
+    last_launch: Launch | None
+    is_recorded: bool
+    declared: tuple[ManifestEvaluation, ...] = ()
+    evaluations: tuple[SurveyedEvaluation, ...] = ()
+    ending: str = ""
+    is_running: bool = False
+
+    def __repr__(self) -> str:
+        counts = (f"{count} {state}" for state, count in self.counts().most_common())
+        return summary("SweepStatus", self.sweep, f"{len(self.cells)} cells", *counts)
+
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: how many cells of each arm are in which state."""
+        states = [state for state, _ in self.counts().most_common()]
+        by_arm: dict[str, Counter[str]] = {arm: Counter() for arm in self.arms}
+        for cell in self.cells:
+            by_arm[cell.cell.arm][cell.state] += 1
+        rows = [
+            [Shown(arm), *(Shown(str(counts[state] or "")) for state in states)]
+            for arm, counts in by_arm.items()
+        ]
+        grid = Grid(["arm", *states], rows, range(1, len(states) + 1))
+        return block(f"status of {self.sweep}", grid.html)
+
+    def counts(self, arm: str | None = None) -> Counter[str]:
+        """Return state -> number of cells, of one arm or of all."""
+        if arm is None:
+            return Counter(cell.state for cell in self.cells)
+        return self._by_arm.get(arm, Counter())
+
+    @cached_property
+    def _by_arm(self) -> Mapping[str, Counter[str]]:
+        counts: dict[str, Counter[str]] = {}
+        for cell in self.cells:
+            counts.setdefault(cell.cell.arm, Counter())[cell.state] += 1
+        return counts
+
+
+def sweep_status(
+    name: str, tracking_uri: str | None = None, storage: str | Path | None = None
+) -> SweepStatus:
+    """Return how far a sweep is.
+
+    Raises:
+        BadInput: If there is no such sweep.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    place = resolve_storage(storage)
+    store = open_to_read(tracking_uri, str(place.root))
+    manifest = store.manifest(name)
+    records = store.records(cell.trial_key for cell in manifest.cells)
+    waiting = _waiting(place.journals, manifest)
+    cells = tuple(
+        _cell_status(
+            cell, CellFolder(place.cells, cell.trial_key), records.get(cell.trial_key), waiting
+        )
+        for cell in manifest.cells
+    )
+    filled = [cell for cell in cells if cell.state in {Outcome.FINISHED, Outcome.DIVERGED}]
+    outcomes = {cell.cell.trial_key: Outcome(cell.state) for cell in filled}
+    return SweepStatus(
+        sweep=name,
+        cells=cells,
+        arms=tuple(arm.name for arm in manifest.arms),
+        last_launch=_last_launch(place.journals, name),
+        is_recorded=all(
+            (record := records.get(cell.cell.trial_key)) is not None and record.outcome.is_final
+            for cell in filled
+        ),
+        declared=manifest.evaluations,
+        evaluations=standing_evaluations(manifest, place, outcomes, records, store),
+        ending=manifest.search.ending if manifest.search else "",
+        is_running=is_launching(place.journals, name),
+    )
+
+
+status = sweep_status  # as `sweeps.status`
+
+
+def _cell_status(
+    cell: ManifestCell,
+    folder: CellFolder,
+    record: TrialRecord | None,
+    waiting: Mapping[str, int],
+) -> CellStatus:
+    if cell.stopped:
+        return CellStatus(cell, Outcome.PRUNED.value, cell.stopped.epoch)
+    if record and record.outcome.is_final:
+        return CellStatus(cell, record.outcome.value, record.epochs, record.reason)
+    if final := folder.read_final():
+        return CellStatus(cell, final.outcome.value, len(final.curve), final.reason)
+    if folder.is_busy():
+        return CellStatus(cell, "running", folder.epochs_done())
+    if epoch := waiting.get(cell.trial_key):
+        return CellStatus(cell, "waiting", epoch)
+    if reason := folder.failure_since() or (record.reason if record else ""):
+        return CellStatus(cell, Outcome.FAILED.value, folder.epochs_done(), reason)
+    epochs = folder.epochs_done()
+    return CellStatus(cell, Outcome.INTERRUPTED.value if epochs else "missing", epochs)
+
+
+def _waiting(journals: Path, manifest: Manifest) -> Mapping[str, int]:
+    """Return the trials of a search that wait for their promotion, and at which epoch."""
+    if manifest.search is None or not (journals / f"{manifest.sweep}.db").exists():
+        return {}
+    journal = Journal(journals, manifest.sweep)
+    try:
+        log = DecisionLog(journal, manifest.search.definition, manifest.seeds)
+        return known_from(log.entries()).waiting
+    finally:
+        journal.close()
+
+
+def _last_launch(journals: Path, sweep: str) -> Launch | None:
+    if not (journals / f"{sweep}.db").exists():
+        return None
+    journal = Journal(journals, sweep)
+    try:
+        return next(reversed(journal.launches()), None)
+    finally:
+        journal.close()

@@ -1,0 +1,330 @@
+"""The survey of a sweep before a launch: what exists, what is missing, and what that takes."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, facts, summary
+from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
+from sweeps.execution.launch_options import LaunchOptions
+from sweeps.execution.launch_process.launch_lock import usable_places
+from sweeps.execution.plan.definition import Definition, Launchable, define, sweep_of
+from sweeps.execution.plan.preregistration import refuse_other_margin
+from sweeps.execution.plan.restore import restored
+from sweeps.execution.recorder.manifest_file import kept_manifest
+from sweeps.execution.search.warm_points import warm_started
+from sweeps.execution.survey.disk_estimate import DiskDemand, DiskEstimate, estimate_disk
+from sweeps.execution.survey.folder_states import folder_states
+from sweeps.execution.survey.surveyed_cells import (
+    FolderState,
+    SurveyedCell,
+    dropped_cells,
+    estimate_seconds,
+    refuse_to_drop,
+    seconds_per_epoch,
+    surveyed,
+)
+from sweeps.execution.survey.surveyed_evaluations import (
+    EvaluationState,
+    SurveyedEvaluation,
+    count,
+    survey_evaluations,
+)
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest
+from sweeps.storage.disk_room import free_bytes
+from sweeps.storage.locations import Storage
+from sweeps.tracking.addresses import sqlite_path
+from sweeps.tracking.opening import open_store
+from sweeps.tracking.store import RecordStore
+
+
+@dataclass(frozen=True, repr=False)
+class Survey:
+    """What a launch would do.
+
+    Attributes:
+        current: The manifest that is there, None for a new sweep.
+        known: The definition with all that earlier launches of a search proposed; what a launch
+            starts from, unless it trains all anew.
+        adopted: Whose proposals stand: the manifest that is there, or the one that the last
+            launch has kept where the tracking store has lost it.
+        lost: Trial keys of its filled cells that the launch would drop.
+        cells: Every cell and where it stands.
+        capacity: What each trial would get, and how many run at once.
+        estimate_seconds: Of the empty cells, None where nothing like them was trained.
+        evaluations: Every one of the finished trials and where it stands.
+        share_to_come: Of a full training, that a cell which is still to come takes on average.
+        disk: What the launch takes on the disk of the storage folder, and what is free there.
+    """
+
+    definition: Definition
+    current: Manifest | None
+    known: Definition
+    lost: frozenset[str]
+    cells: tuple[SurveyedCell, ...]
+    capacity: Capacity
+    estimate_seconds: float | None
+    storage: Storage
+    tracking_uri: str
+    evaluations: tuple[SurveyedEvaluation, ...] = ()
+    adopted: Manifest | None = None
+    share_to_come: float = 1.0
+    disk: DiskEstimate = field(default_factory=DiskEstimate)
+
+    def __repr__(self) -> str:
+        return summary("Plan", self.name, *self._counts, "refused" * bool(self.refusal))
+
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: its arms with what there is to train, small and escaped."""
+        manifest, seconds = self.definition.manifest, self.estimate_seconds
+        arms = Grid(
+            ("arm", "parameters", "epochs", "seeds there", "seeds to train"),
+            [[Shown(text) for text in row] for row in self._rows()],
+            range(1, 5),
+        )
+        told = [
+            ("cells", ", ".join(self._counts)),
+            ("estimate", "" if seconds is None else f"{seconds:,.0f} seconds"),
+            ("would be refused", self.refusal or ""),
+        ]
+        return block(f"plan of {self.name}", facts(told), arms.html * bool(manifest.arms))
+
+    @property
+    def told_by_settings(self) -> dict[str, dict[str, Any]]:
+        """What sets the arms of a search apart: path -> value by arm. Others' names say it."""
+        manifest = self.definition.manifest
+        return {arm.name: arm.changes for arm in manifest.arms} if manifest.search else {}
+
+    @property
+    def _counts(self) -> tuple[str, ...]:
+        manifest = self.definition.manifest
+        empty = sum(not cell.is_filled for cell in self.cells)
+        to_come = manifest.num_expected - len(self.cells)
+        told = (f"{len(self.cells)} cells", f"{empty} to train")
+        return (*told, f"up to {to_come} more to come") if to_come > 0 else told
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        seeds: dict[tuple[str, bool], list[str]] = {}
+        for cell in self.cells:
+            seeds.setdefault((cell.cell.arm, cell.is_filled), []).append(str(cell.cell.seed))
+        for arm in self.definition.manifest.arms:
+            there, to_train = (", ".join(seeds.get((arm.name, is_), [])) for is_ in (True, False))
+            epochs = str(self.definition.epochs[arm.name])
+            yield arm.name, f"{arm.num_parameters:,}", epochs, there, to_train
+
+    @property
+    def name(self) -> str:
+        """The sweep's name."""
+        return self.definition.manifest.sweep
+
+    @property
+    def store(self) -> RecordStore:
+        """The tracking store, not opened yet."""
+        return open_store(self.tracking_uri, self.storage.root)
+
+    def refuse_losses(self) -> None:
+        """Refuse a launch that would drop cells, or change what was settled before the results.
+
+        Raises:
+            BadInput: In one sentence.
+        """
+        refuse_to_drop(self.current, self.known.manifest, self.lost)
+        if self.current:
+            refuse_other_margin(self.current, self.known.manifest)
+
+    @property
+    def refusal(self) -> str | None:
+        """Why a launch would be refused for that, None where it would not."""
+        try:
+            self.refuse_losses()
+        except BadInput as refusal:
+            return str(refusal)
+        return None
+
+    @property
+    def has_work(self) -> bool:
+        """Whether anything is left to train: empty cells, or what a search has not proposed yet."""
+        return self.definition.manifest.is_growing or not all(cell.is_filled for cell in self.cells)
+
+    @property
+    def has_cells_to_fill(self) -> bool:
+        """Whether anything is left to train, or to be carried to the tracking store."""
+        return self.has_work or not all(cell.is_recorded for cell in self.cells)
+
+    @property
+    def has_evaluations_to_make(self) -> bool:
+        """Whether finished trials lack evaluations that can be made."""
+        return count(self.evaluations, EvaluationState.TO_MAKE) > 0
+
+
+Plan = Survey  # as `sweeps.Plan` is promised to users
+
+
+def with_disk(survey: Survey, folders: Mapping[str, FolderState]) -> Survey:
+    """Return a survey with what its launch takes on the disk of the storage folder.
+
+    Args:
+        survey: Of the sweep.
+        folders: What its cells' folders say, by trial key.
+    """
+    seen: dict[str, list[int]] = {}
+    for cell in survey.cells:
+        folder = folders.get(cell.cell.trial_key)
+        if folder and folder.num_bytes:
+            seen.setdefault(cell.cell.arm, []).append(folder.num_bytes)
+    manifest = survey.definition.manifest
+    demand = DiskDemand(
+        empty=[
+            *(one.cell.arm for one in survey.cells if not one.is_filled),
+            *[None] * (manifest.num_expected - len(survey.cells)),
+        ],
+        seen=seen,
+        num_copies=2 if sqlite_path(survey.tracking_uri) else 1,  # a server has its own disk
+        num_concurrent=survey.capacity.num_concurrent,
+    )
+    free = free_bytes(survey.storage.root)
+    return replace(survey, disk=estimate_disk(manifest, demand, free))
+
+
+class EarlierManifest(NamedTuple):
+    """What earlier launches have left.
+
+    Attributes:
+        current: The sweep's manifest, None for one that the store does not know.
+        adopted: That one, or where the store has lost it the one that was kept: what it tells of a
+            plan's decisions stands.
+    """
+
+    current: Manifest | None
+    adopted: Manifest | None
+
+
+def earlier_manifest(
+    store: RecordStore, journals: Path, sweep: str, *, may_be_replaced: bool
+) -> EarlierManifest:
+    """Return what earlier launches have left of a sweep.
+
+    A manifest that the store has lost, or that is damaged there, is taken from beside the journals.
+
+    Args:
+        store: Of the records.
+        journals: Where the last launch has kept its manifest.
+        sweep: Its name.
+        may_be_replaced: Whether the launch does without it if need be.
+
+    Raises:
+        BadInput: If neither can be read.
+        StoreUnreachable: If the store does not answer.
+    """
+    kept = kept_manifest(journals, sweep)
+    if not store.is_there() or sweep not in store.sweeps():
+        return EarlierManifest(None, kept)
+    try:
+        current = store.manifest(sweep)
+    except BadInput as error:
+        if not kept and not may_be_replaced:
+            raise BadInput(
+                f"{error} No copy of the manifest is kept either: launch the sweep with --replace "
+                f"as it was launched before; what was trained is found again."
+            ) from error
+        current = kept
+    return EarlierManifest(current, current)
+
+
+class KnownSweep(NamedTuple):
+    """A sweep as it is found.
+
+    Attributes:
+        definition: What the launch starts from.
+        known: With all that earlier launches of a search proposed.
+        current: The manifest that is there, None for a new sweep.
+        adopted: Whose proposals stand.
+    """
+
+    definition: Definition
+    known: Definition
+    current: Manifest | None
+    adopted: Manifest | None
+
+
+def known_sweep(
+    which: Launchable, options: LaunchOptions, store: RecordStore, storage: Storage
+) -> KnownSweep:
+    """Return a sweep as a launch finds it. Writes nothing.
+
+    Raises:
+        BadInput: If the sweep or a change cannot be.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    sweep, _, _ = sweep_of(which)
+    name = sweep.name if options.name is None else options.name
+    may = options.replace
+    current, adopted = earlier_manifest(store, storage.journals, name, may_be_replaced=may)
+    declared = define(which, options, current.seeds if current else ())
+    known = restored(declared, storage.journals, adopted)
+    is_anew = options.fresh and declared.decided_by
+    definition = declared if is_anew else known
+    if options.warm_start is not None:
+        definition = warm_started(definition, options.warm_start, store)
+    return KnownSweep(definition, known if is_anew else definition, current, adopted)
+
+
+_LOG = logging.getLogger(__name__)
+
+
+def survey_of(
+    which: Launchable, options: LaunchOptions, capacity: Capacity = ONE_AT_A_TIME
+) -> Survey:
+    """Look at what is there and say what a launch would do. Writes nothing.
+
+    Raises:
+        BadInput: If the sweep, a change or the folder cannot be.
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    storage, tracking_uri = usable_places(options.storage, options.tracking_uri)
+    _LOG.info("cells lie in %s", storage.cells)
+    store = open_store(tracking_uri, storage.root)
+    is_there = store.is_there()
+    definition, known, current, adopted = known_sweep(which, options, store, storage)
+    keys = [cell.trial_key for cell in definition.manifest.cells]
+    folders = {} if options.fresh else folder_states(storage, keys)
+    records = {} if options.fresh or not is_there else store.records(keys)
+    cells = surveyed(definition.manifest.cells, folders, records, definition.waiting)
+    lost: frozenset[str] = frozenset()
+    if dropped := dropped_cells(current, known.manifest):
+        gone = [cell.trial_key for cell in dropped]
+        standing = surveyed(dropped, folder_states(storage, gone), store.records(gone))
+        lost = frozenset(cell.cell.trial_key for cell in standing if cell.is_filled)
+    speed = seconds_per_epoch(definition.manifest, folders, records)
+    num_to_come, share_to_come = _to_come(definition)
+    survey = Survey(
+        definition=definition,
+        current=current,
+        known=known,
+        lost=lost,
+        cells=cells,
+        capacity=capacity,
+        estimate_seconds=estimate_seconds(
+            cells, definition.epochs, speed, capacity.num_concurrent, num_to_come * share_to_come
+        ),
+        storage=storage,
+        tracking_uri=tracking_uri,
+        evaluations=survey_evaluations(definition.manifest, storage, folders, records, store),
+        adopted=adopted,
+        share_to_come=share_to_come,
+    )
+    return with_disk(survey, folders)
+
+
+def _to_come(definition: Definition) -> tuple[int, float]:
+    """Return how many cells are to come, and which share of a full training one takes."""
+    manifest, sweep = definition.manifest, definition.sweep
+    num_to_come, search = manifest.num_expected - len(manifest.cells), manifest.search
+    if search is None or search.ended or not num_to_come:
+        return num_to_come, 1.0
+    num_proposed = (search.num_trials - len(search.proposals)) * len(manifest.seeds)
+    share = sweep.plan.share_to_come(sweep.base.stopping.num_epochs)
+    return num_to_come, 1 - (1 - share) * num_proposed / num_to_come

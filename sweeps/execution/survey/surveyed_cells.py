@@ -1,0 +1,276 @@
+"""The state of each cell before a launch: a pure function of manifest, folders and records."""
+
+from collections.abc import Collection, Iterable, Mapping, Set
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import Manifest, ManifestCell
+from sweeps.records.trial_record import Outcome, TrialRecord
+
+
+class Standing(StrEnum):
+    """Where a cell stands before a launch. The first three are filled."""
+
+    RECORDED = "recorded"
+    TO_RECORD = "to record"
+    STOPPED = "stopped early"
+    NEW = "new"
+    UNFINISHED = "unfinished"
+    WAITING = "waiting"
+    FAILED = "failed before"
+
+
+@dataclass(frozen=True)
+class FolderState:
+    """What a cell's folder says.
+
+    Attributes:
+        outcome: Of the final record, None while the cell is empty.
+        epochs: Told of so far.
+        failure: Why the last attempt failed, None if it did not.
+        duration_seconds: Of the epochs told of.
+        num_bytes: Of the files of a filled cell, 0 where its weights were not kept.
+    """
+
+    outcome: Outcome | None = None
+    epochs: int = 0
+    failure: str | None = None
+    duration_seconds: float = 0.0
+    num_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class SurveyedCell:
+    """A cell and where it stands.
+
+    Attributes:
+        has_record: Whether the tracking store has any record of it.
+    """
+
+    cell: ManifestCell
+    state: Standing
+    epochs: int = 0
+    reason: str = ""
+    has_record: bool = False
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether it need not be trained."""
+        return self.is_recorded or self.state is Standing.TO_RECORD
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the tracking store has all there is of it."""
+        return self.state in {Standing.RECORDED, Standing.STOPPED}
+
+
+def surveyed(
+    cells: Iterable[ManifestCell],
+    folders: Mapping[str, FolderState],
+    records: Mapping[str, TrialRecord],
+    waiting: Collection[str] = (),
+) -> tuple[SurveyedCell, ...]:
+    """Say of cells where they stand.
+
+    Args:
+        cells: Of the sweep as it is to be.
+        folders: By trial key; a key without a folder is left out.
+        records: By trial key, likewise.
+        waiting: Trial keys of those that wait at a rung for their promotion.
+    """
+    stood = (
+        replace(
+            _surveyed(cell, folders.get(cell.trial_key), records.get(cell.trial_key)),
+            has_record=cell.trial_key in records,
+        )
+        for cell in cells
+    )
+    return tuple(
+        replace(one, state=Standing.WAITING)
+        if one.state is Standing.UNFINISHED and one.cell.trial_key in waiting
+        else one
+        for one in stood
+    )
+
+
+def _surveyed(
+    cell: ManifestCell, folder: FolderState | None, record: TrialRecord | None
+) -> SurveyedCell:
+    folder = folder or FolderState()
+    if cell.stopped:
+        is_told = record and (record.outcome.is_final or record.outcome is Outcome.PRUNED)
+        state = Standing.STOPPED if is_told else Standing.TO_RECORD
+        return SurveyedCell(cell, state, cell.stopped.epoch)
+    if record and record.outcome.is_final:
+        return SurveyedCell(cell, Standing.RECORDED, record.epochs, record.reason)
+    if folder.outcome:
+        return SurveyedCell(cell, Standing.TO_RECORD, folder.epochs)
+    if folder.failure:
+        return SurveyedCell(cell, Standing.FAILED, folder.epochs, folder.failure)
+    if folder.epochs:
+        return SurveyedCell(cell, Standing.UNFINISHED, folder.epochs)
+    if record and record.outcome is Outcome.FAILED:
+        return SurveyedCell(cell, Standing.FAILED, 0, record.reason)
+    return SurveyedCell(cell, Standing.NEW)
+
+
+def dropped_cells(current: Manifest | None, new: Manifest) -> list[ManifestCell]:
+    """Return the cells of the current manifest that are not in a new one.
+
+    What a search has confirmed does not count: a longer search may choose others. Nor does a cell
+    of a design whose arm has another name now: its trial is still there.
+    """
+    if current is None:
+        return []
+    kept = {(cell.arm, cell.seed, cell.trial_key) for cell in new.cells}
+    standing = {arm.name for arm in new.arms}
+    renamed = set[str]() if new.search else {cell.trial_key for cell in new.cells}
+    return [
+        cell
+        for cell in current.proposed_cells()
+        if (cell.arm, cell.seed, cell.trial_key) not in kept
+        and (cell.arm in standing or cell.trial_key not in renamed)
+    ]
+
+
+def refuse_to_drop(current: Manifest | None, new: Manifest, filled: Set[str] | None = None) -> None:
+    """Refuse a launch that would drop cells of the current manifest.
+
+    One place changes without a word: an empty cell of an arm whose settings are the same, so that
+    only code has changed. A routing whose trials failed is mended, and nothing is lost.
+
+    Args:
+        current: What is there, None for a new sweep.
+        new: What is to be.
+        filled: Trial keys of dropped cells that hold a result; None takes all for filled.
+
+    Raises:
+        BadInput: Naming what differs, and what to do.
+    """
+    if current is None:
+        return
+    dropped = dropped_cells(current, new)
+    if current and filled is not None:
+        mended = _same_places(current, new)
+        dropped = [
+            cell
+            for cell in dropped
+            if cell.trial_key in filled or (cell.arm, cell.seed) not in mended
+        ]
+    if not dropped:
+        return
+    if current.search and new.search and current.search.rules != new.search.rules:
+        raise BadInput(
+            f"The search '{new.sweep}' was begun by an earlier release, and this one searches by "
+            f"other rules, so that it cannot go on as it was: finish it with that release, or "
+            f"begin it anew under another name (--name NEW; trainings that come out the same are "
+            f"not repeated) or in its place (--replace; its records stay). What it has found is "
+            f"read as ever: `capsweep report {new.sweep}`, `capsweep best {new.sweep}`."
+        )
+    raise BadInput(
+        f"The sweep '{new.sweep}' is there already, and this launch would drop {len(dropped)} of "
+        f"its {len(current.cells)} cells: {_difference(current, new)}. Repeat the options it was "
+        f"launched with, give it another name (--name NEW), or replace the sweep's definition "
+        f"(--replace; its records stay)."
+    )
+
+
+def _same_places(current: Manifest, new: Manifest) -> set[tuple[str, int]]:
+    """Return the places (arm, seed) whose settings are the same in both."""
+    old = {arm.name: arm.config for arm in current.arms}
+    same = {arm.name for arm in new.arms if old.get(arm.name) == arm.config}
+    return {(cell.arm, cell.seed) for cell in new.cells if cell.arm in same}
+
+
+def _difference(current: Manifest, new: Manifest) -> str:
+    arms = {arm.name: arm for arm in new.arms}
+    differences: list[str] = []
+    if current.search and new.search:
+        return _search_difference(current, new)
+    if current.plan and new.plan and current.plan.definition != new.plan.definition:
+        differences.append("its plan's code or settings, its base or its seeds have changed")
+    if gone := [seed for seed in current.seeds if seed not in new.seeds]:
+        differences.append(f"the seeds {', '.join(map(str, gone))} are not in it")
+    if gone := [arm.name for arm in current.arms if arm.name not in arms]:
+        differences.append(f"the arms {', '.join(gone)} are not in it")
+    if any(new.splits.get(seed) != current.splits.get(seed) for seed in current.seeds):
+        differences.append("its seeds would be trained on other splits")
+    there = [arm for arm in current.arms if arm.name in arms]
+    changed = [path for arm in there for path in _changed_paths(arm.config, arms[arm.name].config)]
+    if changed:
+        differences.append("other settings: " + ", ".join(list(dict.fromkeys(changed))[:5]))
+    return "; ".join(differences) or "the code of its parts has changed"
+
+
+def _search_difference(current: Manifest, new: Manifest) -> str:
+    """Say what differs of two searches, in the words of their definitions."""
+    assert current.search is not None
+    assert new.search is not None
+    if current.search.definition == new.search.definition:
+        if new.search.num_trials >= len(current.search.proposals):
+            return "the code of its parts has changed"
+        return f"it proposed {len(current.search.proposals)}, and {new.search.num_trials} are asked"
+    before, after = current.search, new.search
+    names = ("objective", "sampler", "scheduler", "dimensions", "limits", "num_startup")
+    differing = [name for name in names if getattr(before, name) != getattr(after, name)]
+    differing += ["seeds"] * (current.seeds != new.seeds)
+    words = {"dimensions": "space", "num_startup": "startup"}
+    told = ", ".join(words.get(name, name) for name in differing or ["base"])
+    return f"its {told} would change"
+
+
+def _changed_paths(old: object, new: object, path: str = "") -> list[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        names = [*old, *(name for name in new if name not in old)]
+        return [
+            change
+            for name in names
+            for change in _changed_paths(old.get(name), new.get(name), f"{path}.{name}".strip("."))
+        ]
+    return [] if old == new else [f"{path} {old} -> {new}"]
+
+
+def estimate_seconds(
+    cells: tuple[SurveyedCell, ...],
+    epochs: Mapping[str, int],
+    seconds_per_epoch: Mapping[str, float],
+    num_concurrent: int,
+    num_to_come: float = 0,
+) -> float | None:
+    """Estimate how long the empty cells will take, None where nothing like them was trained.
+
+    Args:
+        cells: Where they stand.
+        epochs: Of a full training, by arm.
+        seconds_per_epoch: Seen so far, by arm; an arm without takes the mean of the others.
+        num_concurrent: Trials at once.
+        num_to_come: Cells that a search has still to propose, in full lengths of a mean one.
+    """
+    left = [
+        (cell.cell.arm, max(0, epochs[cell.cell.arm] - cell.epochs))
+        for cell in cells
+        if not cell.is_filled and cell.state is not Standing.WAITING
+    ]
+    if not left and not num_to_come:
+        return 0.0
+    if not seconds_per_epoch:
+        return None
+    mean = sum(seconds_per_epoch.values()) / len(seconds_per_epoch)
+    total = sum(count * seconds_per_epoch.get(arm, mean) for arm, count in left)
+    total += num_to_come * mean * sum(epochs.values()) / len(epochs)
+    return total / min(num_concurrent, max(1, len(left) + num_to_come))
+
+
+def seconds_per_epoch(
+    manifest: Manifest, folders: Mapping[str, FolderState], records: Mapping[str, TrialRecord]
+) -> dict[str, float]:
+    """Return the mean seconds of an epoch by arm, of what was trained so far."""
+    seen: dict[str, list[float]] = {}
+    for cell in manifest.cells:
+        folder, record = folders.get(cell.trial_key), records.get(cell.trial_key)
+        if folder and folder.epochs:
+            seen.setdefault(cell.arm, []).append(folder.duration_seconds / folder.epochs)
+        elif record and record.duration_seconds and record.epochs:
+            seen.setdefault(cell.arm, []).append(record.duration_seconds / record.epochs)
+    return {arm: sum(values) / len(values) for arm, values in seen.items()}

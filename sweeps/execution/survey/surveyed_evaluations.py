@@ -1,0 +1,144 @@
+"""The state of each evaluation of a sweep's finished trials, and whether weights exist for it."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from sweeps.execution.cells.evaluations import CellEvaluations
+from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.survey.surveyed_cells import FolderState
+from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_evaluation import ManifestEvaluation
+from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
+from sweeps.storage.locations import Storage
+from sweeps.tracking.store import RecordStore
+
+
+class EvaluationState(StrEnum):
+    """Where an evaluation of a finished trial stands."""
+
+    RECORDED = "recorded"
+    TO_RECORD = "to record"
+    TO_MAKE = "to make"
+    NOT_AVAILABLE = "not available"
+
+
+@dataclass(frozen=True)
+class SurveyedEvaluation:
+    """An evaluation of one finished trial, and where it stands."""
+
+    trial_key: str
+    evaluation: ManifestEvaluation
+    state: EvaluationState
+
+
+def surveyed_evaluations(
+    manifest: Manifest,
+    outcomes: Mapping[str, Outcome],
+    recorded: Mapping[str, Collection[str]],
+    noted: Mapping[str, Collection[str]],
+    has_weights: Callable[[str], bool],
+) -> tuple[SurveyedEvaluation, ...]:
+    """Say of every evaluation of every finished trial of a sweep where it stands.
+
+    A trial that the sweep's scheduler stopped has none, whatever became of it in another sweep;
+    nor has one that diverged, failed or is not over.
+
+    Args:
+        manifest: What the sweep declares.
+        outcomes: By trial key, as far as known.
+        recorded: Trial key -> keys of the evaluations that its record holds.
+        noted: Trial key -> keys of those that its cell's folder holds.
+        has_weights: Whether a trial's weights are kept; asked only where one is to be made.
+    """
+    finished = dict.fromkeys(
+        cell.trial_key
+        for cell in manifest.cells
+        if cell.stopped is None and outcomes.get(cell.trial_key) is Outcome.FINISHED
+    )
+
+    def state_of(trial: str, key: str) -> EvaluationState:
+        if key in recorded.get(trial, ()):
+            return EvaluationState.RECORDED
+        if key in noted.get(trial, ()):
+            return EvaluationState.TO_RECORD
+        is_possible = has_weights(trial)
+        return EvaluationState.TO_MAKE if is_possible else EvaluationState.NOT_AVAILABLE
+
+    return tuple(
+        SurveyedEvaluation(trial, evaluation, state_of(trial, evaluation.evaluation_key))
+        for trial in finished
+        for evaluation in manifest.evaluations
+    )
+
+
+def count(planned: Iterable[SurveyedEvaluation], state: EvaluationState) -> int:
+    """Return how many evaluations are in a state."""
+    return sum(evaluation.state is state for evaluation in planned)
+
+
+def survey_evaluations(
+    manifest: Manifest,
+    storage: Storage,
+    folders: Mapping[str, FolderState],
+    records: Mapping[str, TrialRecord],
+    store: RecordStore,
+) -> tuple[SurveyedEvaluation, ...]:
+    """Say where the evaluations of a sweep's finished trials stand. Writes nothing.
+
+    Args:
+        manifest: What the sweep declares.
+        storage: Where the cells' folders are.
+        folders: What they say of their trials, by trial key.
+        records: By trial key.
+        store: Where the records are from; asked for weights that no folder holds.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    outcomes = {key: state.outcome for key, state in folders.items() if state.outcome}
+    outcomes |= {key: record.outcome for key, record in records.items() if record.outcome.is_final}
+    return standing_evaluations(manifest, storage, outcomes, records, store)
+
+
+def standing_evaluations(
+    manifest: Manifest,
+    storage: Storage,
+    outcomes: Mapping[str, Outcome],
+    records: Mapping[str, TrialRecord],
+    store: RecordStore,
+) -> tuple[SurveyedEvaluation, ...]:
+    """Say where the evaluations stand where it is known how the trials ended. Writes nothing.
+
+    Args:
+        manifest: What the sweep declares.
+        storage: Where the cells' folders are.
+        outcomes: By trial key.
+        records: By trial key.
+        store: Where the records are from; asked for weights that no folder holds.
+
+    Raises:
+        StoreUnreachable: If the tracking store does not answer.
+    """
+    if not manifest.evaluations:
+        return ()
+
+    def has_weights(key: str) -> bool:
+        return weights_in_folder(storage, key) is not None or (
+            key in records and store.holds(records[key], ARTIFACT_WEIGHTS)
+        )
+
+    return surveyed_evaluations(
+        manifest,
+        outcomes,
+        recorded={key: record.evaluations.keys() for key, record in records.items()},
+        noted={key: CellEvaluations(storage.cells / key).keys() for key in outcomes},
+        has_weights=has_weights,
+    )
+
+
+def weights_in_folder(storage: Storage, trial_key: str) -> Path | None:
+    """Return the weights that a trial's folder holds, None where it holds none."""
+    weights = CellFolder(storage.cells, trial_key).weights
+    return weights if weights.exists() else None

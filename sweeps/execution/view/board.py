@@ -1,0 +1,237 @@
+"""How a launch goes: the state that the live view shows and the plain lines tell."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.survey.surveyed_cells import Standing, SurveyedCell
+from sweeps.records.trial_record import Json, Outcome
+
+_MOST_ERRORS = 256
+
+
+_FEWEST_EPOCHS = 5  # before a remaining time is worth saying
+
+
+@dataclass
+class RunningTrial:
+    """A trial in progress. The validation error is a fraction, None before the first epoch.
+
+    Attributes:
+        errors: The validation errors that this launch has seen, the last ones of many.
+    """
+
+    arm: str
+    seed: int
+    epoch: int
+    num_epochs: int
+    validation_error: float | None = None
+    errors: tuple[float, ...] = ()
+
+
+@dataclass
+class Board:
+    """Hears of everything that happens in a launch.
+
+    Attributes:
+        num_expected: Cells that there will be in the end, where more are still to come.
+        share_to_come: Of a full training, that one of those takes on average.
+        num_filled: Cells that were there before.
+        is_stopping: Whether somebody has interrupted the launch.
+        num_trained: Cells that a trial of this launch filled.
+        num_pruned: Trials that the scheduler stopped.
+        waiting: Epoch at which each trial waits that a scheduler may promote, by trial key.
+        failures: (arm, seed, reason) of cells that stayed empty.
+        best: (validation error, arm, seed) of the best trial that finished in this launch.
+        changes: What sets an arm apart, where its name does not say it: path -> value.
+        doing: What is done now instead of training, "" where trials run.
+        doing_since: On the clock.
+        said: What was to be told, a sentence each.
+    """
+
+    cells: list[SurveyedCell]
+    epochs: dict[str, int]
+    journal: Journal
+    clock: Callable[[], float] = time.monotonic
+    num_expected: int = 0
+    share_to_come: float = 1.0
+    is_stopping: bool = False
+    num_done: int = 0
+    num_trained: int = 0
+    num_diverged: int = 0
+    num_pruned: int = 0
+    num_restarts: int = 0
+    running: dict[str, RunningTrial] = field(default_factory=dict[str, RunningTrial])
+    waiting: dict[str, int] = field(default_factory=dict[str, int])
+    failures: list[tuple[str, int, str]] = field(default_factory=list[tuple[str, int, str]])
+    best: tuple[float, str, int] | None = None
+    changes: dict[str, Json] = field(default_factory=dict[str, Json])
+    doing: str = ""
+    doing_since: float = 0.0
+    said: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        self._lock = threading.RLock()
+        self._there = {(cell.cell.arm, cell.cell.seed) for cell in self.cells}
+        self._places = {cell.cell.trial_key: cell for cell in self.cells}
+        self.num_filled = sum(cell.is_filled for cell in self.cells)
+        self.num_pruned = sum(cell.cell.stopped is not None for cell in self.cells)
+        self.waiting |= {
+            cell.cell.trial_key: cell.epochs
+            for cell in self.cells
+            if cell.state is Standing.WAITING
+        }
+        self._started: set[str] = set()
+        self._started_at = self.clock()
+        self._first_epoch_at = 0.0
+        self._epochs_seen = 0
+        self._untrained = {
+            cell.cell.trial_key: max(0, self.epochs[cell.cell.arm] - cell.epochs)
+            for cell in empty_cells(self.cells)
+            if cell.state is not Standing.WAITING
+        }
+
+    def add(self, cells: Iterable[SurveyedCell], epochs: dict[str, int]) -> None:
+        """Hear of cells that a search has proposed, or has chosen anew to confirm."""
+        with self._lock:
+            self.epochs |= epochs
+            for cell in cells:
+                if (cell.cell.arm, cell.cell.seed) in self._there:
+                    continue
+                self._there.add((cell.cell.arm, cell.cell.seed))
+                self.cells.append(cell)
+                self._places.setdefault(cell.cell.trial_key, cell)
+                self.num_filled += cell.is_filled
+                if not cell.is_filled:
+                    left = max(0, self.epochs[cell.cell.arm] - cell.epochs)
+                    self._untrained.setdefault(cell.cell.trial_key, left)
+
+    def started(self, trial_key: str) -> None:
+        """A trial was handed out."""
+        planned = self._places[trial_key]
+        num_epochs = self.epochs[planned.cell.arm]
+        with self._lock:
+            epoch = self.waiting.pop(trial_key, planned.epochs)
+            self._started.add(trial_key)
+            self.running[trial_key] = RunningTrial(
+                planned.cell.arm, planned.cell.seed, epoch, num_epochs
+            )
+        self.journal.note(trial_key, "started")
+
+    def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
+        """A trial finished an epoch."""
+        with self._lock:
+            self._epochs_seen += 1
+            if self._epochs_seen == 1:
+                self._first_epoch_at = self.clock()
+            if trial := self.running.get(trial_key):
+                trial.epoch, trial.validation_error = epoch, validation_error
+                trial.errors = (*trial.errors[1 - _MOST_ERRORS :], validation_error)
+                self._untrained[trial_key] = trial.num_epochs - epoch
+
+    def restarted(self, trial_key: str, why: str) -> None:
+        """A trial is to go on from its checkpoint, after its process was killed, say."""
+        with self._lock:
+            self.num_restarts += 1
+            self.running.pop(trial_key, None)
+        self.journal.note(trial_key, "restarted", why)
+
+    def paused(self, trial_key: str, epoch: int) -> None:
+        """A trial has no process any more; it waits at an epoch, or, where that is 0, goes on."""
+        with self._lock:
+            self.running.pop(trial_key, None)
+            self._untrained.pop(trial_key, None)
+            self.waiting |= {trial_key: epoch} if epoch else {}
+        self.journal.note(trial_key, "paused", f"at epoch {epoch}" * bool(epoch))
+
+    def given_up(self, trial_key: str) -> None:
+        """A trial was stopped; one that runs is told of again once its process has ended."""
+        with self._lock:
+            if self.waiting.pop(trial_key, 0):
+                self.num_done += 1
+                self.num_pruned += 1
+                self.num_trained += trial_key in self._started
+
+    def ended(self, trial_key: str, outcome: Outcome, reason: str) -> None:
+        """A trial was filled, or failed."""
+        cell = self._places[trial_key].cell
+        with self._lock:
+            trial = self.running.pop(trial_key, None)
+            self._untrained.pop(trial_key, None)
+            self.waiting.pop(trial_key, None)
+            if outcome is Outcome.FAILED:
+                self.failures.append((cell.arm, cell.seed, reason))
+            else:
+                self.num_done += 1
+                self.num_trained += trial is not None
+                self.num_diverged += outcome is Outcome.DIVERGED
+                self.num_pruned += outcome is Outcome.PRUNED
+            if outcome is Outcome.FINISHED and trial and trial.validation_error is not None:
+                candidate = (trial.validation_error, cell.arm, cell.seed)
+                self.best = min(self.best or candidate, candidate)
+        self.journal.note(trial_key, outcome.value, reason)
+
+    def say_now(self, doing: str) -> None:
+        """Show what is done now instead of training; "" ends that."""
+        self.doing, self.doing_since = doing, self.clock()
+
+    def say(self, sentence: str) -> None:
+        """Tell of something that has happened to the launch as a whole."""
+        with self._lock:
+            self.said.append(sentence)
+
+    def snapshot(self) -> list[RunningTrial]:
+        """Return the running trials, oldest first."""
+        with self._lock:
+            return [RunningTrial(**vars(trial)) for trial in self.running.values()]
+
+    def running_keys(self) -> list[str]:
+        """Return the trial keys of the running trials."""
+        with self._lock:
+            return list(self.running)
+
+    @property
+    def has_started(self) -> bool:
+        """Whether any trial was handed out."""
+        return bool(self.running or self.num_done or self.failures or self.num_restarts)
+
+    @property
+    def num_cells(self) -> int:
+        """All cells of the sweep."""
+        return max(len(self.cells), self.num_expected)
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Since the launch began."""
+        return self.clock() - self._started_at
+
+    @property
+    def share_done(self) -> float:
+        """How much of the sweep is done, running trials by their epochs."""
+        running = sum(trial.epoch / max(1, trial.num_epochs) for trial in self.snapshot())
+        return (self.num_filled + self.num_done + running) / max(1, self.num_cells)
+
+    def seconds_an_epoch(self) -> float | None:
+        """Return the pace since the first epoch, None before it can be told.
+
+        The first epoch itself does not count: it waited for processes to start.
+        """
+        if self._epochs_seen < _FEWEST_EPOCHS:
+            return None
+        return (self.clock() - self._first_epoch_at) / (self._epochs_seen - 1)
+
+    def remaining_seconds(self) -> float | None:
+        """Estimate the rest from the pace since the first epoch, None before there is one."""
+        per_epoch = self.seconds_an_epoch()
+        if per_epoch is None:
+            return None
+        mean = sum(self.epochs.values()) / max(1, len(self.epochs))
+        to_come = mean * self.share_to_come * (self.num_cells - len(self.cells))
+        return (sum(self._untrained.values()) + to_come) * per_epoch
+
+
+def empty_cells(cells: Iterable[SurveyedCell]) -> list[SurveyedCell]:
+    """Return the cells that a launch has to train."""
+    return [cell for cell in cells if not cell.is_filled]

@@ -1,0 +1,293 @@
+"""What a person sees while a sweep runs: one calm table, or plain lines without a terminal.
+
+Ray and its processes print to the terminal's descriptors. While they run those point at a log file,
+and the view writes to a copy of the terminal.
+"""
+
+import math
+import os
+import sys
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from capsmodel.metrics import VALIDATION_ERROR
+from capsmodel.spelling import short_names
+from sweeps.execution.interruption import acting_last
+from sweeps.execution.periodic import every
+from sweeps.execution.view.board import Board, RunningTrial
+from sweeps.storage.regular_files import open_regular
+
+_STEPS = "▁▂▃▄▅▆▇█"
+
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def bar(share: float, width: int = 30) -> str:
+    """Return a bar of which a share, from 0 to 1, is filled, to an eighth of a letter."""
+    eighths = round(8 * width * min(max(share, 0.0), 1.0))
+    whole, rest = divmod(eighths, 8)
+    return ("█" * whole + _EIGHTHS[rest] * bool(rest)).ljust(width, "░")
+
+
+def sparkline(values: Sequence[float], width: int = 16) -> str:
+    """Return a curve in one line: its lowest value at the bottom, its highest at the top.
+
+    Where there are more values than letters, each letter is the last of its share. What is no
+    number is a cross, and a level curve lies at the bottom.
+    """
+    num = min(len(values), width)
+    shown = [values[(place + 1) * len(values) // num - 1] for place in range(num)]
+    numbers = [value for value in shown if math.isfinite(value)]
+    low, high = min(numbers, default=0.0), max(numbers, default=0.0)
+    span = high - low or 1.0
+    return "".join(
+        _STEPS[round((len(_STEPS) - 1) * (value - low) / span)] if math.isfinite(value) else "x"
+        for value in shown
+    )
+
+
+def settings_words(changes: Mapping[str, Any]) -> str:
+    """Return settings by their short names: `routing dynamic, learning_rate 0.0884`."""
+    names = short_names([*changes])
+    return ", ".join(
+        f"{names[path]} {f'{value:.3g}' if isinstance(value, float) else value}"
+        for path, value in changes.items()
+    )
+
+
+LINE_SECONDS = 10.0
+
+
+REDRAWS_A_SECOND = 2
+
+
+_MOST_TRIALS = 20
+
+
+_GONE = (OSError, ValueError, SystemExit)  # what rich raises for a closed pipe is the last
+
+
+@contextmanager
+def own_terminal(log: Path) -> Generator[TextIO]:
+    """Point descriptors 1 and 2 at a log file. Yields a stream to where `print` wrote before.
+
+    That may be standard error, where standard output is for a result alone.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = [os.dup(1), os.dup(2)]
+    descriptor = open_regular(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600)
+
+    def give_back() -> None:
+        os.dup2(saved[0], 1)
+        os.dup2(saved[1], 2)
+
+    try:
+        os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
+        with acting_last(give_back), _written_to(saved) as terminal:
+            yield terminal
+    finally:
+        give_back()
+        for copy in (*saved, descriptor):
+            os.close(copy)
+
+
+@contextmanager
+def _written_to(saved: Sequence[int]) -> Generator[TextIO]:
+    """Yield a stream to that of two saved descriptors that `print` wrote to before."""
+    written = _written_descriptor()
+    if written is None:
+        yield sys.stdout
+        return
+    terminal = os.fdopen(os.dup(saved[written - 1]), "w", buffering=1, encoding="utf-8")
+    try:
+        yield terminal
+    finally:
+        with suppress(*_GONE):
+            terminal.close()
+
+
+@contextmanager
+def showing(board: Board, title: str, terminal: TextIO) -> Generator[None]:
+    """Show a board while the block runs: a live table on a terminal, else lines now and then.
+
+    A terminal that is gone, or a pipe that is closed, only ends the show.
+    """
+    console = Console(file=terminal, soft_wrap=not terminal.isatty(), emoji=False)
+    if not console.is_terminal:
+        with _telling(board, title, terminal):
+            yield
+        return
+    view = Live(
+        get_renderable=lambda: render(board, title),
+        console=console,
+        refresh_per_second=REDRAWS_A_SECOND,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    with suppress(*_GONE):
+        view.start()
+    try:
+        with acting_last(lambda: _leave_sound(terminal)):
+            yield
+    finally:
+        with suppress(*_GONE):
+            view.stop()
+
+
+def _leave_sound(terminal: TextIO) -> None:
+    """Show the cursor again, on a line of its own below the live table."""
+    os.write(terminal.fileno(), b"\r\n\x1b[?25h")
+
+
+@contextmanager
+def _telling(board: Board, title: str, terminal: TextIO) -> Generator[None]:
+    lines = _Lines(board, title, terminal)
+    try:
+        with every(LINE_SECONDS, lines.tell):
+            yield
+    finally:
+        lines.tell_new()
+        if board.has_started:
+            _write(terminal, summary(board, title))
+
+
+def render(board: Board, title: str) -> Group:
+    """Return what is shown live: counts, a bar with the pace, the best, then running trials."""
+    running = board.snapshot()
+    lines = [Text(summary(board, title), style="bold"), Text(_pace(board))]
+    if board.best and (changes := board.changes.get(board.best[1])):
+        lines.append(Text(_one_line(f"the best so far: {settings_words(changes)}")))
+    lines += [Text(_one_line(sentence)) for sentence in board.said[-3:]]
+    lines += [
+        Text(_one_line(f"failed: {arm}, seed {seed}: {why}"))
+        for arm, seed, why in board.failures[-3:]
+    ]
+    if len(running) > _MOST_TRIALS:
+        lines.append(Text(f"{_MOST_TRIALS} of {len(running)} running trials:"))
+    return Group(*lines, _trials(running[:_MOST_TRIALS])) if running else Group(*lines)
+
+
+def _trials(running: Sequence[RunningTrial]) -> Table:
+    """Return a row a trial, with its curve of validation errors."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("arm", "seed", "epoch", "validation error", "its curve"):
+        number = heading not in {"arm", "its curve"}
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    for trial in running:
+        error = trial.validation_error
+        table.add_row(
+            escape(_one_line(trial.arm)),
+            str(trial.seed),
+            f"{trial.epoch}/{trial.num_epochs}",
+            "starts" if error is None else VALIDATION_ERROR.written(error),
+            sparkline(trial.errors),
+        )
+    return table
+
+
+def _pace(board: Board) -> str:
+    """Return a bar, and how fast it grows, or what is done before it can."""
+    parts = [bar(board.share_done)]
+    if board.doing:
+        parts.append(f"{board.doing}, {clock(board.clock() - board.doing_since)}")
+    elif board.running and all(trial.validation_error is None for trial in board.snapshot()):
+        parts.append("waiting for the first epoch")
+    per_epoch = board.seconds_an_epoch()
+    if per_epoch:
+        parts.append(f"{3600 / per_epoch:,.0f} epochs an hour")
+    return _one_line("  ".join(parts))
+
+
+def summary(board: Board, title: str) -> str:
+    """Return how it goes, in one line."""
+    parts = [f"{title}: {board.num_filled + board.num_done} of {board.num_cells} cells done"]
+    running = board.doing or f"{len(board.running)} running"
+    parts.append("stopping" if board.is_stopping else running)
+    for epoch, count in sorted(Counter(board.waiting.values()).items()):
+        parts.append(f"{count} {'waits' if count == 1 else 'wait'} at epoch {epoch}")
+    if board.failures:
+        parts.append(f"{len(board.failures)} failed")
+    if board.num_diverged:
+        parts.append(f"{board.num_diverged} diverged")
+    if board.num_pruned:
+        parts.append(f"{board.num_pruned} stopped early")
+    if board.num_restarts:
+        parts.append(f"{board.num_restarts} restarted")
+    if board.best:
+        error, arm, seed = board.best
+        parts.append(f"best {VALIDATION_ERROR.written(error)} ({arm}, seed {seed})")
+    parts.append(f"{clock(board.elapsed_seconds)} elapsed")
+    remaining = board.remaining_seconds()
+    is_awaited = board.running or (remaining or 0) > 1
+    if remaining is not None and is_awaited and not board.is_stopping:
+        parts.append(f"about {clock(remaining)} left")
+    return _one_line(", ".join(parts))
+
+
+def tell_line(text: str) -> None:
+    """Write a line of a launch's progress, unless nobody is there to read it."""
+    _write(sys.stdout, _one_line(text))
+
+
+def clock(seconds: float) -> str:
+    """Return a duration as people read it: 0:42, 12:03, 3:07:15."""
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def _one_line(text: str) -> str:
+    """Blank out line ends and what would command the terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def _written_descriptor() -> int | None:
+    """Return which of the two `print` writes to, None in a notebook, where it is neither."""
+    try:
+        written = sys.stdout.fileno()
+    except (AttributeError, OSError, ValueError):
+        return None
+    return written if written in {1, 2} else None
+
+
+class _Lines:
+    """What a board says: each sentence on a line of its own, once, and how it goes, if new."""
+
+    def __init__(self, board: Board, title: str, terminal: TextIO) -> None:
+        self._board = board
+        self._title = title
+        self._terminal = terminal
+        self._num_written = 0
+        self._last = ""
+
+    def tell(self) -> None:
+        self.tell_new()
+        line = summary(self._board, self._title)
+        if line != self._last:
+            _write(self._terminal, line)
+        self._last = line
+
+    def tell_new(self) -> None:
+        new = self._board.said[self._num_written :]
+        self._num_written += len(new)
+        for sentence in new:
+            _write(self._terminal, _one_line(f"{self._title}: {sentence}"))
+
+
+def _write(terminal: TextIO, line: str) -> None:
+    with suppress(*_GONE):
+        terminal.write(line + "\n")
+        terminal.flush()

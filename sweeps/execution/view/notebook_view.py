@@ -1,0 +1,80 @@
+"""How a launch goes, in a notebook: one display that is updated in its place."""
+
+import sys
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TextIO
+
+from capsmodel.metrics import VALIDATION_ERROR
+from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, line, value_text
+from sweeps.execution.periodic import every
+from sweeps.execution.view.board import Board, RunningTrial
+from sweeps.execution.view.live_view import showing, summary
+
+UPDATE_SECONDS = 1.0
+
+
+_MOST_TRIALS = 20
+
+
+_HEADINGS = ("arm", "seed", "epoch", "validation error")
+
+
+def showing_here(board: Board, title: str, terminal: TextIO) -> AbstractContextManager[None]:
+    """Show a board while the block runs, where this runs: in a notebook, else as `showing` does."""
+    displays = notebook()
+    return showing_in(displays, board, title) if displays else showing(board, title, terminal)
+
+
+def notebook() -> Any:
+    """Return IPython's displays where this runs in a notebook's kernel, None anywhere else.
+
+    IPython is not asked for where nobody has loaded it; its shell in a terminal has no kernel.
+    """
+    ipython: Any = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
+    if getattr(shell, "kernel", None) is None:
+        return None
+    return ipython.display
+
+
+@contextmanager
+def showing_in(displays: Any, board: Board, title: str) -> Generator[None]:
+    """Show a board while the block runs, in a display that is updated, and how it ended after.
+
+    Args:
+        displays: As `notebook` gives them.
+        board: What is shown.
+        title: What is launched.
+    """
+    handle = displays.display(_bundle(board, title), raw=True, display_id=True)
+
+    def update() -> None:
+        handle.update(_bundle(board, title), raw=True)
+
+    try:
+        with every(UPDATE_SECONDS, update):
+            yield
+    finally:
+        update()
+
+
+def board_html(board: Board, title: str) -> str:
+    """Return a board as small, escaped HTML: a line and a bar of counts, and the running trials."""
+    done = min(board.num_filled + board.num_done, board.num_cells)
+    bar = f'<progress value="{done}" max="{max(1, board.num_cells)}"></progress>'
+    rows = [[Shown(text) for text in _row(trial)] for trial in board.snapshot()[:_MOST_TRIALS]]
+    grid = Grid(_HEADINGS, rows, (1, 2, 3)).html if rows else ""
+    failed = (f"failed: {arm}, seed {seed}: {why}" for arm, seed, why in board.failures[-3:])
+    told = map(line, (*board.said[-3:], *failed))
+    return block(summary(board, title), f"<div>{bar}</div>", *told, grid)
+
+
+def _row(trial: RunningTrial) -> tuple[str, ...]:
+    error = trial.validation_error
+    written = "" if error is None else value_text(error, VALIDATION_ERROR)
+    return trial.arm, str(trial.seed), f"{trial.epoch}/{trial.num_epochs}", written
+
+
+def _bundle(board: Board, title: str) -> dict[str, str]:
+    return {"text/plain": summary(board, title), "text/html": board_html(board, title)}

@@ -1,0 +1,67 @@
+"""Training: a launch loads what its report takes meanwhile, and watches disk and recorder."""
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.launch import train_missing
+from sweeps.execution.launch.train_missing import load_for_report, looked_after
+from sweeps.execution.survey.surveyed_cells import Standing, SurveyedCell
+from sweeps.execution.view.board import Board
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.execution.examples import manifest
+from tests.waiting import wait_until
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[Board]:
+    """A board of new cells."""
+    journal = Journal(tmp_path, "example")
+    cells = [SurveyedCell(cell, Standing.NEW, epochs=0) for cell in manifest().cells]
+    yield Board(cells, {"base": 1, "other": 1}, journal)
+    journal.close()
+
+
+def test_nothing_is_loaded_while_the_first_trials_start(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[bool] = []
+    monkeypatch.setattr(train_missing, "load_libraries", lambda: loads.append(True))
+    load_for_report(board)
+    assert not loads
+    board.ended(manifest().cells[0].trial_key, Outcome.FINISHED, "")
+    load_for_report(board)
+    assert loads
+
+
+def test_a_library_that_cannot_be_loaded_is_left_for_the_report_to_complain_of(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> None:
+        raise ImportError
+
+    monkeypatch.setattr(train_missing, "load_libraries", missing)
+    board.num_done = 1
+    load_for_report(board)
+
+
+def test_a_look_that_fails_is_logged_and_ends_neither_itself_nor_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(train_missing, "_WATCH_SECONDS", 0.01)
+    looked = {"stale": 0, "sound": 0}
+
+    def stale() -> None:
+        looked["stale"] += 1
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    def sound() -> None:
+        looked["sound"] += 1
+
+    with looked_after(stale, sound):
+        wait_until(lambda: min(looked.values()) > 1)
+    assert "will look again: [Errno" in caplog.text

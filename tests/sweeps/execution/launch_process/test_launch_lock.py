@@ -1,0 +1,173 @@
+"""What surrounds a launch: interruption, locks, scratch folders, and a terminal that goes away."""
+
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.engine.process import scratch
+from sweeps.execution.engine.process.scratch import scratch_folder
+from sweeps.execution.interruption import Interrupted, end_after, interruptible, listen
+from sweeps.execution.view.board import Board
+from sweeps.execution.view.live_view import showing
+from sweeps.storage.file_lock import FileLock, is_locked
+from tests.waiting import wait_until
+
+
+def signal_oneself(number: signal.Signals) -> None:
+    os.kill(os.getpid(), number)
+    wait_for_the_signal()
+
+
+def wait_for_the_signal() -> None:
+    wait_until(lambda: False)
+
+
+def acquired_elsewhere(path: Path) -> bool:
+    code = (
+        "import sys; from pathlib import Path; from sweeps.storage.file_lock import FileLock;"
+        "sys.exit(FileLock(Path(sys.argv[1])).acquire())"
+    )
+    return bool(subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode)
+
+
+def as_ray_does() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    listen()
+    signal_oneself(signal.SIGTERM)
+
+
+def wait_for_the_limit() -> None:
+    end_after(0.2)
+    wait_for_the_signal()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_interrupts_the_block_and_handlers_come_back(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(Interrupted), interruptible():
+        signal_oneself(number)
+    assert signal.getsignal(number) is before
+
+
+def test_handlers_set_by_others_in_the_block_are_taken_back() -> None:
+    with pytest.raises(Interrupted), interruptible():
+        as_ray_does()
+
+
+IN_A_HANDLER = """
+import os, signal, sys
+from sweeps.execution.interruption import acting_last, interruptible
+
+own = signal.signal
+
+def signalled_meanwhile(number, handler):
+    signal.signal = own
+    os.kill(os.getpid(), int(sys.argv[1]))
+    return own(number, handler)
+
+try:
+    with interruptible(), acting_last(lambda: print("at once", flush=True)):
+        signal.signal = signalled_meanwhile
+        os.kill(os.getpid(), signal.SIGINT)
+except KeyboardInterrupt:
+    print("as by one")
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (signal.SIGINT, "at once"),
+        (signal.SIGTERM, "at once"),
+        (signal.SIGALRM, "as by one"),
+    ],
+)
+def test_a_second_signal_counts_also_while_the_first_is_handled(
+    number: signal.Signals, told: str
+) -> None:
+    command = [sys.executable, "-c", IN_A_HANDLER, str(int(number))]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (ended.stdout.strip(), ended.returncode) == (told, 130 if told == "at once" else 0)
+
+
+def test_a_time_limit_interrupts() -> None:
+    with pytest.raises(Interrupted), interruptible():
+        wait_for_the_limit()
+
+
+def test_a_block_that_ends_in_time_is_not_interrupted_later() -> None:
+    with interruptible():
+        end_after(3600)
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+def test_one_process_is_granted_a_lock_once(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with FileLock(path) as first, FileLock(path) as second:
+        assert first.acquire()
+        assert not second.acquire()
+        second.release()
+        assert is_locked(path)
+        assert not acquired_elsewhere(path)
+        first.release()
+        assert second.acquire()
+
+
+def test_a_scratch_folder_goes_with_its_block() -> None:
+    with scratch_folder() as folder:
+        assert folder.is_dir()
+    assert not folder.exists()
+
+
+@pytest.fixture
+def old_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All scratch is old; not that of real sweeps, whose folders are no business of a test."""
+    monkeypatch.setattr(scratch, "_YOUNG_SECONDS", -math.inf)
+    monkeypatch.setattr(scratch, "_PREFIX", f"test-of-scratch-{os.getpid()}-")
+
+
+@pytest.mark.usefixtures("old_scratch")
+def test_scratch_of_a_killed_process_goes_and_of_a_living_one_stays() -> None:
+    with scratch_folder() as living:
+        abandoned = Path(f"{living}-abandoned")
+        abandoned.mkdir()
+        (abandoned / "in-use.lock").touch()
+        with scratch_folder():
+            assert living.exists()
+            assert not abandoned.exists()
+
+
+@pytest.mark.usefixtures("old_scratch")
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/null")])
+def test_what_somebody_else_left_in_place_of_scratch_stops_nobody(
+    make: Callable[[Path], None],
+) -> None:
+    with scratch_folder() as living:
+        strange = Path(f"{living}-strange")
+        strange.mkdir()
+        make(strange / "in-use.lock")
+        with scratch_folder() as own:
+            assert own.is_dir()
+        assert strange.is_dir()
+        shutil.rmtree(strange)
+
+
+def test_a_pipe_that_nobody_reads_only_ends_the_show(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    board = Board([], {}, Journal(tmp_path, "example"))
+    board.num_done = 1
+    terminal = os.fdopen(writing, "w", buffering=1)
+    with showing(board, "example", terminal):
+        pass
+    with pytest.raises(BrokenPipeError):
+        terminal.close()
+    board.journal.close()

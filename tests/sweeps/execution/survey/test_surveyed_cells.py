@@ -1,0 +1,232 @@
+"""What a launch has to do follows from manifest, folders and records alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sweeps.execution.survey.surveyed_cells import (
+    FolderState,
+    Standing,
+    SurveyedCell,
+    estimate_seconds,
+    refuse_to_drop,
+    surveyed,
+)
+from sweeps.records.errors import BadInput
+from sweeps.records.manifest import ManifestCell
+from sweeps.records.trial_record import Outcome, TrialRecord
+from tests.sweeps.execution.examples import KEY, manifest
+
+
+def record(outcome: Outcome, epochs: int = 4, reason: str = "") -> TrialRecord:
+    return TrialRecord(
+        record_id="r", trial_key=KEY, outcome=outcome, seed=0, epochs=epochs, reason=reason
+    )
+
+
+def planned(folder: FolderState | None, found: TrialRecord | None) -> SurveyedCell:
+    one = manifest(arms=("base",), seeds=(0,))
+    key = one.cells[0].trial_key
+    folders = {key: folder} if folder else {}
+    (cell,) = surveyed(one.cells, folders, {key: found} if found else {})
+    return cell
+
+
+FINISHED = FolderState(Outcome.FINISHED, 5)
+
+
+@pytest.mark.parametrize(
+    ("folder", "found", "state", "epochs", "reason"),
+    [
+        (None, None, Standing.NEW, 0, ""),
+        (FolderState(), None, Standing.NEW, 0, ""),
+        (None, record(Outcome.FINISHED), Standing.RECORDED, 4, ""),
+        (None, record(Outcome.DIVERGED, 4, "nan"), Standing.RECORDED, 4, "nan"),
+        (FINISHED, record(Outcome.FINISHED), Standing.RECORDED, 4, ""),
+        (FINISHED, None, Standing.TO_RECORD, 5, ""),
+        (FINISHED, record(Outcome.RUNNING), Standing.TO_RECORD, 5, ""),
+        (FINISHED, record(Outcome.FAILED, 1, "no"), Standing.TO_RECORD, 5, ""),
+        (FolderState(Outcome.DIVERGED, 2), None, Standing.TO_RECORD, 2, ""),
+        (FolderState(epochs=3), None, Standing.UNFINISHED, 3, ""),
+        (FolderState(epochs=3), record(Outcome.INTERRUPTED), Standing.UNFINISHED, 3, ""),
+        (FolderState(epochs=3), record(Outcome.FAILED, 3, "no"), Standing.UNFINISHED, 3, ""),
+        (FolderState(epochs=3, failure="no"), None, Standing.FAILED, 3, "no"),
+        (None, record(Outcome.FAILED, 3, "no"), Standing.FAILED, 0, "no"),
+        (None, record(Outcome.RUNNING), Standing.NEW, 0, ""),
+        (None, record(Outcome.INTERRUPTED), Standing.NEW, 0, ""),
+        (None, record(Outcome.PRUNED), Standing.NEW, 0, ""),
+    ],
+)
+def test_a_cell_stands_where_its_folder_and_its_record_put_it(
+    folder: FolderState | None,
+    found: TrialRecord | None,
+    state: Standing,
+    epochs: int,
+    reason: str,
+) -> None:
+    cell = planned(folder, found)
+    assert (cell.state, cell.epochs, cell.reason) == (state, epochs, reason)
+    assert cell.is_filled == (state in {Standing.RECORDED, Standing.TO_RECORD})
+
+
+outcomes = st.sampled_from(Outcome)
+folder_states = st.builds(
+    FolderState,
+    outcome=st.sampled_from([None, Outcome.FINISHED, Outcome.DIVERGED]),
+    epochs=st.integers(0, 9),
+    failure=st.sampled_from([None, "no"]),
+)
+
+
+@given(st.none() | folder_states, st.none() | outcomes.map(record))
+def test_a_cell_is_filled_exactly_where_one_of_the_two_holds_a_final_record(
+    folder: FolderState | None, found: TrialRecord | None
+) -> None:
+    is_final = bool((folder and folder.outcome) or (found and found.outcome.is_final))
+    assert planned(folder, found).is_filled == is_final
+
+
+def test_every_cell_is_planned_once_in_the_manifests_order() -> None:
+    one = manifest(seeds=(0, 1, 2))
+    assert tuple(cell.cell for cell in surveyed(one.cells, {}, {})) == one.cells
+
+
+def refusal(current: object, new: object) -> str:
+    with pytest.raises(BadInput) as caught:
+        refuse_to_drop(current, new)  # pyright: ignore[reportArgumentType]
+    return str(caught.value)
+
+
+def test_a_new_sweep_and_the_same_and_a_larger_one_are_let_through() -> None:
+    one = manifest()
+    for new in (
+        one,
+        manifest(seeds=(0, 1, 2)),
+        manifest(seeds=(1, 0)),
+        manifest(arms=("base", "other", "third")),
+        one.model_copy(update={"baseline": "other", "description": "new"}),
+    ):
+        refuse_to_drop(one, new)
+    refuse_to_drop(None, one)
+
+
+def test_empty_cells_whose_code_was_mended_may_go() -> None:
+    old = manifest(seeds=(0, 1))
+    first = old.cells[0]
+    mended = first.model_copy(update={"trial_key": "f" * 20})
+    new = old.model_copy(update={"cells": (mended, *old.cells[1:])})
+    refuse_to_drop(old, new, filled=set())
+    with pytest.raises(BadInput, match="the code of its parts has changed"):
+        refuse_to_drop(old, new, filled={first.trial_key})
+    with pytest.raises(BadInput, match="seeds 1 are not in it"):
+        refuse_to_drop(old, manifest(seeds=(0,)), filled=set())
+
+
+def test_fewer_seeds_are_refused_by_name() -> None:
+    assert refusal(manifest(seeds=(0, 1, 2)), manifest(seeds=(1, 3))) == (
+        "The sweep 'example' is there already, and this launch would drop 4 of its 6 cells: "
+        "the seeds 0, 2 are not in it. Repeat the options it was launched with, give it another "
+        "name (--name NEW), or replace the sweep's "
+        "definition (--replace; its records stay)."
+    )
+
+
+def test_fewer_arms_are_refused_by_name() -> None:
+    assert "drop 2 of its 4 cells: the arms other are not in it." in refusal(
+        manifest(), manifest(arms=("base",))
+    )
+
+
+def test_an_arm_may_have_another_name_as_its_trials_are_still_there() -> None:
+    old = manifest()
+    texts = old.model_dump_json().replace('"other"', '"another"')
+    refuse_to_drop(old, type(old).model_validate_json(texts))
+
+
+def test_other_settings_are_refused_with_old_and_new() -> None:
+    old = manifest(base={"a": {"b": 1, "kind": "x"}, "c": 1}, other={"a": {"b": 1}, "c": 2})
+    new = manifest(base={"a": {"b": 2, "kind": "x"}, "c": 1}, other={"a": {"b": 2}, "c": 2})
+    assert "other settings: a.b 1 -> 2." in refusal(old, new)
+
+
+def test_a_setting_that_came_or_went_is_told_too() -> None:
+    assert "other settings: new None -> 3" in refusal(manifest(base={}), manifest(base={"new": 3}))
+
+
+def test_many_changed_settings_are_cut_short() -> None:
+    old, new = ({f"s{number}": value for number in range(30)} for value in (1, 2))
+    assert refusal(manifest(base=old), manifest(base=new)).count("->") == 5
+
+
+def test_other_code_is_told_where_no_setting_differs() -> None:
+    one = manifest()
+    cells = tuple(cell.model_copy(update={"trial_key": cell.trial_key[::-1]}) for cell in one.cells)
+    assert "the code of its parts has changed" in refusal(
+        one, one.model_copy(update={"cells": cells})
+    )
+
+
+def test_ten_thousand_cells_are_compared_at_once() -> None:
+    one = manifest(seeds=tuple(range(5000)))
+    refuse_to_drop(one, one)
+
+
+def cells_of(*epochs: int, arm: str = "base") -> tuple[SurveyedCell, ...]:
+    return tuple(
+        SurveyedCell(
+            ManifestCell(arm=arm, seed=seed, trial_key=KEY), Standing.UNFINISHED, epochs=done
+        )
+        for seed, done in enumerate(epochs)
+    )
+
+
+def test_without_empty_cells_nothing_is_left() -> None:
+    assert estimate_seconds((), {}, {}, 1) == 0.0
+
+
+def test_without_anything_trained_there_is_no_estimate() -> None:
+    assert estimate_seconds(cells_of(0), {"base": 5}, {}, 1) is None
+
+
+def test_the_estimate_counts_the_epochs_that_are_left() -> None:
+    assert estimate_seconds(cells_of(0, 3), {"base": 5}, {"base": 2.0}, 1) == (5 + 2) * 2.0
+
+
+def test_a_trial_that_waits_to_be_promoted_stands_so_and_takes_no_time_in_the_estimate() -> None:
+    one = manifest(arms=("base",), seeds=(0, 1))
+    first, second = (cell.trial_key for cell in one.cells)
+    folders = {first: FolderState(epochs=3), second: FolderState(epochs=3)}
+    cells = surveyed(one.cells, folders, {}, {first})
+    assert [cell.state for cell in cells] == [Standing.WAITING, Standing.UNFINISHED]
+    assert estimate_seconds(cells, {"base": 5}, {"base": 2.0}, 1) == 4.0
+    assert estimate_seconds(cells, {"base": 5}, {"base": 2.0}, 1, 0.5) == 4.0 + 5.0
+    done = FolderState(Outcome.FINISHED, 5)
+    assert surveyed(one.cells, {first: done}, {}, {first})[0].state is Standing.TO_RECORD
+
+
+def test_an_arm_never_trained_takes_the_mean_of_the_others() -> None:
+    cells = cells_of(0, arm="new")
+    assert estimate_seconds(cells, {"new": 5}, {"a": 1.0, "b": 3.0}, 1) == 10.0
+
+
+def test_no_more_trials_run_at_once_than_there_are() -> None:
+    assert estimate_seconds(cells_of(0, 0), {"base": 5}, {"base": 1.0}, 8) == 5.0
+
+
+@given(
+    st.lists(st.integers(0, 20), min_size=1, max_size=6),
+    st.floats(0.01, 100),
+    st.integers(1, 8),
+    st.integers(1, 8),
+)
+def test_more_trials_at_once_never_take_longer(
+    done: list[int], seconds: float, few: int, more: int
+) -> None:
+    few, more = sorted((few, more))
+    slow, fast = (
+        estimate_seconds(cells_of(*done), {"base": 10}, {"base": seconds}, number)
+        for number in (few, more)
+    )
+    assert slow is not None
+    assert fast is not None
+    assert 0 <= fast <= slow

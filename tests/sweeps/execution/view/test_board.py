@@ -1,0 +1,285 @@
+"""The board counts what happens; the view shows it in calm words."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from sweeps.execution.cells.journal import Journal
+from sweeps.execution.survey.surveyed_cells import Standing, SurveyedCell
+from sweeps.execution.view import live_view as live
+from sweeps.execution.view.board import Board
+from sweeps.execution.view.live_view import clock, render, showing, summary
+from sweeps.records.trial_record import Outcome
+from tests.sweeps.execution.examples import manifest
+
+HOSTILE = "[red]\x1b[31m\x07\r\n</red> [/] [link=x]"
+
+
+class Watch:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Scene:
+    """A board of four cells, one of them filled, ten epochs each."""
+
+    def __init__(self, journal: Journal, arms: tuple[str, ...] = ("base", "other")) -> None:
+        cells = manifest(arms=arms).cells
+        states = [Standing.RECORDED, Standing.UNFINISHED, Standing.NEW, Standing.NEW]
+        planned = tuple(
+            SurveyedCell(cell, state, epochs=4 if state is Standing.UNFINISHED else 0)
+            for cell, state in zip(cells, states, strict=True)
+        )
+        self.journal = journal
+        self.watch = Watch()
+        self.board = Board(list(planned), dict.fromkeys(arms, 10), journal, self.watch)
+        self.keys = [cell.trial_key for cell in cells]
+
+    def train(self, index: int, epochs: range) -> None:
+        for epoch in epochs:
+            self.watch.now += 2.0
+            self.board.progressed(self.keys[index], epoch, 0.5 / epoch)
+
+
+@pytest.fixture
+def scene(journal: Journal) -> Scene:
+    return Scene(journal)
+
+
+def test_at_first_only_the_filled_cells_are_done(scene: Scene) -> None:
+    assert summary(scene.board, "example") == (
+        "example: 1 of 4 cells done, 0 running, 0:00 elapsed"
+    )
+
+
+def test_a_trial_in_progress_is_shown_with_its_epochs(scene: Scene) -> None:
+    scene.board.started(scene.keys[1])
+    (trial,) = scene.board.snapshot()
+    assert (trial.arm, trial.seed, trial.epoch, trial.num_epochs) == ("other", 0, 4, 10)
+    assert trial.validation_error is None
+    scene.train(1, range(5, 7))
+    (trial,) = scene.board.snapshot()
+    assert (trial.epoch, trial.validation_error) == (6, 0.5 / 6)
+
+
+def test_everything_that_happened_is_in_one_line(scene: Scene) -> None:
+    board, keys = scene.board, scene.keys
+    for key in keys[1:]:
+        board.started(key)
+    scene.train(1, range(5, 11))
+    board.ended(keys[1], Outcome.FINISHED, "")
+    board.ended(keys[2], Outcome.DIVERGED, "nan")
+    board.restarted(keys[3], "its process was killed")
+    board.started(keys[3])
+    board.ended(keys[3], Outcome.FAILED, "no")
+    told = summary(board, "example")
+    assert told == (
+        "example: 3 of 4 cells done, 0 running, 1 failed, 1 diverged, 1 restarted, "
+        "best 5.00 % (other, seed 0), 0:12 elapsed"
+    )
+    assert board.failures == [("other", 1, "no")]
+
+
+def test_one_that_is_stopping_says_not_how_long_training_would_take(scene: Scene) -> None:
+    scene.board.started(scene.keys[2])
+    scene.train(2, range(1, 7))
+    assert summary(scene.board, "example").endswith(" left")
+    scene.board.is_stopping = True
+    assert summary(scene.board, "example").endswith("stopping, 0:12 elapsed")
+
+
+def test_the_best_is_the_lowest_of_those_that_finished(scene: Scene) -> None:
+    for index, error in ((1, 0.2), (2, 0.1), (3, 0.3)):
+        scene.board.started(scene.keys[index])
+        scene.board.progressed(scene.keys[index], 10, error)
+        outcome = Outcome.DIVERGED if index == 2 else Outcome.FINISHED
+        scene.board.ended(scene.keys[index], outcome, "")
+    assert scene.board.best == (0.2, "other", 0)
+
+
+def test_the_rest_is_estimated_from_the_pace_so_far(scene: Scene) -> None:
+    scene.board.started(scene.keys[1])
+    assert scene.board.remaining_seconds() is None
+    scene.train(1, range(5, 11))
+    assert scene.board.remaining_seconds() == pytest.approx(20 * 2.0)
+
+
+def test_epochs_that_will_never_run_are_not_waited_for(scene: Scene) -> None:
+    scene.board.started(scene.keys[1])
+    scene.train(1, range(5, 11))
+    scene.board.ended(scene.keys[1], Outcome.FINISHED, "")
+    for index, outcome in ((2, Outcome.FAILED), (3, Outcome.DIVERGED)):
+        scene.board.started(scene.keys[index])
+        scene.train(index, range(1, 2))
+        scene.board.ended(scene.keys[index], outcome, "")
+    assert scene.board.remaining_seconds() == 0.0
+    assert "left" not in summary(scene.board, "example")
+
+
+def test_cells_that_another_sweep_filled_are_not_waited_for(scene: Scene) -> None:
+    scene.board.started(scene.keys[1])
+    scene.train(1, range(5, 11))
+    for key in scene.keys[2:]:
+        scene.board.ended(key, Outcome.FINISHED, "")
+    assert scene.board.remaining_seconds() == 0.0
+
+
+def test_a_restarted_trial_counts_the_epochs_it_has_left(scene: Scene) -> None:
+    scene.board.started(scene.keys[2])
+    scene.train(2, range(1, 7))
+    scene.board.restarted(scene.keys[2], "its process was killed")
+    scene.board.started(scene.keys[2])
+    assert scene.board.remaining_seconds() == pytest.approx((6 + 4 + 10) * 2.0)
+
+
+def test_the_journal_keeps_what_happened(scene: Scene) -> None:
+    key = scene.keys[2]
+    scene.board.started(key)
+    scene.board.restarted(key, "its process was killed, 1 times so far")
+    scene.board.started(key)
+    scene.board.ended(key, Outcome.FAILED, 'it\'s "no"')
+    assert scene.journal.events(key) == [
+        ("started", ""),
+        ("restarted", "its process was killed, 1 times so far"),
+        ("started", ""),
+        ("failed", 'it\'s "no"'),
+    ]
+
+
+def test_the_journal_tells_a_killed_launch_from_one_that_ended(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, "example")
+    journal.open_launch(3)
+    journal.close()
+    journal = Journal(tmp_path, "example")
+    journal.open_launch(2)
+    journal.close_launch(3)
+    first, second = journal.launches()
+    journal.close()
+    assert (first.ended, first.exit_code, first.num_cells) == (None, None, 3)
+    assert (second.exit_code, second.num_cells) == (3, 2)
+    assert second.ended is not None
+    assert second.ended >= second.started >= first.started
+
+
+def rendered(board: Board) -> str:
+    console = Console(file=io.StringIO(), width=200, force_terminal=False, color_system=None)
+    console.print(render(board, "example"))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_live_table_shows_trials_and_failures(scene: Scene) -> None:
+    scene.board.started(scene.keys[1])
+    scene.board.progressed(scene.keys[1], 5, 0.125)
+    scene.board.ended(scene.keys[3], Outcome.FAILED, "ValueError: no")
+    shown = rendered(scene.board)
+    assert "other" in shown
+    assert "5/10" in shown
+    assert "12.50 %" in shown
+    assert "failed: other, seed 1: ValueError: no" in shown
+
+
+def test_hostile_names_neither_mark_up_nor_command_the_terminal(journal: Journal) -> None:
+    scene = Scene(journal, ("base", HOSTILE))
+    scene.board.started(scene.keys[1])
+    scene.board.progressed(scene.keys[1], 10, 0.5)
+    scene.board.ended(scene.keys[3], Outcome.FAILED, HOSTILE)
+    for shown in (rendered(scene.board), summary(scene.board, "example")):
+        assert not set(shown) & set("\x1b\x07\r")
+    assert rendered(scene.board).count("[red]") == 3, "twice in the failure, once in the table"
+    scene.board.ended(scene.keys[1], Outcome.FINISHED, "")
+    assert "\n" not in summary(scene.board, "example")
+    assert "[red]" in summary(scene.board, "example")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0:00"),
+        (42, "0:42"),
+        (59.7, "1:00"),
+        (723, "12:03"),
+        (3599.6, "1:00:00"),
+        (11235, "3:07:15"),
+    ],
+)
+def test_durations_are_told_as_people_read_them(seconds: float, text: str) -> None:
+    assert clock(seconds) == text
+
+
+def test_without_a_terminal_lines_come_now_and_then(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "LINE_SECONDS", 0.01)
+    out = io.StringIO()
+    with showing(scene.board, "example", out):
+        scene.board.started(scene.keys[1])
+        while "1 running" not in out.getvalue():
+            pass
+    lines = out.getvalue().splitlines()
+    assert all(line.startswith("example: 1 of 4 cells done") for line in lines)
+    assert "\x1b" not in out.getvalue()
+
+
+def test_without_a_terminal_what_was_said_last_is_told_at_the_end(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "LINE_SECONDS", 1e6)
+    out = io.StringIO()
+    with showing(scene.board, "example", out):
+        scene.board.started(scene.keys[1])
+        scene.board.say("Ray was lost.")
+    first, last = out.getvalue().splitlines()
+    assert first == "example: Ray was lost."
+    assert last.startswith("example: 1 of 4 cells done")
+
+
+OWN_TERMINAL = """
+import os, sys
+from pathlib import Path
+from sweeps.execution.view.live_view import own_terminal
+try:
+    with own_terminal(Path(sys.argv[1])) as terminal:
+        os.write(1, b"noise on 1\\n")
+        os.system("echo noise of a child; echo more >&2")
+        print("printed", flush=True)
+        terminal.write("for the person\\n")
+        if len(sys.argv) > 2:
+            raise RuntimeError
+except RuntimeError:
+    pass
+os.write(1, b"after on 1\\n")
+os.write(2, b"after on 2\\n")
+print(sorted(os.listdir("/proc/self/fd") if sys.platform == "linux" else []), flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", [(), ("raise",)])
+def test_the_terminal_is_given_back(tmp_path: Path, how: tuple[str, ...]) -> None:
+    log = tmp_path / "logs" / "x.log"
+    plain = "import os; print(sorted(os.listdir('/proc/self/fd')))"
+    done, before = (
+        subprocess.run([sys.executable, "-c", *words], capture_output=True, text=True, check=True)
+        for words in ((OWN_TERMINAL, str(log), *how), (plain,))
+    )
+    first, second, descriptors = done.stdout.splitlines()
+    assert (first, second) == ("for the person", "after on 1")
+    assert done.stderr == "after on 2\n"
+    assert descriptors == before.stdout.strip(), "no descriptor is left open"
+    assert sorted(log.read_text().splitlines()) == [
+        "more",
+        "noise of a child",
+        "noise on 1",
+        "printed",
+    ]
+    assert os.stat(log).st_mode & 0o077 == 0, "the log is its owner's alone"  # noqa: PTH116
