@@ -27,11 +27,11 @@ def launched(sweep: str, options: Mapping[str, Any], *, is_apart: bool) -> "Swee
         SweepError: If it cannot be launched.
         typer.Exit: With 130, if it was interrupted before anything was started.
     """
-    from sweeps.execution.interruption import acting_last
+    from sweeps.execution.interruption import on_forced_exit
     from sweeps.execution.launch.run import run
 
     try:
-        with progress_as_asked(is_apart=is_apart), acting_last(_tell_broken_off):
+        with progress_as_asked(is_apart=is_apart), on_forced_exit(_tell_broken_off):
             return run(sweep, **options)
     except KeyboardInterrupt:
         refuse("interrupted before anything was started.", 130)

@@ -84,10 +84,10 @@ def ablate(search: str, options: Mapping[str, Any]) -> None:
         f"The sweep is in {one_line(str(written.path))}. It goes to {one_line(written.arm)}."
     )
     print_plan(written.survey)
-    if written.num_there:
+    if written.num_finished:
         typer.echo(
-            f"{written.num_there} trainings of base and {one_line(written.arm)} on these seeds are "
-            f"there already and will be reused."
+            f"{written.num_finished} trainings of base and {one_line(written.arm)} on these seeds "
+            f"are there already and will be reused."
         )
     _print_run(written.path, options)
 

@@ -22,7 +22,7 @@ def interruptible() -> Generator[None]:
     """Raise `Interrupted` in the block, once, on SIGINT, SIGTERM or at the time limit.
 
     A second SIGINT or SIGTERM ends the process at once, but for the acts that were given to
-    `acting_last`: checkpoints are atomic, so nothing is lost by it. The time limit's signal does
+    `on_forced_exit`: checkpoints are atomic, so nothing is lost by it. The time limit's signal does
     nothing then, so that who asks for an end by it may ask twice.
     Outside the main thread, where Python allows no handlers, it does nothing.
     """
@@ -40,7 +40,7 @@ def interruptible() -> Generator[None]:
 
 
 @contextmanager
-def interrupted_afterwards() -> Generator[None]:
+def interrupt_delayed() -> Generator[None]:
     """Hold a Ctrl-C back while modules are loaded in the block, some of which swallow it.
 
     Raises:
@@ -60,7 +60,7 @@ def interrupted_afterwards() -> Generator[None]:
 
 
 @contextmanager
-def acting_last(act: Callable[[], None]) -> Generator[None]:
+def on_forced_exit(act: Callable[[], None]) -> Generator[None]:
     """Have something done if a second signal ends the process in the block, the inner ones first.
 
     Args:
@@ -81,12 +81,12 @@ def listen() -> None:
             signal.signal(number, _interrupt)
 
 
-def end_after(seconds: float) -> None:
+def set_time_limit(seconds: float) -> None:
     """Interrupt the block after a time."""
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def end_never() -> None:
+def clear_time_limit() -> None:
     """Take the time limit back."""
     if in_main_thread():
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -99,7 +99,7 @@ def in_main_thread() -> bool:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     if _is_being_heard(frame):  # the first signal's handler has not come to name the next one's
-        return _hear_again(number, frame)
+        return _handle_later_signal(number, frame)
     signal.setitimer(signal.ITIMER_REAL, 0)
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, _end_at_once)
@@ -114,7 +114,7 @@ def _is_being_heard(frame: FrameType | None) -> bool:
     return frame is not None
 
 
-def _hear_again(number: int, frame: FrameType | None) -> None:
+def _handle_later_signal(number: int, frame: FrameType | None) -> None:
     later = _go_on_ending if number == signal.SIGALRM else _end_at_once
     later(number, frame)
 

@@ -109,7 +109,7 @@ class LaunchOptions(Changes):
         )
 
 
-def refuse_unknown_options(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+def check_option_names(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
     """Return a function that refuses a keyword argument it does not have in one sentence.
 
     The signature stays.

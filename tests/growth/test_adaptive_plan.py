@@ -10,7 +10,7 @@ from search_spaces.plans.decisions import DONE, Choose, Decision, Propose, Stop
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Changes, Definition, define
-from sweeps.execution.survey.surveyed_cells import refuse_to_drop
+from sweeps.execution.survey.surveyed_cells import check_dropped_cells
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
 from tests.end_to_end.command import Command
@@ -189,7 +189,7 @@ def test_another_plan_does_not_go_on_from_its_decisions(
     other = define(written(tmp_path / "file", TEXT.replace("// 2", "// 3")), Changes(), ())
     assert other.decided_by != definition.decided_by
     with pytest.raises(BadInput, match="its plan's code or settings"):
-        refuse_to_drop(world.current(), other.manifest)
+        check_dropped_cells(world.current(), other.manifest)
 
 
 @pytest.mark.slow

@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 def what_is_left(survey: "Survey") -> list[str]:
     """Say what is there, and what a launch will train, carry, or make, a line each."""
-    from sweeps.execution.survey.surveyed_cells import Standing
+    from sweeps.execution.survey.surveyed_cells import CellState
 
     lines = {
-        Standing.RECORDED: "are there and recorded",
-        Standing.TO_RECORD: "are finished and will be recorded",
-        Standing.STOPPED: "were stopped early by the scheduler",
-        Standing.NEW: "are new and will be trained",
-        Standing.UNFINISHED: "are unfinished and go on from their last checkpoint",
-        Standing.WAITING: "wait at a rung of the scheduler, to be promoted or stopped",
-        Standing.FAILED: "failed before and are tried again from their last checkpoint",
+        CellState.RECORDED: "are there and recorded",
+        CellState.TO_RECORD: "are finished and will be recorded",
+        CellState.STOPPED: "were stopped early by the scheduler",
+        CellState.NEW: "are new and will be trained",
+        CellState.UNFINISHED: "are unfinished and go on from their last checkpoint",
+        CellState.WAITING: "wait at a rung of the scheduler, to be promoted or stopped",
+        CellState.FAILED: "failed before and are tried again from their last checkpoint",
     }
     counts = [
         (sum(cell.state is state for cell in survey.cells), text) for state, text in lines.items()
@@ -34,7 +34,7 @@ def what_is_left(survey: "Survey") -> list[str]:
     why += [
         f"failed before: {plain(cell.cell.arm)}, seed {cell.cell.seed}: {plain(cell.reason)}"
         for cell in survey.cells
-        if cell.state is Standing.FAILED
+        if cell.state is CellState.FAILED
     ]
     return why
 

@@ -31,7 +31,7 @@ from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Json, Outcome
 
 
-class Onlooker(Protocol):
+class ProgressListener(Protocol):
     """Who wants to know how a launch goes: the live view and the journal."""
 
     def started(self, trial_key: str) -> None:
@@ -97,7 +97,7 @@ class CellQueue:
     def __init__(
         self,
         source: CellSource,
-        onlooker: Onlooker,
+        onlooker: ProgressListener,
         *,
         failure_policy: FailurePolicy = restart_blameless,
         share_of: Shares = _one_core,

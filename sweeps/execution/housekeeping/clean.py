@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.housekeeping.leftovers import Kind, Leftover, Needs, kind_of, untouched_since
-from sweeps.execution.housekeeping.needs import held_sweeps, needs_of
+from sweeps.execution.housekeeping.needs import needs_of, sweeps_and_whether_running
 from sweeps.execution.launch_process.launch_lock import existing_places
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock
@@ -31,26 +31,26 @@ class Freed:
     """What was deleted, and why other things were not.
 
     Attributes:
-        complaints: A sentence for each thing that could not be deleted.
+        errors: A sentence for each thing that could not be deleted.
     """
 
     leftovers: tuple[Leftover, ...]
-    complaints: tuple[str, ...]
+    errors: tuple[str, ...]
 
 
-def free(found: Iterable[Leftover]) -> Freed:
-    """Delete what was found. A cell that a trial has begun to write to since is left alone."""
+def free(leftovers: Iterable[Leftover]) -> Freed:
+    """Delete leftovers, but none of a cell that a trial has begun to write to since."""
     freed: list[Leftover] = []
-    complaints: list[str] = []
-    for leftover in found:
+    errors: list[str] = []
+    for leftover in leftovers:
         try:
             if _is_freed(leftover):
                 freed.append(leftover)
         except FileNotFoundError:  # another process was faster
             continue
         except (OSError, BadInput) as error:
-            complaints.append(f"{leftover.path} could not be deleted: {error}")
-    return Freed(tuple(freed), tuple(complaints))
+            errors.append(f"{leftover.path} could not be deleted: {error}")
+    return Freed(tuple(freed), tuple(errors))
 
 
 def _is_freed(leftover: Leftover) -> bool:
@@ -188,10 +188,10 @@ def _status(path: Path) -> os.stat_result | None:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What may be freed, or what was.
+    """What can be freed, or what was.
 
     Attributes:
-        leftovers: Each thing.
+        leftovers: The files and folders.
         is_freed: Whether they were deleted.
         sentences: What was left alone, and why.
         exit_code: 0, or 3 where something could not be deleted.
@@ -211,12 +211,12 @@ def clean(
     storage_folder: str | Path | None = None,
     tracking_uri: str | None = None,
 ) -> Cleaned:
-    """Say what nothing in a storage folder needs, and free it where that is asked for.
+    """List what nothing in a storage folder needs, and delete it if asked to.
 
     Args:
-        sweep: Its name: only its cells are looked at. None is all that the storage folder holds.
-        older_than_seconds: Only what has not been written to for so long.
-        is_freeing: Whether it is deleted. While that lasts, the sweeps cannot be launched.
+        sweep: Look only at the cells of this sweep; None looks at the whole storage folder.
+        older_than_seconds: List only what was not written to for this long.
+        is_freeing: Whether to delete. Meanwhile the sweeps cannot be launched.
         storage_folder: By default `CAPSWEEP_STORAGE` or ./capsweep-store.
         tracking_uri: By default `CAPSWEEP_TRACKING_URI` or in the storage.
 
@@ -227,11 +227,11 @@ def clean(
     storage, address = existing_places(storage_folder, tracking_uri)
     store = open_store(address, storage.root)
     with ExitStack() as locks:
-        sweeps = held_sweeps(sweep, storage, store, locks if is_freeing else None)
-        needs, told = needs_of(sweep, sweeps, storage, store)
-        found = untouched_since(look(storage, store, needs), time.time() - older_than_seconds)
+        sweeps = sweeps_and_whether_running(sweep, storage, store, locks if is_freeing else None)
+        needs, notes = needs_of(sweep, sweeps, storage, store)
+        leftovers = untouched_since(look(storage, store, needs), time.time() - older_than_seconds)
         if not is_freeing:
-            return Cleaned(tuple(found), is_freed=False, sentences=told, exit_code=0)
-        freed = free(found)
-    code = 3 if freed.complaints else 0
-    return Cleaned(freed.leftovers, True, (*told, *freed.complaints), code)
+            return Cleaned(tuple(leftovers), is_freed=False, sentences=notes, exit_code=0)
+        freed = free(leftovers)
+    code = 3 if freed.errors else 0
+    return Cleaned(freed.leftovers, True, (*notes, *freed.errors), code)

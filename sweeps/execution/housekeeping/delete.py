@@ -14,8 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.housekeeping.deletion_plan import Counted, Doomed, counted, doomed, files_of
-from sweeps.execution.housekeeping.needs import held_sweeps
+from sweeps.execution.housekeeping.deletion_plan import (
+    DeletionPlan,
+    ItemCount,
+    count_items,
+    files_of,
+    plan_deletion,
+)
+from sweeps.execution.housekeeping.needs import sweeps_and_whether_running
 from sweeps.execution.launch_process.launch_lock import existing_places, make_folders
 from sweeps.execution.recorder.manifest_file import hand_over, kept_manifest
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
@@ -30,13 +36,13 @@ from sweeps.tracking.store import RecordStore, RecordWriter
 _RECORD_ID = re.compile(r"[0-9a-f]{32}")
 
 
-def remove(sweep: str, going: Doomed, storage: Storage, store: RecordStore) -> list[str]:
-    """Delete what goes with a sweep.
+def remove(sweep: str, plan: DeletionPlan, storage: Storage, store: RecordStore) -> list[str]:
+    """Delete what the plan lists.
 
     Args:
-        sweep: Its name. Nobody runs it meanwhile.
-        going: What goes.
-        storage: The folder, outside of which nothing is deleted.
+        sweep: Its name. No process runs it meanwhile.
+        plan: What to delete.
+        storage: Nothing outside this folder is deleted.
         store: Of the records.
 
     Returns:
@@ -46,23 +52,25 @@ def remove(sweep: str, going: Doomed, storage: Storage, store: RecordStore) -> l
         StoreUnreachable: If the store does not answer.
     """
     writer = store.writer() if store.is_there() else None
-    if kept_manifest(storage.journals, sweep) is None:  # a kill would leave cells untold of
-        hand_over(storage.journals, going.manifests[0])
-    complaints: list[str] = []
-    for key in going.trial_keys:
+    if (
+        kept_manifest(storage.journals, sweep) is None
+    ):  # else a kill would leave cells that nothing names
+        hand_over(storage.journals, plan.manifests[0])
+    errors: list[str] = []
+    for key in plan.trial_keys:
         try:
             _remove_trial(key, storage, writer)
         except (OSError, BadInput) as error:
-            complaints.append(f"Trial {key} could not be deleted: {error}")
-    if complaints:
-        return [*complaints, "Give the command again once that can be."]
-    _forget(sweep, going.trial_keys, storage, store.address)
+            errors.append(f"Trial {key} could not be deleted: {error}")
+    if errors:
+        return [*errors, "Give the command again once that can be."]
+    _forget(sweep, plan.trial_keys, storage, store.address)
     *files, manifest = files_of(sweep, storage)
     try:
         for path in files:
             remove_path(path)
-        while writer and (found := writer.find_sweep(sweep)):
-            remove_record(found.record_id, storage, writer)
+        while writer and (record := writer.find_sweep(sweep)):
+            remove_record(record.record_id, storage, writer)
         remove_path(manifest)
         remove_path(storage.journals / f"{sweep}.lock")
     except (OSError, BadInput) as error:
@@ -136,7 +144,7 @@ class Deleted:
 
     sweep: str
     is_done: bool
-    counts: tuple[Counted, ...]
+    counts: tuple[ItemCount, ...]
     sentences: tuple[str, ...]
     exit_code: int = 0
 
@@ -148,41 +156,43 @@ def delete(
     storage_folder: str | Path | None = None,
     tracking_uri: str | None = None,
 ) -> Deleted:
-    """Say what would go with a sweep, and delete it where that is asked for.
+    """List what would be deleted with a sweep, and delete it if asked to.
 
     Args:
         sweep: Its name.
-        is_deleting: Whether it is done. While that lasts, no known sweep can be launched.
+        is_deleting: Whether to delete. Meanwhile no known sweep can be launched.
         storage_folder: By default `CAPSWEEP_STORAGE` or ./capsweep-store.
         tracking_uri: By default `CAPSWEEP_TRACKING_URI` or in the storage.
 
     Raises:
         BadInput: If there is no such sweep or storage folder, a launch runs there, or it is not
-            known which trials other sweeps hold.
+            known which trials other sweeps use.
         StoreUnreachable: If the tracking store does not answer.
     """
     storage, address = existing_places(storage_folder, tracking_uri)
     store = open_store(address, storage.root)
     with ExitStack() as locks:
-        known = held_sweeps(sweep, storage, store, None)
+        known = sweeps_and_whether_running(sweep, storage, store, None)
         journals = storage.journals
-        _refuse_launches(sweep, storage, [p.stem for p in journals.glob("*.lock") if is_locked(p)])
+        _check_not_running(
+            sweep, storage, [p.stem for p in journals.glob("*.lock") if is_locked(p)]
+        )
         if is_deleting:
             make_folders(storage)
-            known = held_sweeps(sweep, storage, store, locks)
-            _refuse_launches(sweep, storage, [name for name, is_run in known.items() if is_run])
-        going = doomed(sweep, known.keys() - {sweep}, storage, store)
-        counts = tuple(counted(going, sweep, storage, store))
-        told = _what_stays(sweep, going, address)
+            known = sweeps_and_whether_running(sweep, storage, store, locks)
+            _check_not_running(sweep, storage, [name for name, is_run in known.items() if is_run])
+        plan = plan_deletion(sweep, known.keys() - {sweep}, storage, store)
+        counts = tuple(count_items(plan, sweep, storage, store))
+        notes = _what_stays(sweep, plan, address)
         if storage.replaced.is_dir():
-            told = ("What --fresh put aside of these trials goes too, and is not counted.", *told)
+            notes = ("What --fresh put aside of these trials goes too, and is not counted.", *notes)
         if not is_deleting:
-            return Deleted(sweep, False, counts, told)
-        complaints = remove(sweep, going, storage, store)
-    return Deleted(sweep, True, counts, (*told, *complaints), 3 if complaints else 0)
+            return Deleted(sweep, False, counts, notes)
+        errors = remove(sweep, plan, storage, store)
+    return Deleted(sweep, True, counts, (*notes, *errors), 3 if errors else 0)
 
 
-def _refuse_launches(sweep: str, storage: Storage, running: Sequence[str]) -> None:
+def _check_not_running(sweep: str, storage: Storage, running: Sequence[str]) -> None:
     """Refuse while anything runs: a launch that has just begun takes over trials that it finds.
 
     Raises:
@@ -200,21 +210,21 @@ def _refuse_launches(sweep: str, storage: Storage, running: Sequence[str]) -> No
         )
 
 
-def _what_stays(sweep: str, going: Doomed, address: str) -> tuple[str, ...]:
-    told: list[str] = []
-    if going.held:
-        names = sorted(going.held)
+def _what_stays(sweep: str, plan: DeletionPlan, address: str) -> tuple[str, ...]:
+    sentences: list[str] = []
+    if plan.shared:
+        names = sorted(plan.shared)
         others = ", ".join(f"'{name}'" for name in names[:3]) + " and others" * (len(names) > 3)
-        is_one = going.num_held == 1
-        told.append(
-            f"{going.num_held} of its trials {'stays' if is_one else 'stay'}, record and cell, as "
+        is_one = plan.num_shared == 1
+        sentences.append(
+            f"{plan.num_shared} of its trials {'stays' if is_one else 'stay'}, record and cell, as "
             f"other sweeps hold {'it' if is_one else 'them'}: {others}."
         )
     reports = Path("reports", sweep)
-    there = f", such as those in {reports}" if reports.is_dir() else ""
+    existing = f", such as those in {reports}" if reports.is_dir() else ""
     where = "the store" if sqlite_path(address) else public(address)
-    told.append(
+    sentences.append(
         f"Records are marked as deleted in {where}, as in MLflow's own UI: `mlflow gc` frees them. "
-        f"Reports outside of the storage folder stay{there}."
+        f"Reports outside of the storage folder stay{existing}."
     )
-    return tuple(told)
+    return tuple(sentences)

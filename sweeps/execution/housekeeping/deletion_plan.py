@@ -13,49 +13,51 @@ from sweeps.tracking.store import RecordStore
 
 
 @dataclass(frozen=True)
-class Doomed:
-    """What goes with a sweep.
+class DeletionPlan:
+    """What is deleted with a sweep.
 
     Attributes:
-        manifests: The store's current one and the kept one, as far as they are there.
-        trial_keys: Of the cells that no other sweep holds, sorted.
-        held: Other sweep -> how many of the trials it holds.
+        manifests: The store's current one and the copy in the storage folder, if they exist.
+        trial_keys: Of the cells that no other sweep uses, sorted.
+        shared: Other sweep -> how many of the trials it uses too.
     """
 
     manifests: tuple[Manifest, ...]
     trial_keys: tuple[str, ...]
-    held: Mapping[str, int]
+    shared: Mapping[str, int]
 
     @property
-    def num_held(self) -> int:
-        """Trials that stay."""
+    def num_shared(self) -> int:
+        """The number of trials that stay."""
         return len(_keys(self.manifests)) - len(self.trial_keys)
 
 
 @dataclass(frozen=True)
-class Counted:
-    """Things of a kind, and what they take on the disk: None where they lie on a server."""
+class ItemCount:
+    """A kind of thing, how many there are, and their bytes on disk; None if on a server."""
 
     what: str
     number: int
     num_bytes: int | None
 
 
-def doomed(sweep: str, others: Iterable[str], storage: Storage, store: RecordStore) -> Doomed:
-    """Return what goes with a sweep.
+def plan_deletion(
+    sweep: str, others: Iterable[str], storage: Storage, store: RecordStore
+) -> DeletionPlan:
+    """Return what is deleted with a sweep.
 
     Args:
         sweep: Its name.
         others: All other sweeps.
-        storage: Where manifests are kept.
+        storage: Where copies of manifests lie.
         store: Of the records.
 
     Raises:
-        BadInput: If it cannot be known which trials a sweep holds.
+        BadInput: If it is not known which trials a sweep uses.
         StoreUnreachable: If the store does not answer.
     """
     manifests = _manifests(sweep, storage, store)
-    own, held, numbers = _keys(manifests), set[str](), dict[str, int]()
+    trial_keys, in_others, numbers = _keys(manifests), set[str](), dict[str, int]()
     for other in others:
         keys = trial_keys_of(other, storage, store)
         if keys is None:
@@ -63,36 +65,41 @@ def doomed(sweep: str, others: Iterable[str], storage: Storage, store: RecordSto
                 f"The manifest of '{other}' cannot be read, so it is not known which trials of "
                 f"'{sweep}' it holds, and nothing was deleted: capsweep repair {other}."
             )
-        if shared := own & keys:
-            held |= shared
+        if shared := trial_keys & keys:
+            in_others |= shared
             numbers[other] = len(shared)
-    return Doomed(manifests, tuple(sorted(own - held)), numbers)
+    return DeletionPlan(manifests, tuple(sorted(trial_keys - in_others)), numbers)
 
 
-def counted(going: Doomed, sweep: str, storage: Storage, store: RecordStore) -> list[Counted]:
-    """Return what goes, by kind.
+def count_items(
+    plan: DeletionPlan, sweep: str, storage: Storage, store: RecordStore
+) -> list[ItemCount]:
+    """Return how much is deleted, by kind.
 
     Raises:
         StoreUnreachable: If the store does not answer.
     """
-    records = store.records(going.trial_keys) if store.is_there() else {}
-    own = [store.sweep_id(sweep)] if store.is_there() and sweep in store.sweeps() else []
-    cells = _sizes(storage.cells / key for key in going.trial_keys)
+    records = store.records(plan.trial_keys) if store.is_there() else {}
+    sweep_ids = [store.sweep_id(sweep)] if store.is_there() and sweep in store.sweeps() else []
+    cells = _sizes(storage.cells / key for key in plan.trial_keys)
     files = [path for path in files_of(sweep, storage) if path.is_file()]
     record_ids = [record.record_id for record in records.values()]
     trials, sweeps = (
-        _sizes(storage.artifacts / record_id for record_id in ids) for ids in (record_ids, own)
+        _sizes(storage.artifacts / record_id for record_id in ids)
+        for ids in (record_ids, sweep_ids)
     )
     return [
-        Counted("records of trials", len(records), sum(trials) if trials else None),
-        Counted("record of the sweep, with its reports", len(own), sum(sweeps) if sweeps else None),
-        Counted("cells", len(cells), sum(cells)),
-        Counted("journal, manifest and logs", len(files), sum(f.stat().st_size for f in files)),
+        ItemCount("records of trials", len(records), sum(trials) if trials else None),
+        ItemCount(
+            "record of the sweep, with its reports", len(sweep_ids), sum(sweeps) if sweeps else None
+        ),
+        ItemCount("cells", len(cells), sum(cells)),
+        ItemCount("journal, manifest and logs", len(files), sum(f.stat().st_size for f in files)),
     ]
 
 
 def files_of(sweep: str, storage: Storage) -> tuple[Path, ...]:
-    """Return the files of a sweep beside its cells; that which tells of it comes last."""
+    """Return the files of a sweep outside its cells; the one that identifies it comes last."""
     return (
         storage.logs / f"{sweep}.log",
         storage.logs / f"recorder-{sweep}.log",
@@ -107,21 +114,21 @@ def _manifests(sweep: str, storage: Storage, store: RecordStore) -> tuple[Manife
 
     That in the store may be gone, in a deletion that was broken off: the kept one is there then.
     """
-    kept = kept_manifest(storage.journals, sweep)
+    copy = kept_manifest(storage.journals, sweep)
     if not store.is_there() or sweep not in store.sweeps():
-        if kept is None:
+        if copy is None:
             raise BadInput(
                 f"The kept manifest of '{sweep}' is damaged and the store has none, so its cells "
                 f"are not known, and nothing was deleted: capsweep clean frees what nothing needs."
             )
-        return (kept,)
+        return (copy,)
     try:
         current = store.manifest(sweep)
     except BadInput:
-        if kept is None:
+        if copy is None:
             raise
-        return (kept,)
-    return (current, kept) if kept else (current,)
+        return (copy,)
+    return (current, copy) if copy else (current,)
 
 
 def _keys(manifests: Iterable[Manifest]) -> frozenset[str]:

@@ -68,6 +68,6 @@ def kind_of(name: str) -> Kind | None:
     return Kind.TEMPORARY if name.endswith(_TEMPORARY) else None
 
 
-def untouched_since(found: Iterable[Leftover], moment: float) -> list[Leftover]:
+def untouched_since(leftovers: Iterable[Leftover], moment: float) -> list[Leftover]:
     """Return what was last written to before a moment."""
-    return [leftover for leftover in found if leftover.written <= moment]
+    return [leftover for leftover in leftovers if leftover.written <= moment]

@@ -12,7 +12,7 @@ from sweeps.storage.locations import Storage
 from sweeps.tracking.store import RecordStore
 
 
-def held_sweeps(
+def sweeps_and_whether_running(
     sweep: str | None, storage: Storage, store: RecordStore, locks: ExitStack | None
 ) -> dict[str, bool]:
     """Return the sweeps that there are, and whether each is being run.
@@ -50,27 +50,29 @@ def needs_of(
         StoreUnreachable: If the store does not answer.
     """
     keys = {name: trial_keys_of(name, storage, store) for name in sweeps}
-    unknown = [name for name, own in keys.items() if own is None]
+    unknown = [name for name, sweep_keys in keys.items() if sweep_keys is None]
     launched = [name for name, is_run in sweeps.items() if is_run]
     others = [path for path in storage.journals.glob("*.lock") if path.stem not in sweeps]
     is_quiet = not launched and not any(map(is_locked, others))
-    known = {name: own or frozenset[str]() for name, own in keys.items()}
+    known = {name: sweep_keys or frozenset[str]() for name, sweep_keys in keys.items()}
     needs = Needs(
         named=frozenset[str]().union(*known.values()),
         launched=frozenset[str]().union(*(known[name] for name in launched)),
         only=None if sweep is None else known[sweep],
         is_certain=is_quiet and not unknown and store.is_there(),
     )
-    told = [f"'{name}' is being run, and was left alone." for name in launched]
-    told += [f"The manifest of '{name}' cannot be read: capsweep repair." for name in unknown]
+    sentences = [f"'{name}' is being run, and was left alone." for name in launched]
+    sentences += [f"The manifest of '{name}' cannot be read: capsweep repair." for name in unknown]
     if not store.is_there():
-        told.append("The tracking store is not there: capsweep repair fills it from the folders.")
+        sentences.append(
+            "The tracking store is not there: capsweep repair fills it from the folders."
+        )
     if sweep is None and not needs.is_certain:
-        told.append(
+        sentences.append(
             "So unfinished cells of no known sweep were left alone, and what lies outside the "
             "cells: clean again when nothing runs."
         )
-    return needs, tuple(told)
+    return needs, tuple(sentences)
 
 
 def trial_keys_of(sweep: str, storage: Storage, store: RecordStore) -> frozenset[str] | None:

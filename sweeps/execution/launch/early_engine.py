@@ -63,6 +63,6 @@ def _slots(options: LaunchOptions) -> int:
 
 def _was_launched(which: "Launchable", options: LaunchOptions) -> bool:
     """Return whether there is a journal, by which it may have nothing left to do."""
-    own = Path(which).stem if isinstance(which, str | Path) else which.name
-    name = options.name or own
+    declared_name = Path(which).stem if isinstance(which, str | Path) else which.name
+    name = options.name or declared_name
     return (resolve_storage(options.storage).journals / f"{name}.db").exists()

@@ -13,7 +13,7 @@ from sweeps.execution.launch.unrecorded import Unrecorded, unrecorded
 from sweeps.execution.recorder.client import RecorderClient
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.survey.survey import Survey
-from sweeps.execution.view.live_view import tell_line
+from sweeps.execution.view.live_view import print_line
 from sweeps.records.errors import StoreRefused, SweepError
 
 SILENCE_SECONDS = 60.0  # twice what one request may take on a busy machine
@@ -28,7 +28,7 @@ _SECONDS_BETWEEN_LINES = 5.0
 _MOST_ROUNDS = 3
 
 
-class Told:
+class RecordingProgress:
     """Tells how far the recorder is, a line now and then.
 
     Args:
@@ -42,7 +42,7 @@ class Told:
     def __call__(self, num_done: int, num_left: int) -> None:
         """Hear how many trials are carried, and of how many."""
         if time.monotonic() > self._told_at + _SECONDS_BETWEEN_LINES:
-            tell_line(f"{self._sweep}: recording: {num_done} of {num_left}")
+            print_line(f"{self._sweep}: recording: {num_done} of {num_left}")
             self._told_at = time.monotonic()
 
 
@@ -84,14 +84,14 @@ def _complaint(progress: Progress, recorder: RecorderClient) -> str:
 def _record_all(progress: Progress, recorder: RecorderClient) -> str:
     """Have all carried that the store lacks. Returns why some of it is left, "" where none is."""
     assert progress.records is not None
-    survey, told = progress.survey, Told(progress.survey.name)
-    there = {cell.cell.trial_key for cell in survey.cells if cell.is_recorded}
+    survey, print_progress = progress.survey, RecordingProgress(progress.survey.name)
+    recorded_keys = {cell.cell.trial_key for cell in survey.cells if cell.is_recorded}
     missing = Unrecorded([], [], [])
     for _ in range(_MOST_ROUNDS):
-        if not recorder.finish(SILENCE_SECONDS, told):
+        if not recorder.finish(SILENCE_SECONDS, print_progress):
             return recorder.complaint
         manifest = progress.definition.manifest
-        missing = unrecorded(survey.store, survey.storage, manifest, there)
+        missing = unrecorded(survey.store, survey.storage, manifest, recorded_keys)
         if missing.to_carry or not _has_sweep(progress):
             progress.records = reopen_records(survey, manifest)
         if not missing.to_queue:
@@ -149,7 +149,7 @@ def _has_sweep(progress: Progress) -> bool:
     """Return whether the store still has the sweep's own record that the launch has opened."""
     assert progress.records is not None
     try:
-        found = progress.records.writer.find_sweep(progress.survey.name)
+        sweep_record = progress.records.writer.find_sweep(progress.survey.name)
     except StoreRefused:
         return False
-    return found is not None and found.record_id == progress.records.sweep_id
+    return sweep_record is not None and sweep_record.record_id == progress.records.sweep_id

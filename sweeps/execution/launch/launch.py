@@ -17,11 +17,11 @@ from sweeps.execution.launch.result import SweepResult
 from sweeps.execution.launch.train_missing import fill, fill_none
 from sweeps.execution.launch.weights import WeightsDeleted, keep_weights, weights_to_keep
 from sweeps.execution.launch_options import LaunchOptions
-from sweeps.execution.launch_process.launch_lock import refuse_unwritable, sole_launch
+from sweeps.execution.launch_process.launch_lock import check_writable, sole_launch
 from sweeps.execution.plan.definition import Definition, Launchable
 from sweeps.execution.survey.survey import Survey, survey_of
 from sweeps.execution.view.disk_watch import full_disk
-from sweeps.execution.view.live_view import tell_line
+from sweeps.execution.view.live_view import print_line
 from sweeps.records.errors import BadInput, StoreUnreachable, SweepError
 from sweeps.records.expected_cells import expected_words
 from sweeps.records.plain_text import one_line
@@ -68,13 +68,13 @@ def prepare(which: Launchable, options: LaunchOptions, policies: Policies) -> Su
     """
     if options.time_limit_seconds and not in_main_thread():
         raise BadInput("A time limit needs Python's main thread: leave time_limit_seconds out.")
-    refuse_unwritable(Path(options.reports), "report")
+    check_writable(Path(options.reports), "report")
     survey = survey_launch(which, options)
     weights_to_keep(options.keep_weights)  # refuses words that say nothing
     if survey.has_work and options.address is None:
         policies.room(options.resources).capacity()  # refuses trials that do not fit this machine
     if survey.has_work and options.address is not None:
-        refuse_absent_cluster(options.address)
+        check_cluster(options.address)
     if (survey.has_work and options.address is None) or survey.has_evaluations_to_make:
         prepare_data(survey.definition)
     return survey
@@ -88,20 +88,20 @@ def survey_launch(which: Launchable, options: LaunchOptions) -> Survey:
     """
     survey = survey_of(which, options)
     if not options.replace:
-        survey.refuse_losses()
+        survey.check_losses()
     return survey
 
 
-def tell_cells(survey: Survey) -> None:
+def print_num_cells(survey: Survey) -> None:
     """Say how many cells there will be, and of what, where any are to be trained."""
     if not survey.has_work:
         return
-    there = sum(cell.is_filled for cell in survey.cells)
-    told = f"{survey.name}: {expected_words(survey.definition.manifest)}"
-    tell_line(f"{told}, {there:,} of them there." if there else f"{told}.")
+    num_filled = sum(cell.is_filled for cell in survey.cells)
+    expected = f"{survey.name}: {expected_words(survey.definition.manifest)}"
+    print_line(f"{expected}, {num_filled:,} of them there." if num_filled else f"{expected}.")
 
 
-def refuse_absent_cluster(address: str) -> None:
+def check_cluster(address: str) -> None:
     """Return if somebody listens at the address of a Ray cluster, or only Ray can tell.
 
     Raises:
@@ -134,11 +134,11 @@ def report_cells(progress: Progress, reports: Path) -> None:
     assert progress.records is not None
     survey = progress.survey
     try:
-        own = survey.definition.sweep.own_tables
+        own_tables = survey.definition.sweep.own_tables
         report = when_there_is_room(
-            lambda: write_report(survey.store, survey.name, reports, own=own),
+            lambda: write_report(survey.store, survey.name, reports, own=own_tables),
             reports,
-            waiting=lambda wanted: tell_line(full_disk(reports, wanted)) if wanted else None,
+            waiting=lambda wanted: print_line(full_disk(reports, wanted)) if wanted else None,
         )
         publish_report(progress.records.writer, progress.records.sweep_id, report)
     except StoreUnreachable as error:
@@ -162,7 +162,9 @@ def delete_weights(progress: Progress, words: str) -> None:
         manifest, survey = progress.definition.manifest, progress.survey
         which, writer = weights_to_keep(words), progress.records.writer
         try:
-            progress.weights = keep_weights(manifest, which, survey.storage, survey.store, writer)
+            progress.weights = keep_weights(
+                manifest, which, survey.storage, survey.store, writer=writer
+            )
         except StoreUnreachable as error:
             progress.weights = WeightsDeleted(complaint=f"Weights are still there: {error}")
             progress.exit_code = 3
@@ -180,7 +182,7 @@ def show(progress: Progress) -> None:
         records = survey.store.records(manifest.cell_keys().values())
         progress.records.writer.show_sweep(progress.records.sweep_id, sum_up(manifest, records))
     except (SweepError, OSError) as error:
-        tell_line(
+        print_line(
             f"What MLflow's pages show of {survey.name} is not up to date, which the next launch "
             f"makes good: {one_line(public(str(error)))[:200]}"
         )
@@ -233,7 +235,7 @@ def launch(
 
 def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies) -> None:
     _LOG.info("%d of %d cells are to be trained", progress.num_left, progress.num_cells)
-    tell_cells(progress.survey)
+    print_num_cells(progress.survey)
     if progress.survey.has_cells_to_fill:
         use_own_format(progress.survey.storage)
         fill(progress, options, policies)

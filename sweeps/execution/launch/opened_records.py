@@ -75,8 +75,8 @@ def open_records(survey: Survey, options: LaunchOptions, journal: Journal | None
     try:
         writer = survey.store.writer()
         journals, manifest = survey.storage.journals, survey.definition.manifest
-        is_kept = kept_manifest(journals, manifest.sweep) in (None, manifest)
-        if journal or manifest != survey.current or not is_kept:
+        is_published = kept_manifest(journals, manifest.sweep) in (None, manifest)
+        if journal or manifest != survey.current or not is_published:
             hand_over(journals, manifest)  # what is kept, a recorder makes current
         sweep_id = publish_manifest(writer, manifest)
         if options.fresh:

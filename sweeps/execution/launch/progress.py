@@ -103,11 +103,11 @@ class Progress:
         )
 
     def _num_filled(self) -> int:
-        there = {planned.cell.trial_key for planned in self.survey.cells if planned.is_recorded}
+        recorded = {planned.cell.trial_key for planned in self.survey.cells if planned.is_recorded}
         cells = self.survey.storage.cells
         return sum(
             cell.stopped is not None
-            or cell.trial_key in there
+            or cell.trial_key in recorded
             or CellFolder(cells, cell.trial_key).is_filled()
             for cell in self.definition.manifest.cells
         )

@@ -24,7 +24,7 @@ class EvaluationsMade:
 
     Attributes:
         num_made: In this launch.
-        num_there: Of the sweep's finished trials, made now or earlier.
+        num_existing: Of the sweep's finished trials, made now or earlier.
         num_wanted: That its finished trials should have.
         num_not_available: That cannot be made, as the weights are gone.
         failures: Those that raised.
@@ -32,7 +32,7 @@ class EvaluationsMade:
     """
 
     num_made: int
-    num_there: int
+    num_existing: int
     num_wanted: int
     num_not_available: int = 0
     failures: tuple[FailedEvaluation, ...] = ()
@@ -41,22 +41,22 @@ class EvaluationsMade:
     @property
     def is_complete(self) -> bool:
         """Whether every finished trial has every evaluation."""
-        return self.num_there == self.num_wanted
+        return self.num_existing == self.num_wanted
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What to tell of it."""
-        there = f"{self.num_there} of {self.num_wanted} there"
-        told = [f"Evaluations: {self.num_made} made now, {there}."]
-        told += [
+        existing = f"{self.num_existing} of {self.num_wanted} there"
+        sentences = [f"Evaluations: {self.num_made} made now, {existing}."]
+        sentences += [
             f"failed: {failed.kind} of {failed.arm}, seed {failed.seed}: {failed.reason}"
             for failed in self.failures
         ]
         if self.failures:
-            told.append(f"Their log: {self.log}")
+            sentences.append(f"Their log: {self.log}")
         if self.num_not_available:
-            told.append(not_available(self.num_not_available))
-        return tuple(told)
+            sentences.append(not_available(self.num_not_available))
+        return tuple(sentences)
 
 
 def not_available(number: int) -> str:
@@ -139,12 +139,12 @@ class SweepResult:
     def _counts(self) -> tuple[str, ...]:
         failed = f"{len(self.failures)} failed" if self.failures else ""
         filled = f"{self.num_filled} of {self.num_cells} cells filled"
-        told = (f"{self.num_trained} trained now", filled, failed)
-        return tuple(words for words in told if words)
+        counts = (f"{self.num_trained} trained now", filled, failed)
+        return tuple(count for count in counts if count)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What to tell of training, evaluations and weights; nothing where nothing is to tell."""
-        told = (self.broken_off,) if self.broken_off else ()
-        told += self.evaluations.sentences if self.evaluations else ()
-        return told + (self.weights.sentences if self.weights else ())
+        sentences = (self.broken_off,) if self.broken_off else ()
+        sentences += self.evaluations.sentences if self.evaluations else ()
+        return sentences + (self.weights.sentences if self.weights else ())

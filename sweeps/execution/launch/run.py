@@ -5,17 +5,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeps.execution.engine.capacity import capacity_of
-from sweeps.execution.interruption import interrupted_afterwards
+from sweeps.execution.interruption import interrupt_delayed
 from sweeps.execution.launch.early_engine import early_engine
 from sweeps.execution.launch.result import SweepResult
-from sweeps.execution.launch_options import options_of, refuse_unknown_options
+from sweeps.execution.launch_options import check_option_names, options_of
 
 if TYPE_CHECKING:  # what a launch needs loads torch
     from sweeps.execution.plan.definition import Launchable
     from sweeps.execution.survey.survey import Survey
 
 
-@refuse_unknown_options
+@check_option_names
 def plan(
     sweep: "Launchable",
     *,
@@ -57,7 +57,7 @@ def plan(
     return survey_of(sweep, options, capacity_of(options.resources))
 
 
-@refuse_unknown_options
+@check_option_names
 def run(
     sweep: "Launchable",
     *,
@@ -100,7 +100,7 @@ def run(
     """
     options = options_of(locals(), without={"sweep"})
     with early_engine(sweep, options) as begun:
-        with interrupted_afterwards():
+        with interrupt_delayed():
             from sweeps.execution.engine.policies import Policies
             from sweeps.execution.launch.launch import launch
 

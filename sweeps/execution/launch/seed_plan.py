@@ -10,7 +10,7 @@ from sweeps.aggregation.planning.needed import Aim, SeedsNeeded, seeds_needed
 from sweeps.aggregation.planning.trained_arms import TrainedArms
 from sweeps.aggregation.results.predictions import read_predictions
 from sweeps.execution.engine.capacity import capacity_of
-from sweeps.execution.launch_options import LaunchOptions, options_of, refuse_unknown_options
+from sweeps.execution.launch_options import LaunchOptions, check_option_names, options_of
 from sweeps.execution.plan.definition import Launchable, define
 from sweeps.execution.survey.survey import Survey, survey_of
 from sweeps.execution.survey.surveyed_cells import estimate_seconds, seconds_per_epoch, surveyed
@@ -57,12 +57,12 @@ def trained(sweep: Launchable, options: LaunchOptions, survey: Survey) -> Traine
     keys = [cell.trial_key for cell in manifest.cells]
     records = store.records(keys) if store.is_there() else {}
     predictions = read_predictions(store, records.values()) if records else {}
-    there = {cell.seed for cell in manifest.cells if cell.trial_key in records}
-    own = {
-        "seeds": tuple(seed for seed in manifest.seeds if seed in there),
-        "cells": tuple(cell for cell in manifest.cells if cell.seed in there),
+    recorded_seeds = {cell.seed for cell in manifest.cells if cell.trial_key in records}
+    seeds_and_cells = {
+        "seeds": tuple(seed for seed in manifest.seeds if seed in recorded_seeds),
+        "cells": tuple(cell for cell in manifest.cells if cell.seed in recorded_seeds),
     }
-    arms = TrainedArms(manifest.model_copy(update=own), records, predictions)
+    arms = TrainedArms(manifest.model_copy(update=seeds_and_cells), records, predictions)
     return Trained(sweep, wide, survey.capacity.num_concurrent, arms)
 
 
@@ -90,7 +90,7 @@ class SeedPlan:
         power: How often an arm that differs so much is to be found different.
         needed: None where the store has no spread to reckon from.
         why_no_spread: "" where it has.
-        pilot_seeds: That would give a spread; empty where it is there.
+        pilot_seeds: Seeds that would give a spread; empty where it is known.
         declared_seeds: The sweep's own, with what the launch changes of them.
         launched_seeds: Those that a launch of this name had; empty where there was none.
         seeds: The planned ones; None where no number suffices, or nothing is known.
@@ -126,7 +126,7 @@ class SeedPlan:
         return None if self.margin_points is not None or is_too_late else self.effect_points
 
 
-@refuse_unknown_options
+@check_option_names
 def plan_seeds(
     sweep: Launchable,
     effect_points: float,
@@ -175,18 +175,18 @@ def plan_seeds(
 def _seed_plan(
     sweep: Launchable, effect_points: float, power: float, options: LaunchOptions
 ) -> SeedPlan:
-    _refuse_nonsense(effect_points, power)
+    _check_aim(effect_points, power)
     survey = survey_of(sweep, options, capacity_of(options.resources))
     manifest = survey.definition.manifest
-    _refuse_other_plans(manifest)
-    there = trained(sweep, options, survey)
-    found = there.arms.spread
+    _check_plan(manifest)
+    trainings = trained(sweep, options, survey)
+    spread = trainings.arms.spread
     aim = Aim(effect_points / _PERCENT, power)
-    needed = None if isinstance(found, str) else seeds_needed(found, aim)
+    needed = None if isinstance(spread, str) else seeds_needed(spread, aim)
     launched = survey.current.seeds if survey.current else ()
-    seeds = _planned(needed, manifest, {*there.arms.seeds, *launched})
-    pilot_seeds = there.arms.pilot_seeds if needed is None else ()
-    new = [seed for seed in (*(seeds or ()), *pilot_seeds) if seed not in there.arms.seeds]
+    seeds = _planned(needed, manifest, {*trainings.arms.seeds, *launched})
+    pilot_seeds = trainings.arms.pilot_seeds if needed is None else ()
+    new = [seed for seed in (*(seeds or ()), *pilot_seeds) if seed not in trainings.arms.seeds]
     return SeedPlan(
         sweep=manifest.sweep,
         baseline=manifest.baseline,
@@ -194,14 +194,14 @@ def _seed_plan(
         effect_points=effect_points,
         power=power,
         needed=needed,
-        why_no_spread=found if isinstance(found, str) else "",
+        why_no_spread=spread if isinstance(spread, str) else "",
         pilot_seeds=pilot_seeds,
         declared_seeds=manifest.seeds,
         launched_seeds=launched,
         seeds=seeds,
         margin_points=manifest.margin_points,
         num_trainings=len(new) * len(manifest.arms),
-        estimate_seconds=there.seconds_of(new),
+        estimate_seconds=trainings.seconds_of(new),
     )
 
 
@@ -211,8 +211,8 @@ def _planned(
     """Return the sweep's own seeds where they are enough, else fresh ones."""
     if needed is None:
         return None
-    own = needed.kept if manifest.planned_seeds else needed.all_arms
-    if own.safe is not None and len(manifest.seeds) >= own.safe:
+    num_seeds = needed.kept if manifest.planned_seeds else needed.all_arms
+    if num_seeds.safe is not None and len(manifest.seeds) >= num_seeds.safe:
         return manifest.seeds
     if needed.all_arms.safe is None:
         return None
@@ -220,7 +220,7 @@ def _planned(
     return tuple(range(first, first + needed.all_arms.safe))
 
 
-def _refuse_nonsense(effect_points: float, power: float) -> None:
+def _check_aim(effect_points: float, power: float) -> None:
     if not (math.isfinite(effect_points) and 0 < effect_points <= _MOST_POINTS):
         raise BadInput(
             f"An effect is a difference of test errors above 0 and up to {_MOST_POINTS} points, "
@@ -233,7 +233,7 @@ def _refuse_nonsense(effect_points: float, power: float) -> None:
         )
 
 
-def _refuse_other_plans(manifest: Manifest) -> None:
+def _check_plan(manifest: Manifest) -> None:
     if manifest.search or manifest.is_growing:
         raise BadInput(
             f"The sweep '{manifest.sweep}' chooses its arms as it runs, so that no number of seeds "

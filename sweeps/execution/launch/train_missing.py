@@ -16,7 +16,7 @@ from sweeps.execution.engine.engine import CannotGoOn, Engine
 from sweeps.execution.engine.epoch_budget import EpochBudget
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.engine.process.ray_engine import RayEngine
-from sweeps.execution.interruption import Interrupted, end_after, end_never
+from sweeps.execution.interruption import Interrupted, clear_time_limit, set_time_limit
 from sweeps.execution.launch.flush_records import record_rest, start_recorder
 from sweeps.execution.launch.growing_launch import GrowingLaunch
 from sweeps.execution.launch.opened_records import open_records
@@ -30,8 +30,8 @@ from sweeps.execution.search.decider import decider_of
 from sweeps.execution.survey.survey import Survey
 from sweeps.execution.view.board import Board, empty_cells
 from sweeps.execution.view.disk_watch import DiskWatch
-from sweeps.execution.view.live_view import own_terminal
-from sweeps.execution.view.notebook_view import showing_here
+from sweeps.execution.view.live_view import output_to_log
+from sweeps.execution.view.notebook_view import show_progress
 from sweeps.execution.worker.provenance import git_revision, package_versions
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.manifest import ManifestCell
@@ -49,6 +49,7 @@ def train(
     engine: Engine,
     board: Board,
     recorder: RecorderClient,
+    *,
     progress: Progress,
     options: LaunchOptions,
 ) -> None:
@@ -68,10 +69,10 @@ def train(
     """
     budget = EpochBudget(queue, options.budget_epochs)
     if options.time_limit_seconds:
-        end_after(options.time_limit_seconds)
+        set_time_limit(options.time_limit_seconds)
     try:
         disk = DiskWatch(progress.survey.storage, board)
-        with looked_after(recorder.keep_alive, disk.look, lambda: load_for_report(board)):
+        with watching(recorder.keep_alive, disk.look, lambda: load_for_report(board)):
             engine.run(orders=budget, events=budget)
     except CannotGoOn as error:
         progress.broken_off = str(error)
@@ -80,7 +81,7 @@ def train(
         board.is_stopping = True
         raise
     finally:
-        end_never()
+        clear_time_limit()
     if budget.is_spent and progress.num_left:
         progress.broken_off = budget.words
         raise Interrupted
@@ -96,7 +97,7 @@ def load_for_report(board: Board) -> None:
             load_libraries()
 
 
-def looked_after(*looks: Callable[[], None]) -> AbstractContextManager[None]:
+def watching(*looks: Callable[[], None]) -> AbstractContextManager[None]:
     """Have a look at this and that every few seconds while the block runs.
 
     One that fails, as a network disk does at times, is logged and made again.
@@ -149,7 +150,7 @@ class Orders:
 
 
 def cells_to_train(
-    survey: Survey, options: LaunchOptions, journal: Journal, growth: GrowingLaunch, room: Room
+    survey: Survey, options: LaunchOptions, journal: Journal, growth: GrowingLaunch, *, room: Room
 ) -> CellSource:
     """Return which cells there are to train.
 
@@ -172,7 +173,7 @@ def cells_to_train(
         log.adopt(definition.manifest, at_start)  # the first launch alone is told of it
     facts = TrialFacts(storage.cells, survey.store.record)
     decider = decider_of(definition.sweep)
-    return PlanRunner(growth.growing, decider, log, orders.of, facts, growth)
+    return PlanRunner(growth.growing, decider, log, orders.of, facts=facts, listener=growth)
 
 
 class StartedEngine(NamedTuple):
@@ -183,7 +184,7 @@ class StartedEngine(NamedTuple):
 
 
 def start_engine(
-    running: ExitStack, survey: Survey, options: LaunchOptions, policies: Policies, board: Board
+    running: ExitStack, survey: Survey, options: LaunchOptions, policies: Policies, *, board: Board
 ) -> StartedEngine:
     """Start Ray before anything is written, so that a cluster that is away costs nothing.
 
@@ -198,8 +199,8 @@ def start_engine(
         BadInput: If it cannot be started or joined, or no trial fits.
     """
     log = survey.storage.logs / f"{survey.name}.log"
-    terminal = running.enter_context(own_terminal(log))
-    running.enter_context(showing_here(board, survey.name, terminal))
+    terminal = running.enter_context(output_to_log(log))
+    running.enter_context(show_progress(board, survey.name, terminal))
     board.say_now("starting Ray")
     load_writer(survey.store)  # meanwhile
     empty, manifest = empty_cells(survey.cells), survey.definition.manifest
@@ -250,13 +251,13 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
         journal,
         num_expected=progress.num_cells,
         share_to_come=survey.share_to_come,
-        changes=survey.told_by_settings,
+        changes=survey.changes_by_arm,
     )
     with ExitStack() as session:
         running = session.enter_context(ExitStack())
         engine, room = None, policies.room(options.resources)
         if survey.has_work:
-            engine, room = start_engine(running, survey, options, policies, board)
+            engine, room = start_engine(running, survey, options, policies, board=board)
         progress.records = open_records(survey, options, journal)
         sweep_id = progress.records.sweep_id
         growth = progress.growth = GrowingLaunch(survey, board, sweep_id)
@@ -265,7 +266,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
         journal.open_launch(len(empty_cells(survey.cells)))
         is_interrupted = True
         try:
-            cells = cells_to_train(survey, options, journal, growth, room)
+            cells = cells_to_train(survey, options, journal, growth, room=room)
             if engine:
                 queue = CellQueue(
                     cells,
@@ -274,7 +275,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
                     share_of=room.share,
                     oom_kills=room.oom_kills,
                 )
-                train(queue, engine, board, recorder, progress, options)
+                train(queue, engine, board, recorder, progress=progress, options=options)
             is_interrupted = False
         finally:
             running.close()

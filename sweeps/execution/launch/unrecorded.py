@@ -32,7 +32,10 @@ class Unrecorded(NamedTuple):
 
 
 def unrecorded(
-    store: RecordStore, storage: Storage, manifest: Manifest, there: Set[str] = frozenset()
+    store: RecordStore,
+    storage: Storage,
+    manifest: Manifest,
+    recorded_before: Set[str] = frozenset(),
 ) -> Unrecorded:
     """Ask the tracking store for every cell, and say which it lacks.
 
@@ -40,14 +43,14 @@ def unrecorded(
         store: The tracking store.
         storage: Where the cells' folders are.
         manifest: Of the sweep as it is now.
-        there: Trial keys that the store had.
+        recorded_before: Trial keys that the store had.
 
     Raises:
         StoreUnreachable: If the store does not answer.
     """
     keys = list(manifest.cell_keys().values())
     records = store.records(keys) if store.is_there() else {}
-    missing = [cell for cell in surveyed(manifest.cells, {}, records) if not _is_there(cell)]
+    missing = [cell for cell in surveyed(manifest.cells, {}, records) if not _is_recorded(cell)]
     folders = folder_states(storage, [cell.cell.trial_key for cell in missing])
     to_carry, lost = list[str](), list[str]()
     for cell in missing:
@@ -55,7 +58,7 @@ def unrecorded(
         folder = folders.get(key)
         if folder and (folder.outcome or (cell.cell.stopped and folder.epochs)):
             to_carry.append(key)
-        elif key in there:
+        elif key in recorded_before:
             lost.append(key)
     return Unrecorded(to_carry, lost, _evaluated(storage, manifest, records, {*to_carry}))
 
@@ -76,5 +79,5 @@ def _evaluated(
     ]
 
 
-def _is_there(cell: SurveyedCell) -> bool:
+def _is_recorded(cell: SurveyedCell) -> bool:
     return cell.is_recorded or (cell.cell.stopped is not None and cell.has_record)

@@ -51,8 +51,8 @@ class WeightsDeleted:
         """What to tell of it, nothing where there was nothing to delete."""
         freed = f"{self.freed_bytes / 2**20:,.1f} MiB are free."
         trials = "1 trial" if self.num_trials == 1 else f"{self.num_trials} trials"
-        told = f"The weights of {trials} were not kept: {freed}"
-        return tuple(filter(None, (told if self.num_trials else "", self.complaint)))
+        deleted = f"The weights of {trials} were not kept: {freed}"
+        return tuple(filter(None, (deleted if self.num_trials else "", self.complaint)))
 
 
 def weights_to_keep(words: str) -> WeightsToKeep:
@@ -76,7 +76,7 @@ def unwanted_weights(
     manifest: Manifest,
     records: Mapping[str, TrialRecord],
     which: WeightsToKeep,
-    held: Collection[str] = (),
+    shared: Collection[str] = (),
 ) -> list[str]:
     """Return the trial keys whose weights are not kept, sorted.
 
@@ -87,14 +87,14 @@ def unwanted_weights(
         manifest: The sweep's cells.
         records: By trial key.
         which: Whose are kept.
-        held: Trial keys that another sweep holds.
+        shared: Trial keys that another sweep uses.
     """
     if which.num_best is None:
         return []
     best = {ranked.arm.arm.name for ranked in ranking(manifest, records)[: which.num_best]}
-    kept = {cell.trial_key for cell in manifest.cells if cell.arm in best} | set(held)
+    wanted = {cell.trial_key for cell in manifest.cells if cell.arm in best} | set(shared)
     ended = {key for key, record in records.items() if record.outcome.is_final}
-    return sorted({cell.trial_key for cell in manifest.cells} & ended - kept)
+    return sorted({cell.trial_key for cell in manifest.cells} & ended - wanted)
 
 
 def keep_weights(
@@ -102,7 +102,8 @@ def keep_weights(
     which: WeightsToKeep,
     storage: Storage,
     store: RecordStore,
-    records: RecordWriter,
+    *,
+    writer: RecordWriter,
 ) -> WeightsDeleted:
     """Delete the weights of a sweep that are not kept, in the cells' folders and the records.
 
@@ -116,24 +117,26 @@ def keep_weights(
         which: Whose weights are kept.
         storage: Where the cells' folders are.
         store: Of the records.
-        records: The same store, for writing.
+        writer: The same store, for writing.
 
     Raises:
         StoreUnreachable: If the tracking store does not answer.
     """
     if which.num_best is None:
         return WeightsDeleted()
-    trial_records = store.records(manifest.cell_keys().values())
+    records = store.records(manifest.cell_keys().values())
     try:
-        held = _held_by_others(manifest.sweep, store) | to_be_evaluated(manifest, trial_records)
+        needed_elsewhere = _used_by_others(manifest.sweep, store) | to_be_evaluated(
+            manifest, records
+        )
     except BadInput as error:
         return WeightsDeleted(complaint=f"All weights are kept, as another sweep's are: {error}")
     num_trials, freed, complaint = 0, 0, ""
-    for key in unwanted_weights(manifest, trial_records, which, held):
+    for key in unwanted_weights(manifest, records, which, needed_elsewhere):
         folder = CellFolder(storage.cells, key)
         if folder.is_busy():
             continue
-        recorded, why = records.delete_weights(trial_records[key].record_id)
+        recorded, why = writer.delete_weights(records[key].record_id)
         bytes_here = recorded + delete_weights(folder)
         num_trials += bytes_here > 0
         freed += bytes_here
@@ -156,7 +159,7 @@ def to_be_evaluated(manifest: Manifest, records: Mapping[str, TrialRecord]) -> s
     }
 
 
-def _held_by_others(sweep: str, store: RecordStore) -> set[str]:
+def _used_by_others(sweep: str, store: RecordStore) -> set[str]:
     """Return the trial keys in the current manifests of all other sweeps."""
     others = (store.manifest(name) for name in store.sweeps() if name != sweep)
     return {cell.trial_key for manifest in others for cell in manifest.cells}

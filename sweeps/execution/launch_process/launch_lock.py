@@ -67,11 +67,11 @@ class LaunchProcess(BaseModel):
 @contextmanager
 def noted_in(lock: FileLock) -> Generator[None]:
     """Have this process noted in a lock that it holds, while the block runs."""
-    own = psutil.Process()
+    process = psutil.Process()
     note = LaunchProcess(
         host=platform.node(),
-        pid=own.pid,
-        started=own.create_time(),
+        pid=process.pid,
+        started=process.create_time(),
         hears_signals=in_main_thread(),
     )
     with suppress(OSError):  # a full disk: then it can be stopped by Ctrl-C alone
@@ -103,12 +103,12 @@ def sole_launch(sweep: str, storage: Storage) -> Generator[None]:
     Raises:
         BadInput: If another process is its driver, or the folders cannot be written to.
     """
-    own = [storage.journals / f"{sweep}.{end}" for end in ("db", "db-journal")]
-    own += [storage.logs / f"{sweep}.log"]
+    files = [storage.journals / f"{sweep}.{end}" for end in ("db", "db-journal")]
+    files += [storage.logs / f"{sweep}.log"]
     if not storage.journals.exists():
-        own += [storage.journals / f"{sweep}.lock", storage.root / "format.json"]
-        own += [storage.root / "format.json.lock"]
-    new = [path for path in own if not path.exists()]
+        files += [storage.journals / f"{sweep}.lock", storage.root / "format.json"]
+        files += [storage.root / "format.json.lock"]
+    new = [path for path in files if not path.exists()]
     folders = [path for path in _folders(storage) if not path.exists()]
     try:
         make_folders(storage)
@@ -168,7 +168,7 @@ def usable_places(
             tracking store can be none.
     """
     storage = resolve_storage(storage_folder)
-    refuse_unwritable(storage.root, "storage")
+    check_writable(storage.root, "storage")
     refuse_newer_format(storage)
     address = resolve_tracking_uri(tracking_uri, storage.root)
     refuse_unusable(address)
@@ -179,7 +179,7 @@ def usable_places(
                 f"The tracking store {database} cannot be made, as the folder {database.parent} is "
                 f"not there: make it, or name another place, --tracking-uri."
             )
-        refuse_unwritable(database.parent, "tracking store's")
+        check_writable(database.parent, "tracking store's")
     return storage, address
 
 
@@ -197,7 +197,7 @@ def existing_places(
     return storage, address
 
 
-def refuse_unwritable(folder: Path, what: str) -> None:
+def check_writable(folder: Path, what: str) -> None:
     """Refuse a folder that cannot be made or written to.
 
     Raises:

@@ -142,16 +142,16 @@ def _start_of_last(num_lines: int, descriptor: int) -> int:
 
 def _whole_lines(texts: Iterator[str]) -> Iterator[str]:
     """Yield whole lines, so that no escape sequence is cut; one without end in pieces."""
-    held, last = "", "\n"
+    pending, last = "", "\n"
     for text in texts:
-        held += text
-        end = len(held) if len(held) > _BLOCK_BYTES else held.rfind("\n") + 1
+        pending += text
+        end = len(pending) if len(pending) > _BLOCK_BYTES else pending.rfind("\n") + 1
         if end:
-            last = held[:end]
+            last = pending[:end]
             yield last
-            held = held[end:]
-    if held or not last.endswith("\n"):
-        yield held + "\n"
+            pending = pending[end:]
+    if pending or not last.endswith("\n"):
+        yield pending + "\n"
 
 
 def _plain(text: str) -> str:

@@ -125,10 +125,10 @@ class DecisionLog:
         proposed = [
             cell for decision in known if isinstance(decision, Propose) for cell in decision.cells
         ]
-        there = {cell.place for cell in (*proposed, *at_start)}
+        known_places = {cell.place for cell in (*proposed, *at_start)}
         for decision in decisions_of(manifest, self._definition):
-            is_there = type(decision) is Propose and decision.cells[0].place in there
-            if not is_there and _subject(decision) not in noted:
+            is_known = type(decision) is Propose and decision.cells[0].place in known_places
+            if not is_known and _subject(decision) not in noted:
                 self.append(decision)
 
     def forget(self) -> None:

@@ -102,7 +102,7 @@ def manifest_evaluations(sweep: Sweep) -> tuple[ManifestEvaluation, ...]:
     )
 
 
-def is_own(sweep: Sweep) -> bool:
+def is_user_plan(sweep: Sweep) -> bool:
     """Return whether a sweep's plan is a class of the user's, not of the package."""
     return not type(sweep.plan).__module__.startswith("search_spaces.")
 
@@ -112,7 +112,7 @@ def own_plan_fields(sweep: Sweep, source: str | None) -> dict[str, Any]:
 
     Its code enters the definition, not the trial keys: what is trained hangs on the settings alone.
     """
-    if not is_own(sweep):
+    if not is_user_plan(sweep):
         return {}
     assert source is not None
     plan = sweep.plan
@@ -252,7 +252,7 @@ def sweep_of(which: Launchable) -> tuple[Sweep, str | None, Path]:
     package = Path(__file__).parent
     try:
         if isinstance(which, Sweep):
-            _refuse_loose_parts(which)
+            _check_parts(which)
             return which, None, package
         if isinstance(which, Path) or which.endswith(".py") or "/" in which:
             path = Path(which)
@@ -388,8 +388,8 @@ def _decided_by(manifest: Manifest) -> str | None:
     return manifest.plan.definition if manifest.plan and manifest.is_growing else None
 
 
-def _refuse_loose_parts(sweep: Sweep) -> None:
-    if is_own(sweep):
+def _check_parts(sweep: Sweep) -> None:
+    if is_user_plan(sweep):
         raise ValueError(
             f"The sweep '{sweep.name}' has a plan of its own ({type(sweep.plan).__name__}), whose "
             f"code belongs to its definition: put both into one file and give the file's path."

@@ -52,7 +52,7 @@ class TrialFacts:
         self._cells = cells
         self._record_of = record_of
         self._records: dict[str, TrialRecord | None] = {}
-        self._is_store_there = True
+        self._is_store_reachable = True
 
     def folder(self, trial_key: str) -> CellFolder:
         """Return a cell's folder."""
@@ -63,7 +63,7 @@ class TrialFacts:
         folder = self.folder(trial_key)
         lines, _ = folder.read_outbox()
         final = folder.read_final()
-        for line in final.curve if final else [told.epoch for told in lines if told.epoch]:
+        for line in final.curve if final else [line.epoch for line in lines if line.epoch]:
             yield EpochTold(trial_key, line.epoch, _numbers(line))
 
     def ended(self, trial_key: str) -> CellEnded | None:
@@ -91,11 +91,11 @@ class TrialFacts:
         """
         if trial_key not in self._records:
             self._records[trial_key] = None
-            if self._is_store_there:
+            if self._is_store_reachable:
                 try:
                     self._records[trial_key] = self._record_of(trial_key)
                 except SweepError:
-                    self._is_store_there = False
+                    self._is_store_reachable = False
         return self._records[trial_key]
 
 
@@ -133,6 +133,7 @@ class PlanRunner:
         decider: Decider,
         log: DecisionLog,
         order: Order,
+        *,
         facts: TrialFacts,
         listener: GrowthListener,
     ) -> None:
@@ -142,8 +143,8 @@ class PlanRunner:
         self._log = log
         self._order = order
         self._facts = facts
-        self._audience = listener
-        self._handed_out: set[str] = set()
+        self._listener = listener
+        self._dispatched: set[str] = set()
         self._running: set[str] = set()
         self._searched: dict[str, None] = {}  # trial keys of what was proposed, in order
         self._open: dict[str, None] = {}
@@ -154,14 +155,14 @@ class PlanRunner:
     def _take_log(self) -> None:
         """Take up what was decided, and what has become of it since."""
         entries = [entry for entry in self._log.entries() if not isinstance(entry, Choose)]
-        there = self.definition.manifest.keys
+        keys = self.definition.manifest.keys
         proposed = [entry for entry in entries if isinstance(entry, Propose)]
         sweep = self.definition.declared.sweep
         at_start = sweep.plan.cells_at_start(sweep)
         for proposal in [Propose(at_start)] * bool(at_start) + proposed:
-            if all(cell.place in there for cell in proposal.cells):
+            if all(cell.place in keys for cell in proposal.cells):
                 self.known.take(proposal)
-                self._searched |= dict.fromkeys(there[cell.place] for cell in proposal.cells)
+                self._searched |= dict.fromkeys(keys[cell.place] for cell in proposal.cells)
         self._open |= self._searched
         for entry in entries:
             if not isinstance(entry, Propose):
@@ -169,14 +170,14 @@ class PlanRunner:
         self._take_up(self._searched)
         manifest = self.definition.manifest
         if manifest.choice and self._open and self.definition.declared.manifest.search:
-            self._audience.grown(self.definition.unchoose())
+            self._listener.grown(self.definition.unchoose())
         if choice := manifest.choice:
             self.known.take(Choose(choice.arms, choice.reference, random=choice.random))
 
     def more(self) -> list[TrialOrder]:
         """Return the cells to train next, none where the running ones have to end first."""
         while True:
-            if orders := self._hand_out():
+            if orders := self._dispatch():
                 return orders
             for key in list(self._open):
                 if not self.known.by_key(key).waits_at:
@@ -188,9 +189,9 @@ class PlanRunner:
         """Hear of an epoch; return whether the trial is stopped there, for good or to wait."""
         if trial_key not in self._searched:
             return False
-        told = EpochTold(trial_key, epoch, {**metrics, **metrics.get("metrics", {})})
-        self.known.take(told)
-        self._decide(told)
+        epoch_result = EpochTold(trial_key, epoch, {**metrics, **metrics.get("metrics", {})})
+        self.known.take(epoch_result)
+        self._decide(epoch_result)
         trial = self.known.by_key(trial_key)
         return trial.stopped is not None or trial.waits_at > 0
 
@@ -210,7 +211,7 @@ class PlanRunner:
         """Hear that a trial has no process any more; return the epoch at which it waits, else 0."""
         epoch = self.known.by_key(trial_key).waits_at if trial_key in self._searched else 0
         if epoch:
-            self._handed_out.discard(trial_key)
+            self._dispatched.discard(trial_key)
             self._running.discard(trial_key)
         return epoch
 
@@ -243,17 +244,17 @@ class PlanRunner:
             case Enough():
                 self._log.append(decision)
                 self._take(decision)
-                self._audience.grown(self.definition.enough(decision))
+                self._listener.grown(self.definition.enough(decision))
             case Choose():
                 self._log.append(decision)
                 self._take(decision)
                 line = self.definition.choose(decision)
                 self._waiting.extend(line.cells)
-                self._audience.grown(line)
+                self._listener.grown(line)
             case Done() if not self.known.is_over:
                 self._log.append(decision)
                 self._take(decision)
-                self._audience.grown(self.definition.end())
+                self._listener.grown(self.definition.end())
                 return False
             case _:
                 return False
@@ -267,12 +268,12 @@ class PlanRunner:
         self._take(verdict)
         goes_on = has_waited and self.known.by_key(key).is_open  # also stopped, but drawn at random
         if isinstance(verdict, Stop):
-            self._audience.grown(self.definition.stop(verdict))
-            is_gone = has_waited and key not in self._handed_out
+            self._listener.grown(self.definition.stop(verdict))
+            is_gone = has_waited and key not in self._dispatched
             if is_gone and not goes_on:  # else told when its process has ended
                 self._tell_stopped(key, verdict)
         if goes_on:
-            self._handed_out.discard(key)
+            self._dispatched.discard(key)
             self._waiting.append(self.definition.manifest.cells_of(key)[0])
             self._learn(key)  # another sweep may have trained it to its next rung
             self._judge(key)
@@ -292,9 +293,9 @@ class PlanRunner:
         self._searched |= dict.fromkeys(keys)
         opened = dict.fromkeys(key for key in keys if self.known.by_key(key).is_open)
         self._open |= opened
-        self._handed_out -= opened.keys() - self._running  # a scheduler may have stopped them
+        self._dispatched -= opened.keys() - self._running  # a scheduler may have stopped them
         self._waiting.extend(line.cells)
-        self._audience.grown(line)
+        self._listener.grown(line)
         self._take_up(dict.fromkeys(keys))
 
     def _take(self, entry: Decision | CellEnded) -> None:
@@ -302,14 +303,14 @@ class PlanRunner:
         if isinstance(entry, Stop | CellEnded) and not self.known.by_key(entry.trial_key).is_open:
             self._open.pop(entry.trial_key, None)
 
-    def _hand_out(self) -> list[TrialOrder]:
+    def _dispatch(self) -> list[TrialOrder]:
         """Return orders for those cells that are open and that nobody was given yet."""
         orders: list[TrialOrder] = []
         while self._waiting:
             cell = self._waiting.popleft()
-            if cell.trial_key in self._handed_out or self._is_closed(cell):
+            if cell.trial_key in self._dispatched or self._is_closed(cell):
                 continue
-            self._handed_out.add(cell.trial_key)
+            self._dispatched.add(cell.trial_key)
             self._running.add(cell.trial_key)
             orders.append(self._order(self.definition, cell))
         return orders
@@ -336,8 +337,8 @@ class PlanRunner:
 
     def _learn(self, trial_key: str) -> None:
         """Read what a trial's folder tells of its epochs."""
-        for told in self._facts.epochs(trial_key):
-            self.known.take(told)
+        for epoch_result in self._facts.epochs(trial_key):
+            self.known.take(epoch_result)
 
     def _look(self, trial_key: str) -> None:
         """See whether a trial has ended."""

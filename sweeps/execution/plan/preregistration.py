@@ -35,7 +35,7 @@ def with_planned_seeds(definition: Definition, earlier: Manifest | None) -> Defi
     return replace(definition, manifest=new.model_copy(update={"planned_seeds": planned}))
 
 
-def refuse_other_margin(current: Manifest, new: Manifest) -> None:
+def check_margin(current: Manifest, new: Manifest) -> None:
     """Refuse a margin of equivalence that was not there before the results.
 
     Raises:

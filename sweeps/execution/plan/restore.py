@@ -47,7 +47,7 @@ def restored(
     from_manifest = decisions_of(current, plan) if current else []
     noted = _noted(definition, journals, plan)
     growing = GrowingDefinition(_begun(definition, (*noted, *from_manifest)))
-    _propose_again(growing, from_manifest, noted, beyond_its_trials=beyond_its_trials)
+    _replay_proposals(growing, from_manifest, noted, beyond_its_trials=beyond_its_trials)
     if enough := _enough(growing, (*noted, *from_manifest)):
         growing.enough(enough)
     if choice := _choice(growing, noted, current if from_manifest else None):
@@ -84,7 +84,7 @@ def _begun(definition: Definition, decisions: Sequence[Decision]) -> Definition:
     return replace(definition, manifest=definition.manifest.model_copy(update={"search": grown}))
 
 
-def _propose_again(
+def _replay_proposals(
     growing: GrowingDefinition,
     from_manifest: Sequence[Decision],
     noted: Sequence[Decision],
@@ -102,7 +102,7 @@ def _propose_again(
         decision for decision in (*noted, *from_manifest) if isinstance(decision, Propose)
     ):
         if isinstance(proposal, Draw):
-            _draw_again(growing, proposal)
+            _replay_draw(growing, proposal)
             continue
         is_more = search is None or growing.manifest.num_proposals < search.num_trials
         if proposal.cells[0].place not in growing.manifest.keys and (is_more or beyond_its_trials):
@@ -111,7 +111,7 @@ def _propose_again(
         growing.stop(stop)
 
 
-def _draw_again(growing: GrowingDefinition, draw: Draw) -> None:
+def _replay_draw(growing: GrowingDefinition, draw: Draw) -> None:
     """Let a search have a random point that it is held against, if it is still to be so."""
     random = growing.declared.manifest.random_reference
     is_asked = random is not None and random.seed == draw.random_seed

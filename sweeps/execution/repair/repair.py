@@ -24,12 +24,12 @@ from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.opening import open_store, rewrite_places
 
 
-def put_damaged_aside(storage: Storage, tracking_uri: str) -> list[str]:
+def archive_damaged(storage: Storage, tracking_uri: str) -> list[str]:
     """Put damaged journals, queues and an embedded tracking store aside; say which.
 
     What somebody uses now is left alone.
     """
-    told: list[str] = []
+    sentences: list[str] = []
     store = sqlite_path(tracking_uri)
     embedded = [store] if store and store.is_file() else []
     for path in (*sorted(storage.journals.glob("*.db")), *embedded):
@@ -37,8 +37,8 @@ def put_damaged_aside(storage: Storage, tracking_uri: str) -> list[str]:
             continue
         if why := damage_of(path) or _unreadable(path, storage):
             aside = put_aside(path)
-            told.append(f"{path} was damaged ({why}): it was put aside as {aside.name}.")
-    return told
+            sentences.append(f"{path} was damaged ({why}): it was put aside as {aside.name}.")
+    return sentences
 
 
 def _unreadable(path: Path, storage: Storage) -> str:
@@ -104,16 +104,16 @@ def repair(
     storage, address = existing_places(storage_folder, tracking_uri)
     store = open_store(address, storage.root)
     make_folders(storage)
-    told = put_damaged_aside(storage, address)  # before the store is asked
+    sentences = archive_damaged(storage, address)  # before the store is asked
     known = known_sweeps(sweep, storage, store)
     is_whole = True
     for name in [sweep] if sweep else known:
         if is_locked(storage.journals / f"{name}.lock"):
-            told.append(f"'{name}' is being run, and was left alone.")
+            sentences.append(f"'{name}' is being run, and was left alone.")
             continue
         with only_driver(name, storage):
             one = SweepRepair(storage, store, name)
-            told += one.run()
+            sentences += one.run()
             is_whole &= one.is_whole
-    told += rewrite_recorded_places(storage, address)
-    return Repaired(tuple(told), 0 if is_whole else 3)
+    sentences += rewrite_recorded_places(storage, address)
+    return Repaired(tuple(sentences), 0 if is_whole else 3)

@@ -40,21 +40,21 @@ def settle(store: RecordStore, storage: Storage, manifest: Manifest) -> int:
     records = store.records(manifest.cell_keys().values())
     for key, record in records.items():
         if record.outcome is Outcome.RUNNING and not CellFolder(storage.cells, key).is_busy():
-            told = OutcomeFacts(epochs=record.epochs)
-            writer.set_outcome(record.record_id, Outcome.INTERRUPTED, told)
+            facts = OutcomeFacts(epochs=record.epochs)
+            writer.set_outcome(record.record_id, Outcome.INTERRUPTED, facts)
             num_settled += 1
-    found = writer.find_sweep(manifest.sweep)
-    if found and found.is_running:
+    sweep_record = writer.find_sweep(manifest.sweep)
+    if sweep_record and sweep_record.is_running:
         ended = {key for key, record in records.items() if record.outcome.is_final}
         is_filled = len(manifest.cells) == manifest.num_expected and all(
             cell.stopped or cell.trial_key in ended for cell in manifest.cells
         )
-        writer.settle_sweep(found.record_id, 0 if is_filled else _INTERRUPTED_EXIT_CODE)
+        writer.settle_sweep(sweep_record.record_id, 0 if is_filled else _INTERRUPTED_EXIT_CODE)
         num_settled += 1
     return num_settled
 
 
-def show_again(store: RecordStore, manifest: Manifest) -> str:
+def refresh_shown(store: RecordStore, manifest: Manifest) -> str:
     """Write what is shown of a sweep as its records are now.
 
     Args:
@@ -65,17 +65,17 @@ def show_again(store: RecordStore, manifest: Manifest) -> str:
         Why some of it is not up to date, in one sentence; "" where all of it is.
     """
     writer = store.writer()
-    found = writer.find_sweep(manifest.sweep)
-    assert found is not None
+    sweep_record = writer.find_sweep(manifest.sweep)
+    assert sweep_record is not None
     try:
         records = store.records(manifest.cell_keys().values())
-        writer.show_sweep(found.record_id, sum_up(manifest, records))
+        writer.show_sweep(sweep_record.record_id, sum_up(manifest, records))
     except StoreRefused as error:
         return f"What is shown of '{manifest.sweep}' is not up to date: {error}"
     return ""
 
 
-class StandingManifest(NamedTuple):
+class ManifestToRestore(NamedTuple):
     """The manifest that stands.
 
     Attributes:
@@ -87,7 +87,7 @@ class StandingManifest(NamedTuple):
     is_recorded: bool
 
 
-def standing_manifest(store: RecordStore, storage: Storage, sweep: str) -> StandingManifest:
+def manifest_to_restore(store: RecordStore, storage: Storage, sweep: str) -> ManifestToRestore:
     """Return the store's manifest, or the kept one where that goes beyond it.
 
     A store that was restored from an older copy is behind what the last launch has kept here. What
@@ -96,28 +96,28 @@ def standing_manifest(store: RecordStore, storage: Storage, sweep: str) -> Stand
     Raises:
         StoreUnreachable: If the store does not answer.
     """
-    kept = kept_manifest(storage.journals, sweep)
+    copy = kept_manifest(storage.journals, sweep)
     if not store.is_there() or sweep not in store.sweeps():
-        return StandingManifest(kept, is_recorded=False)
+        return ManifestToRestore(copy, is_recorded=False)
     try:
         stored = store.manifest(sweep)
     except BadInput:
-        return StandingManifest(kept, is_recorded=False)
-    if kept and _goes_beyond(kept, stored):
-        return StandingManifest(kept, is_recorded=False)
-    return StandingManifest(stored, is_recorded=True)
+        return ManifestToRestore(copy, is_recorded=False)
+    if copy and _goes_beyond(copy, stored):
+        return ManifestToRestore(copy, is_recorded=False)
+    return ManifestToRestore(stored, is_recorded=True)
 
 
-def _goes_beyond(kept: Manifest, stored: Manifest) -> bool:
+def _goes_beyond(copy: Manifest, stored: Manifest) -> bool:
     """Return whether a manifest has all cells of another, and more, or tells more of the same."""
-    if dropped_cells(stored, kept):
+    if dropped_cells(stored, copy):
         return False
-    if len(kept.proposed_cells()) > len(stored.proposed_cells()):
+    if len(copy.proposed_cells()) > len(stored.proposed_cells()):
         return True
-    return _told(kept) > _told(stored)
+    return _contents(copy) > _contents(stored)
 
 
-def _told(manifest: Manifest) -> set[object]:
+def _contents(manifest: Manifest) -> set[object]:
     """Return what a manifest comes to tell while its sweep goes on."""
     cells = {(cell.arm, cell.seed, cell.trial_key) for cell in manifest.cells}
     stopped = {cell.trial_key for cell in manifest.cells if cell.stopped}
@@ -152,7 +152,7 @@ class SweepRepair:
         Raises:
             StoreUnreachable: If the tracking store does not answer.
         """
-        manifest, is_recorded = standing_manifest(self._store, self._storage, self._sweep)
+        manifest, is_recorded = manifest_to_restore(self._store, self._storage, self._sweep)
         if manifest is None:
             self.is_whole = False
             yield (
@@ -160,9 +160,9 @@ class SweepRepair:
                 f"the journals: launch the sweep with --replace as it was launched before."
             )
             return
-        told = [*self._recorded(manifest, is_recorded=is_recorded)]
-        yield from told
-        if told and self.is_whole and (complaint := show_again(self._store, manifest)):
+        sentences = [*self._recorded(manifest, is_recorded=is_recorded)]
+        yield from sentences
+        if sentences and self.is_whole and (complaint := refresh_shown(self._store, manifest)):
             self.is_whole = False
             yield complaint
 
@@ -181,11 +181,11 @@ class SweepRepair:
         num_filled = len({*keys, *missing.evaluated})
         if not num_filled:
             return
-        found = self._store.writer().find_sweep(self._sweep)
-        assert found is not None
+        sweep_record = self._store.writer().find_sweep(self._sweep)
+        assert sweep_record is not None
         queue = RecorderQueue(self._storage.journals, self._store.address)
         queue.forget(keys)
-        queue.add_more(keys, self._sweep, found.record_id)
+        queue.add_more(keys, self._sweep, sweep_record.record_id)
         queue.add_evaluated(missing.evaluated, self._sweep)
         queue.close()
         hand_over(self._storage.journals, manifest)  # what is kept, the recorder makes current

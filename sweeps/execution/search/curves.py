@@ -82,8 +82,8 @@ class ArmCurves:
         """Return what a trial's arm comes to at an epoch; None where not all seeds have told."""
         keys = self._counted(trial_key)
         values = [self._value(key, epoch) for key in keys]
-        told = [value for value in values if value is not None]
-        return sum(told) / len(told) if told and len(told) == len(values) else None
+        known = [value for value in values if value is not None]
+        return sum(known) / len(known) if known and len(known) == len(values) else None
 
     def costs(self, trial_key: str, epoch: int) -> list[float]:
         """Return what is small of a good arm, of each epoch up to one, as far as all have told."""
@@ -123,8 +123,8 @@ class ArmCurves:
                 self._rank_at(trial_key, epoch)
 
     def _rank_at(self, trial_key: str, epoch: int) -> None:
-        is_told = self.value(trial_key, epoch) is not None
-        rival = self._scheduler.rival(self.costs(trial_key, epoch)) if is_told else None
+        is_known = self.value(trial_key, epoch) is not None
+        rival = self._scheduler.rival(self.costs(trial_key, epoch)) if is_known else None
         self._ranked[epoch].put(self._seeds[trial_key][0], rival)
 
 
@@ -146,8 +146,8 @@ class _Ranked:
 
     def all_but(self, arm: str) -> Sequence[float]:
         """Return the values of the others."""
-        own = self._by_arm.get(arm)
-        return self._ascending if own is None else AllBut(self._ascending, own)
+        value = self._by_arm.get(arm)
+        return self._ascending if value is None else AllBut(self._ascending, value)
 
 
 class AllBut(Sequence[float]):

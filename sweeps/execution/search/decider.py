@@ -136,12 +136,14 @@ class SearchDecider:
         if known.is_open:
             return WAIT
         best = self._best(known, self._search.confirm.best)
-        is_held = bool(best) and self._search.confirm.against_random
-        if is_held and (draw := self._draw(definition, known, self._search.confirm.random_seed)):
+        has_random_reference = bool(best) and self._search.confirm.against_random
+        if has_random_reference and (
+            draw := self._draw(definition, known, self._search.confirm.random_seed)
+        ):
             return draw
-        if is_held and known.is_drawn_open:
+        if has_random_reference and known.is_drawn_open:
             return WAIT
-        random = self._best_drawn(known) if is_held else None
+        random = self._best_drawn(known) if has_random_reference else None
         reference = BASE if best else None
         return Choose(best, reference, self._search.question(), random)
 
@@ -161,7 +163,7 @@ class SearchDecider:
     def _params(self, known: SearchKnown, number: int) -> Mapping[str, Any] | None:
         if number < len(known.warm_points):
             return known.warm_points[number]
-        base = (self._base_point, known.told_base) if self._base_point else None
+        base = (self._base_point, known.base_for_sampler) if self._base_point else None
         return self._proposer.propose(known.params, known.weighed, base)
 
     def _enough(self, known: SearchKnown) -> Enough | None:

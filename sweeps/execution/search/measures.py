@@ -28,8 +28,8 @@ class Measures:
         self._known: dict[object, int] = {}
 
     @property
-    def are_told(self) -> bool:
-        """Whether there is anything that samplers learn from."""
+    def are_used(self) -> bool:
+        """Whether the search has limits or a cost that samplers learn from."""
         return bool(self._search.limits or self._search.cost)
 
     def costs(self, point: Mapping[str, Any]) -> tuple[float, ...]:

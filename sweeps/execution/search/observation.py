@@ -10,7 +10,7 @@ from sweeps.records.trial_record import Outcome
 
 
 @dataclass(frozen=True)
-class Standing:
+class TrialState:
     """Where a trial stands in the eyes of one search.
 
     Attributes:
@@ -51,7 +51,7 @@ class Observation:
     loss: float = math.inf
 
 
-def observe(standings: Sequence[Standing]) -> Observation:
+def observe(standings: Sequence[TrialState]) -> Observation:
     """Return what the trials of one proposal, one for each seed, come to."""
     if any(standing.is_open for standing in standings):
         return Observation("open")

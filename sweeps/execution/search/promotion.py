@@ -62,25 +62,25 @@ class Stopping:
         self, known: SearchKnown, going: Sequence[str], rung: int, value: float
     ) -> Sequence[Decision]:
         scheduler, key = self._scheduler, going[0]
-        own = scheduler.own(known.curves.costs(key, rung))
+        value_of_arm = scheduler.own(known.curves.costs(key, rung))
         rivals = known.curves.rivals(key, rung)
-        if is_hopeless(own, rivals, scheduler.kept, scheduler.min_rivals):
+        if is_hopeless(value_of_arm, rivals, scheduler.kept, scheduler.min_rivals):
             return tuple(Stop(trial_key, rung, value) for trial_key in going)
         return (Continue(key, rung),)
 
 
-def is_hopeless(value: float, rivals: Sequence[float], kept: float, min_rivals: int) -> bool:
+def is_hopeless(value: float, rivals: Sequence[float], share: float, min_rivals: int) -> bool:
     """Return whether a trial is stopped at a rung. Costs the same however many rivals there are.
 
     Args:
         value: The trial's objective at the rung; small is good.
         rivals: The objective of the others there, ascending and finite.
-        kept: Share of the trials that goes on.
+        share: Share of the trials that goes on.
         min_rivals: How many rivals a verdict needs.
     """
     if len(rivals) < min_rivals or not math.isfinite(value):
         return False
-    return value > quantile(rivals, 100 * kept / 100)
+    return value > quantile(rivals, 100 * share / 100)
 
 
 def quantile(ascending: Sequence[float], share: float) -> float:
@@ -120,7 +120,7 @@ class Promotion:
     """
 
     def __init__(self, search: Search) -> None:
-        self._kept = search.scheduler.kept
+        self._share_kept = search.scheduler.kept
         self._num_wanted = search.confirm.best if search.confirm else 1
         self._rungs = cache(search.scheduler.rungs)
 
@@ -167,7 +167,7 @@ class Promotion:
     def _promoted(self, known: SearchKnown) -> Sequence[Continue]:
         """Return that a proposal goes on: of the highest rung that has one to promote, the best."""
         for rung, ranked in self._ranked(known):
-            for number in ranked[: math.floor(len(ranked) * self._kept + 1e-9)]:
+            for number in ranked[: math.floor(len(ranked) * self._share_kept + 1e-9)]:
                 if waiting := _promotable(known, number, rung):
                     return [Continue(key, rung) for key in waiting]
         return ()
@@ -231,5 +231,5 @@ def _stops(known: SearchKnown) -> Iterator[Stop]:
     for number in range(len(known.names)):
         for key in known.siblings(known.first_key(number)):
             if (rung := waiting.get(key)) is not None:
-                mean, own = known.curves.value(key, rung), known.curves.of(key)[rung]
-                yield Stop(key, rung, own if mean is None or math.isnan(mean) else mean)
+                mean, value_of_arm = known.curves.value(key, rung), known.curves.of(key)[rung]
+                yield Stop(key, rung, value_of_arm if mean is None or math.isnan(mean) else mean)

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 def sampler_of(
-    search: Search, number: int, *, num_beside: int = 0, num_redrawn: int = 0
+    search: Search, number: int, *, num_extra: int = 0, num_redrawn: int = 0
 ) -> "BaseSampler":
     """Return the sampler of one proposal, seeded by its number, and by how often it was redrawn.
 
     Args:
         search: Whose.
         number: Of the proposal, from 0.
-        num_beside: Points that were trained and are no proposals: no part of the random start.
+        num_extra: Points that were trained and are no proposals: no part of the random start.
         num_redrawn: How often the proposal broke a limit.
     """
     import numpy as np
@@ -43,7 +43,7 @@ def sampler_of(
 
     entropy = [search.sampler_seed, number, *[num_redrawn] * (num_redrawn > 0)]
     seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
-    num_startup = search.num_startup + num_beside
+    num_startup = search.num_startup + num_extra
     match search.sampler:
         case "tpe":
             flags = SAMPLER_FLAGS["tpe"]
@@ -57,12 +57,12 @@ def sampler_of(
         case "gp":
             return GPSampler(seed=seed, n_startup_trials=num_startup + num_redrawn)
         case "nsga2":
-            return _generations(search, num_beside, seed)
+            return _generations(search, num_extra, seed)
         case _:
             return RandomSampler(seed=seed)
 
 
-def _generations(search: Search, num_beside: int, seed: int) -> "NSGAIISampler":
+def _generations(search: Search, num_extra: int, seed: int) -> "NSGAIISampler":
     """Return NSGA-II whose generations hang on the numbers of the proposals alone.
 
     Optuna's own notes in its study which trial was asked for in which generation, which a study
@@ -76,7 +76,7 @@ def _generations(search: Search, num_beside: int, seed: int) -> "NSGAIISampler":
     class ByNumber(NSGAIISampler):
         def get_trial_generation(self, study: "Study", trial: "FrozenTrial") -> int:
             """Return the generation of a trial; what was trained beside is of the first."""
-            return max(0, trial.number - num_beside) // size
+            return max(0, trial.number - num_extra) // size
 
         def get_population(self, study: "Study", generation: int) -> "list[FrozenTrial]":
             """Return the trials of a generation that have a result."""
@@ -120,10 +120,10 @@ def suggested(trial: Any, dimension: Dimension) -> Plain:
             return trial.suggest_categorical(dimension.name, values)
 
 
-Told = tuple[Mapping[str, Any], Observation]
+ObservedPoint = tuple[Mapping[str, Any], Observation]
 
 
-History = Sequence[Told]
+History = Sequence[ObservedPoint]
 
 
 class Proposer:
@@ -136,14 +136,14 @@ class Proposer:
 
     def __init__(self, search: Search, measures: Measures | None = None) -> None:
         self._search = search
-        self._measures = measures if measures and measures.are_told else None
-        self._study: KeptStudy | None = None
+        self._measures = measures if measures and measures.are_used else None
+        self._study: ReusedStudy | None = None
 
     def propose(
         self,
         params: Sequence[Mapping[str, Any]],
         went: Sequence[Observation],
-        base: Told | None = None,
+        base: ObservedPoint | None = None,
     ) -> Params:
         """Return the next proposal: dimension name -> value.
 
@@ -164,7 +164,10 @@ class Proposer:
         return unseen(self._search, proposed, seen, len(params))
 
     def _sampled(
-        self, params: Sequence[Mapping[str, Any]], went: Sequence[Observation], base: Told | None
+        self,
+        params: Sequence[Mapping[str, Any]],
+        went: Sequence[Observation],
+        base: ObservedPoint | None,
     ) -> Params:
         search, number = self._search, len(params)
         if search.sampler == "qmc":
@@ -173,10 +176,10 @@ class Proposer:
             trial = _empty_study(search, number).ask()
         elif self._measures or search.sampler == "nsga2":
             history = list(zip(params, went, strict=True))
-            return asked(search, history, base, self._measures)
+            return ask_sampler(search, history, base, measures=self._measures)
         else:
-            if self._study is None or not self._study.goes_on_with(params, went, base):
-                self._study = KeptStudy(search, params, went, base)
+            if self._study is None or not self._study.continues(params, went, base):
+                self._study = ReusedStudy(search, params, went, base)
             trial = self._study.ask(params, went)
         return search.space.choose(lambda dimension: suggested(trial, dimension))
 
@@ -190,7 +193,7 @@ class Proposer:
         return [points[index] for index in order]
 
 
-class KeptStudy:
+class ReusedStudy:
     """Optuna's study of a search, extended as that grows: equal to one that is built anew.
 
     Args:
@@ -205,7 +208,7 @@ class KeptStudy:
         search: Search,
         params: Sequence[Mapping[str, Any]],
         went: Sequence[Observation],
-        base: Told | None,
+        base: ObservedPoint | None,
     ) -> None:
         self._search = search
         self._params = params
@@ -216,11 +219,14 @@ class KeptStudy:
         self._left_open = [
             index for index, observation in enumerate(went) if observation.state == "open"
         ]
-        self._told = {index: one for index, one in enumerate(went) if one.state != "open"}
+        self._ended = {index: one for index, one in enumerate(went) if one.state != "open"}
         self._num_diverged = sum(observation.state == "diverged" for observation in went)
 
-    def goes_on_with(
-        self, params: Sequence[Mapping[str, Any]], went: Sequence[Observation], base: Told | None
+    def continues(
+        self,
+        params: Sequence[Mapping[str, Any]],
+        went: Sequence[Observation],
+        base: ObservedPoint | None,
     ) -> bool:
         """Return whether all that is new is the proposal that this study was asked for last."""
         last = self._asked.get(len(params) - 1)
@@ -229,29 +235,29 @@ class KeptStudy:
             return False
         ended = [went[number] for number in self._asked]
         self._num_diverged += sum(one.state == "diverged" for one in ended)
-        told = [one.value for one in ended if one.value is not None]
-        is_worse = max(told, default=-math.inf) > self._worst
+        values = [one.value for one in ended if one.value is not None]
+        is_worse = max(values, default=-math.inf) > self._worst
         if is_worse and self._num_diverged:  # what the diverged were told as is no longer so
             return False
-        self._worst = max([self._worst, *told])
-        if any(went[index] != told for index, told in self._told.items()):
+        self._worst = max([self._worst, *values])
+        if any(went[index] != before for index, before in self._ended.items()):
             return False  # one that waits at a rung was promoted
         return all(went[index].state == "open" for index in self._left_open)
 
     def ask(self, params: Sequence[Mapping[str, Any]], went: Sequence[Observation]) -> "Trial":
         """Return Optuna's trial of the next proposal."""
         for number in [asked for asked in self._asked if went[asked].state != "open"]:
-            self._told[number] = went[number]
-            self._tell(self._asked.pop(number), went[number])
-        num_beside = int(self._base is not None)
-        self._study.sampler = sampler_of(self._search, len(params), num_beside=num_beside)
+            self._ended[number] = went[number]
+            self._report(self._asked.pop(number), went[number])
+        num_extra = int(self._base is not None)
+        self._study.sampler = sampler_of(self._search, len(params), num_extra=num_extra)
         trial = self._study.ask()
         self._asked[len(params)] = trial
         return trial
 
-    def _tell(self, trial: "Trial", went: Observation) -> None:
+    def _report(self, trial: "Trial", went: Observation) -> None:
         """Tell how a proposal went, so that the study holds what `study_of` would put there."""
-        value = _told_value(went, self._worst)
+        value = _value_for_sampler(went, self._worst)
         if value is not None:
             trial.report(value, went.epoch)
         state = _state_of(went)
@@ -261,7 +267,8 @@ class KeptStudy:
 def study_of(
     search: Search,
     history: History,
-    base: Told | None = None,
+    base: ObservedPoint | None = None,
+    *,
     measures: Measures | None = None,
     rejected: Sequence[Params] = (),
 ) -> "Study":
@@ -273,16 +280,16 @@ def study_of(
     from optuna.trial import create_trial
 
     broken = _broken(search, measures, rejected)
-    told = [*broken, *([base] if base else []), *history]
+    points = [*broken, *([base] if base else []), *history]
     study = _empty_study(search, len(history), base, len(rejected))
     distributions = {
         dimension.name: distribution_of(dimension) for dimension in search.space.dimensions
     }
     worst = worst_of([went for _, went in history], base)
-    costs = [measures.costs(params) if measures else () for params, _ in told]
+    costs = [measures.costs(params) if measures else () for params, _ in points]
     worst_costs = max(costs, default=())
-    for (params, went), cost in zip(told, costs, strict=True):
-        value = _told_value(went, worst)
+    for (params, went), cost in zip(points, costs, strict=True):
+        value = _value_for_sampler(went, worst)
         is_bad = went.state == "diverged"
         study.add_trial(
             create_trial(
@@ -297,7 +304,9 @@ def study_of(
     return study
 
 
-def _broken(search: Search, measures: Measures | None, rejected: Sequence[Params]) -> list[Told]:
+def _broken(
+    search: Search, measures: Measures | None, rejected: Sequence[Params]
+) -> list[ObservedPoint]:
     """Return points that break a limit as a sampler is told of them.
 
     TPE hears of them as of what still runs, which it keeps away from (`constant_liar`) and counts
@@ -309,10 +318,11 @@ def _broken(search: Search, measures: Measures | None, rejected: Sequence[Params
     return [(point, how) for point in (*known, *rejected)] if how else []
 
 
-def asked(
+def ask_sampler(
     search: Search,
     history: History,
-    base: Told | None,
+    base: ObservedPoint | None,
+    *,
     measures: Measures | None = None,
     rejected: Sequence[Params] = (),
 ) -> Params:
@@ -325,31 +335,31 @@ def asked(
         measures: What samplers are told of points besides, None where there is nothing.
         rejected: What it proposed for this very number, and broke a limit.
     """
-    study = study_of(search, history, base, measures, rejected)
+    study = study_of(search, history, base, measures=measures, rejected=rejected)
     trial = study.ask()
     return search.space.choose(lambda dimension: suggested(trial, dimension))
 
 
-def worst_of(went: Sequence[Observation], base: Told | None) -> float:
+def worst_of(went: Sequence[Observation], base: ObservedPoint | None) -> float:
     """Return the largest value of any proposal or the base, minus infinity where none has one."""
     observations = [*went, *([base[1]] if base else [])]
     return max((one.value for one in observations if one.value is not None), default=-math.inf)
 
 
 def _empty_study(
-    search: Search, number: int, base: Told | None = None, num_redrawn: int = 0
+    search: Search, number: int, base: ObservedPoint | None = None, num_redrawn: int = 0
 ) -> "Study":
     import optuna
     from optuna.study import StudyDirection
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    num_beside = int(base is not None)
-    sampler = sampler_of(search, number, num_beside=num_beside, num_redrawn=num_redrawn)
+    num_extra = int(base is not None)
+    sampler = sampler_of(search, number, num_extra=num_extra, num_redrawn=num_redrawn)
     directions = [StudyDirection.MINIMIZE] * len(search.told_objectives())
     return optuna.create_study(sampler=sampler, directions=directions)
 
 
-def _told_value(observation: Observation, worst: float) -> float | None:
+def _value_for_sampler(observation: Observation, worst: float) -> float | None:
     if observation.state != "diverged":
         return observation.value
     return worst if math.isfinite(worst) else 0.0  # where all have diverged they are alike

@@ -66,17 +66,17 @@ class RandomPoints:
         self._space = search.space
         self._seed = random_seed
         self._holds = holds
-        self._found: list[Params] = []
+        self._points: list[Params] = []
         self._rest = self._drawn()
 
     def point(self, number: int) -> Params | None:
         """Return a point by its number, None where no other is found."""
-        while len(self._found) <= number:
+        while len(self._points) <= number:
             point = next(self._rest, None)
             if point is None:
                 return None
-            self._found.append(point)
-        return self._found[number]
+            self._points.append(point)
+        return self._points[number]
 
     def _drawn(self) -> Iterator[Params]:
         import numpy as np

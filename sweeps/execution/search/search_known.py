@@ -25,7 +25,7 @@ from search_spaces.plans.decisions import (
 from search_spaces.plans.known import Known, KnownTrial
 from search_spaces.plans.search import BASE, Search
 from sweeps.execution.search.curves import ArmCurves
-from sweeps.execution.search.observation import Observation, Standing, observe, unwanted
+from sweeps.execution.search.observation import Observation, TrialState, observe, unwanted
 from sweeps.execution.search.random_reference import DrawnPoints
 from sweeps.records.trial_record import Outcome
 
@@ -119,7 +119,7 @@ class SearchKnown(Known):
         return self._num_unobserved > 0 or (self.base.state == "open" and bool(self._base_keys))
 
     @property
-    def told_base(self) -> Observation:
+    def base_for_sampler(self) -> Observation:
         """How the base went, as a sampler is to know it.
 
         TPE takes what has come farther for better, and nobody has promoted the base: where trials
@@ -128,9 +128,9 @@ class SearchKnown(Known):
         rungs = self._rungs_of_pauses and self._rungs_of_pauses(self.num_epochs.get(BASE, 1))
         if not rungs or not self._is_ranked_by_rungs or self.base == self._unwanted:
             return self.base
-        told = [self.by_key(key).epochs.get(rungs[0]) for key in self._base_keys]
-        values = [self.curves.objective(metrics) for metrics in told if metrics]
-        if not values or len(values) < len(told) or not all(map(math.isfinite, values)):
+        epochs = [self.by_key(key).epochs.get(rungs[0]) for key in self._base_keys]
+        values = [self.curves.objective(metrics) for metrics in epochs if metrics]
+        if not values or len(values) < len(epochs) or not all(map(math.isfinite, values)):
             return Observation("open")
         return self._as_cost(Observation("pruned", sum(values) / len(values), rungs[0]))
 
@@ -197,10 +197,10 @@ class SearchKnown(Known):
             for key in keys:
                 self.by_key(key).go_on()
 
-    def _is_beyond(self, told: EpochTold) -> bool:
+    def _is_beyond(self, epoch_result: EpochTold) -> bool:
         """Return whether an epoch is one that the search has stopped the trial before."""
-        stop = self.stops.get(told.trial_key)
-        return stop is not None and told.epoch > stop.epoch
+        stop = self.stops.get(epoch_result.trial_key)
+        return stop is not None and epoch_result.epoch > stop.epoch
 
     def _num_epochs_trained(self, key: str) -> int:
         if stop := self.stops.get(key):
@@ -278,8 +278,8 @@ class SearchKnown(Known):
     def _waits(self, number: int) -> bool:
         """Return whether nothing of a proposal can go on before it is promoted."""
         trials = self.siblings(self.first_key(number)).values()
-        is_held = all(trial.waits_at or not trial.is_open for trial in trials)
-        return is_held and any(trial.waits_at for trial in trials)
+        is_waiting = all(trial.waits_at or not trial.is_open for trial in trials)
+        return is_waiting and any(trial.waits_at for trial in trials)
 
     def _as_cost(self, observation: Observation) -> Observation:
         if observation.state == "diverged":
@@ -287,14 +287,14 @@ class SearchKnown(Known):
         value = observation.value
         return observation if value is None else replace(observation, value=self.cost(value))
 
-    def _standing(self, key: str) -> Standing:
+    def _standing(self, key: str) -> TrialState:
         if stop := self.stops.get(key):
-            return Standing(Outcome.PRUNED, stop.epoch, stop.value)
+            return TrialState(Outcome.PRUNED, stop.epoch, stop.value)
         return self._drawn_standing(self.by_key(key))
 
-    def _drawn_standing(self, trial: KnownTrial) -> Standing:
+    def _drawn_standing(self, trial: KnownTrial) -> TrialState:
         if trial.ended is None:
-            return Standing()
+            return TrialState()
         value = self.curves.objective(trial.last) if trial.last else None
         loss = trial.last.get("validation_loss", math.inf)
-        return Standing(Outcome(trial.ended), trial.length, value, loss)
+        return TrialState(Outcome(trial.ended), trial.length, value, loss)

@@ -39,7 +39,7 @@ def warm_started(definition: Definition, name: str, store: RecordStore) -> Defin
         BadInput: If it is no search that can, if it has begun otherwise, or if nothing fits.
     """
     sweep, search = definition.manifest.sweep, definition.manifest.search
-    _refuse(definition, name)
+    _check_warm_start(definition, name)
     if search is None or search.warm_start:
         return definition
     manifest = store.manifest(name)
@@ -73,19 +73,19 @@ def fitting_points(
     plan = definition.sweep.plan
     assert isinstance(plan, Search)
     costs = _costs(definition, manifest, records)
-    found: dict[tuple[tuple[str, str], ...], Point] = {}
+    points: dict[tuple[tuple[str, str], ...], Point] = {}
     ranked = sorted(
         (arm for arm in manifest.arms if arm.name in costs), key=lambda arm: costs[arm.name]
     )
     for arm in ranked:
         if point := _point(definition, plan, arm):
-            found.setdefault(identity(point), point)
+            points.setdefault(identity(point), point)
     if base := point_of(plan.space.dimensions, definition.sweep.base):
-        found.pop(identity(base), None)
-    return list(found.values())
+        points.pop(identity(base), None)
+    return list(points.values())
 
 
-def _refuse(definition: Definition, name: str) -> None:
+def _check_warm_start(definition: Definition, name: str) -> None:
     """Refuse what cannot start warm.
 
     Raises:
@@ -124,9 +124,11 @@ def _costs(
         is_finished = record is not None and record.outcome is Outcome.FINISHED
         value = objective.value(record.metrics) if record and is_finished else None
         costs[cell.arm].append(None if value is None else objective.cost(value))
-    whole = {arm: [one for one in told if one is not None] for arm, told in costs.items()}
+    whole = {arm: [one for one in values if one is not None] for arm, values in costs.items()}
     return {
-        arm: sum(told) / len(told) for arm, told in whole.items() if len(told) == len(costs[arm])
+        arm: sum(values) / len(values)
+        for arm, values in whole.items()
+        if len(values) == len(costs[arm])
     }
 
 

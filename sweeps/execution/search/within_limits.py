@@ -13,7 +13,7 @@ from search_spaces.plans.base import Definition
 from search_spaces.plans.search import Search
 from sweeps.execution.search.measures import Measures, Params
 from sweeps.execution.search.observation import Observation
-from sweeps.execution.search.proposals import Proposer, Told, asked, sobol_point
+from sweeps.execution.search.proposals import ObservedPoint, Proposer, ask_sampler, sobol_point
 from sweeps.execution.search.unseen import identity
 
 MOST_REDRAWN = 20
@@ -45,7 +45,7 @@ class WithinLimits:
         self,
         params: Sequence[Mapping[str, Any]],
         went: Sequence[Observation],
-        base: Told | None = None,
+        base: ObservedPoint | None = None,
     ) -> Params | None:
         """Return the next proposal, None where no other was found that keeps the limits.
 
@@ -66,7 +66,7 @@ class WithinLimits:
                 return self._drawn(len(params), seen)
             rejected.append(proposed)
             history = list(zip(params, went, strict=True))
-            proposed = asked(search, history, base, self.measures, rejected)
+            proposed = ask_sampler(search, history, base, measures=self.measures, rejected=rejected)
         return proposed
 
     def _number(self, number: int) -> Params | None:
@@ -100,10 +100,10 @@ class WithinLimits:
         else:
             size = len(search.space.dimensions)
             draws = (search.space.at(chance.random(size).tolist()) for _ in range(_MOST_DRAWN))
-        kept = (
+        points = (
             point for point in draws if identity(point) not in seen and self.measures.holds(point)
         )
-        return next(kept, None)
+        return next(points, None)
 
 
 def _sobol_points(search: Search) -> Iterator[Params]:

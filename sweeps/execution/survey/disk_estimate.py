@@ -75,13 +75,13 @@ def estimate_disk(manifest: Manifest, demand: DiskDemand, free_bytes: int) -> Di
     besides = _mean(
         [max(0.0, one - sizes.get(arm, mean)) for arm, seen in demand.seen.items() for one in seen]
     )
-    kept = {arm: _mean(demand.seen.get(arm, ())) or sizes[arm] + besides for arm in sizes}
-    unknown = _mean([*kept.values()])
+    stored = {arm: _mean(demand.seen.get(arm, ())) or sizes[arm] + besides for arm in sizes}
+    unknown = _mean([*stored.values()])
     trained = sorted((sizes.get(arm or "", mean) for arm in demand.empty), reverse=True)
     at_once = sum(trained[: demand.num_concurrent])
     return DiskEstimate(
         kept_bytes=round(
-            demand.num_copies * sum(kept.get(arm or "", unknown) for arm in demand.empty)
+            demand.num_copies * sum(stored.get(arm or "", unknown) for arm in demand.empty)
         ),
         checkpoint_bytes=round(_CHECKPOINTS * _CHECKPOINTED * at_once),
         free_bytes=free_bytes,

@@ -9,7 +9,7 @@ from sweeps.execution.cells.journal import Journal, Launch, is_launching
 from sweeps.execution.recorder.known_sweeps import known_sweeps
 from sweeps.execution.recorder.manifest_file import kept_manifest
 from sweeps.execution.survey.folder_states import folder_states
-from sweeps.execution.survey.surveyed_cells import Standing, surveyed
+from sweeps.execution.survey.surveyed_cells import CellState, surveyed
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
@@ -86,13 +86,13 @@ def _listed(
     manifest: Manifest, records: Mapping[str, TrialRecord], launch: Launch | None, place: Storage
 ) -> ListedSweep:
     keys = {cell.trial_key for cell in manifest.cells}
-    own = {key: records[key] for key in keys if key in records}
-    unsettled = [key for key in keys if key not in own or not own[key].outcome.is_final]
-    cells = surveyed(manifest.cells, folder_states(place, unsettled), own)
+    recorded = {key: records[key] for key in keys if key in records}
+    unsettled = [key for key in keys if key not in recorded or not recorded[key].outcome.is_final]
+    cells = surveyed(manifest.cells, folder_states(place, unsettled), recorded)
     num_filled = sum(cell.is_filled for cell in cells)
-    num_failed = sum(cell.state is Standing.FAILED for cell in cells)
+    num_failed = sum(cell.state is CellState.FAILED for cell in cells)
     is_complete = num_filled == manifest.num_expected
-    times = [record.ended_at for record in own.values()]
+    times = [record.ended_at for record in recorded.values()]
     times += [launch.ended or launch.started] if launch else []
     return ListedSweep(
         manifest.sweep,
@@ -100,7 +100,7 @@ def _listed(
         num_filled=num_filled,
         num_cells=manifest.num_expected,
         num_failed=num_failed,
-        num_bytes=_num_bytes(place, keys, own),
+        num_bytes=_num_bytes(place, keys, recorded),
         last_at=max((time for time in times if time), default=None),
     )
 

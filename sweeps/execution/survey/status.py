@@ -11,7 +11,7 @@ from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, sum
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.journal import Journal, Launch, is_launching
 from sweeps.execution.plan.decision_log import DecisionLog
-from sweeps.execution.survey.surveyed_evaluations import SurveyedEvaluation, standing_evaluations
+from sweeps.execution.survey.surveyed_evaluations import SurveyedEvaluation, evaluations_by_outcome
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -122,7 +122,7 @@ def sweep_status(
             for cell in filled
         ),
         declared=manifest.evaluations,
-        evaluations=standing_evaluations(manifest, place, outcomes, records, store),
+        evaluations=evaluations_by_outcome(manifest, place, outcomes, records, store=store),
         ending=manifest.search.ending if manifest.search else "",
         is_running=is_launching(place.journals, name),
     )

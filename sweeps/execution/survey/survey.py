@@ -11,7 +11,7 @@ from sweeps.execution.engine.capacity import ONE_AT_A_TIME, Capacity
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.launch_process.launch_lock import usable_places
 from sweeps.execution.plan.definition import Definition, Launchable, define, sweep_of
-from sweeps.execution.plan.preregistration import refuse_other_margin
+from sweeps.execution.plan.preregistration import check_margin
 from sweeps.execution.plan.restore import restored
 from sweeps.execution.recorder.manifest_file import kept_manifest
 from sweeps.execution.search.warm_points import warm_started
@@ -20,9 +20,9 @@ from sweeps.execution.survey.folder_states import folder_states
 from sweeps.execution.survey.surveyed_cells import (
     FolderState,
     SurveyedCell,
+    check_dropped_cells,
     dropped_cells,
     estimate_seconds,
-    refuse_to_drop,
     seconds_per_epoch,
     surveyed,
 )
@@ -85,15 +85,15 @@ class Survey:
             [[Shown(text) for text in row] for row in self._rows()],
             range(1, 5),
         )
-        told = [
+        rows = [
             ("cells", ", ".join(self._counts)),
             ("estimate", "" if seconds is None else f"{seconds:,.0f} seconds"),
             ("would be refused", self.refusal or ""),
         ]
-        return block(f"plan of {self.name}", facts(told), arms.html * bool(manifest.arms))
+        return block(f"plan of {self.name}", facts(rows), arms.html * bool(manifest.arms))
 
     @property
-    def told_by_settings(self) -> dict[str, dict[str, Any]]:
+    def changes_by_arm(self) -> dict[str, dict[str, Any]]:
         """What sets the arms of a search apart: path -> value by arm. Others' names say it."""
         manifest = self.definition.manifest
         return {arm.name: arm.changes for arm in manifest.arms} if manifest.search else {}
@@ -103,17 +103,17 @@ class Survey:
         manifest = self.definition.manifest
         empty = sum(not cell.is_filled for cell in self.cells)
         to_come = manifest.num_expected - len(self.cells)
-        told = (f"{len(self.cells)} cells", f"{empty} to train")
-        return (*told, f"up to {to_come} more to come") if to_come > 0 else told
+        counts = (f"{len(self.cells)} cells", f"{empty} to train")
+        return (*counts, f"up to {to_come} more to come") if to_come > 0 else counts
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         seeds: dict[tuple[str, bool], list[str]] = {}
         for cell in self.cells:
             seeds.setdefault((cell.cell.arm, cell.is_filled), []).append(str(cell.cell.seed))
         for arm in self.definition.manifest.arms:
-            there, to_train = (", ".join(seeds.get((arm.name, is_), [])) for is_ in (True, False))
+            filled, to_train = (", ".join(seeds.get((arm.name, is_), [])) for is_ in (True, False))
             epochs = str(self.definition.epochs[arm.name])
-            yield arm.name, f"{arm.num_parameters:,}", epochs, there, to_train
+            yield arm.name, f"{arm.num_parameters:,}", epochs, filled, to_train
 
     @property
     def name(self) -> str:
@@ -125,21 +125,21 @@ class Survey:
         """The tracking store, not opened yet."""
         return open_store(self.tracking_uri, self.storage.root)
 
-    def refuse_losses(self) -> None:
+    def check_losses(self) -> None:
         """Refuse a launch that would drop cells, or change what was settled before the results.
 
         Raises:
             BadInput: In one sentence.
         """
-        refuse_to_drop(self.current, self.known.manifest, self.lost)
+        check_dropped_cells(self.current, self.known.manifest, self.lost)
         if self.current:
-            refuse_other_margin(self.current, self.known.manifest)
+            check_margin(self.current, self.known.manifest)
 
     @property
     def refusal(self) -> str | None:
         """Why a launch would be refused for that, None where it would not."""
         try:
-            self.refuse_losses()
+            self.check_losses()
         except BadInput as refusal:
             return str(refusal)
         return None
@@ -219,18 +219,18 @@ def earlier_manifest(
         BadInput: If neither can be read.
         StoreUnreachable: If the store does not answer.
     """
-    kept = kept_manifest(journals, sweep)
+    copy = kept_manifest(journals, sweep)
     if not store.is_there() or sweep not in store.sweeps():
-        return EarlierManifest(None, kept)
+        return EarlierManifest(None, copy)
     try:
         current = store.manifest(sweep)
     except BadInput as error:
-        if not kept and not may_be_replaced:
+        if not copy and not may_be_replaced:
             raise BadInput(
                 f"{error} No copy of the manifest is kept either: launch the sweep with --replace "
                 f"as it was launched before; what was trained is found again."
             ) from error
-        current = kept
+        current = copy
     return EarlierManifest(current, current)
 
 
@@ -287,11 +287,11 @@ def survey_of(
     storage, tracking_uri = usable_places(options.storage, options.tracking_uri)
     _LOG.info("cells lie in %s", storage.cells)
     store = open_store(tracking_uri, storage.root)
-    is_there = store.is_there()
+    store_exists = store.is_there()
     definition, known, current, adopted = known_sweep(which, options, store, storage)
     keys = [cell.trial_key for cell in definition.manifest.cells]
     folders = {} if options.fresh else folder_states(storage, keys)
-    records = {} if options.fresh or not is_there else store.records(keys)
+    records = {} if options.fresh or not store_exists else store.records(keys)
     cells = surveyed(definition.manifest.cells, folders, records, definition.waiting)
     lost: frozenset[str] = frozenset()
     if dropped := dropped_cells(current, known.manifest):
@@ -308,11 +308,15 @@ def survey_of(
         cells=cells,
         capacity=capacity,
         estimate_seconds=estimate_seconds(
-            cells, definition.epochs, speed, capacity.num_concurrent, num_to_come * share_to_come
+            cells,
+            definition.epochs,
+            speed,
+            capacity.num_concurrent,
+            num_to_come=num_to_come * share_to_come,
         ),
         storage=storage,
         tracking_uri=tracking_uri,
-        evaluations=survey_evaluations(definition.manifest, storage, folders, records, store),
+        evaluations=survey_evaluations(definition.manifest, storage, folders, records, store=store),
         adopted=adopted,
         share_to_come=share_to_come,
     )

@@ -9,7 +9,7 @@ from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 
-class Standing(StrEnum):
+class CellState(StrEnum):
     """Where a cell stands before a launch. The first three are filled."""
 
     RECORDED = "recorded"
@@ -49,7 +49,7 @@ class SurveyedCell:
     """
 
     cell: ManifestCell
-    state: Standing
+    state: CellState
     epochs: int = 0
     reason: str = ""
     has_record: bool = False
@@ -57,12 +57,12 @@ class SurveyedCell:
     @property
     def is_filled(self) -> bool:
         """Whether it need not be trained."""
-        return self.is_recorded or self.state is Standing.TO_RECORD
+        return self.is_recorded or self.state is CellState.TO_RECORD
 
     @property
     def is_recorded(self) -> bool:
         """Whether the tracking store has all there is of it."""
-        return self.state in {Standing.RECORDED, Standing.STOPPED}
+        return self.state in {CellState.RECORDED, CellState.STOPPED}
 
 
 def surveyed(
@@ -87,8 +87,8 @@ def surveyed(
         for cell in cells
     )
     return tuple(
-        replace(one, state=Standing.WAITING)
-        if one.state is Standing.UNFINISHED and one.cell.trial_key in waiting
+        replace(one, state=CellState.WAITING)
+        if one.state is CellState.UNFINISHED and one.cell.trial_key in waiting
         else one
         for one in stood
     )
@@ -99,20 +99,20 @@ def _surveyed(
 ) -> SurveyedCell:
     folder = folder or FolderState()
     if cell.stopped:
-        is_told = record and (record.outcome.is_final or record.outcome is Outcome.PRUNED)
-        state = Standing.STOPPED if is_told else Standing.TO_RECORD
+        is_in_record = record and (record.outcome.is_final or record.outcome is Outcome.PRUNED)
+        state = CellState.STOPPED if is_in_record else CellState.TO_RECORD
         return SurveyedCell(cell, state, cell.stopped.epoch)
     if record and record.outcome.is_final:
-        return SurveyedCell(cell, Standing.RECORDED, record.epochs, record.reason)
+        return SurveyedCell(cell, CellState.RECORDED, record.epochs, record.reason)
     if folder.outcome:
-        return SurveyedCell(cell, Standing.TO_RECORD, folder.epochs)
+        return SurveyedCell(cell, CellState.TO_RECORD, folder.epochs)
     if folder.failure:
-        return SurveyedCell(cell, Standing.FAILED, folder.epochs, folder.failure)
+        return SurveyedCell(cell, CellState.FAILED, folder.epochs, folder.failure)
     if folder.epochs:
-        return SurveyedCell(cell, Standing.UNFINISHED, folder.epochs)
+        return SurveyedCell(cell, CellState.UNFINISHED, folder.epochs)
     if record and record.outcome is Outcome.FAILED:
-        return SurveyedCell(cell, Standing.FAILED, 0, record.reason)
-    return SurveyedCell(cell, Standing.NEW)
+        return SurveyedCell(cell, CellState.FAILED, 0, record.reason)
+    return SurveyedCell(cell, CellState.NEW)
 
 
 def dropped_cells(current: Manifest | None, new: Manifest) -> list[ManifestCell]:
@@ -123,18 +123,20 @@ def dropped_cells(current: Manifest | None, new: Manifest) -> list[ManifestCell]
     """
     if current is None:
         return []
-    kept = {(cell.arm, cell.seed, cell.trial_key) for cell in new.cells}
+    remaining = {(cell.arm, cell.seed, cell.trial_key) for cell in new.cells}
     standing = {arm.name for arm in new.arms}
     renamed = set[str]() if new.search else {cell.trial_key for cell in new.cells}
     return [
         cell
         for cell in current.proposed_cells()
-        if (cell.arm, cell.seed, cell.trial_key) not in kept
+        if (cell.arm, cell.seed, cell.trial_key) not in remaining
         and (cell.arm in standing or cell.trial_key not in renamed)
     ]
 
 
-def refuse_to_drop(current: Manifest | None, new: Manifest, filled: Set[str] | None = None) -> None:
+def check_dropped_cells(
+    current: Manifest | None, new: Manifest, filled: Set[str] | None = None
+) -> None:
     """Refuse a launch that would drop cells of the current manifest.
 
     One place changes without a word: an empty cell of an arm whose settings are the same, so that
@@ -196,8 +198,10 @@ def _difference(current: Manifest, new: Manifest) -> str:
         differences.append(f"the arms {', '.join(gone)} are not in it")
     if any(new.splits.get(seed) != current.splits.get(seed) for seed in current.seeds):
         differences.append("its seeds would be trained on other splits")
-    there = [arm for arm in current.arms if arm.name in arms]
-    changed = [path for arm in there for path in _changed_paths(arm.config, arms[arm.name].config)]
+    shared_arms = [arm for arm in current.arms if arm.name in arms]
+    changed = [
+        path for arm in shared_arms for path in _changed_paths(arm.config, arms[arm.name].config)
+    ]
     if changed:
         differences.append("other settings: " + ", ".join(list(dict.fromkeys(changed))[:5]))
     return "; ".join(differences) or "the code of its parts has changed"
@@ -216,8 +220,8 @@ def _search_difference(current: Manifest, new: Manifest) -> str:
     differing = [name for name in names if getattr(before, name) != getattr(after, name)]
     differing += ["seeds"] * (current.seeds != new.seeds)
     words = {"dimensions": "space", "num_startup": "startup"}
-    told = ", ".join(words.get(name, name) for name in differing or ["base"])
-    return f"its {told} would change"
+    names = ", ".join(words.get(name, name) for name in differing or ["base"])
+    return f"its {names} would change"
 
 
 def _changed_paths(old: object, new: object, path: str = "") -> list[str]:
@@ -236,6 +240,7 @@ def estimate_seconds(
     epochs: Mapping[str, int],
     seconds_per_epoch: Mapping[str, float],
     num_concurrent: int,
+    *,
     num_to_come: float = 0,
 ) -> float | None:
     """Estimate how long the empty cells will take, None where nothing like them was trained.
@@ -250,7 +255,7 @@ def estimate_seconds(
     left = [
         (cell.cell.arm, max(0, epochs[cell.cell.arm] - cell.epochs))
         for cell in cells
-        if not cell.is_filled and cell.state is not Standing.WAITING
+        if not cell.is_filled and cell.state is not CellState.WAITING
     ]
     if not left and not num_to_come:
         return 0.0

@@ -36,6 +36,7 @@ class SurveyedEvaluation:
 def surveyed_evaluations(
     manifest: Manifest,
     outcomes: Mapping[str, Outcome],
+    *,
     recorded: Mapping[str, Collection[str]],
     noted: Mapping[str, Collection[str]],
     has_weights: Callable[[str], bool],
@@ -83,6 +84,7 @@ def survey_evaluations(
     storage: Storage,
     folders: Mapping[str, FolderState],
     records: Mapping[str, TrialRecord],
+    *,
     store: RecordStore,
 ) -> tuple[SurveyedEvaluation, ...]:
     """Say where the evaluations of a sweep's finished trials stand. Writes nothing.
@@ -99,14 +101,15 @@ def survey_evaluations(
     """
     outcomes = {key: state.outcome for key, state in folders.items() if state.outcome}
     outcomes |= {key: record.outcome for key, record in records.items() if record.outcome.is_final}
-    return standing_evaluations(manifest, storage, outcomes, records, store)
+    return evaluations_by_outcome(manifest, storage, outcomes, records, store=store)
 
 
-def standing_evaluations(
+def evaluations_by_outcome(
     manifest: Manifest,
     storage: Storage,
     outcomes: Mapping[str, Outcome],
     records: Mapping[str, TrialRecord],
+    *,
     store: RecordStore,
 ) -> tuple[SurveyedEvaluation, ...]:
     """Say where the evaluations stand where it is known how the trials ended. Writes nothing.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.survey.surveyed_cells import Standing, SurveyedCell
+from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
 from sweeps.records.trial_record import Json, Outcome
 
 _MOST_ERRORS = 256
@@ -74,14 +74,14 @@ class Board:
 
     def __post_init__(self) -> None:
         self._lock = threading.RLock()
-        self._there = {(cell.cell.arm, cell.cell.seed) for cell in self.cells}
+        self._places_seen = {(cell.cell.arm, cell.cell.seed) for cell in self.cells}
         self._places = {cell.cell.trial_key: cell for cell in self.cells}
         self.num_filled = sum(cell.is_filled for cell in self.cells)
         self.num_pruned = sum(cell.cell.stopped is not None for cell in self.cells)
         self.waiting |= {
             cell.cell.trial_key: cell.epochs
             for cell in self.cells
-            if cell.state is Standing.WAITING
+            if cell.state is CellState.WAITING
         }
         self._started: set[str] = set()
         self._started_at = self.clock()
@@ -90,7 +90,7 @@ class Board:
         self._untrained = {
             cell.cell.trial_key: max(0, self.epochs[cell.cell.arm] - cell.epochs)
             for cell in empty_cells(self.cells)
-            if cell.state is not Standing.WAITING
+            if cell.state is not CellState.WAITING
         }
 
     def add(self, cells: Iterable[SurveyedCell], epochs: dict[str, int]) -> None:
@@ -98,9 +98,9 @@ class Board:
         with self._lock:
             self.epochs |= epochs
             for cell in cells:
-                if (cell.cell.arm, cell.cell.seed) in self._there:
+                if (cell.cell.arm, cell.cell.seed) in self._places_seen:
                     continue
-                self._there.add((cell.cell.arm, cell.cell.seed))
+                self._places_seen.add((cell.cell.arm, cell.cell.seed))
                 self.cells.append(cell)
                 self._places.setdefault(cell.cell.trial_key, cell)
                 self.num_filled += cell.is_filled

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from capsmodel.metrics import VALIDATION_ERROR
 from capsmodel.spelling import short_names
-from sweeps.execution.interruption import acting_last
+from sweeps.execution.interruption import on_forced_exit
 from sweeps.execution.periodic import every
 from sweeps.execution.view.board import Board, RunningTrial
 from sweeps.storage.regular_files import open_regular
@@ -78,7 +78,7 @@ _GONE = (OSError, ValueError, SystemExit)  # what rich raises for a closed pipe 
 
 
 @contextmanager
-def own_terminal(log: Path) -> Generator[TextIO]:
+def output_to_log(log: Path) -> Generator[TextIO]:
     """Point descriptors 1 and 2 at a log file. Yields a stream to where `print` wrote before.
 
     That may be standard error, where standard output is for a result alone.
@@ -96,7 +96,7 @@ def own_terminal(log: Path) -> Generator[TextIO]:
     try:
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)
-        with acting_last(give_back), _written_to(saved) as terminal:
+        with on_forced_exit(give_back), _written_to(saved) as terminal:
             yield terminal
     finally:
         give_back()
@@ -120,7 +120,7 @@ def _written_to(saved: Sequence[int]) -> Generator[TextIO]:
 
 
 @contextmanager
-def showing(board: Board, title: str, terminal: TextIO) -> Generator[None]:
+def show_in_terminal(board: Board, title: str, terminal: TextIO) -> Generator[None]:
     """Show a board while the block runs: a live table on a terminal, else lines now and then.
 
     A terminal that is gone, or a pipe that is closed, only ends the show.
@@ -140,7 +140,7 @@ def showing(board: Board, title: str, terminal: TextIO) -> Generator[None]:
     with suppress(*_GONE):
         view.start()
     try:
-        with acting_last(lambda: _leave_sound(terminal)):
+        with on_forced_exit(lambda: _leave_sound(terminal)):
             yield
     finally:
         with suppress(*_GONE):
@@ -237,7 +237,7 @@ def summary(board: Board, title: str) -> str:
     return _one_line(", ".join(parts))
 
 
-def tell_line(text: str) -> None:
+def print_line(text: str) -> None:
     """Write a line of a launch's progress, unless nobody is there to read it."""
     _write(sys.stdout, _one_line(text))
 

@@ -9,7 +9,7 @@ from capsmodel.metrics import VALIDATION_ERROR
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, line, value_text
 from sweeps.execution.periodic import every
 from sweeps.execution.view.board import Board, RunningTrial
-from sweeps.execution.view.live_view import showing, summary
+from sweeps.execution.view.live_view import show_in_terminal, summary
 
 UPDATE_SECONDS = 1.0
 
@@ -20,10 +20,14 @@ _MOST_TRIALS = 20
 _HEADINGS = ("arm", "seed", "epoch", "validation error")
 
 
-def showing_here(board: Board, title: str, terminal: TextIO) -> AbstractContextManager[None]:
-    """Show a board while the block runs, where this runs: in a notebook, else as `showing` does."""
+def show_progress(board: Board, title: str, terminal: TextIO) -> AbstractContextManager[None]:
+    """Show a board while the block runs, in a notebook if this is one, else in the terminal."""
     displays = notebook()
-    return showing_in(displays, board, title) if displays else showing(board, title, terminal)
+    return (
+        show_in_notebook(displays, board, title)
+        if displays
+        else show_in_terminal(board, title, terminal)
+    )
 
 
 def notebook() -> Any:
@@ -39,7 +43,7 @@ def notebook() -> Any:
 
 
 @contextmanager
-def showing_in(displays: Any, board: Board, title: str) -> Generator[None]:
+def show_in_notebook(displays: Any, board: Board, title: str) -> Generator[None]:
     """Show a board while the block runs, in a display that is updated, and how it ended after.
 
     Args:
@@ -66,8 +70,8 @@ def board_html(board: Board, title: str) -> str:
     rows = [[Shown(text) for text in _row(trial)] for trial in board.snapshot()[:_MOST_TRIALS]]
     grid = Grid(_HEADINGS, rows, (1, 2, 3)).html if rows else ""
     failed = (f"failed: {arm}, seed {seed}: {why}" for arm, seed, why in board.failures[-3:])
-    told = map(line, (*board.said[-3:], *failed))
-    return block(summary(board, title), f"<div>{bar}</div>", *told, grid)
+    lines = map(line, (*board.said[-3:], *failed))
+    return block(summary(board, title), f"<div>{bar}</div>", *lines, grid)
 
 
 def _row(trial: RunningTrial) -> tuple[str, ...]:

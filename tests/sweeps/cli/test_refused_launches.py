@@ -56,20 +56,20 @@ def test_a_store_that_cannot_be_is_refused(shell: Shell, address: str) -> None:
 
 
 def test_a_cluster_that_listens_is_left_to_ray() -> None:
-    from sweeps.execution.launch_process.launch_lock import refuse_absent_cluster
+    from sweeps.execution.launch_process.launch_lock import check_cluster
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         host, port = listening.getsockname()
-        refuse_absent_cluster(f"{host}:{port}")
-        refuse_absent_cluster(f"ray://{host}:{port}")
-    refuse_absent_cluster("auto")
+        check_cluster(f"{host}:{port}")
+        check_cluster(f"ray://{host}:{port}")
+    check_cluster("auto")
 
 
 @pytest.mark.parametrize("refusal", [BadInput("no token"), StoreUnreachable("away")], ids=str)
 def test_what_only_the_engine_can_refuse_leaves_no_trace(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, refusal: Exception
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise refusal
 
     monkeypatch.setattr(train_missing, "start_engine", refuse)
@@ -84,7 +84,7 @@ def test_what_only_the_engine_can_refuse_leaves_no_trace(
 def test_a_refusal_takes_nothing_that_was_there(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, storage: Path
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise BadInput("no token")
 
     for name in ("journals", "logs"):
@@ -102,7 +102,7 @@ def test_a_refusal_takes_nothing_that_was_there(
 def test_after_a_start_of_ray_that_failed_status_tells_what_it_told(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise BadInput("No Ray cluster could be started here: no room")
 
     monkeypatch.setattr(train_missing, "start_engine", refuse)

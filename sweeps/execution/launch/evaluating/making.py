@@ -18,7 +18,7 @@ from sweeps.execution.survey.surveyed_evaluations import (
     count,
     survey_evaluations,
 )
-from sweeps.execution.view.live_view import tell_line
+from sweeps.execution.view.live_view import print_line
 from sweeps.records.manifest import ManifestCell
 
 
@@ -46,7 +46,7 @@ class Making:
         """Make what is missing, have it recorded, and return what became of it."""
         survey = self._survey
         planned = survey_evaluations(
-            self._manifest, survey.storage, self._folders, self._records, self._store
+            self._manifest, survey.storage, self._folders, self._records, store=self._store
         )
         failures = self._make(
             [surveyed for surveyed in planned if surveyed.state is EvaluationState.TO_MAKE]
@@ -60,7 +60,7 @@ class Making:
         num_gone = count(planned, EvaluationState.NOT_AVAILABLE)
         return EvaluationsMade(
             num_made=num_made,
-            num_there=len(planned) - num_gone - len(failures),
+            num_existing=len(planned) - num_gone - len(failures),
             num_wanted=len(planned),
             num_not_available=num_gone,
             failures=failures,
@@ -72,14 +72,16 @@ class Making:
         failures: list[FailedEvaluation] = []
         num_done, told = 0, time.monotonic()
         if missing:
-            tell_line(f"{self._survey.name}: evaluations to make from kept weights: {len(missing)}")
+            print_line(
+                f"{self._survey.name}: evaluations to make from kept weights: {len(missing)}"
+            )
         with EvaluationWorker(self._log, self._options.cpus_per_trial) as worker:
             for key, group in groupby(missing, lambda surveyed: surveyed.trial_key):
                 own = list(group)
                 failures += self._make_of_trial(self._cells[key], own, worker)
                 num_done += len(own)
                 if time.monotonic() > told + 10:
-                    tell_line(
+                    print_line(
                         f"{self._survey.name}: evaluations done: {num_done} of {len(missing)}"
                     )
                     told = time.monotonic()

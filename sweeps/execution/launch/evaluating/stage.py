@@ -1,6 +1,6 @@
 """The stage after the cells are filled: evaluations that are missing, from kept weights."""
 
-from sweeps.execution.interruption import end_after, end_never
+from sweeps.execution.interruption import clear_time_limit, set_time_limit
 from sweeps.execution.launch.evaluating.making import Making
 from sweeps.execution.launch.progress import Progress
 from sweeps.execution.launch_options import LaunchOptions
@@ -25,8 +25,8 @@ def evaluate(progress: Progress, options: LaunchOptions) -> None:
     try:
         making = Making(progress, options)
         if options.time_limit_seconds:
-            end_after(max(0.001, options.time_limit_seconds - progress.elapsed_seconds))
+            set_time_limit(max(0.001, options.time_limit_seconds - progress.elapsed_seconds))
         progress.evaluations = making.run()
-        end_never()
+        clear_time_limit()
     except StoreUnreachable as error:
         progress.is_recorded, progress.complaint = False, str(error)

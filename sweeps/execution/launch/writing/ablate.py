@@ -23,7 +23,7 @@ from search_spaces.trial_key import trial_key
 from sweeps.aggregation.results.ranking import ranking
 from sweeps.aggregation.results.search_results import search_results
 from sweeps.execution.launch.run import plan
-from sweeps.execution.launch.writing.new_file import refuse_other_file, write_new
+from sweeps.execution.launch.writing.new_file import check_new_file, write_new
 from sweeps.execution.launch.writing.options import AblateOptions
 from sweeps.execution.plan.definition import sweep_of
 from sweeps.execution.survey.survey import Survey
@@ -78,20 +78,20 @@ class Searched:
         """
         assert self.manifest.search is not None
         arms = {arm.name: arm for arm in self.manifest.arms}
-        own = arms.get(self.manifest.search.base)
-        if own is None and self.declared is None:
+        base_arm = arms.get(self.manifest.search.base)
+        if base_arm is None and self.declared is None:
             raise BadInput(
                 f"The records of '{self.name}' do not hold the configuration that it started from, "
                 f"as an earlier release made them: give the file of the search."
             )
-        base = self.config(own) if own else None
+        base = self.config(base_arm) if base_arm else None
         if self.declared and base:
             changed = flat(changes_between(self.declared.base, base))
             if others := [path for path in changed if not self._is_departure(path)]:
-                self.refuse(f"{others[0]} was {changed[others[0]]}")
+                self.reject(f"{others[0]} was {changed[others[0]]}")
         return base or self.declared.base  # pyright: ignore[reportOptionalMemberAccess]
 
-    def refuse_other_proposal(self, arm: ManifestArm, base: TrainingConfig) -> None:
+    def check_proposal(self, arm: ManifestArm, base: TrainingConfig) -> None:
         """Refuse an arm that is not what its point of the declared space is over the base.
 
         Raises:
@@ -103,13 +103,13 @@ class Searched:
         params = {one.arm: one.params for one in self.manifest.search.proposals}
         sweep = self.declared.model_copy(update={"base": base})
         try:
-            again = sweep.plan.arm(sweep, arm.name, params.get(arm.name, {})).config
+            proposed = sweep.plan.arm(sweep, arm.name, params.get(arm.name, {})).config
         except ValueError:
-            again = None
-        if again != self.config(arm):
-            self.refuse(f"{arm.name} is no longer what it was")
+            proposed = None
+        if proposed != self.config(arm):
+            self.reject(f"{arm.name} is no longer what it was")
 
-    def refuse(self, why: str) -> None:
+    def reject(self, why: str) -> None:
         """Refuse records of a definition that is not the present one.
 
         Raises:
@@ -122,8 +122,8 @@ class Searched:
 
     def _is_departure(self, path: str) -> bool:
         """Return whether a launch has changed a setting, not who declares the search."""
-        told = (one.removesuffix(f".{KIND}") for one in self.manifest.departures)
-        parts = [one.removesuffix(PROFILE).removesuffix(".") for one in told]
+        departures = (one.removesuffix(f".{KIND}") for one in self.manifest.departures)
+        parts = [one.removesuffix(PROFILE).removesuffix(".") for one in departures]
         return any(
             not part or is_at_or_below(path, part) or is_at_or_below(part, path) for part in parts
         )
@@ -143,7 +143,7 @@ def searched(which: str, store: RecordStore) -> Searched:
     fields = _declared(which)
     declared = fields.get("declared")
     if declared and not declared.plan.is_search:
-        _refuse_design(declared.name)
+        _reject_design(declared.name)
     name = declared.name if declared else which
     launched = store.sweeps() if store.is_there() else []
     if name not in launched and declared:
@@ -156,7 +156,7 @@ def searched(which: str, store: RecordStore) -> Searched:
         raise BadInput(unknown("sweep", name, dict.fromkeys((*launched, *named))))
     manifest = store.manifest(name)
     if manifest.search is None:
-        _refuse_design(name)
+        _reject_design(name)
     return Searched(manifest, **fields)
 
 
@@ -169,7 +169,7 @@ def _declared(which: str) -> Mapping[str, Any]:
     return {}
 
 
-def _refuse_design(name: str) -> None:
+def _reject_design(name: str) -> None:
     raise BadInput(
         f"'{name}' is no search, so it has no winner that a path could lead to: name a search, or "
         f"declare Path(changes=...) in a file of your own."
@@ -225,12 +225,12 @@ def winner(manifest: Manifest, records: Mapping[str, TrialRecord], name: str | N
     return Winner(best, f"the best {of_all}, not confirmed")
 
 
-def asked_path(search: str, told: AblateOptions, store: RecordStore) -> Ablation:
-    """Return the path that is asked for.
+def requested_path(search: str, options: AblateOptions, store: RecordStore) -> Ablation:
+    """Return the path that the options ask for.
 
     Args:
         search: Its name, or the path of its file.
-        told: What else was.
+        options: The other options.
         store: Of its records.
 
     Raises:
@@ -238,38 +238,38 @@ def asked_path(search: str, told: AblateOptions, store: RecordStore) -> Ablation
         ValueError: If its parts cannot be written.
         StoreUnreachable: If the tracking store does not answer.
     """
-    found = searched(search, store)
-    records = store.records(found.manifest.cell_keys().values())
-    arm, role = winner(found.manifest, records, told.arm)
-    base, target = found.base(), found.config(arm)
-    found.refuse_other_proposal(arm, base)
-    _refuse_other_keys(found, arm, target)
-    again = found.manifest.search and found.manifest.search.confirmation
+    launched = searched(search, store)
+    records = store.records(launched.manifest.cell_keys().values())
+    arm, role = winner(launched.manifest, records, options.arm)
+    base, target = launched.base(), launched.config(arm)
+    launched.check_proposal(arm, base)
+    _check_trial_keys(launched, arm, target)
+    confirmation = launched.manifest.search and launched.manifest.search.confirmation
     return Ablation(
-        search=found.name,
+        search=launched.name,
         arm=arm.name,
         role=role,
         base=base,
         target=target,
-        module=found.module,
-        declared=found.declared.base if found.declared else None,
-        taken=found.manifest.seeds,
-        again=again.seeds if again and again.arms else (),
-        seeds=told.seeds,
-        name=told.name,
-        own=own_code(found.source, own_parts_in(base, target)),
+        module=launched.module,
+        declared=launched.declared.base if launched.declared else None,
+        taken=launched.manifest.seeds,
+        again=confirmation.seeds if confirmation and confirmation.arms else (),
+        seeds=options.seeds,
+        name=options.name,
+        own=own_code(launched.source, own_parts_in(base, target)),
     )
 
 
-def _refuse_other_keys(found: Searched, arm: ManifestArm, config: TrainingConfig) -> None:
+def _check_trial_keys(launched: Searched, arm: ManifestArm, config: TrainingConfig) -> None:
     """Refuse an arm that would be another training today.
 
     Raises:
         BadInput: In one sentence.
     """
-    cells = [cell for cell in found.manifest.cells if cell.arm == arm.name]
+    cells = [cell for cell in launched.manifest.cells if cell.arm == arm.name]
     if any(trial_key(config, cell.seed) != cell.trial_key for cell in cells):
-        found.refuse("the code of a part has changed since")
+        launched.reject("the code of a part has changed since")
 
 
 @dataclass(frozen=True)
@@ -279,13 +279,13 @@ class WrittenPath:
     Attributes:
         arm: Of the search, where the path ends.
         survey: What a launch of it would do.
-        num_there: Trainings of base and target that are finished, whoever trained them.
+        num_finished: Trainings of base and target that are finished, whoever trained them.
     """
 
     path: Path
     arm: str
     survey: Survey
-    num_there: int
+    num_finished: int
 
 
 def ablate(
@@ -312,7 +312,7 @@ def ablate(
     try:
         options = AblateOptions.model_validate(given)
         store = open_store(options.tracking_uri, options.storage)
-        asked = asked_path(search, options, store)
+        asked = requested_path(search, options, store)
         sweep, text = asked.sweep, asked.text()
     except ValidationError as error:
         raise BadInput(explain(error)) from error
@@ -329,7 +329,7 @@ def ablate(
             f"The code of the parts of '{search}' cannot be copied into another file so that its "
             f"trainings stay the same: put the parts into a package, and import them."
         )
-    num_there = sum(record.is_counted for record in store.records(keys).values())
-    refuse_other_file(path, text)
+    num_finished = sum(record.is_counted for record in store.records(keys).values())
+    check_new_file(path, text)
     write_new(path, text)
-    return WrittenPath(path, asked.arm, survey, num_there)
+    return WrittenPath(path, asked.arm, survey, num_finished)

@@ -11,7 +11,7 @@ from capsmodel.settings.messages import explain
 from search_spaces.catalogue import module_of
 from search_spaces.codegen.grid_sweep import Grid
 from sweeps.execution.launch.run import plan
-from sweeps.execution.launch.writing.new_file import refuse_other_file, write_new
+from sweeps.execution.launch.writing.new_file import check_new_file, write_new
 from sweeps.execution.launch.writing.options import GridOptions
 from sweeps.execution.plan.definition import sweep_of
 from sweeps.execution.survey.survey import Survey
@@ -67,7 +67,7 @@ def grid(
         raise error if isinstance(error, BadInput) else BadInput(str(error)) from error
     path = Path(f"{sweep.name}.py" if options.out is None else options.out)
     survey = plan(sweep, storage=options.storage, tracking_uri=options.tracking_uri)
-    refuse_other_file(path, text)
+    check_new_file(path, text)
     write_new(path, text)
     return WrittenGrid(path, survey)
 

@@ -6,7 +6,7 @@ from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
 
 
-def refuse_other_file(path: Path, text: str) -> None:
+def check_new_file(path: Path, text: str) -> None:
     """Refuse a path at which there is anything but this text, or where no file can be.
 
     Raises:

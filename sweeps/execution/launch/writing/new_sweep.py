@@ -23,16 +23,16 @@ def new_sweep(name: str, *, is_search: bool = False) -> Path:
         BadInput: In one sentence, if no sweep can be called so, or there is such a file already.
             Nothing was written.
     """
-    _refuse_name(name)
+    _check_name(name)
     path = Path(f"{name}.py")
     if path.exists() or path.is_symlink():
         raise BadInput(f"There is a '{path}' already: give another name, or move it away.")
-    _refuse_package(name)
+    _check_package(name)
     write_new(path, example_text(name, is_search=is_search), advice="choose another folder")
     return path
 
 
-def _refuse_name(name: str) -> None:
+def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise BadInput(
             f"'{name}' is no name of a sweep: it takes up to 64 small letters, digits, _ and -, "
@@ -45,7 +45,7 @@ def _refuse_name(name: str) -> None:
         )
 
 
-def _refuse_package(name: str) -> None:
+def _check_package(name: str) -> None:
     """Refuse a file that would stand before a package which other code imports."""
     if importlib.util.find_spec(name) is not None:
         raise BadInput(

@@ -13,7 +13,7 @@ from sweeps.cli.answers.shapes.records import Epoch
 from sweeps.cli.answers.text import answer
 from sweeps.execution.launch import launch as launching
 from sweeps.execution.launch.result import FailedTrial, SweepResult
-from sweeps.execution.view.live_view import tell_line
+from sweeps.execution.view.live_view import print_line
 from tests.sweeps.cli.answers.conftest import Asking
 from tests.sweeps.cli.shell import Shell
 
@@ -111,7 +111,7 @@ def test_what_json_has_no_number_for_is_a_text(
 
 def launch_that_fails(sweep: str, *_: Any) -> SweepResult:
     """Stand in for a launch that tells of its progress and leaves a cell empty."""
-    tell_line("3 of 9 cells done")
+    print_line("3 of 9 cells done")
     failed = FailedTrial("an \x1b[31marm", 4, "out of \u200bluck", Path("cells/x/log.txt"))
     return SweepResult(sweep, 9, 8, 5, exit_code=3, failures=(failed,))
 

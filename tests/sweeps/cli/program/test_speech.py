@@ -11,7 +11,7 @@ import pytest
 from sweeps.cli.command_words import launch_again
 from sweeps.execution.launch import launch as launching
 from sweeps.execution.launch.result import SweepResult
-from sweeps.execution.view.live_view import tell_line
+from sweeps.execution.view.live_view import print_line
 from tests.sweeps.cli.shell import Shell
 
 PLACES = pytest.mark.parametrize("place", [0, 1], ids=["before", "behind"])
@@ -65,7 +65,7 @@ def test_a_word_before_the_command_is_none_of_the_command_that_follows(
 
 def launch_that_tells(sweep: str, *_: object) -> SweepResult:
     """Stand in for a launch that tells of its progress, warns, and logs."""
-    tell_line("3 of 9 cells done")
+    print_line("3 of 9 cells done")
     warnings.warn("slow", stacklevel=1)
     logging.getLogger("sweeps.somewhere").warning("will look again")
     return SweepResult(sweep, num_cells=9, num_filled=9, num_trained=6, exit_code=0)

@@ -138,7 +138,7 @@ class Launches:
         for module in (survey_module, repair_module, clean_module):
             patch.setattr(module, "open_store", lambda *_: self.store)
         patch.setattr(sweep_repair, "RecorderClient", lambda *_: self._recorder())
-        patch.setattr(train_missing, "start_engine", lambda *_: self._started())
+        patch.setattr(train_missing, "start_engine", lambda *_, **__: self._started())
         patch.setattr(flush_records, "RecorderClient", lambda *_: self._recorder())
         patch.setattr(recorder_process, "POLL_SECONDS", 0.01)
         patch.setattr(recorder_process, "RETRY_SECONDS", 0.01)

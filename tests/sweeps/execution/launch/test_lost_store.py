@@ -146,9 +146,9 @@ def test_a_store_that_goes_away_before_weights_are_deleted_costs_no_result(
 ) -> None:
     gone = launches.store.shelf
 
-    def go_away(*arguments: Any) -> WeightsDeleted:
+    def go_away(*arguments: Any, **named: Any) -> WeightsDeleted:
         gone.is_away = True
-        return keep_weights(*arguments)
+        return keep_weights(*arguments, **named)
 
     with monkeypatch.context() as patch:
         patch.setattr(launch_module, "keep_weights", go_away)

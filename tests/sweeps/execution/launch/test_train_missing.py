@@ -9,8 +9,8 @@ import pytest
 
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.launch import train_missing
-from sweeps.execution.launch.train_missing import load_for_report, looked_after
-from sweeps.execution.survey.surveyed_cells import Standing, SurveyedCell
+from sweeps.execution.launch.train_missing import load_for_report, watching
+from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
 from sweeps.execution.view.board import Board
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import manifest
@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 def board(tmp_path: Path) -> Iterator[Board]:
     """A board of new cells."""
     journal = Journal(tmp_path, "example")
-    cells = [SurveyedCell(cell, Standing.NEW, epochs=0) for cell in manifest().cells]
+    cells = [SurveyedCell(cell, CellState.NEW, epochs=0) for cell in manifest().cells]
     yield Board(cells, {"base": 1, "other": 1}, journal)
     journal.close()
 
@@ -62,6 +62,6 @@ def test_a_look_that_fails_is_logged_and_ends_neither_itself_nor_the_others(
     def sound() -> None:
         looked["sound"] += 1
 
-    with looked_after(stale, sound):
+    with watching(stale, sound):
         wait_until(lambda: min(looked.values()) > 1)
     assert "will look again: [Errno" in caplog.text

@@ -67,7 +67,7 @@ class Place:
 
     def keep(self, words: str) -> WeightsDeleted:
         which = weights_to_keep(words)
-        return keep_weights(self.manifest, which, self.storage, self.store, self.records)
+        return keep_weights(self.manifest, which, self.storage, self.store, writer=self.records)
 
     def here(self) -> set[tuple[str, int]]:
         """Return the cells whose folders hold weights."""

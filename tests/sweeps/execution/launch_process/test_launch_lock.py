@@ -14,9 +14,9 @@ import pytest
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.process import scratch
 from sweeps.execution.engine.process.scratch import scratch_folder
-from sweeps.execution.interruption import Interrupted, end_after, interruptible, listen
+from sweeps.execution.interruption import Interrupted, interruptible, listen, set_time_limit
 from sweeps.execution.view.board import Board
-from sweeps.execution.view.live_view import showing
+from sweeps.execution.view.live_view import show_in_terminal
 from sweeps.storage.file_lock import FileLock, is_locked
 from tests.waiting import wait_until
 
@@ -45,7 +45,7 @@ def as_ray_does() -> None:
 
 
 def wait_for_the_limit() -> None:
-    end_after(0.2)
+    set_time_limit(0.2)
     wait_for_the_signal()
 
 
@@ -64,7 +64,7 @@ def test_handlers_set_by_others_in_the_block_are_taken_back() -> None:
 
 IN_A_HANDLER = """
 import os, signal, sys
-from sweeps.execution.interruption import acting_last, interruptible
+from sweeps.execution.interruption import on_forced_exit, interruptible
 
 own = signal.signal
 
@@ -74,7 +74,7 @@ def signalled_meanwhile(number, handler):
     return own(number, handler)
 
 try:
-    with interruptible(), acting_last(lambda: print("at once", flush=True)):
+    with interruptible(), on_forced_exit(lambda: print("at once", flush=True)):
         signal.signal = signalled_meanwhile
         os.kill(os.getpid(), signal.SIGINT)
 except KeyboardInterrupt:
@@ -105,7 +105,7 @@ def test_a_time_limit_interrupts() -> None:
 
 def test_a_block_that_ends_in_time_is_not_interrupted_later() -> None:
     with interruptible():
-        end_after(3600)
+        set_time_limit(3600)
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
@@ -166,7 +166,7 @@ def test_a_pipe_that_nobody_reads_only_ends_the_show(tmp_path: Path) -> None:
     board = Board([], {}, Journal(tmp_path, "example"))
     board.num_done = 1
     terminal = os.fdopen(writing, "w", buffering=1)
-    with showing(board, "example", terminal):
+    with show_in_terminal(board, "example", terminal):
         pass
     with pytest.raises(BrokenPipeError):
         terminal.close()

@@ -12,7 +12,7 @@ from search_spaces import ListedArms, Sweep
 from search_spaces.trial_key import trial_key
 from sweeps.execution.launch.train_missing import Orders
 from sweeps.execution.launch_options import options_of
-from sweeps.execution.launch_process.launch_lock import refuse_unwritable
+from sweeps.execution.launch_process.launch_lock import check_writable
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.records.errors import BadInput
 from sweeps.storage.locations import resolve_storage
@@ -226,6 +226,6 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for path in ("file", "file/a", "file/a/b", "n" * 300):
         with pytest.raises(BadInput, match=r"^The storage folder .* cannot be written to \("):
-            refuse_unwritable(tmp_path / path, "storage")
-    refuse_unwritable(tmp_path / "a" / "b" / "c", "storage")
+            check_writable(tmp_path / path, "storage")
+    check_writable(tmp_path / "a" / "b" / "c", "storage")
     assert not (tmp_path / "a").exists()

@@ -4,7 +4,7 @@ import pytest
 
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.plan.definition import define
-from sweeps.execution.plan.preregistration import refuse_other_margin, with_planned_seeds
+from sweeps.execution.plan.preregistration import check_margin, with_planned_seeds
 from sweeps.records.errors import BadInput
 
 Seeds = tuple[int, ...]
@@ -42,8 +42,8 @@ def test_the_first_seeds_stay_those_that_were_planned(
 def test_a_margin_is_declared_before_the_results() -> None:
     manifest = define("quickstart", LaunchOptions(), ()).manifest
     with_margin = manifest.model_copy(update={"margin_points": 0.5})
-    refuse_other_margin(with_margin, with_margin)
+    check_margin(with_margin, with_margin)
     with pytest.raises(BadInput, match=r"with no margin and is given a margin of 0\.5 poi"):
-        refuse_other_margin(manifest, with_margin)
+        check_margin(manifest, with_margin)
     with pytest.raises(BadInput, match="is given no margin: what counts as equivalent"):
-        refuse_other_margin(with_margin, manifest)
+        check_margin(with_margin, manifest)

@@ -10,7 +10,7 @@ from capsmodel.search_range import Floats
 from search_spaces import Limit, Median, Space
 from search_spaces.tables import ConfirmationTable, SensitivityTable
 from sweeps.execution.plan.definition import Changes, define
-from sweeps.execution.survey.surveyed_cells import refuse_to_drop
+from sweeps.execution.survey.surveyed_cells import check_dropped_cells
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest_plan import ManifestSearch
 from tests.capsmodel.small_config import small_config
@@ -134,7 +134,7 @@ def test_another_search_over_one_that_is_there_is_refused_by_what_differs(
 ) -> None:
     there = proposed(searched(), 2).manifest
     with pytest.raises(BadInput, match=told):
-        refuse_to_drop(there, searched(**changes).manifest)
+        check_dropped_cells(there, searched(**changes).manifest)
 
 
 def test_one_by_earlier_rules_is_refused_with_what_to_do() -> None:
@@ -142,4 +142,4 @@ def test_one_by_earlier_rules_is_refused_with_what_to_do() -> None:
     assert there.search
     earlier = there.search.model_copy(update={"rules": 1, "definition": "earlier"})
     with pytest.raises(BadInput, match=r"begun by an earlier release.*finish it with that release"):
-        refuse_to_drop(there.model_copy(update={"search": earlier}), searched().manifest)
+        check_dropped_cells(there.model_copy(update={"search": earlier}), searched().manifest)

@@ -9,7 +9,7 @@ from search_spaces import ListedArms, Sweep
 from search_spaces.trial_key import trial_key
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.execution.plan.restore import restored
-from sweeps.execution.survey.surveyed_cells import Standing, refuse_to_drop, surveyed
+from sweeps.execution.survey.surveyed_cells import CellState, check_dropped_cells, surveyed
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -58,9 +58,9 @@ def test_a_launch_that_was_broken_off_goes_on_with_the_cells_that_are_left(tmp_p
         for cell in begun.cells[:3]
     }
     again = restored(defined(), tmp_path, told)
-    refuse_to_drop(told, again.manifest)
+    check_dropped_cells(told, again.manifest)
     states = [one.state for one in surveyed(again.manifest.cells, {}, done)]
-    assert states == [Standing.RECORDED] * 3 + [Standing.NEW] * 5
+    assert states == [CellState.RECORDED] * 3 + [CellState.NEW] * 5
     assert [again.head(cell) for cell in again.manifest.cells] == [
         defined().head(cell) for cell in begun.cells
     ]
@@ -73,7 +73,7 @@ def test_no_seeds_are_added_to_those_that_were_looked_at(tmp_path: Path) -> None
 
 def test_other_splits_are_another_sweep() -> None:
     with pytest.raises(BadInput, match="its seeds would be trained on other splits"):
-        refuse_to_drop(defined().manifest, defined(splits=(3, 4)).manifest)
+        check_dropped_cells(defined().manifest, defined(splits=(3, 4)).manifest)
 
 
 def test_a_manifest_has_a_split_for_each_seed() -> None:

@@ -175,7 +175,9 @@ class Launch:
         self.growing = GrowingDefinition(grown)
         facts = TrialFacts(world.cells, record_of)
         decider = decider_of(grown.sweep)
-        self.plan = PlanRunner(self.growing, decider, self.log, self._order, facts, self)
+        self.plan = PlanRunner(
+            self.growing, decider, self.log, self._order, facts=facts, listener=self
+        )
         self.queue = CellQueue(self.plan, self.board)
 
     @property

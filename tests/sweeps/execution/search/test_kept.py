@@ -27,7 +27,7 @@ from search_spaces.plans.known import Known, known_from
 from search_spaces.plans.scheduler import Scheduler
 from sweeps.execution.search.curves import ArmCurves, as_rival
 from sweeps.execution.search.observation import Observation
-from sweeps.execution.search.proposals import Proposer, Told
+from sweeps.execution.search.proposals import ObservedPoint, Proposer
 from sweeps.execution.search.search_known import SearchKnown
 from tests.sweeps.execution.search.examples import search
 
@@ -198,6 +198,6 @@ def test_a_study_that_is_kept_proposes_what_one_that_is_built_anew_does(sampler:
 
 
 def _built_anew(
-    one: Search, params: list[Mapping[str, Any]], went: list[Observation], base: Told
+    one: Search, params: list[Mapping[str, Any]], went: list[Observation], base: ObservedPoint
 ) -> Any:
     return Proposer(one).propose(list(params), list(went), base)

@@ -14,7 +14,7 @@ from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.restore import restored
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.search_known import SearchKnown
-from sweeps.execution.survey.surveyed_cells import Standing, surveyed
+from sweeps.execution.survey.surveyed_cells import TrialState, surveyed
 from sweeps.execution.view.live_view import summary
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.cell_contents import TrialHead
@@ -156,7 +156,9 @@ def test_what_waits_is_told_as_waiting_and_keeps_its_checkpoint(
     known = restored(definition, world.journals, world.current())
     assert known.waiting == waiting
     cells = surveyed(known.manifest.cells, {}, {}, known.waiting)
-    assert not any(cell.state is Standing.WAITING for cell in cells), "nothing is in these folders"
+    assert not any(cell.state is TrialState.WAITING for cell in cells), (
+        "nothing is in these folders"
+    )
     for key, epoch in waiting.items():
         again.board.paused(key, epoch)
     first = min(waiting.values())
@@ -184,7 +186,7 @@ def test_tpe_hears_of_who_waits_as_stopped_at_its_last_rung(world: World) -> Non
         Observation("pruned"),
     ]
     assert isinstance(launch.plan.known, SearchKnown)
-    assert launch.plan.known.told_base == Observation("pruned", 0.5, 1)
+    assert launch.plan.known.base_for_sampler == Observation("pruned", 0.5, 1)
 
 
 def test_a_driver_killed_at_any_step_and_run_again_changes_nothing(

@@ -12,7 +12,7 @@ from search_spaces.plans.decisions import DONE, Choose, Decision, Propose
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Changes, Definition, define
-from sweeps.execution.survey.surveyed_cells import refuse_to_drop
+from sweeps.execution.survey.surveyed_cells import check_dropped_cells
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
@@ -138,6 +138,6 @@ def test_other_points_are_another_sweep_and_seeds_cannot_be_added(tmp_path: Path
     for other in (tuned(nuisance={RATE: RATES[:2]}), tuned(seeds=(0,))):
         assert other.decided_by != definition.decided_by
         with pytest.raises(BadInput, match="its plan's code or settings"):
-            refuse_to_drop(world.current(), other.manifest)
+            check_dropped_cells(world.current(), other.manifest)
     with pytest.raises(BadInput, match="get no more seeds"):
         define(definition.sweep, Changes(add_seeds=(5,)), ())

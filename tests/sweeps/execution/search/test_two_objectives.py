@@ -97,7 +97,7 @@ def test_what_diverged_is_dominated_by_all_however_small_it_was() -> None:
     measures = Measures(plan_of(definition), definition.sweep)
     history = list(zip(points, how, strict=True))
     diverged, one, other, running = study_of(
-        plan_of(definition), history, None, measures
+        plan_of(definition), history, measures=measures
     ).get_trials()
     assert diverged.values == [0.5, math.log(12800)]
     assert one.values == [0.25, math.log(6400)]

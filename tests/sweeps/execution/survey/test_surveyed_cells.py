@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeps.execution.survey.surveyed_cells import (
+    CellState,
     FolderState,
-    Standing,
     SurveyedCell,
+    check_dropped_cells,
     estimate_seconds,
-    refuse_to_drop,
     surveyed,
 )
 from sweeps.records.errors import BadInput
@@ -38,35 +38,35 @@ FINISHED = FolderState(Outcome.FINISHED, 5)
 @pytest.mark.parametrize(
     ("folder", "found", "state", "epochs", "reason"),
     [
-        (None, None, Standing.NEW, 0, ""),
-        (FolderState(), None, Standing.NEW, 0, ""),
-        (None, record(Outcome.FINISHED), Standing.RECORDED, 4, ""),
-        (None, record(Outcome.DIVERGED, 4, "nan"), Standing.RECORDED, 4, "nan"),
-        (FINISHED, record(Outcome.FINISHED), Standing.RECORDED, 4, ""),
-        (FINISHED, None, Standing.TO_RECORD, 5, ""),
-        (FINISHED, record(Outcome.RUNNING), Standing.TO_RECORD, 5, ""),
-        (FINISHED, record(Outcome.FAILED, 1, "no"), Standing.TO_RECORD, 5, ""),
-        (FolderState(Outcome.DIVERGED, 2), None, Standing.TO_RECORD, 2, ""),
-        (FolderState(epochs=3), None, Standing.UNFINISHED, 3, ""),
-        (FolderState(epochs=3), record(Outcome.INTERRUPTED), Standing.UNFINISHED, 3, ""),
-        (FolderState(epochs=3), record(Outcome.FAILED, 3, "no"), Standing.UNFINISHED, 3, ""),
-        (FolderState(epochs=3, failure="no"), None, Standing.FAILED, 3, "no"),
-        (None, record(Outcome.FAILED, 3, "no"), Standing.FAILED, 0, "no"),
-        (None, record(Outcome.RUNNING), Standing.NEW, 0, ""),
-        (None, record(Outcome.INTERRUPTED), Standing.NEW, 0, ""),
-        (None, record(Outcome.PRUNED), Standing.NEW, 0, ""),
+        (None, None, CellState.NEW, 0, ""),
+        (FolderState(), None, CellState.NEW, 0, ""),
+        (None, record(Outcome.FINISHED), CellState.RECORDED, 4, ""),
+        (None, record(Outcome.DIVERGED, 4, "nan"), CellState.RECORDED, 4, "nan"),
+        (FINISHED, record(Outcome.FINISHED), CellState.RECORDED, 4, ""),
+        (FINISHED, None, CellState.TO_RECORD, 5, ""),
+        (FINISHED, record(Outcome.RUNNING), CellState.TO_RECORD, 5, ""),
+        (FINISHED, record(Outcome.FAILED, 1, "no"), CellState.TO_RECORD, 5, ""),
+        (FolderState(Outcome.DIVERGED, 2), None, CellState.TO_RECORD, 2, ""),
+        (FolderState(epochs=3), None, CellState.UNFINISHED, 3, ""),
+        (FolderState(epochs=3), record(Outcome.INTERRUPTED), CellState.UNFINISHED, 3, ""),
+        (FolderState(epochs=3), record(Outcome.FAILED, 3, "no"), CellState.UNFINISHED, 3, ""),
+        (FolderState(epochs=3, failure="no"), None, CellState.FAILED, 3, "no"),
+        (None, record(Outcome.FAILED, 3, "no"), CellState.FAILED, 0, "no"),
+        (None, record(Outcome.RUNNING), CellState.NEW, 0, ""),
+        (None, record(Outcome.INTERRUPTED), CellState.NEW, 0, ""),
+        (None, record(Outcome.PRUNED), CellState.NEW, 0, ""),
     ],
 )
 def test_a_cell_stands_where_its_folder_and_its_record_put_it(
     folder: FolderState | None,
     found: TrialRecord | None,
-    state: Standing,
+    state: CellState,
     epochs: int,
     reason: str,
 ) -> None:
     cell = planned(folder, found)
     assert (cell.state, cell.epochs, cell.reason) == (state, epochs, reason)
-    assert cell.is_filled == (state in {Standing.RECORDED, Standing.TO_RECORD})
+    assert cell.is_filled == (state in {CellState.RECORDED, CellState.TO_RECORD})
 
 
 outcomes = st.sampled_from(Outcome)
@@ -93,7 +93,7 @@ def test_every_cell_is_planned_once_in_the_manifests_order() -> None:
 
 def refusal(current: object, new: object) -> str:
     with pytest.raises(BadInput) as caught:
-        refuse_to_drop(current, new)  # pyright: ignore[reportArgumentType]
+        check_dropped_cells(current, new)  # pyright: ignore[reportArgumentType]
     return str(caught.value)
 
 
@@ -106,8 +106,8 @@ def test_a_new_sweep_and_the_same_and_a_larger_one_are_let_through() -> None:
         manifest(arms=("base", "other", "third")),
         one.model_copy(update={"baseline": "other", "description": "new"}),
     ):
-        refuse_to_drop(one, new)
-    refuse_to_drop(None, one)
+        check_dropped_cells(one, new)
+    check_dropped_cells(None, one)
 
 
 def test_empty_cells_whose_code_was_mended_may_go() -> None:
@@ -115,11 +115,11 @@ def test_empty_cells_whose_code_was_mended_may_go() -> None:
     first = old.cells[0]
     mended = first.model_copy(update={"trial_key": "f" * 20})
     new = old.model_copy(update={"cells": (mended, *old.cells[1:])})
-    refuse_to_drop(old, new, filled=set())
+    check_dropped_cells(old, new, filled=set())
     with pytest.raises(BadInput, match="the code of its parts has changed"):
-        refuse_to_drop(old, new, filled={first.trial_key})
+        check_dropped_cells(old, new, filled={first.trial_key})
     with pytest.raises(BadInput, match="seeds 1 are not in it"):
-        refuse_to_drop(old, manifest(seeds=(0,)), filled=set())
+        check_dropped_cells(old, manifest(seeds=(0,)), filled=set())
 
 
 def test_fewer_seeds_are_refused_by_name() -> None:
@@ -140,7 +140,7 @@ def test_fewer_arms_are_refused_by_name() -> None:
 def test_an_arm_may_have_another_name_as_its_trials_are_still_there() -> None:
     old = manifest()
     texts = old.model_dump_json().replace('"other"', '"another"')
-    refuse_to_drop(old, type(old).model_validate_json(texts))
+    check_dropped_cells(old, type(old).model_validate_json(texts))
 
 
 def test_other_settings_are_refused_with_old_and_new() -> None:
@@ -168,13 +168,13 @@ def test_other_code_is_told_where_no_setting_differs() -> None:
 
 def test_ten_thousand_cells_are_compared_at_once() -> None:
     one = manifest(seeds=tuple(range(5000)))
-    refuse_to_drop(one, one)
+    check_dropped_cells(one, one)
 
 
 def cells_of(*epochs: int, arm: str = "base") -> tuple[SurveyedCell, ...]:
     return tuple(
         SurveyedCell(
-            ManifestCell(arm=arm, seed=seed, trial_key=KEY), Standing.UNFINISHED, epochs=done
+            ManifestCell(arm=arm, seed=seed, trial_key=KEY), CellState.UNFINISHED, epochs=done
         )
         for seed, done in enumerate(epochs)
     )
@@ -197,11 +197,11 @@ def test_a_trial_that_waits_to_be_promoted_stands_so_and_takes_no_time_in_the_es
     first, second = (cell.trial_key for cell in one.cells)
     folders = {first: FolderState(epochs=3), second: FolderState(epochs=3)}
     cells = surveyed(one.cells, folders, {}, {first})
-    assert [cell.state for cell in cells] == [Standing.WAITING, Standing.UNFINISHED]
+    assert [cell.state for cell in cells] == [CellState.WAITING, CellState.UNFINISHED]
     assert estimate_seconds(cells, {"base": 5}, {"base": 2.0}, 1) == 4.0
-    assert estimate_seconds(cells, {"base": 5}, {"base": 2.0}, 1, 0.5) == 4.0 + 5.0
+    assert estimate_seconds(cells, {"base": 5}, {"base": 2.0}, 1, num_to_come=0.5) == 4.0 + 5.0
     done = FolderState(Outcome.FINISHED, 5)
-    assert surveyed(one.cells, {first: done}, {}, {first})[0].state is Standing.TO_RECORD
+    assert surveyed(one.cells, {first: done}, {}, {first})[0].state is CellState.TO_RECORD
 
 
 def test_an_arm_never_trained_takes_the_mean_of_the_others() -> None:

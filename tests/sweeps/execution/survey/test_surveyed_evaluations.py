@@ -61,7 +61,9 @@ def test_a_trial_that_the_sweep_stopped_has_none_whatever_became_of_it_elsewhere
         for cell in plain.cells
     )
     outcomes = {KEY: Outcome.FINISHED, OTHER: Outcome.FINISHED}
-    found = surveyed_evaluations(declared(cells=cells), outcomes, {}, {}, lambda _: True)
+    found = surveyed_evaluations(
+        declared(cells=cells), outcomes, recorded={}, noted={}, has_weights=lambda _: True
+    )
     assert {one.trial_key for one in found} == {OTHER}
 
 
@@ -82,7 +84,11 @@ def test_a_trial_in_two_places_is_looked_at_once() -> None:
     plain = declared()
     twice = tuple(cell.model_copy(update={"trial_key": KEY}) for cell in plain.cells)
     found = surveyed_evaluations(
-        declared(cells=twice), {KEY: Outcome.FINISHED}, {}, {}, lambda _: True
+        declared(cells=twice),
+        {KEY: Outcome.FINISHED},
+        recorded={},
+        noted={},
+        has_weights=lambda _: True,
     )
     assert count(found, EvaluationState.TO_MAKE) == len(found) == 2
 

@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.survey.surveyed_cells import Standing, SurveyedCell
+from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
 from sweeps.execution.view import live_view as live
 from sweeps.execution.view.board import Board
-from sweeps.execution.view.live_view import clock, render, showing, summary
+from sweeps.execution.view.live_view import clock, render, show_in_terminal, summary
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import manifest
 
@@ -35,9 +35,9 @@ class Scene:
 
     def __init__(self, journal: Journal, arms: tuple[str, ...] = ("base", "other")) -> None:
         cells = manifest(arms=arms).cells
-        states = [Standing.RECORDED, Standing.UNFINISHED, Standing.NEW, Standing.NEW]
+        states = [CellState.RECORDED, CellState.UNFINISHED, CellState.NEW, CellState.NEW]
         planned = tuple(
-            SurveyedCell(cell, state, epochs=4 if state is Standing.UNFINISHED else 0)
+            SurveyedCell(cell, state, epochs=4 if state is CellState.UNFINISHED else 0)
             for cell, state in zip(cells, states, strict=True)
         )
         self.journal = journal
@@ -222,7 +222,7 @@ def test_without_a_terminal_lines_come_now_and_then(
 ) -> None:
     monkeypatch.setattr(live, "LINE_SECONDS", 0.01)
     out = io.StringIO()
-    with showing(scene.board, "example", out):
+    with show_in_terminal(scene.board, "example", out):
         scene.board.started(scene.keys[1])
         while "1 running" not in out.getvalue():
             pass
@@ -236,7 +236,7 @@ def test_without_a_terminal_what_was_said_last_is_told_at_the_end(
 ) -> None:
     monkeypatch.setattr(live, "LINE_SECONDS", 1e6)
     out = io.StringIO()
-    with showing(scene.board, "example", out):
+    with show_in_terminal(scene.board, "example", out):
         scene.board.started(scene.keys[1])
         scene.board.say("Ray was lost.")
     first, last = out.getvalue().splitlines()
@@ -247,9 +247,9 @@ def test_without_a_terminal_what_was_said_last_is_told_at_the_end(
 OWN_TERMINAL = """
 import os, sys
 from pathlib import Path
-from sweeps.execution.view.live_view import own_terminal
+from sweeps.execution.view.live_view import output_to_log
 try:
-    with own_terminal(Path(sys.argv[1])) as terminal:
+    with output_to_log(Path(sys.argv[1])) as terminal:
         os.write(1, b"noise on 1\\n")
         os.system("echo noise of a child; echo more >&2")
         print("printed", flush=True)

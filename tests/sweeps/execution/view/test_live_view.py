@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.survey.surveyed_cells import Standing, SurveyedCell
+from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
 from sweeps.execution.view.board import Board
 from sweeps.execution.view.live_view import REDRAWS_A_SECOND, bar, render, settings_words, sparkline
 from sweeps.records.trial_record import Outcome
@@ -35,7 +35,7 @@ def watch() -> Watch:
 def board(journal: Journal, watch: Watch) -> Board:
     """A board of four new cells, ten epochs each."""
     cells = manifest(arms=("base", "other")).cells
-    planned = [SurveyedCell(cell, Standing.NEW, epochs=0) for cell in cells]
+    planned = [SurveyedCell(cell, CellState.NEW, epochs=0) for cell in cells]
     return Board(planned, {"base": 10, "other": 10}, journal, watch)
 
 
@@ -129,7 +129,7 @@ def test_curves_of_long_trainings_stay_short(board: Board, watch: Watch) -> None
 
 def test_a_search_of_500_cells_costs_little_to_show(journal: Journal, watch: Watch) -> None:
     cells = manifest(arms=tuple(map(str, range(NUM_CELLS))), seeds=(0,)).cells
-    planned = [SurveyedCell(cell, Standing.NEW, epochs=0) for cell in cells]
+    planned = [SurveyedCell(cell, CellState.NEW, epochs=0) for cell in cells]
     board = Board(planned, {str(n): 50 for n in range(NUM_CELLS)}, journal, watch)
     for key in keys(board)[:64]:
         train(board, watch, key, [1 / epoch for epoch in range(1, 31)])

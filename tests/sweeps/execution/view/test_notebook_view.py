@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sweeps.execution.view import notebook_view
-from sweeps.execution.view.notebook_view import board_html, notebook, showing_here
+from sweeps.execution.view.notebook_view import board_html, notebook, show_progress
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.rendering.seen_html import Seen
 from tests.sweeps.execution.view.test_board import HOSTILE, Scene
@@ -48,7 +48,7 @@ def test_in_a_notebook_one_display_is_updated_until_the_end(journal, monkeypatch
     displays = play_ipython(monkeypatch, kernel=object())
     monkeypatch.setattr(notebook_view, "UPDATE_SECONDS", 0.01)
     scene, terminal = Scene(journal), io.StringIO()
-    with showing_here(scene.board, "example", terminal):
+    with show_progress(scene.board, "example", terminal):
         scene.board.started(scene.keys[2])
         displays.is_updated.clear()
         assert displays.is_updated.wait(PATIENCE_SECONDS)
@@ -65,7 +65,7 @@ def test_a_shell_in_a_terminal_is_no_notebook(shell, journal, monkeypatch):
     displays = play_ipython(monkeypatch, **shell)
     terminal = io.StringIO()
     scene = Scene(journal)
-    with showing_here(scene.board, "example", terminal):
+    with show_progress(scene.board, "example", terminal):
         scene.board.started(scene.keys[2])
 
     assert displays.shown == []
