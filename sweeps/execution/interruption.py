@@ -8,23 +8,21 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
-
-
 _LAST_ACTS: list[Callable[[], None]] = []
 
 
 class Interrupted(KeyboardInterrupt):
-    """The launch is to end now; everything that is kept, is kept already."""
+    """The launch is to end now; everything that lasts is already on disk."""
 
 
 @contextmanager
 def interruptible() -> Generator[None]:
     """Raise `Interrupted` in the block, once, on SIGINT, SIGTERM or at the time limit.
 
-    A second SIGINT or SIGTERM ends the process at once, but for the acts that were given to
-    `on_forced_exit`: checkpoints are atomic, so nothing is lost by it. The time limit's signal does
-    nothing then, so that who asks for an end by it may ask twice.
-    Outside the main thread, where Python allows no handlers, it does nothing.
+    A second SIGINT or SIGTERM ends the process at once, after the calls that were registered with
+    `on_forced_exit`. Checkpoints are atomic, so nothing is lost. A second signal of the time limit
+    does nothing, so a caller may send it twice. Outside the main thread, where Python allows no
+    handlers, the block runs unchanged.
     """
     if not in_main_thread():
         yield
@@ -41,7 +39,7 @@ def interruptible() -> Generator[None]:
 
 @contextmanager
 def interrupt_delayed() -> Generator[None]:
-    """Hold a Ctrl-C back while modules are loaded in the block, some of which swallow it.
+    """Delay a Ctrl-C to the end of the block, which imports modules that would swallow it.
 
     Raises:
         KeyboardInterrupt: At the end, if there was one.
@@ -61,11 +59,11 @@ def interrupt_delayed() -> Generator[None]:
 
 @contextmanager
 def on_forced_exit(act: Callable[[], None]) -> Generator[None]:
-    """Have something done if a second signal ends the process in the block, the inner ones first.
+    """Call a function if a second signal ends the process in the block; inner blocks come first.
 
     Args:
         act: Called from the signal's handler: it may write to descriptors, but not to streams,
-            whose buffers the interrupted code may hold.
+            whose buffers the interrupted code may be using.
     """
     _LAST_ACTS.append(act)
     try:
@@ -75,30 +73,30 @@ def on_forced_exit(act: Callable[[], None]) -> Generator[None]:
 
 
 def listen() -> None:
-    """Set the handlers, also once more after Ray has set its own."""
+    """Install the handlers; call it again after Ray has installed its own."""
     if in_main_thread():
         for number in _SIGNALS:
             signal.signal(number, _interrupt)
 
 
 def set_time_limit(seconds: float) -> None:
-    """Interrupt the block after a time."""
+    """Interrupt the launch after this time."""
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def clear_time_limit() -> None:
-    """Take the time limit back."""
+    """Remove the time limit."""
     if in_main_thread():
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def in_main_thread() -> bool:
-    """Return whether signals can be handled here."""
+    """Return whether this thread can handle signals."""
     return threading.current_thread() is threading.main_thread()
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    if _is_being_heard(frame):  # the first signal's handler has not come to name the next one's
+    if _is_being_heard(frame):  # the first handler has not installed the next ones yet
         return _handle_later_signal(number, frame)
     signal.setitimer(signal.ITIMER_REAL, 0)
     for signal_number in (signal.SIGINT, signal.SIGTERM):
@@ -108,7 +106,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _is_being_heard(frame: FrameType | None) -> bool:
-    """Return whether what a signal interrupts is the handler of another."""
+    """Return whether the signal interrupts the handler of an earlier one."""
     while frame and frame.f_code is not _interrupt.__code__:
         frame = frame.f_back
     return frame is not None
@@ -120,7 +118,7 @@ def _handle_later_signal(number: int, frame: FrameType | None) -> None:
 
 
 def _go_on_ending(number: int, frame: FrameType | None) -> None:
-    """Take the time limit's signal for what it asks, which is done already."""
+    """Ignore the time limit's signal: the launch is ending already."""
 
 
 def _end_at_once(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""What a launch can be told, by the command line and from Python alike."""
+"""The options of a launch, for the command line and for Python."""
 
 import functools
 import inspect
@@ -16,24 +16,20 @@ if TYPE_CHECKING:
     from sweeps.execution.engine.capacity import Resources
 
 _Given = ParamSpec("_Given")
-
-
 _Result = TypeVar("_Result")
-
-
 _LONGEST_SECONDS = 10_000_000_000  # about as long as a timer of the system may run
 
 
 class LaunchOptions(Changes):
-    """What a launch can be told: the one declaration of names, values, defaults and meanings.
+    """The options of a launch: the one declaration of names, values, defaults and meanings.
 
     It validates the keyword arguments of `sweeps.plan` and `sweeps.run`, and the options of the
     command line are made of it.
 
     Attributes:
-        time_limit_seconds: Ends the launch as Ctrl-C does after this time.
-        budget_epochs: Ends it so too, but lets what runs then train to its end.
-        reports: Where reports/<sweep>/ is written.
+        time_limit_seconds: Ends the launch after this time, as Ctrl-C does.
+        budget_epochs: Ends it too, but running trials train to their end.
+        reports: The folder in which reports/<sweep>/ is written.
     """
 
     cpus_per_trial: Annotated[int, Field(ge=1)] = Field(
@@ -101,7 +97,7 @@ class LaunchOptions(Changes):
 
     @property
     def resources(self) -> "Resources":
-        """What each trial is given."""
+        """The resources of each trial."""
         from sweeps.execution.engine.capacity import Resources  # here: the command line waits
 
         return Resources(
@@ -110,12 +106,12 @@ class LaunchOptions(Changes):
 
 
 def check_option_names(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
-    """Return a function that refuses a keyword argument it does not have in one sentence.
+    """Return the function with a check: an unknown keyword argument is refused in one sentence.
 
-    The signature stays.
+    The signature stays as it is.
 
     Raises:
-        BadInput: When it is called, naming the argument that was meant.
+        BadInput: When it is called, naming the argument that was probably meant.
     """
     known = [*inspect.signature(function).parameters]
 

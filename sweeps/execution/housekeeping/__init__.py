@@ -1,1 +1,1 @@
-"""What a storage folder holds and nothing needs: found, and freed on demand."""
+"""Cleaning a storage folder, and deleting a sweep."""

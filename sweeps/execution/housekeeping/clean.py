@@ -85,10 +85,10 @@ def look(storage: Storage, store: RecordStore, needs: Needs) -> list[Leftover]:
     Raises:
         StoreUnreachable: If the tracking store does not answer.
     """
-    found = [*_of_cells(storage, needs), *_replaced(storage, needs)]
+    leftovers = [*_of_cells(storage, needs), *_replaced(storage, needs)]
     if needs.only is None and needs.is_certain:
-        found += _elsewhere(storage)
-    return [*_unwanted_checkpoints(storage, store, needs), *found]
+        leftovers += _elsewhere(storage)
+    return [*_unwanted_checkpoints(storage, store, needs), *leftovers]
 
 
 def _of_cells(storage: Storage, needs: Needs) -> Generator[Leftover]:
@@ -108,9 +108,9 @@ def _unwanted_checkpoints(
         for folder in _folders(storage.cells)
         if needs.concerns(folder.name) and not _is_taken(storage.cells, folder.name)
     }
-    held = {key: cell for key, cell in candidates.items() if _is_file(cell.checkpoint)}
-    records = store.records(held) if held and store.is_there() else {}
-    for key, cell in held.items():
+    with_checkpoint = {key: cell for key, cell in candidates.items() if _is_file(cell.checkpoint)}
+    records = store.records(with_checkpoint) if with_checkpoint and store.is_there() else {}
+    for key, cell in with_checkpoint.items():
         is_recorded = key in records and records[key].outcome.is_final
         if not needs.wants_checkpoint(key, is_filled=is_recorded or _has_final(cell)):
             status = cell.checkpoint.lstat()
@@ -122,9 +122,9 @@ def _replaced(storage: Storage, needs: Needs) -> Generator[Leftover]:
     for folder in _folders(storage.replaced):
         trial_key, _, _ = folder.name.rpartition("-")
         if needs.concerns(trial_key) and not _is_taken(storage.replaced, folder.name):
-            found = [status for _, status in _files_below(folder)]
-            written = max(status.st_mtime for status in (folder.lstat(), *found))
-            size = sum(status.st_size for status in found)
+            files = [status for _, status in _files_below(folder)]
+            written = max(status.st_mtime for status in (folder.lstat(), *files))
+            size = sum(status.st_size for status in files)
             yield Leftover(Kind.REPLACED, folder, size, written)
 
 

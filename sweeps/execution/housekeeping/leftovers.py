@@ -1,4 +1,4 @@
-"""What may be freed, as a pure function of what lies there and of what sweeps need."""
+"""Leftovers in a storage folder: a pure function of its files and of what sweeps need."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ _TEMPORARY = (".unfinished", ".unfinished-journal", ".tmp")
 
 
 class Kind(StrEnum):
-    """Kinds of what nothing needs, as they are told."""
+    """Kinds of leftovers, in words for the user."""
 
     CHECKPOINT = "checkpoints that nothing needs"
     REPLACED = "cells that --fresh put aside"
@@ -21,12 +21,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Leftover:
-    """One thing that may be freed.
+    """A file or folder that nothing needs.
 
     Attributes:
-        path: A file; of a cell that was put aside, its folder.
+        path: A file, or the folder of an archived cell.
         written: When it was last written to, in seconds since 1970.
-        cell: The cell's folder that it lies in, None where it lies in none.
+        cell: The folder of the cell that it lies in, None if it lies in none.
     """
 
     kind: Kind
@@ -42,8 +42,8 @@ class Needs:
 
     Attributes:
         named: Trial keys of the current manifests of all sweeps.
-        launched: Those of sweeps that are being run now.
-        only: Trial keys of the one sweep that is looked at, None for all that there is.
+        launched: Trial keys of running sweeps.
+        only: Trial keys of the one sweep to clean, None for the whole folder.
         is_certain: Whether no sweep can need an unfinished cell that `named` lacks.
     """
 
@@ -53,21 +53,21 @@ class Needs:
     is_certain: bool
 
     def concerns(self, trial_key: str) -> bool:
-        """Return whether a cell may be looked at."""
+        """Return whether a cell may be cleaned."""
         return trial_key not in self.launched and (self.only is None or trial_key in self.only)
 
     def wants_checkpoint(self, trial_key: str, *, is_filled: bool) -> bool:
-        """Return whether a cell may go on from its checkpoint."""
+        """Return whether a trial may resume from a cell's checkpoint."""
         return not is_filled and (not self.is_certain or trial_key in self.named)
 
 
 def kind_of(name: str) -> Kind | None:
-    """Return what a file is by its name alone, None for what is kept."""
+    """Return the kind of a leftover by its file name, None for other files."""
     if _DAMAGED.fullmatch(name):
         return Kind.DAMAGED
     return Kind.TEMPORARY if name.endswith(_TEMPORARY) else None
 
 
 def untouched_since(leftovers: Iterable[Leftover], moment: float) -> list[Leftover]:
-    """Return what was last written to before a moment."""
+    """Return the leftovers that were last written to before a moment."""
     return [leftover for leftover in leftovers if leftover.written <= moment]

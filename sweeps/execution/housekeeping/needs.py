@@ -1,4 +1,4 @@
-"""What the sweeps of a storage folder need, from their manifests and their locks."""
+"""What the sweeps of a storage folder need, from their manifests and locks."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -15,14 +15,14 @@ from sweeps.tracking.store import RecordStore
 def sweeps_and_whether_running(
     sweep: str | None, storage: Storage, store: RecordStore, locks: ExitStack | None
 ) -> dict[str, bool]:
-    """Return the sweeps that there are, and whether each is being run.
+    """Return name -> whether it runs, for all known sweeps.
 
     Args:
-        sweep: One that has to be there.
-        storage: Where their journals are.
-        store: Of the records.
-        locks: Takes the locks of those that are not run, so that they are not meanwhile; None only
-            looks.
+        sweep: A sweep that has to exist.
+        storage: The storage with their journals.
+        store: The store of the records.
+        locks: Gets the locks of the sweeps that do not run, so that none starts; None to take no
+            locks.
 
     Raises:
         BadInput: If there is no such sweep.
@@ -38,13 +38,13 @@ def sweeps_and_whether_running(
 def needs_of(
     sweep: str | None, sweeps: Mapping[str, bool], storage: Storage, store: RecordStore
 ) -> tuple[Needs, tuple[str, ...]]:
-    """Return what sweeps need, and sentences on what that leaves alone.
+    """Return what sweeps need, and sentences on what is not touched for that.
 
     Args:
-        sweep: The one whose cells are looked at, None for all.
-        sweeps: Every one, and whether it is being run.
-        storage: Where their manifests are kept.
-        store: Of the records.
+        sweep: The one sweep to clean, None for all.
+        sweeps: Name -> whether it runs, of all known sweeps.
+        storage: The storage with the copies of their manifests.
+        store: The store of the records.
 
     Raises:
         StoreUnreachable: If the store does not answer.
@@ -76,7 +76,7 @@ def needs_of(
 
 
 def trial_keys_of(sweep: str, storage: Storage, store: RecordStore) -> frozenset[str] | None:
-    """Return the cells of a sweep's manifests, the store's and the kept one; None if unknown."""
+    """Return the trial keys in a sweep's manifests, of store and local copy; None if unknown."""
     manifests = [kept_manifest(storage.journals, sweep)]
     if store.is_there() and sweep in store.sweeps():
         try:

@@ -1,4 +1,4 @@
-"""Ray begun before the rest of a launch is loaded, which takes about as long as Ray does."""
+"""Ray, started before the other imports of a launch, which take about as long as Ray does."""
 
 import os
 import sys
@@ -17,18 +17,16 @@ if TYPE_CHECKING:
     from sweeps.execution.plan.definition import Launchable
 
 _MOST_SLOTS = 8
-
-
 _ACCELERATORS = ("/dev/nvidia0", "/dev/kfd")
 
 
 @contextmanager
 def early_engine(which: "Launchable", options: LaunchOptions) -> Generator[RayEngine | None]:
-    """Have Ray begin if a launch is likely to need it; end it with the block.
+    """Start Ray early if the launch probably needs it; end it with the block.
 
-    So it is for a sweep's first launch in its storage folder, on a small machine without a GPU, as
-    how many trials a larger one takes is known only when the sweep is. Nothing is written but a
-    scratch folder: the launch may yet be refused.
+    That is so for a sweep's first launch in its storage folder on a small machine without a GPU.
+    On a larger one the number of trials at once is known only with the sweep. Nothing is written
+    but a scratch folder, as the launch may still be refused.
 
     Args:
         which: A named sweep, the path of a file that defines one, or a sweep.
@@ -42,7 +40,7 @@ def early_engine(which: "Launchable", options: LaunchOptions) -> Generator[RayEn
         engine = RayEngine(None, folder / "log", num_ready=slots)
         try:
             engine.begin()
-        except EngineLostError:  # another try will tell why
+        except EngineLostError:  # the next start reports why
             engine.end()
         try:
             yield engine if engine.has_begun else None
@@ -51,7 +49,7 @@ def early_engine(which: "Launchable", options: LaunchOptions) -> Generator[RayEn
 
 
 def _slots(options: LaunchOptions) -> int:
-    """Return how many trials will run at once, 0 where that cannot be known yet."""
+    """Return how many trials will run at once, 0 if that is not known yet."""
     is_elsewhere = options.address is not None
     has_accelerator = any(Path(name).exists() for name in _ACCELERATORS)
     if is_elsewhere or options.gpus_per_trial or has_accelerator:
@@ -62,7 +60,7 @@ def _slots(options: LaunchOptions) -> int:
 
 
 def _was_launched(which: "Launchable", options: LaunchOptions) -> bool:
-    """Return whether there is a journal, by which it may have nothing left to do."""
+    """Return whether the sweep has a journal, so that nothing may be left to do."""
     declared_name = Path(which).stem if isinstance(which, str | Path) else which.name
     name = options.name or declared_name
     return (resolve_storage(options.storage).journals / f"{name}.db").exists()

@@ -16,45 +16,39 @@ from sweeps.execution.survey.survey import Survey
 from sweeps.execution.view.live_view import print_line
 from sweeps.records.errors import StoreRefused, SweepError
 
-SILENCE_SECONDS = 60.0  # twice what one request may take on a busy machine
-
-
+TIMEOUT_SECONDS = 60.0  # twice the time of one request on a busy machine
 INTERRUPTED_SECONDS = 3.0
-
-
 _SECONDS_BETWEEN_LINES = 5.0
-
-
 _MOST_ROUNDS = 3
 
 
 class RecordingProgress:
-    """Tells how far the recorder is, a line now and then.
+    """Prints how far the recorder is, a line now and then.
 
     Args:
-        sweep: Whose recorder it is.
+        sweep: The name of the sweep.
     """
 
     def __init__(self, sweep: str) -> None:
         self._sweep = sweep
-        self._told_at = time.monotonic()
+        self._printed_at = time.monotonic()
 
     def __call__(self, num_done: int, num_left: int) -> None:
-        """Hear how many trials are carried, and of how many."""
-        if time.monotonic() > self._told_at + _SECONDS_BETWEEN_LINES:
+        """Take how many trials are recorded, and of how many."""
+        if time.monotonic() > self._printed_at + _SECONDS_BETWEEN_LINES:
             print_line(f"{self._sweep}: recording: {num_done} of {num_left}")
-            self._told_at = time.monotonic()
+            self._printed_at = time.monotonic()
 
 
 def record_rest(progress: Progress, recorder: RecorderClient, *, is_interrupted: bool) -> None:
-    """Let the recorder end, and note whether the store has everything.
+    """Let the recorder finish, and find out whether the store has everything.
 
     Args:
-        progress: Of the launch: hears whether all is recorded, and why not.
-        recorder: Of the launch.
-        is_interrupted: Somebody waits: it gets a moment, and the store is not asked.
+        progress: Gets whether all is recorded, and if not, why.
+        recorder: The recorder of the launch.
+        is_interrupted: Whether a user waits: the recorder gets a moment, the store is not asked.
     """
-    progress.is_recorded = False  # should this be interrupted too
+    progress.is_recorded = False  # in case this is interrupted too
     if is_interrupted:
         most = 1.5 * INTERRUPTED_SECONDS
         progress.is_recorded = recorder.finish(INTERRUPTED_SECONDS, most_seconds=most)
@@ -65,16 +59,16 @@ def record_rest(progress: Progress, recorder: RecorderClient, *, is_interrupted:
 
 
 def record_evaluations(progress: Progress, trial_keys: Sequence[str]) -> None:
-    """Have a recorder carry the evaluations of trials, and note whether it has."""
+    """Record the evaluations of trials, and find out whether that worked."""
     recorder = _start_recorder_of_evaluations(progress.survey, trial_keys)
-    were_recorded, progress.is_recorded = progress.is_recorded, False  # should this be interrupted
+    were_recorded, progress.is_recorded = progress.is_recorded, False  # in case this is interrupted
     complaint = _complaint(progress, recorder)
     progress.is_recorded = were_recorded and not complaint
     progress.complaint = progress.complaint or complaint
 
 
 def _complaint(progress: Progress, recorder: RecorderClient) -> str:
-    """Have all carried. Returns why some of it is left, "" where none is."""
+    """Record everything. Returns why some of it is missing, "" if nothing is."""
     try:
         return _record_all(progress, recorder)
     except SweepError as error:
@@ -82,13 +76,13 @@ def _complaint(progress: Progress, recorder: RecorderClient) -> str:
 
 
 def _record_all(progress: Progress, recorder: RecorderClient) -> str:
-    """Have all carried that the store lacks. Returns why some of it is left, "" where none is."""
+    """Record what the store lacks. Returns why some of it is missing, "" if nothing is."""
     assert progress.records is not None
     survey, print_progress = progress.survey, RecordingProgress(progress.survey.name)
     recorded_keys = {cell.cell.trial_key for cell in survey.cells if cell.is_recorded}
     missing = Unrecorded([], [], [])
     for _ in range(_MOST_ROUNDS):
-        if not recorder.finish(SILENCE_SECONDS, print_progress):
+        if not recorder.finish(TIMEOUT_SECONDS, print_progress):
             return recorder.complaint
         manifest = progress.definition.manifest
         missing = unrecorded(survey.store, survey.storage, manifest, recorded_keys)
@@ -115,29 +109,29 @@ def _record_all(progress: Progress, recorder: RecorderClient) -> str:
 
 
 def start_recorder(survey: Survey, sweep_id: str) -> RecorderClient:
-    """Queue what the tracking store lacks, and start the process that carries it.
+    """Queue what the tracking store lacks, and start the recorder.
 
     Args:
         survey: What the launch has to do.
-        sweep_id: The sweep's own record.
+        sweep_id: The id of the sweep's record.
     """
     queue = RecorderQueue(survey.storage.journals, survey.tracking_uri)
     missing = [planned for planned in survey.cells if not planned.is_recorded]
     keys = [planned.cell.trial_key for planned in missing]
-    carried = [key for key in keys if (queued := queue.cell(key)) and queued.is_closed]
+    recorded = [key for key in keys if (queued := queue.cell(key)) and queued.is_closed]
     unknown = [planned.cell.trial_key for planned in missing if not planned.has_record]
-    queue.forget([*carried, *unknown])  # whatever is noted of them, the store has lost them
+    queue.forget([*recorded, *unknown])  # the store has lost them, whatever the queue says
     queue.add(keys, survey.name, sweep_id)
     queue.close()
     return RecorderClient(survey.storage, survey.tracking_uri, survey.name)
 
 
 def _start_recorder_of_evaluations(survey: Survey, trial_keys: Sequence[str]) -> RecorderClient:
-    """Queue trials whose evaluations the store lacks, and start the process that carries them.
+    """Queue trials whose evaluations the store lacks, and start the recorder.
 
     Args:
         survey: What the launch has to do.
-        trial_keys: Of trials that are over.
+        trial_keys: Trials that have ended.
     """
     queue = RecorderQueue(survey.storage.journals, survey.tracking_uri)
     queue.add_evaluated(trial_keys, survey.name)
@@ -146,7 +140,7 @@ def _start_recorder_of_evaluations(survey: Survey, trial_keys: Sequence[str]) ->
 
 
 def _has_sweep(progress: Progress) -> bool:
-    """Return whether the store still has the sweep's own record that the launch has opened."""
+    """Return whether the store still has the sweep's record that the launch opened."""
     assert progress.records is not None
     try:
         sweep_record = progress.records.writer.find_sweep(progress.survey.name)

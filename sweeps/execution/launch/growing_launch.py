@@ -43,7 +43,7 @@ class GrowingLaunch:
             epochs = {cell.arm: self.growing.epochs[cell.arm] for cell in line.cells}
             self._board.add(surveyed(line.cells, folder_states(storage, keys), {}), epochs)
         if line.trial_key:
-            self._board.given_up(line.trial_key)
+            self._board.pruned(line.trial_key)
         if line.ended or line.choice:
             self._board.num_expected = self.growing.manifest.num_expected
         if line.ended:

@@ -29,16 +29,21 @@ from sweeps.storage.disk_room import when_there_is_room
 from sweeps.storage.store_format import use_own_format
 from sweeps.tracking.addresses import public, sqlite_path
 
+_TIMEOUT_SECONDS = 4.0
+_CLIENT_PORT = 10001
+_FOUND_BY_RAY = {"auto", "local"}
+_LOG = logging.getLogger(__name__)
+
 
 def prepare_data(definition: Definition) -> None:
-    """Make sure that the data of every arm are on this machine, downloading them if need be.
+    """Make sure that the data of every arm are on this machine; download them if necessary.
 
-    Trials would do it too, each with a failure of its own where it cannot be done. What a search
-    proposes is not known yet; its base's data are prepared. A data root that is given as a relative
-    path is made absolute for the workers, as it counts from the folder of this process.
+    Trials would do it too, but each would fail for itself. The proposals of a search are not known
+    yet, so the data of its base are prepared. A relative data root is made absolute for the
+    workers, as it is relative to the folder of this process.
 
     Raises:
-        BadInput: If some are neither there nor to be had.
+        BadInput: If some are missing and cannot be downloaded.
     """
     if given := os.environ.get(ROOT_VARIABLE):
         os.environ[ROOT_VARIABLE] = str(Path(given).absolute())
@@ -51,17 +56,8 @@ def prepare_data(definition: Definition) -> None:
         raise BadInput(str(error)) from error
 
 
-_TIMEOUT_SECONDS = 4.0
-
-
-_CLIENT_PORT = 10001
-
-
-_FOUND_BY_RAY = {"auto", "local"}
-
-
 def prepare(which: Launchable, options: LaunchOptions, policies: Policies) -> Survey:
-    """Survey a sweep, refuse what cannot be launched, and fetch its data.
+    """Survey a sweep, check that it can be launched, and fetch its data.
 
     Raises:
         SweepError: If it cannot be launched.
@@ -70,9 +66,9 @@ def prepare(which: Launchable, options: LaunchOptions, policies: Policies) -> Su
         raise BadInput("A time limit needs Python's main thread: leave time_limit_seconds out.")
     check_writable(Path(options.reports), "report")
     survey = survey_launch(which, options)
-    weights_to_keep(options.keep_weights)  # refuses words that say nothing
+    weights_to_keep(options.keep_weights)  # checks the words
     if survey.has_work and options.address is None:
-        policies.room(options.resources).capacity()  # refuses trials that do not fit this machine
+        policies.room(options.resources).capacity()  # checks that a trial fits this machine
     if survey.has_work and options.address is not None:
         check_cluster(options.address)
     if (survey.has_work and options.address is None) or survey.has_evaluations_to_make:
@@ -81,7 +77,7 @@ def prepare(which: Launchable, options: LaunchOptions, policies: Policies) -> Su
 
 
 def survey_launch(which: Launchable, options: LaunchOptions) -> Survey:
-    """Look at what is there, and refuse a launch that would drop cells unasked.
+    """Survey a sweep, and check that the launch drops no cells unless asked to.
 
     Raises:
         SweepError: If it cannot be launched.
@@ -93,7 +89,7 @@ def survey_launch(which: Launchable, options: LaunchOptions) -> Survey:
 
 
 def print_num_cells(survey: Survey) -> None:
-    """Say how many cells there will be, and of what, where any are to be trained."""
+    """Print how many cells the sweep has, if any have to be trained."""
     if not survey.has_work:
         return
     num_filled = sum(cell.is_filled for cell in survey.cells)
@@ -102,10 +98,10 @@ def print_num_cells(survey: Survey) -> None:
 
 
 def check_cluster(address: str) -> None:
-    """Return if somebody listens at the address of a Ray cluster, or only Ray can tell.
+    """Check that a Ray cluster listens at an address, unless only Ray can tell.
 
     Raises:
-        BadInput: If it is no address, or nobody does.
+        BadInput: If it is not an address, or nothing listens there.
     """
     if address in _FOUND_BY_RAY:
         return
@@ -130,7 +126,7 @@ def check_cluster(address: str) -> None:
 
 
 def report_cells(progress: Progress, reports: Path) -> None:
-    """Write the report and publish it, unless the store has gone away."""
+    """Write the report and publish it, unless the store is unreachable."""
     assert progress.records is not None
     survey = progress.survey
     try:
@@ -150,13 +146,13 @@ def report_cells(progress: Progress, reports: Path) -> None:
 
 
 def delete_weights(progress: Progress, words: str) -> None:
-    """Delete the weights that are not to be kept, once all is there and recorded.
+    """Delete the weights that the options do not keep, once everything is recorded.
 
-    Where the store has gone away meanwhile, the next launch deletes the rest.
+    If the store becomes unreachable, the next launch deletes the rest.
 
     Args:
-        progress: Of the launch.
-        words: Which are kept: "all", "best:K" or "none".
+        progress: The progress of the launch; gets what was deleted.
+        words: The weights to keep: "all", "best:K" or "none".
     """
     if progress.exit_code == 0 and progress.records:
         manifest, survey = progress.definition.manifest, progress.survey
@@ -171,9 +167,9 @@ def delete_weights(progress: Progress, words: str) -> None:
 
 
 def show(progress: Progress) -> None:
-    """Write what people browse of the sweep: a launch ends the same where that cannot be.
+    """Write what MLflow's pages show of the sweep; an error does not change how the launch ends.
 
-    Where records wait for the store it is left for the next launch, which writes what is missing.
+    While records wait for the store, this is left to the next launch.
     """
     if not progress.records or not progress.is_recorded:
         return
@@ -189,9 +185,9 @@ def show(progress: Progress) -> None:
 
 
 def settle(progress: Progress) -> None:
-    """Note how the launch ended, in the journal and in the tracking store if it answers.
+    """Record how the launch ended, in the journal and in the tracking store if it answers.
 
-    One that was interrupted waits for no server, but a file is there for certain.
+    An interrupted launch does not wait for a server; a file it can write.
     """
     if progress.journal:
         progress.journal.close_launch(progress.exit_code)
@@ -202,9 +198,6 @@ def settle(progress: Progress) -> None:
             progress.records.writer.settle_sweep(progress.records.sweep_id, progress.exit_code)
 
 
-_LOG = logging.getLogger(__name__)
-
-
 def launch(
     which: Launchable, options: LaunchOptions, policies: Policies = BY_DEFAULT
 ) -> SweepResult:
@@ -212,18 +205,17 @@ def launch(
 
     Args:
         which: A named sweep, the path of a file that defines one, or a sweep.
-        options: Of the launch.
-        policies: Where its trials are placed, what follows their failures, and an engine that has
-            begun already, if any.
+        options: The options of the launch.
+        policies: Placement, failure policy, and an engine that was started early, if any.
 
     Raises:
-        SweepError: Before anything is written, if it cannot be launched.
+        SweepError: If it cannot be launched; nothing was written then.
     """
     survey = prepare(which, options, policies)
     if policies.begun and not survey.has_work:
         policies.begun.end()
     with interruptible(), sole_launch(survey.name, survey.storage):
-        progress = Progress(survey_launch(which, options))  # again, now that nobody changes it
+        progress = Progress(survey_launch(which, options))  # once more, under the lock
         try:
             _pass_stages(progress, options, policies)
         except KeyboardInterrupt:

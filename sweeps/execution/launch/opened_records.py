@@ -19,13 +19,13 @@ from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.store import RecordWriter
 
 
-def put_aside(
+def archive(
     trial_keys: Sequence[str], storage: Storage, records: RecordWriter, tracking_uri: str
 ) -> None:
     """Move cells to `replaced/` and mark their records, so that no reader counts them.
 
-    The recorder forgets first and the records are marked last: killed at any point between, either
-    the old results still count or the same call does the rest.
+    The recorder's queue comes first and the marks come last: after a kill in between, either the
+    old results still count or the same call completes the rest.
 
     Raises:
         BadInput: If another sweep is training one of them.
@@ -54,33 +54,33 @@ def _free_name(path: Path) -> Path:
 
 
 class OpenedRecords(NamedTuple):
-    """The tracking store for writing, and the sweep's own record in it."""
+    """The tracking store for writing, and the id of the sweep's record in it."""
 
     writer: RecordWriter
     sweep_id: str
 
 
 def open_records(survey: Survey, options: LaunchOptions, journal: Journal | None) -> OpenedRecords:
-    """Make the manifest current: the first thing that is written to the tracking store.
+    """Make the manifest current: the first write to the tracking store.
 
     Args:
         survey: What the launch has to do.
-        options: Of the launch; `fresh` puts what was trained aside.
-        journal: Of the sweep, None where nothing is filled.
+        options: The options of the launch; `retrain` archives what was trained.
+        journal: The journal of the sweep, None if no cell is to be filled.
 
     Raises:
-        BadInput: If its artifacts cannot be written to.
-        StoreUnreachable: If it does not answer.
+        BadInput: If the store's artifacts are not writable.
+        StoreUnreachable: If the store does not answer.
     """
     try:
         writer = survey.store.writer()
         journals, manifest = survey.storage.journals, survey.definition.manifest
         is_published = kept_manifest(journals, manifest.sweep) in (None, manifest)
         if journal or manifest != survey.current or not is_published:
-            hand_over(journals, manifest)  # what is kept, a recorder makes current
+            hand_over(journals, manifest)  # the recorder makes the copy current
         sweep_id = publish_manifest(writer, manifest)
         if options.fresh:
-            _put_aside(survey, writer, journal)
+            _archive_trained(survey, writer, journal)
     except PermissionError as error:
         raise BadInput(
             f"The tracking store's artifacts cannot be written to ({error}): have its server "
@@ -90,18 +90,18 @@ def open_records(survey: Survey, options: LaunchOptions, journal: Journal | None
 
 
 def reopen_records(survey: Survey, manifest: Manifest) -> OpenedRecords:
-    """Open the tracking store again, which may have lost all, and make a manifest current in it.
+    """Reopen the tracking store, which may have lost everything, and make a manifest current.
 
     Raises:
-        StoreUnreachable: If it does not answer.
+        StoreUnreachable: If the store does not answer.
     """
     hand_over(survey.storage.journals, manifest)
     writer = survey.store.writer()
     return OpenedRecords(writer, publish_manifest(writer, manifest))
 
 
-def _put_aside(survey: Survey, writer: RecordWriter, journal: Journal | None) -> None:
-    """Put what was trained aside, and what a plan decided with it."""
+def _archive_trained(survey: Survey, writer: RecordWriter, journal: Journal | None) -> None:
+    """Archive what was trained, and delete a plan's decisions on it."""
     decided_by = survey.definition.decided_by
     journals = survey.storage.journals
     known = restored(survey.definition, journals, survey.current, beyond_its_trials=True)
@@ -109,4 +109,4 @@ def _put_aside(survey: Survey, writer: RecordWriter, journal: Journal | None) ->
     if journal and decided_by:
         DecisionLog(journal, decided_by).forget()
     keys = list(dict.fromkeys(cell.trial_key for cell in cells))
-    put_aside(keys, survey.storage, writer, survey.tracking_uri)
+    archive(keys, survey.storage, writer, survey.tracking_uri)

@@ -1,4 +1,4 @@
-"""What is known of a launch so far: each stage adds to it, and its result is told from it."""
+"""The progress of a launch: each stage adds to it, and the result is made from it."""
 
 import time
 from collections.abc import Iterable
@@ -17,22 +17,22 @@ from sweeps.execution.survey.survey import Survey
 
 @dataclass
 class Progress:
-    """How far a launch is.
+    """The progress of a launch.
 
     Attributes:
-        survey: What there was to do at its start.
-        exit_code: 1 until it is known how it ends.
+        survey: What there was to do at the start.
+        exit_code: 1 until the launch has ended.
         is_recorded: Whether the tracking store has everything.
-        complaint: Why it has not.
-        broken_off: Why training ended before all was trained, "" where it did not.
+        complaint: Why it has not, "" if it has.
+        broken_off: Why training ended early, "" if it did not.
         num_trained: Cells that this launch filled.
         failures: Trials that raised.
-        journal: Where cells are filled.
-        records: Once they are opened.
-        growth: What a plan has added, where cells are filled.
-        report: Once it is written.
-        weights: What was not kept, once all has ended.
-        evaluations: What became of those that the sweep declares.
+        journal: None if no cell is to be filled.
+        records: None until they are opened.
+        growth: What a plan has added; None if no cell is to be filled.
+        report: None until it is written.
+        weights: The deleted weights, None until the end.
+        evaluations: The evaluations that the sweep declares.
         started_at: On the clock of `time.monotonic`.
     """
 
@@ -58,27 +58,27 @@ class Progress:
 
     @property
     def num_cells(self) -> int:
-        """All cells of the sweep, also those that a search has not proposed yet."""
+        """Number of cells of the sweep, with those that a search has not proposed yet."""
         return self.definition.manifest.num_expected
 
     @property
     def num_left(self) -> int:
-        """Cells that hold no result yet, also those that a search has not proposed yet."""
+        """Number of cells without a result, with those that a search has not proposed yet."""
         return self.num_cells - self._num_filled()
 
     @property
     def is_complete(self) -> bool:
-        """Whether every cell is filled and looked at as declared, and recorded."""
+        """Whether every cell is filled, evaluated and recorded."""
         is_evaluated = self.evaluations is None or self.evaluations.is_complete
         return self.is_recorded and is_evaluated and not self.num_left
 
     @property
     def elapsed_seconds(self) -> float:
-        """How long it has lasted."""
+        """Seconds since the start."""
         return time.monotonic() - self.started_at
 
     def note_failures(self, failures: Iterable[tuple[str, int, str]]) -> None:
-        """Note the trials that failed: arm, seed and reason of each."""
+        """Set the failed trials: arm, seed and reason of each."""
         keys, cells = self.definition.manifest.cell_keys(), self.survey.storage.cells
         self.failures = tuple(
             FailedTrial(arm, seed, reason, CellFolder(cells, keys[arm, seed]).log)

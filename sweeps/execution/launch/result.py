@@ -7,6 +7,8 @@ from sweeps.aggregation.rendering.contents import Report
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, line, summary
 from sweeps.execution.launch.weights import WeightsDeleted
 
+INTERRUPTED = 130
+
 
 @dataclass(frozen=True)
 class FailedEvaluation:
@@ -20,15 +22,15 @@ class FailedEvaluation:
 
 @dataclass(frozen=True)
 class EvaluationsMade:
-    """What became of a sweep's evaluations in a launch.
+    """The evaluations of a sweep after a launch.
 
     Attributes:
-        num_made: In this launch.
-        num_existing: Of the sweep's finished trials, made now or earlier.
-        num_wanted: That its finished trials should have.
-        num_not_available: That cannot be made, as the weights are gone.
+        num_made: Made in this launch.
+        num_existing: All that the finished trials have.
+        num_wanted: All that the finished trials should have.
+        num_not_available: Those that cannot be made, as the weights were deleted.
         failures: Those that raised.
-        log: Where the traceback of a failed one is, "" where there is none.
+        log: The file with the tracebacks, "" if none failed.
     """
 
     num_made: int
@@ -45,7 +47,7 @@ class EvaluationsMade:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What to tell of it."""
+        """Sentences for the user."""
         existing = f"{self.num_existing} of {self.num_wanted} there"
         sentences = [f"Evaluations: {self.num_made} made now, {existing}."]
         sentences += [
@@ -60,16 +62,13 @@ class EvaluationsMade:
 
 
 def not_available(number: int) -> str:
-    """Return a sentence that says how many evaluations cannot be made, and how to go on."""
+    """Return a sentence on how many evaluations cannot be made, and what to do."""
     are, their, trials = ("is", "its", "trial") if number == 1 else ("are", "their", "trials")
     return (
         f"{number} evaluation{'s' * (number != 1)} {are} not available, as the weights of {their} "
         f"{trials} were not kept: train the sweep anew (--fresh), or leave the evaluation out of "
         f"it."
     )
-
-
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -144,7 +143,7 @@ class SweepResult:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What to tell of training, evaluations and weights; nothing where nothing is to tell."""
+        """Sentences for the user about training, evaluations and weights."""
         sentences = (self.broken_off,) if self.broken_off else ()
         sentences += self.evaluations.sentences if self.evaluations else ()
         return sentences + (self.weights.sentences if self.weights else ())

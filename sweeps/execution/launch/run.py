@@ -1,4 +1,4 @@
-"""Launching from Python: `sweeps.plan` and `sweeps.run` do what the commands do."""
+"""`sweeps.run` and `sweeps.plan`: what the commands do, from Python."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from sweeps.execution.launch.early_engine import early_engine
 from sweeps.execution.launch.result import SweepResult
 from sweeps.execution.launch_options import check_option_names, options_of
 
-if TYPE_CHECKING:  # what a launch needs loads torch
+if TYPE_CHECKING:  # these load torch
     from sweeps.execution.plan.definition import Launchable
     from sweeps.execution.survey.survey import Survey
 
@@ -42,7 +42,7 @@ def plan(
     tracking_uri: str | None = None,
     reports: str | Path = "reports",
 ) -> "Survey":
-    """Say what a launch would do, and write nothing.
+    """Return what a launch would do. Writes nothing.
 
     The arguments are those of `run`.
 
@@ -92,7 +92,7 @@ def run(
     options are the fields of `LaunchOptions`, which says what each means.
 
     Returns:
-        How it ended. An interruption is told by its exit code, 130, not raised.
+        How it ended. An interruption is not raised: the exit code is 130.
 
     Raises:
         sweeps.BadInput: In one sentence, if it cannot be launched. Nothing was written.

@@ -18,17 +18,20 @@ from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 
 _LOOKED_FOR = range(10)  # beside the seeds of the sweep: where pilots are
+_MOST_POINTS = 50
+_LEAST_POWER, _MOST_POWER = 0.5, 0.99
+_PERCENT = 100
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What the store has of a sweep's arms.
+    """The finished trainings of a sweep's arms in the store.
 
     Attributes:
-        sweep: As it was given.
-        options: Of the launch, with all seeds that were looked for.
+        sweep: The sweep as it was given.
+        options: The options of the launch, with all seeds that were looked up.
         num_concurrent: Trials at once.
-        arms: With what was found.
+        arms: The arms with their trainings.
     """
 
     sweep: Launchable
@@ -37,7 +40,7 @@ class Trained:
     arms: TrainedArms
 
     def seconds_of(self, seeds: Sequence[int]) -> float | None:
-        """Return how long trainings of all arms with some seeds take, None where it is unknown."""
+        """Return how long it takes to train all arms with some seeds, None if unknown."""
         if not seeds:
             return 0.0
         options = self.options.model_copy(update={"seeds": tuple(seeds)})
@@ -48,7 +51,7 @@ class Trained:
 
 
 def trained(sweep: Launchable, options: LaunchOptions, survey: Survey) -> Trained:
-    """Look for a sweep's seeds, those that it was launched with, and the first ten."""
+    """Look up the trainings of a sweep's seeds, of its launched seeds, and of the first ten."""
     launched = survey.current.seeds if survey.current else ()
     seeds = dict.fromkeys([*survey.definition.manifest.seeds, *launched, *_LOOKED_FOR])
     wide = options.model_copy(update={"seeds": tuple(seeds), "add_seeds": None})
@@ -66,37 +69,28 @@ def trained(sweep: Launchable, options: LaunchOptions, survey: Survey) -> Traine
     return Trained(sweep, wide, survey.capacity.num_concurrent, arms)
 
 
-_MOST_POINTS = 50
-
-
-_LEAST_POWER, _MOST_POWER = 0.5, 0.99
-
-
-_PERCENT = 100
-
-
 @dataclass(frozen=True)
 class SeedPlan:
     """Seeds and images that a sweep needs to find a difference in each of its arms.
 
-    The planned seeds are fresh: those that chose the number stay out of the table, which then is
-    as if the number had been known from the beginning.
+    The planned seeds are fresh: the seeds that determined the number stay out of the table, as if
+    the number had been known from the start.
 
     Attributes:
         sweep: Its name.
         baseline: The arm that the others are compared with.
-        num_arms: The baseline among them.
+        num_arms: Number of arms, with the baseline.
         effect_points: The difference of test errors, in percentage points.
-        power: How often an arm that differs so much is to be found different.
-        needed: None where the store has no spread to reckon from.
-        why_no_spread: "" where it has.
-        pilot_seeds: Seeds that would give a spread; empty where it is known.
-        declared_seeds: The sweep's own, with what the launch changes of them.
-        launched_seeds: Those that a launch of this name had; empty where there was none.
-        seeds: The planned ones; None where no number suffices, or nothing is known.
-        margin_points: The sweep's own, None where it declares none.
-        num_trainings: That the planned seeds, or the pilot's, take.
-        estimate_seconds: Of those; None where nothing like them was trained.
+        power: Probability that an arm with this difference is found to differ.
+        needed: None if the store has no spread to compute it from.
+        why_no_spread: Why it has none, "" if it has.
+        pilot_seeds: Seeds that would give a spread; empty if it is known.
+        declared_seeds: The sweep's seeds, with the changes of the launch.
+        launched_seeds: The seeds of the last launch of this name; empty if there was none.
+        seeds: The planned seeds; None if no number is enough, or nothing is known.
+        margin_points: The margin that the sweep declares, None if it declares none.
+        num_trainings: Trainings that the planned seeds, or the pilot's, take.
+        estimate_seconds: Of those; None if no arm was trained yet.
     """
 
     sweep: str
@@ -116,12 +110,12 @@ class SeedPlan:
 
     @property
     def is_declared(self) -> bool:
-        """Whether the sweep's own seeds are as many as it takes."""
+        """Whether the declared seeds are the planned ones."""
         return self.seeds == self.declared_seeds
 
     @property
     def new_margin(self) -> float | None:
-        """The effect as a margin of equivalence, None where it is too late, or one is declared."""
+        """The effect as a margin of equivalence; None if one is declared, or it is too late."""
         is_too_late = self.is_declared and self.launched_seeds
         return None if self.margin_points is not None or is_too_late else self.effect_points
 
@@ -155,9 +149,9 @@ def plan_seeds(
     tracking_uri: str | None = None,
     reports: str | Path = "reports",
 ) -> SeedPlan:
-    """Say how many seeds and test images it takes to find a difference, and write nothing.
+    """Return how many seeds and test images it takes to find a difference. Writes nothing.
 
-    It reckons from the spread of the trials in the store, whatever sweep trained them: of the
+    It is computed from the spread of the trials in the store, whatever sweep trained them: of the
     sweep's seeds, or those of `seeds`, and of the first ten. Which arm was better is not used.
 
     `sweep` is a design, `effect_points` the difference of test errors in percentage points, and
@@ -208,7 +202,7 @@ def _seed_plan(
 def _planned(
     needed: SeedsNeeded | None, manifest: Manifest, seen: set[int]
 ) -> tuple[int, ...] | None:
-    """Return the sweep's own seeds where they are enough, else fresh ones."""
+    """Return the declared seeds if they are enough, else fresh ones."""
     if needed is None:
         return None
     num_seeds = needed.kept if manifest.planned_seeds else needed.all_arms

@@ -39,8 +39,6 @@ from sweeps.storage.locations import Storage
 from sweeps.tracking.opening import load_writer
 
 _LOG = logging.getLogger(__name__)
-
-
 _WATCH_SECONDS = 5.0
 
 
@@ -53,15 +51,15 @@ def train(
     progress: Progress,
     options: LaunchOptions,
 ) -> None:
-    """Train every cell that there is to train.
+    """Train every cell of a queue.
 
     Args:
-        queue: Hands those out, and hears what becomes of them.
+        queue: Dispatches the cells and takes their results.
         engine: Trains them.
-        board: Shows when it is interrupted.
-        recorder: Kept alive meanwhile.
-        progress: Of the launch: hears why training ended before all was trained.
-        options: Of the launch: its time limit, and its budget of epochs.
+        board: Shows an interruption.
+        recorder: Its process is restarted if it dies.
+        progress: Gets the reason if training ends early.
+        options: They hold the time limit and the budget of epochs.
 
     Raises:
         KeyboardInterrupt: If it is interrupted, its time is up, or its budget is spent before all
@@ -88,39 +86,39 @@ def train(
 
 
 def load_for_report(board: Board) -> None:
-    """Load what the report will take, once a trial has ended: before, processes are to start.
+    """Import the libraries of the report once a trial has ended; before, processes start up.
 
-    What cannot be loaded the report itself complains of.
+    If an import fails, the report raises the error.
     """
     if board.num_done:
         with suppress(ImportError):
             load_libraries()
 
 
-def watching(*looks: Callable[[], None]) -> AbstractContextManager[None]:
-    """Have a look at this and that every few seconds while the block runs.
+def watching(*checks: Callable[[], None]) -> AbstractContextManager[None]:
+    """Call some checks every few seconds while the block runs.
 
-    One that fails, as a network disk does at times, is logged and made again.
+    A check that fails, as a network disk does at times, is logged and retried.
     """
 
-    def look_at_all() -> None:
-        for look in looks:
+    def check_all() -> None:
+        for check in checks:
             try:
-                look()
+                check()
             except OSError as error:
-                _LOG.warning("will look again: %s", error)
+                _LOG.warning("will retry: %s", error)
 
-    return every(_WATCH_SECONDS, look_at_all)
+    return every(_WATCH_SECONDS, check_all)
 
 
 class Orders:
-    """Makes the orders of one launch.
+    """Makes the jobs of one launch.
 
     Args:
-        storage: Where the cells' folders are.
-        options: Of the launch.
-        folder: Where the sweep's code lies.
-        room: Says what each trial gets of a machine.
+        storage: The storage with the cells' folders.
+        options: The options of the launch.
+        folder: The folder of the sweep's code.
+        room: Says which share of a machine each trial gets.
     """
 
     def __init__(
@@ -141,7 +139,7 @@ class Orders:
 
     @cached_property
     def _launch(self) -> dict[str, Any]:
-        """What every trial of the launch is told."""
+        """The part of the spec that all trials of the launch share."""
         return {
             "gradient_checkpointing": self._options.gradient_checkpointing,
             "git_revision": git_revision(self._folder),
@@ -152,14 +150,14 @@ class Orders:
 def cells_to_train(
     survey: Survey, options: LaunchOptions, journal: Journal, growth: GrowingLaunch, *, room: Room
 ) -> CellSource:
-    """Return which cells there are to train.
+    """Return the source of cells to train: a list, or a plan that adds cells as it runs.
 
     Args:
         survey: What the launch has to do.
-        options: Of the launch.
-        journal: Where a plan's decisions are noted.
+        options: The options of the launch.
+        journal: The journal for a plan's decisions.
         growth: Hears of what a plan adds.
-        room: Says what each trial gets of a machine.
+        room: Says which share of a machine each trial gets.
     """
     definition, storage = survey.definition, survey.storage
     orders = Orders(storage, options, definition.folder, room)
@@ -170,14 +168,14 @@ def cells_to_train(
     if survey.adopted and not options.fresh:
         log.adopt(survey.adopted, at_start)
     if definition.manifest.search and definition.manifest.search.warm_start:
-        log.adopt(definition.manifest, at_start)  # the first launch alone is told of it
+        log.adopt(definition.manifest, at_start)  # only the first launch is given it
     facts = TrialFacts(storage.cells, survey.store.record)
     decider = decider_of(definition.sweep)
     return PlanRunner(growth.growing, decider, log, orders.of, facts=facts, listener=growth)
 
 
 class StartedEngine(NamedTuple):
-    """An engine, and the room that its machines have."""
+    """A running engine, and the room on its machines."""
 
     engine: Engine
     room: Room
@@ -186,13 +184,13 @@ class StartedEngine(NamedTuple):
 def start_engine(
     running: ExitStack, survey: Survey, options: LaunchOptions, policies: Policies, *, board: Board
 ) -> StartedEngine:
-    """Start Ray before anything is written, so that a cluster that is away costs nothing.
+    """Start Ray before anything is written, so that an unreachable cluster costs nothing.
 
     Args:
         running: Ends what is started here when it is closed.
         survey: What the launch has to do.
-        options: Of the launch.
-        policies: Say how many trials run at once, and hand over one that has begun, if any.
+        options: The options of the launch.
+        policies: They say how many trials run at once, and hold an engine that was started early.
         board: Shown from now on.
 
     Raises:
@@ -202,7 +200,7 @@ def start_engine(
     terminal = running.enter_context(output_to_log(log))
     running.enter_context(show_progress(board, survey.name, terminal))
     board.say_now("starting Ray")
-    load_writer(survey.store)  # meanwhile
+    load_writer(survey.store)  # while Ray starts
     empty, manifest = empty_cells(survey.cells), survey.definition.manifest
     arms = {one.cell.arm for one in empty}
     configs = [arm.config for arm in manifest.arms if arm.name in arms]
@@ -225,23 +223,23 @@ def fill_none(progress: Progress, options: LaunchOptions) -> None:
     """Open the records of a sweep whose cells are all filled and recorded.
 
     Raises:
-        SweepError: If the store cannot be written to.
+        SweepError: If the store is not writable.
     """
     progress.records = open_records(progress.survey, options, journal=None)
 
 
 def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None:
-    """Train the empty cells while the recorder carries what they tell.
+    """Train the empty cells while the recorder copies their results to the tracking store.
 
     Args:
-        progress: Of the launch: gets journal, records and growth as they are there, and in any
-            case what was trained, what failed, and whether all is recorded.
-        options: Of the launch.
-        policies: Where trials are placed, and what follows their failures.
+        progress: Gets journal, records and growth, and in any case what was trained, what failed,
+            and whether all is recorded.
+        options: The options of the launch.
+        policies: They place trials and handle their failures.
 
     Raises:
-        SweepError: If the engine cannot be started, or the store not be written to.
-        KeyboardInterrupt: If the launch is interrupted, after the recorder was given a moment.
+        SweepError: If the engine cannot be started, or the store is not writable.
+        KeyboardInterrupt: If the launch is interrupted, after the recorder had a moment.
     """
     survey = progress.survey
     journal = progress.journal = Journal(survey.storage.journals, survey.name)

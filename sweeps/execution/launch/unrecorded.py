@@ -1,4 +1,4 @@
-"""Which filled cells and evaluations the tracking store lacks, as the store itself says."""
+"""Filled cells and evaluations that the tracking store lacks, by asking the store."""
 
 from collections.abc import Mapping, Set
 from typing import NamedTuple
@@ -13,12 +13,12 @@ from sweeps.tracking.store import RecordStore
 
 
 class Unrecorded(NamedTuple):
-    """Trial keys of filled cells of which the store lacks something.
+    """Trial keys of filled cells that are not fully recorded.
 
     Attributes:
-        to_carry: Those whose records it lacks, and whose folders hold all of it.
-        lost: Those that the store had before, and that have no folder.
-        evaluated: Those whose records lack evaluations of the sweep that their folders hold.
+        to_carry: Without a record, but with everything in their folders.
+        lost: Recorded before, now without a record and without a folder.
+        evaluated: With a record that lacks evaluations which their folders hold.
     """
 
     to_carry: list[str]
@@ -27,7 +27,7 @@ class Unrecorded(NamedTuple):
 
     @property
     def to_queue(self) -> list[str]:
-        """Those of which something is to be carried, each once."""
+        """All that have something to record, each once."""
         return list(dict.fromkeys([*self.to_carry, *self.evaluated]))
 
 
@@ -37,13 +37,13 @@ def unrecorded(
     manifest: Manifest,
     recorded_before: Set[str] = frozenset(),
 ) -> Unrecorded:
-    """Ask the tracking store for every cell, and say which it lacks.
+    """Ask the tracking store for every cell, and return what it lacks.
 
     Args:
         store: The tracking store.
-        storage: Where the cells' folders are.
-        manifest: Of the sweep as it is now.
-        recorded_before: Trial keys that the store had.
+        storage: The storage with the cells' folders.
+        manifest: The current manifest of the sweep.
+        recorded_before: Trial keys that the store had before.
 
     Raises:
         StoreUnreachable: If the store does not answer.
@@ -74,7 +74,7 @@ def _evaluated(
     return [
         key
         for key in dict.fromkeys(manifest.cell_keys().values())
-        if key in recorded  # what has no record gets none of its evaluations
+        if key in recorded  # a trial without a record gets no evaluations
         and declared & CellEvaluations(storage.cells / key).keys() - recorded[key]
     ]
 

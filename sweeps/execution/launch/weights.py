@@ -1,7 +1,7 @@
-"""Which trained weights a sweep keeps: the choice is pure, and what is not chosen is deleted.
+"""The weights that a sweep keeps after its end: a pure choice, and the deletion of the rest.
 
-Weights lie twice, in the cell's folder and as an artifact of the record. Deleting them changes no
-result and no trial key; only a model can no longer be loaded.
+Weights exist twice, in the cell's folder and as an artifact of the record. Deleting them changes no
+result and no trial key; the model can no longer be loaded.
 """
 
 import re
@@ -23,10 +23,10 @@ _BEST = re.compile(r"best:(\d{1,9})")
 
 @dataclass(frozen=True)
 class WeightsToKeep:
-    """Whose weights are kept.
+    """Which weights to keep.
 
     Attributes:
-        num_best: Of so many of the best arms; None keeps all, 0 none.
+        num_best: Those of this many best arms; None keeps all, 0 none.
     """
 
     num_best: int | None = None
@@ -34,12 +34,12 @@ class WeightsToKeep:
 
 @dataclass(frozen=True)
 class WeightsDeleted:
-    """What became of weights that were not to be kept.
+    """The weights that a launch deleted.
 
     Attributes:
-        num_trials: Trials that lost theirs.
+        num_trials: Number of trials whose weights were deleted.
         freed_bytes: In the cells' folders and in the tracking store together.
-        complaint: Why some are still there, in one sentence; "" where none are.
+        complaint: Why some were not deleted, in one sentence; "" if all were.
     """
 
     num_trials: int = 0
@@ -48,7 +48,7 @@ class WeightsDeleted:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What to tell of it, nothing where there was nothing to delete."""
+        """Sentences for the user, none if there was nothing to delete."""
         freed = f"{self.freed_bytes / 2**20:,.1f} MiB are free."
         trials = "1 trial" if self.num_trials == 1 else f"{self.num_trials} trials"
         deleted = f"The weights of {trials} were not kept: {freed}"
@@ -56,10 +56,10 @@ class WeightsDeleted:
 
 
 def weights_to_keep(words: str) -> WeightsToKeep:
-    """Read what the command line says: `all`, `none` or `best:K`.
+    """Parse `all`, `none` or `best:K`.
 
     Raises:
-        BadInput: If it says something else.
+        BadInput: If it is something else.
     """
     match = _BEST.fullmatch(words)
     if match and int(match[1]) > 0:
@@ -78,15 +78,15 @@ def unwanted_weights(
     which: WeightsToKeep,
     shared: Collection[str] = (),
 ) -> list[str]:
-    """Return the trial keys whose weights are not kept, sorted.
+    """Return the trial keys whose weights are deleted, sorted.
 
-    Kept are all seeds of the best arms, as `best` ranks them by validation, and of a search those
-    that found them too. A trial that has not ended is left alone.
+    All seeds of the best arms keep theirs, as `best` ranks them by validation; in a search so do
+    the trials that found these arms. A trial that has not ended is not touched.
 
     Args:
         manifest: The sweep's cells.
-        records: By trial key.
-        which: Whose are kept.
+        records: Trial key -> record.
+        which: Which weights to keep.
         shared: Trial keys that another sweep uses.
     """
     if which.num_best is None:
@@ -105,18 +105,18 @@ def keep_weights(
     *,
     writer: RecordWriter,
 ) -> WeightsDeleted:
-    """Delete the weights of a sweep that are not kept, in the cells' folders and the records.
+    """Delete the weights that a sweep does not keep, in the cells' folders and the records.
 
-    To be called after a sweep has ended and all of it is recorded. Weights of trials that another
-    sweep of the store holds in its current manifest are kept, and those that an evaluation of this
-    one is still to look at. Killed at any point, it does the rest when it is called again. A store
-    that cannot delete keeps its copy, and that is said.
+    Call it after the sweep has ended and everything is recorded. Trials in the current manifest of
+    another sweep of the store keep their weights, and so do trials that lack an evaluation. After
+    a kill the same call completes the rest. A store that cannot delete keeps its copy, and a
+    sentence says so.
 
     Args:
-        manifest: Of the sweep that has ended.
-        which: Whose weights are kept.
-        storage: Where the cells' folders are.
-        store: Of the records.
+        manifest: The manifest of the sweep.
+        which: Which weights to keep.
+        storage: The storage with the cells' folders.
+        store: The store of the records.
         writer: The same store, for writing.
 
     Raises:
@@ -149,7 +149,7 @@ def to_be_evaluated(manifest: Manifest, records: Mapping[str, TrialRecord]) -> s
 
     Args:
         manifest: The sweep's cells and evaluations.
-        records: By trial key.
+        records: Trial key -> record.
     """
     wanted = {evaluation.evaluation_key for evaluation in manifest.evaluations}
     return {

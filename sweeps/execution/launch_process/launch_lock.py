@@ -27,19 +27,17 @@ from sweeps.storage.store_format import refuse_newer_format
 from sweeps.tracking.addresses import refuse_unusable, sqlite_path
 
 _MOST_BYTES = 1000
-
-
 _CLOCK_SECONDS = 2.0  # by which a clock that is set meanwhile may move a process's start
 
 
 class LaunchProcess(BaseModel):
-    """The process of a launch.
+    """The process that runs a launch.
 
     Attributes:
-        host: The machine's name.
+        host: The name of its machine.
         pid: Its number there.
-        started: When the process began, seconds since 1970.
-        hears_signals: Whether they interrupt the launch: not outside a process's main thread.
+        started: When the process started, seconds since 1970.
+        hears_signals: Whether signals interrupt the launch: only in a process's main thread.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -55,7 +53,7 @@ class LaunchProcess(BaseModel):
         return self.host == platform.node()
 
     def find(self) -> psutil.Process | None:
-        """Return the process itself, None where it is gone. Only on its own host."""
+        """Return the process itself, None if it has ended. Works on its own host only."""
         try:
             process = psutil.Process(self.pid)
         except (psutil.NoSuchProcess, ValueError, OverflowError):
@@ -66,7 +64,7 @@ class LaunchProcess(BaseModel):
 
 @contextmanager
 def noted_in(lock: FileLock) -> Generator[None]:
-    """Have this process noted in a lock that it holds, while the block runs."""
+    """Write this process into its lock while the block runs."""
     process = psutil.Process()
     note = LaunchProcess(
         host=platform.node(),
@@ -85,7 +83,7 @@ def noted_in(lock: FileLock) -> Generator[None]:
 
 
 def noted_process(lock: Path) -> LaunchProcess | None:
-    """Return the process that is noted in a lock, None where none is or that cannot be read."""
+    """Return the process that is written in a lock, None if there is none or it is unreadable."""
     try:
         return LaunchProcess.model_validate_json(read_regular(lock, _MOST_BYTES))
     except (OSError, ValidationError, ValueError):
@@ -94,14 +92,14 @@ def noted_process(lock: Path) -> LaunchProcess | None:
 
 @contextmanager
 def sole_launch(sweep: str, storage: Storage) -> Generator[None]:
-    """Make a launch's folders and be its one driver; take back what is empty if it is refused.
+    """Make a launch's folders and lock the sweep; remove what is empty if it is refused.
 
     Args:
         sweep: Its name.
         storage: Where it trains.
 
     Raises:
-        BadInput: If another process is its driver, or the folders cannot be written to.
+        BadInput: If another process runs it, or the folders are not writable.
     """
     files = [storage.journals / f"{sweep}.{end}" for end in ("db", "db-journal")]
     files += [storage.logs / f"{sweep}.log"]
@@ -137,17 +135,17 @@ def _unlinked_if_refused(files: list[Path], storage: Storage) -> Generator[None]
 
 
 def _folders(storage: Storage) -> tuple[Path, ...]:
-    """Return the folders that a launch makes, the inner ones first."""
+    """Return the folders that a launch makes, inner ones first."""
     inner = (storage.cells, storage.journals, storage.artifacts, storage.logs)
     return (*inner, storage.root, *storage.root.parents)
 
 
 @contextmanager
 def only_driver(sweep: str, storage: Storage) -> Generator[FileLock]:
-    """Be the one process that runs a sweep while the block lasts. Yields the lock that says so.
+    """Lock a sweep while the block runs, so that no other process runs it. Yields the lock.
 
     Raises:
-        BadInput: If another one is.
+        BadInput: If another process holds the lock.
     """
     with FileLock(storage.journals / f"{sweep}.lock") as lock:
         if not lock.acquire():
@@ -161,11 +159,11 @@ def only_driver(sweep: str, storage: Storage) -> Generator[FileLock]:
 def usable_places(
     storage_folder: str | Path | None, tracking_uri: str | None
 ) -> tuple[Storage, str]:
-    """Return where a launch stores and records what it trains.
+    """Return the storage folder and the address of the tracking store, both checked.
 
     Raises:
-        BadInput: If the storage folder cannot be written to, a later release has written it, or the
-            tracking store can be none.
+        BadInput: If the storage folder is not writable or has another format, or the address is
+            not valid.
     """
     storage = resolve_storage(storage_folder)
     check_writable(storage.root, "storage")
@@ -186,10 +184,10 @@ def usable_places(
 def existing_places(
     storage_folder: str | Path | None, tracking_uri: str | None
 ) -> tuple[Storage, str]:
-    """Return the same where there has to be a storage folder already.
+    """Return the same for a storage folder that has to exist.
 
     Raises:
-        BadInput: If there is none, or as `usable_places` does.
+        BadInput: If it does not exist, or as `usable_places` does.
     """
     storage, address = usable_places(storage_folder, tracking_uri)
     if not storage.root.is_dir():
@@ -198,10 +196,10 @@ def existing_places(
 
 
 def check_writable(folder: Path, what: str) -> None:
-    """Refuse a folder that cannot be made or written to.
+    """Check that a folder exists or can be made, and is writable.
 
     Raises:
-        BadInput: Naming the folder.
+        BadInput: If not; it names the folder.
     """
     folder = folder.absolute()
     try:
@@ -216,10 +214,10 @@ def check_writable(folder: Path, what: str) -> None:
 
 
 def make_folders(storage: Storage) -> None:
-    """Make the storage's folders.
+    """Make the folders of a storage.
 
     Raises:
-        BadInput: If they cannot be written to.
+        BadInput: If they cannot be made.
     """
     try:
         for folder in (storage.cells, storage.journals, storage.artifacts, storage.logs):

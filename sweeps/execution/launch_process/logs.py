@@ -19,38 +19,32 @@ from sweeps.tracking.answers import neither, slugs
 from sweeps.tracking.opening import open_store
 
 POLL_SECONDS = 0.25
-
-
 _BLOCK_BYTES = 1 << 16
-
-
 _BEGINNING_OF_A_KEY = re.compile(r"[0-9a-f]{1,32}")
-
-
 _STYLES = re.compile(r"\x1b\[[0-9;:]*m")
 
 
 @dataclass(frozen=True)
 class Log:
-    """A log that may be written to still.
+    """A log that may still be growing.
 
     Attributes:
-        open: Returns a descriptor to read it.
-        is_written: Whether the trial or the launch that writes it is under way.
+        open: Returns a descriptor for reading.
+        is_written: Whether the trial or the launch that writes it is running.
     """
 
     open: Callable[[], int]
     is_written: Callable[[], bool]
 
     def texts(self, num_lines: int | None = None, *, is_followed: bool = False) -> Iterator[str]:
-        """Yield what it holds, in pieces of bounded length that command no terminal.
+        """Yield its text in pieces of bounded length, safe for a terminal.
 
-        Colours are taken out, a return of the carriage ends a line, and what else acts instead of
-        showing becomes a replacement sign.
+        Colours are removed, a carriage return ends a line, and other control characters become a
+        replacement character.
 
         Args:
-            num_lines: Only so many at the end; None is all of it.
-            is_followed: Whether to wait for more until nobody writes it any more.
+            num_lines: Only the last lines; None for all of it.
+            is_followed: Whether to wait for more until its writer has ended.
         """
         descriptor = self.open()
         try:
@@ -61,7 +55,7 @@ class Log:
             os.close(descriptor)
 
     def _decoded(self, descriptor: int, is_followed: bool) -> Iterator[str]:
-        """Yield what is read; "" where all has been read so far."""
+        """Yield what is read; "" when everything so far has been read."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         while True:
             is_written = is_followed and self.is_written()  # asked before its last words are read
@@ -77,16 +71,16 @@ class Log:
 def find_log(
     name: str, storage_folder: str | Path | None = None, tracking_uri: str | None = None
 ) -> Log:
-    """Return the log of a launched sweep of that name, else that of a trial.
+    """Return the log of the launched sweep of that name, else that of a trial.
 
     Args:
-        name: A sweep's, the first characters of a trial key, or the id of a trial's record.
-        storage_folder: Where the logs lie; by default as the command line finds it.
-        tracking_uri: Where records are.
+        name: The name of a sweep, the first characters of a trial key, or a record's id.
+        storage_folder: The folder with the logs; by default that of the command line.
+        tracking_uri: The tracking store.
 
     Raises:
-        BadInput: If there is no such sweep or trial, several answer to it, or it has no log here.
-        StoreUnreachable: If the tracking store is asked, and does not answer.
+        BadInput: If there is no such sweep or trial, several match, or it has no log here.
+        StoreUnreachable: If the tracking store is needed and does not answer.
     """
     storage = resolve_storage(storage_folder)
     if not storage.root.is_dir():
@@ -103,7 +97,7 @@ def find_log(
 
 
 def _trial_key(name: str, storage: Storage, tracking_uri: str | None) -> str:
-    """Return the key of the one trial that answers to a name, from the folders if they tell."""
+    """Return the key of the one trial that a name matches, from the folders if possible."""
     beginning, store = name.strip().lower(), open_store(tracking_uri, storage.root)
     if not _BEGINNING_OF_A_KEY.fullmatch(beginning):
         known = known_sweeps(None, storage, store)
@@ -125,7 +119,7 @@ def _trial_key(name: str, storage: Storage, tracking_uri: str | None) -> str:
 
 
 def _start_of_last(num_lines: int, descriptor: int) -> int:
-    """Return where the last lines of a file begin, reading it from its end."""
+    """Return the position at which the last lines of a file begin."""
     place = os.fstat(descriptor).st_size
     is_ended = place > 0 and os.pread(descriptor, 1, place - 1) == b"\n"
     num_left = num_lines + is_ended
@@ -141,7 +135,7 @@ def _start_of_last(num_lines: int, descriptor: int) -> int:
 
 
 def _whole_lines(texts: Iterator[str]) -> Iterator[str]:
-    """Yield whole lines, so that no escape sequence is cut; one without end in pieces."""
+    """Yield whole lines, so that no escape sequence is cut; very long ones in pieces."""
     pending, last = "", "\n"
     for text in texts:
         pending += text

@@ -18,11 +18,11 @@ POLL_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class RunningLaunch:
-    """A launch that this machine runs.
+    """A launch that runs on this machine.
 
     Attributes:
-        words: Of its command line; empty where they cannot be read.
-        folder: In which it was given; None likewise.
+        words: Its command line; empty if that cannot be read.
+        folder: Its working folder; None likewise.
     """
 
     sweep: str
@@ -32,16 +32,16 @@ class RunningLaunch:
     folder: Path | None = None
 
     def ask_to_end(self, *, is_now: bool) -> None:
-        """Ask it to end as by one Ctrl-C; asked again it goes on ending. `is_now`: as by two.
+        """Ask it to end as one Ctrl-C does, however often it is called; with `is_now` as two do.
 
         Raises:
             BadInput: If it is another user's.
         """
-        # the first is that of the time limit, which counts once however often it comes
+        # the time limit's signal counts once, however often it comes
         numbers = (signal.SIGINT, signal.SIGTERM) if is_now else (signal.SIGALRM,)
         try:
             for number in numbers:
-                if not self._is_running:  # what hears no signal any more, one would kill
+                if not self._is_running:  # without its handlers, the signal would kill it
                     return
                 self.process.send_signal(number)
         except psutil.NoSuchProcess:  # it has ended by itself
@@ -58,16 +58,16 @@ class RunningLaunch:
         return noted is not None and noted.pid == self.process.pid and is_locked(self.lock)
 
     def wait(self) -> None:
-        """Return when it has ended."""
+        """Wait until it has ended."""
         while is_locked(self.lock):
             time.sleep(POLL_SECONDS)
 
 
 def running_launch(sweep: str, storage_folder: str | Path | None = None) -> RunningLaunch:
-    """Return the launch of a sweep that runs now over a storage folder.
+    """Return the running launch of a sweep in a storage folder.
 
     Raises:
-        BadInput: If none does, or it cannot be ended from here.
+        BadInput: If there is none, or it cannot be stopped from here.
     """
     storage = resolve_storage(storage_folder)
     if not storage.root.is_dir():
@@ -98,7 +98,7 @@ def _running_in(storage: Storage) -> str:
 
 
 def _out_of_reach(sweep: str, noted: LaunchProcess | None) -> str:
-    """Return why a launch that runs cannot be ended from here, and what to do."""
+    """Return why a running launch cannot be stopped from here, and what to do."""
     if noted is None:
         return (
             f"'{sweep}' is held by a process that does not say who it is: by clean, repair or "

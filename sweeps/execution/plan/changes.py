@@ -1,4 +1,4 @@
-"""What a launch may change of its sweep."""
+"""The changes that a launch may make to its sweep."""
 
 from typing import Annotated, Any
 
@@ -6,9 +6,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Changes(BaseModel):
-    """What a launch changes of a sweep, each None where it changes nothing.
+    """The changes of a launch to its sweep; None means no change.
 
-    The descriptions are those of the command line, which is made of these fields.
+    The options of the command line are made of these fields and their descriptions.
 
     Attributes:
         settings: Path -> value, applied to the base before the arms are built.

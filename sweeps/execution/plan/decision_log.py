@@ -38,7 +38,6 @@ _TABLE = (
     "create table if not exists decisions (definition text not null, subject text not null,"
     " kind text not null, content text not null, primary key (definition, subject))"
 )
-
 _PARAMS = TypeAdapter(dict[str, Any])
 _STOP, _CONTINUE = TypeAdapter(Stop), TypeAdapter(Continue)
 _KINDS: dict[str, TypeAdapter[Any]] = {
@@ -48,7 +47,7 @@ _KINDS: dict[str, TypeAdapter[Any]] = {
 
 
 class Decider(Protocol):
-    """Who decides: a plan itself, or the adapter of one that needs more than plain Python."""
+    """What makes decisions: a plan itself, or the adapter of a plan such as a search."""
 
     def decide(self, definition: "Declared", journal: Any, event: Event) -> Sequence[Decision]:
         """Return what follows from an event."""
@@ -57,20 +56,20 @@ class Decider(Protocol):
     def nothing_known(
         self, keys: Mapping[tuple[str, int], str], num_epochs: Mapping[str, int]
     ) -> Any:
-        """Return the fold of an empty journal."""
+        """Return the state of an empty journal."""
         ...
 
     def reason(self, stop: Stop) -> str:
-        """Return why a trial was stopped, in one line of its record."""
+        """Return why a trial was stopped, as one line for its record."""
         ...
 
 
 class DecisionLog:
-    """What one sweep's journal knows of the decisions of one definition.
+    """The decisions of one definition in a sweep's journal.
 
     Args:
         journal: Of the sweep, open.
-        definition: Hash of all that decides them; what belongs to another is not seen.
+        definition: Hash of all that determines them; decisions of others are ignored.
         seeds: Of each proposal in the tables of an earlier release.
     """
 
@@ -81,7 +80,7 @@ class DecisionLog:
         self._is_ready = False
 
     def entries(self) -> list[Decision]:
-        """Return every decision, in the order in which they were made. Writes nothing.
+        """Return every decision, in the order in which it was made. Writes nothing.
 
         Raises:
             BadInput: If one of them cannot be read.
@@ -105,20 +104,20 @@ class DecisionLog:
         return [_decision(kind, content) for kind, content in rows]
 
     def append(self, decision: Decision) -> None:
-        """Note a decision, before it takes effect; the first one about the same thing stands."""
+        """Write a decision before it takes effect; the first one about a subject stays valid."""
         if not self._is_ready:
             self._take_over()
         self._insert(decision)
 
     def adopt(self, manifest: Manifest, at_start: Iterable[Cell] = ()) -> None:
-        """Note what the manifest of an earlier launch holds and this journal has lost.
+        """Write the decisions that an earlier launch's manifest has and this journal lacks.
 
-        The journal lies in the storage folder, the manifest in the tracking store: either alone
-        is enough to go on. What is chosen is not taken from it: with more proposals it may differ.
+        The journal lies in the storage folder, the manifest in the tracking store; either one is
+        enough to resume. Choices are not adopted: with more proposals they may differ.
 
         Args:
             manifest: Of an earlier launch.
-            at_start: Cells that are declared, so that nobody decided them.
+            at_start: Cells that the sweep declares, which are no decisions.
         """
         known = self.entries()
         noted = {_subject(decision) for decision in known}
@@ -132,7 +131,7 @@ class DecisionLog:
                 self.append(decision)
 
     def forget(self) -> None:
-        """Drop the decisions, so that the sweep begins anew."""
+        """Delete the decisions, so that the sweep starts over."""
         for table in ("decisions", "proposals", "verdicts"):
             if self._has(table):
                 statement = f"delete from {table} where definition = ?"
@@ -202,7 +201,7 @@ def definitions_in(journal: Journal) -> list[str]:
 
 
 def decisions_of(manifest: Manifest, definition: str) -> list[Decision]:
-    """Return what a manifest tells of the decisions of a definition; nothing of another's."""
+    """Return the decisions that a manifest holds, if they belong to this definition."""
     decisions: list[Decision] = []
     if manifest.search and manifest.search.definition == definition:
         if warm := manifest.search.warm_start:
@@ -235,17 +234,17 @@ def _proposal(number: int, params: dict[str, Any], seeds: Sequence[int]) -> Prop
 
 
 def name_of_proposal(number: int) -> str:
-    """Return what the tables call a proposal of a search."""
+    """Return the name of a proposal of a search."""
     return f"proposal {number}"
 
 
 def name_of_draw(number: int) -> str:
-    """Return what the tables call a random point that a search is held against."""
+    """Return the name of a random point that a search is compared with."""
     return f"random {number}"
 
 
 def _subject(decision: Decision) -> str:
-    """Return what a decision is about; of two about the same thing the first one stands."""
+    """Return the subject of a decision; only the first decision about a subject is valid."""
     match decision:
         case Draw(cells):
             return f"draw {decision.random_seed} {cells[0].seed} {cells[0].arm}"
@@ -265,7 +264,7 @@ def _decision(kind: str, content: str) -> Decision:
     """Read a decision.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If it is not valid.
     """
     if kind not in _KINDS:
         raise ValueError(f"there is no decision {kind!r}")

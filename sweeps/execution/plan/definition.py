@@ -1,4 +1,4 @@
-"""What is launched: a sweep by name, by file or as an object, turned into its manifest."""
+"""The definition of a sweep: from a name, a file or an object to its manifest."""
 
 import hashlib
 import json
@@ -30,10 +30,11 @@ from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 
 _ONE_SPLIT: Mapping[int, int] = MappingProxyType({})
+_CHOICES = {"stopping", "stopping.kind"}
 
 
 def manifest_arm(arm: Arm) -> ManifestArm:
-    """Return an arm as the manifest holds it.
+    """Return an arm in the form of the manifest.
 
     Raises:
         ValueError: If its model cannot be built.
@@ -51,12 +52,12 @@ def manifest_cells(
     places: Iterable[tuple[str, int]],
     splits: Mapping[int, int] = _ONE_SPLIT,
 ) -> list[ManifestCell]:
-    """Return the cells in some places.
+    """Return the cells of some places.
 
     Args:
         arms: By name.
-        places: Arm and seed.
-        splits: Split of each seed; of none where all have that of the arm's config.
+        places: Pairs of arm and seed.
+        splits: Seed -> split; empty if all seeds have the split of the arm's config.
     """
 
     def key(name: str, seed: int) -> str:
@@ -80,16 +81,16 @@ def _num_parameters(arm: str, config: TrainingConfig) -> int:
 
 
 def manifest_tables(sweep: Sweep) -> list[dict[str, Any]]:
-    """Return the tables of a sweep, that of its evaluations among them where they give numbers."""
+    """Return the tables of a sweep, with one of its evaluations if these have metrics."""
     tables = tuple(sweep.tables or sweep.plan.default_tables())
-    is_there = any(isinstance(table, EvaluationsTable) for table in tables)
+    has_table = any(isinstance(table, EvaluationsTable) for table in tables)
     has_numbers = any(evaluation.metrics for evaluation in sweep.evaluations)
-    shown = (*tables, EvaluationsTable()) if has_numbers and not is_there else tables
+    shown = (*tables, EvaluationsTable()) if has_numbers and not has_table else tables
     return [table.model_dump(mode="json") for table in shown]
 
 
 def manifest_evaluations(sweep: Sweep) -> tuple[ManifestEvaluation, ...]:
-    """Return what a sweep declares to be looked at in each finished trial's network."""
+    """Return the evaluations that a sweep declares."""
     return tuple(
         ManifestEvaluation(
             evaluation_key=evaluation_key(evaluation),
@@ -103,14 +104,14 @@ def manifest_evaluations(sweep: Sweep) -> tuple[ManifestEvaluation, ...]:
 
 
 def is_user_plan(sweep: Sweep) -> bool:
-    """Return whether a sweep's plan is a class of the user's, not of the package."""
+    """Return whether a sweep's plan is a user's class, not one of the package."""
     return not type(sweep.plan).__module__.startswith("search_spaces.")
 
 
 def own_plan_fields(sweep: Sweep, source: str | None) -> dict[str, Any]:
-    """Return what the manifest holds of a user's own plan, nothing for one of the package.
+    """Return the manifest's fields for a user's plan, none for a plan of the package.
 
-    Its code enters the definition, not the trial keys: what is trained hangs on the settings alone.
+    Its code enters the definition, not the trial keys, which depend on the settings alone.
     """
     if not is_user_plan(sweep):
         return {}
@@ -135,15 +136,12 @@ def own_plan_fields(sweep: Sweep, source: str | None) -> dict[str, Any]:
     }
 
 
-_CHOICES = {"stopping", "stopping.kind"}
-
-
 def epochs_path(sweep: Sweep, settings: Mapping[str, Any]) -> str:
     """Return the path of the setting that holds the epochs of a sweep's base.
 
     Args:
-        sweep: As declared.
-        settings: What a launch changes of its base; it may choose another stopping.
+        sweep: The sweep as declared.
+        settings: Changes of its base by the launch; they may choose another stopping.
 
     Raises:
         ValueError: In one sentence, if the stopping is not allowed.
@@ -152,7 +150,7 @@ def epochs_path(sweep: Sweep, settings: Mapping[str, Any]) -> str:
 
 
 def stoppings_of_arms(sweep: Sweep) -> dict[str, Stopping]:
-    """Return the stopping of each arm that chooses its own, so that the base's is not its.
+    """Return the stopping of each arm that does not use the base's.
 
     Raises:
         ValueError: In one sentence, if a stopping is not allowed.
@@ -165,23 +163,24 @@ def stoppings_of_arms(sweep: Sweep) -> dict[str, Stopping]:
 
 
 def with_epochs(sweep: Sweep, epochs: int) -> Sweep:
-    """Return the sweep with the epochs of those arms set that choose their own stopping.
+    """Return the sweep with these epochs for all arms that choose their own stopping.
 
     Raises:
         ValueError: In one sentence, if a stopping is not allowed.
     """
-    own = stoppings_of_arms(sweep)
-    if not own:
+    stoppings = stoppings_of_arms(sweep)
+    if not stoppings:
         return sweep
     settings = {
-        name: {f"stopping.{stopping.length_setting}": epochs} for name, stopping in own.items()
+        name: {f"stopping.{stopping.length_setting}": epochs}
+        for name, stopping in stoppings.items()
     }
     return sweep.model_copy(update={"plan": sweep.plan.with_arm_settings(settings)})
 
 
 def _stopping(sweep: Sweep, changes: Mapping[str, Any]) -> Stopping:
-    own = {path: value for path, value in changes.items() if path.split(".")[0] == "stopping"}
-    return with_settings(sweep.base, own, sweep.parts).stopping
+    stopping = {path: value for path, value in changes.items() if path.split(".")[0] == "stopping"}
+    return with_settings(sweep.base, stopping, sweep.parts).stopping
 
 
 Launchable = str | Path | Sweep  # a named sweep, the path of a file that defines one, or one
@@ -189,16 +188,15 @@ Launchable = str | Path | Sweep  # a named sweep, the path of a file that define
 
 @dataclass(frozen=True)
 class Definition:
-    """A sweep ready to be planned. A search's holds what was proposed so far.
+    """A sweep with its manifest; that of a search holds all proposals so far.
 
     Attributes:
         source: Text of the user's own file, None for a sweep of the package.
-        folder: Where its code lies, for the revision in its records.
-        epochs: Of a full training, arm -> number.
-        fingerprints: Of the data, arm -> fingerprint.
-        decided_by: Hash of all that decides which cells follow while it runs; None where all are
-            declared in full.
-        waiting: Trials that wait at a rung for their promotion, trial key -> epoch.
+        folder: The folder of its code, whose revision enters the records.
+        epochs: Arm -> epochs of a full training.
+        fingerprints: Arm -> fingerprint of its data.
+        decided_by: Hash of all that determines the cells that follow; None if all are declared.
+        waiting: Trial key -> the epoch at which it waits for its promotion.
     """
 
     sweep: Sweep
@@ -211,7 +209,7 @@ class Definition:
     waiting: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def head(self, cell: ManifestCell) -> TrialHead:
-        """Return what a trial of a cell is told, but for the machine it runs on."""
+        """Return the spec of a cell's trial, without the machine that it runs on."""
         return head_of(self, cell, self._arms[cell.arm], self.fingerprints[cell.arm])
 
     @cached_property
@@ -220,17 +218,17 @@ class Definition:
 
 
 class Heads(Protocol):
-    """Who knows what a trial of a cell is told."""
+    """Anything that knows the spec of a cell's trial."""
 
     def head(self, cell: ManifestCell) -> TrialHead:
-        """Return it."""
+        """Return the spec."""
         ...
 
 
 def head_of(
     definition: Definition, cell: ManifestCell, arm: ManifestArm, fingerprint: str
 ) -> TrialHead:
-    """Return what a trial of a cell of an arm is told, but for the machine it runs on."""
+    """Return the spec of a cell's trial, without the machine that it runs on."""
     return TrialHead(
         trial_key=cell.trial_key,
         sweep=definition.manifest.sweep,
@@ -244,7 +242,7 @@ def head_of(
 
 
 def sweep_of(which: Launchable) -> tuple[Sweep, str | None, Path]:
-    """Return a sweep, the text of the user's file it is from, and the folder of its code.
+    """Return a sweep, the text of its file if it is a user's, and the folder of its code.
 
     Raises:
         BadInput: If there is no such sweep, or its file cannot be run.
@@ -264,15 +262,15 @@ def sweep_of(which: Launchable) -> tuple[Sweep, str | None, Path]:
 
 
 def define(which: Launchable, changes: Changes, current_seeds: Sequence[int]) -> Definition:
-    """Return the definition of a sweep with a launch's changes.
+    """Return the definition of a sweep with the changes of a launch.
 
     Args:
         which: A named sweep, a file that defines one, or a sweep.
-        changes: What the launch changes.
-        current_seeds: Of the current manifest, empty where there is none.
+        changes: The changes of the launch.
+        current_seeds: The seeds of the current manifest, empty if there is none.
 
     Raises:
-        BadInput: In one sentence, if a change or an arm cannot be.
+        BadInput: In one sentence, if a change or an arm is not valid.
     """
     declared, source, folder = sweep_of(which)
     try:
@@ -294,7 +292,7 @@ def define(which: Launchable, changes: Changes, current_seeds: Sequence[int]) ->
 
 
 def _settings(declared: Sweep, changes: Changes) -> dict[str, Any]:
-    """Return what a launch changes of the base of all arms."""
+    """Return the launch's changes of the base."""
     settings = dict(changes.settings or {})
     if changes.epochs is None:
         return settings
@@ -325,7 +323,7 @@ def _seeds(sweep: Sweep, changes: Changes, current: Sequence[int]) -> tuple[int,
 def _departures(
     declared: Sweep, sweep: Sweep, settings: Mapping[str, Any]
 ) -> dict[str, tuple[Any, Any]]:
-    """Return what differs from the sweep as declared: path -> declared, given."""
+    """Return the differences from the declared sweep: path -> (declared, given)."""
     before, after = declared.base.model_dump(mode="json"), sweep.base.model_dump(mode="json")
     pairs = {path: (_at(before, path), _at(after, path)) for path in settings}
     given = stoppings_of_arms(sweep)
@@ -341,7 +339,7 @@ def _departures(
 
 
 def _at(config: Any, path: str) -> Any:
-    """Return what stands at a path, None where an earlier part of it chose otherwise."""
+    """Return the value at a path, None if the config has no such path."""
     for name in path.split("."):
         config = config.get(name) if isinstance(config, dict) else None
     return config
@@ -382,7 +380,7 @@ def _definition(
 
 
 def _decided_by(manifest: Manifest) -> str | None:
-    """Return the hash of all that decides which cells follow, None where none do."""
+    """Return the hash of all that determines the cells that follow, None if none follow."""
     if manifest.search:
         return manifest.search.definition
     return manifest.plan.definition if manifest.plan and manifest.is_growing else None

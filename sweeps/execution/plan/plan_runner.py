@@ -41,11 +41,11 @@ from sweeps.records.trial_record import Outcome, TrialRecord
 
 
 class TrialFacts:
-    """What has become of the trials of one storage, as a plan may know it: no test metrics.
+    """The results of trials that a plan may see: no test metrics.
 
     Args:
-        cells: Folder of the cells' folders.
-        record_of: What the tracking store knows of a trial, by its key.
+        cells: The folder of the cells' folders.
+        record_of: Returns a trial's record in the tracking store, by its key.
     """
 
     def __init__(self, cells: Path, record_of: Callable[[str], TrialRecord | None]) -> None:
@@ -59,7 +59,7 @@ class TrialFacts:
         return CellFolder(self._cells, trial_key)
 
     def epochs(self, trial_key: str) -> Iterator[EpochTold]:
-        """Yield the epochs that a trial's folder tells of."""
+        """Yield the epochs in a trial's folder."""
         folder = self.folder(trial_key)
         lines, _ = folder.read_outbox()
         final = folder.read_final()
@@ -67,7 +67,7 @@ class TrialFacts:
             yield EpochTold(trial_key, line.epoch, _numbers(line))
 
     def ended(self, trial_key: str) -> CellEnded | None:
-        """Return how a trial has ended, None where it has not as far as is known."""
+        """Return how a trial has ended, None if it has not, as far as is known."""
         folder = self.folder(trial_key)
         if final := folder.read_final():
             last: dict[str, Any] = _numbers(final.curve[-1]) if final.curve else {}
@@ -85,9 +85,9 @@ class TrialFacts:
         return None
 
     def _recorded(self, trial_key: str) -> TrialRecord | None:
-        """Return what the tracking store knows of a trial, asked once.
+        """Return a trial's record in the tracking store, which is asked once.
 
-        Training does not wait for a store that has gone away: what it knew is then trained anew.
+        Training does not wait for an unreachable store: the trial is then trained anew.
         """
         if trial_key not in self._records:
             self._records[trial_key] = None
@@ -104,7 +104,7 @@ def _numbers(line: EpochLine) -> dict[str, Any]:
 
 
 def _may_be_seen(name: str) -> bool:
-    """Return whether selection may see a metric: it never sees the test split."""
+    """Return whether selection may see a metric; it never sees the test split."""
     metric = find_metric(name)
     return metric is None or not why_unseen(metric)
 
@@ -113,18 +113,18 @@ Order = Callable[[Heads, ManifestCell], TrialOrder]
 
 
 class PlanRunner:
-    """The plan of a launch. Not thread-safe: one loop asks and tells.
+    """Runs the plan of a launch. Not thread-safe: a single loop calls it.
 
     Args:
-        definition: With all that earlier launches proposed and decided.
-        decider: Who decides what follows.
-        log: Where decisions are noted.
-        order: What a worker needs to train a cell of a definition.
-        facts: What the cells' folders and the tracking store tell.
-        listener: Told of everything new.
+        definition: The definition with all decisions of earlier launches.
+        decider: Makes the decisions.
+        log: The log of decisions.
+        order: Returns what a worker needs to train a cell of a definition.
+        facts: The results in the cells' folders and the tracking store.
+        listener: Hears of everything that the plan adds.
 
     Attributes:
-        known: The fold of the journal.
+        known: The state that results from all entries of the journal.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class PlanRunner:
         self._waiting = deque(definition.manifest.cells)
 
     def _take_log(self) -> None:
-        """Take up what was decided, and what has become of it since."""
+        """Replay earlier decisions, and read what their trials have done since."""
         entries = [entry for entry in self._log.entries() if not isinstance(entry, Choose)]
         keys = self.definition.manifest.keys
         proposed = [entry for entry in entries if isinstance(entry, Propose)]
@@ -167,7 +167,7 @@ class PlanRunner:
         for entry in entries:
             if not isinstance(entry, Propose):
                 self._take(entry)
-        self._take_up(self._searched)
+        self._read_trials(self._searched)
         manifest = self.definition.manifest
         if manifest.choice and self._open and self.definition.declared.manifest.search:
             self._listener.grown(self.definition.unchoose())
@@ -175,18 +175,18 @@ class PlanRunner:
             self.known.take(Choose(choice.arms, choice.reference, random=choice.random))
 
     def more(self) -> list[TrialOrder]:
-        """Return the cells to train next, none where the running ones have to end first."""
+        """Return the cells to train next, none if running ones have to end first."""
         while True:
             if orders := self._dispatch():
                 return orders
             for key in list(self._open):
                 if not self.known.by_key(key).waits_at:
-                    self._look(key)
+                    self._check_ended(key)
             if not self._decide(SlotFree()):
                 return []
 
     def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, Any]) -> bool:
-        """Hear of an epoch; return whether the trial is stopped there, for good or to wait."""
+        """Take an epoch; return whether the trial stops there, for good or to wait."""
         if trial_key not in self._searched:
             return False
         epoch_result = EpochTold(trial_key, epoch, {**metrics, **metrics.get("metrics", {})})
@@ -198,17 +198,17 @@ class PlanRunner:
     def why_stopped(self, trial_key: str) -> str:
         """Return why a trial was stopped, "" if it was not.
 
-        One whose process was killed may have told of an epoch that nobody judged: that is now.
+        The last epoch of a killed process may not have been judged: it is judged now.
         """
         if trial_key not in self._searched:
             return ""
-        self._learn(trial_key)
+        self._read_epochs(trial_key)
         self._judge(trial_key)
         stopped = self.known.by_key(trial_key).stopped
         return self._decider.reason(stopped) if stopped else ""
 
     def let_go(self, trial_key: str) -> int:
-        """Hear that a trial has no process any more; return the epoch at which it waits, else 0."""
+        """Take that a trial's process has ended; return the epoch at which it waits, else 0."""
         epoch = self.known.by_key(trial_key).waits_at if trial_key in self._searched else 0
         if epoch:
             self._dispatched.discard(trial_key)
@@ -216,18 +216,18 @@ class PlanRunner:
         return epoch
 
     def ended(self, trial_key: str, outcome: Outcome) -> None:
-        """Hear that a trial has ended: its cell is filled, stopped, or stays empty."""
+        """Take that a trial has ended: its cell is filled, stopped, or stays empty."""
         self._running.discard(trial_key)
         if trial_key not in self._searched:
             return
         if outcome is Outcome.FAILED:
             self._end(CellEnded(trial_key, "failed"))
-        self._look(trial_key)
+        self._check_ended(trial_key)
 
     def _decide(self, event: Event) -> bool:
-        """Ask what follows from an event, and let it take effect; return whether more may follow.
+        """Ask what follows from an event, and apply it; return whether more may follow.
 
-        That is so where the plan, asked once more with nothing else having happened, may say more.
+        More may follow if the plan could decide more when asked again at once.
         """
         sweep = self.definition.declared.sweep
         decided = self._decider.decide(sweep, self.known, event)
@@ -235,7 +235,7 @@ class PlanRunner:
         return max(map(self._follow, decisions), default=False)
 
     def _follow(self, decision: Decision) -> bool:
-        """Note a decision, then let it take effect; return whether more may follow at once."""
+        """Log a decision, then apply it; return whether more may follow at once."""
         match decision:
             case Propose(cells) if cells:
                 self._propose(decision)
@@ -261,31 +261,35 @@ class PlanRunner:
         return True
 
     def _judged(self, verdict: Stop | Pause | Continue) -> bool:
-        """Note a verdict, then let it take effect; return whether its trial has waited for it."""
+        """Log a verdict, then apply it; return whether its trial was waiting for it."""
         key = verdict.trial_key
         has_waited = self.known.by_key(key).waits_at > 0
         self._log.append(verdict)
         self._take(verdict)
-        goes_on = has_waited and self.known.by_key(key).is_open  # also stopped, but drawn at random
+        goes_on = (
+            has_waited and self.known.by_key(key).is_open
+        )  # or stopped, but drawn at random too
         if isinstance(verdict, Stop):
             self._listener.grown(self.definition.stop(verdict))
             is_gone = has_waited and key not in self._dispatched
-            if is_gone and not goes_on:  # else told when its process has ended
-                self._tell_stopped(key, verdict)
+            if is_gone and not goes_on:  # else it is marked when its process has ended
+                self._mark_stopped(key, verdict)
         if goes_on:
             self._dispatched.discard(key)
             self._waiting.append(self.definition.manifest.cells_of(key)[0])
-            self._learn(key)  # another sweep may have trained it to its next rung
+            self._read_epochs(key)  # another sweep may have trained it to its next rung
             self._judge(key)
         return has_waited
 
     def _is_early(self, decision: Decision) -> bool:
-        """Return whether a drawn trial might still be held by the process that was stopped."""
+        """Return whether the process of a stopped trial may still hold a drawn one."""
         is_drawn = isinstance(decision, Draw)
         return is_drawn and not all(self.known.by_key(key).is_open for key in self._running)
 
     def _propose(self, decision: Propose) -> None:
-        is_drawn = isinstance(decision, Draw)  # growing may refuse: nothing is noted then
+        is_drawn = isinstance(
+            decision, Draw
+        )  # the definition may refuse it: nothing is logged then
         line = self.definition.propose(decision.cells, self.known.stops, is_drawn=is_drawn)
         self._log.append(decision)
         self._take(decision)
@@ -296,7 +300,7 @@ class PlanRunner:
         self._dispatched -= opened.keys() - self._running  # a scheduler may have stopped them
         self._waiting.extend(line.cells)
         self._listener.grown(line)
-        self._take_up(dict.fromkeys(keys))
+        self._read_trials(dict.fromkeys(keys))
 
     def _take(self, entry: Decision | CellEnded) -> None:
         self.known.take(entry)
@@ -304,7 +308,7 @@ class PlanRunner:
             self._open.pop(entry.trial_key, None)
 
     def _dispatch(self) -> list[TrialOrder]:
-        """Return orders for those cells that are open and that nobody was given yet."""
+        """Return jobs for the open cells that were not dispatched yet."""
         orders: list[TrialOrder] = []
         while self._waiting:
             cell = self._waiting.popleft()
@@ -317,15 +321,15 @@ class PlanRunner:
 
     def _is_closed(self, cell: ManifestCell) -> bool:
         if cell.trial_key in self._searched:
-            self._look(cell.trial_key)
+            self._check_ended(cell.trial_key)
             trial = self.known.by_key(cell.trial_key)
             return not trial.is_open or trial.waits_at > 0
         return self._facts.ended(cell.trial_key) is not None
 
-    def _take_up(self, keys: Mapping[str, None]) -> None:
-        """Take trials as they are found: learn how far they are, judge them, tell those stopped."""
+    def _read_trials(self, keys: Mapping[str, None]) -> None:
+        """Read how far trials are, judge them, and mark those that are stopped."""
         for key in keys:
-            self._learn(key)
+            self._read_epochs(key)
             if ended := self._facts.ended(key):
                 self._take(ended)
         for key in keys:
@@ -333,15 +337,15 @@ class PlanRunner:
                 self._judge(key)
         for key in keys:
             if stopped := self.known.by_key(key).stopped:
-                self._tell_stopped(key, stopped)
+                self._mark_stopped(key, stopped)
 
-    def _learn(self, trial_key: str) -> None:
-        """Read what a trial's folder tells of its epochs."""
+    def _read_epochs(self, trial_key: str) -> None:
+        """Read the epochs in a trial's folder."""
         for epoch_result in self._facts.epochs(trial_key):
             self.known.take(epoch_result)
 
-    def _look(self, trial_key: str) -> None:
-        """See whether a trial has ended."""
+    def _check_ended(self, trial_key: str) -> None:
+        """Check whether a trial has ended."""
         if self.known.by_key(trial_key).is_open and (ended := self._facts.ended(trial_key)):
             self._end(ended)
 
@@ -350,17 +354,17 @@ class PlanRunner:
         self._decide(ended)
 
     def _judge(self, trial_key: str) -> None:
-        """Ask for a verdict on what a trial has told of last."""
+        """Ask for a verdict on a trial's last epoch."""
         epochs = self.known.by_key(trial_key).epochs
         if epochs:
             last = max(epochs)
             self._decide(EpochTold(trial_key, last, epochs[last]))
 
-    def _tell_stopped(self, trial_key: str, stopped: Stop) -> None:
-        """Write into a trial's outbox that it was stopped, unless it says so or has gone on."""
+    def _mark_stopped(self, trial_key: str, stopped: Stop) -> None:
+        """Write into a trial's outbox that it was pruned, unless it says so or was resumed."""
         folder: CellFolder = self._facts.folder(trial_key)
-        has_gone_on = folder.is_filled() or folder.epochs_done() != stopped.epoch
-        if has_gone_on or folder.is_busy() or folder.is_told_pruned():
+        was_resumed = folder.is_filled() or folder.epochs_done() != stopped.epoch
+        if was_resumed or folder.is_busy() or folder.is_told_pruned():
             return
         cell = self.definition.manifest.cells_of(trial_key)[0]
         head = self._order(self.definition, cell).head

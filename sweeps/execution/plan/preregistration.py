@@ -1,4 +1,4 @@
-"""What a sweep settles before anybody can look at its results: its seeds and its margin."""
+"""Preregistration: seeds and margin that a sweep fixes before its results are known."""
 
 from dataclasses import replace
 
@@ -8,14 +8,14 @@ from sweeps.records.manifest import Manifest
 
 
 def with_planned_seeds(definition: Definition, earlier: Manifest | None) -> Definition:
-    """Return the definition with the seeds that stood before a launch added others.
+    """Return the definition with the seeds that were planned before a launch added others.
 
-    Whoever adds seeds may have seen the table of those before, so that verdicts need more evidence
-    then. Of searches and growing plans, whose seeds no launch adds to, nothing is noted.
+    Whoever adds seeds may have seen the table of the first ones, so verdicts then need more
+    evidence. Searches and growing plans have no planned seeds: no launch adds to them.
 
     Args:
-        definition: Of the launch.
-        earlier: The manifest of the launch before, None for a new sweep.
+        definition: The definition of the launch.
+        earlier: The manifest of the previous launch, None for a new sweep.
 
     Raises:
         BadInput: If seeds were added to a sweep over splits.
@@ -36,10 +36,10 @@ def with_planned_seeds(definition: Definition, earlier: Manifest | None) -> Defi
 
 
 def check_margin(current: Manifest, new: Manifest) -> None:
-    """Refuse a margin of equivalence that was not there before the results.
+    """Check that the margin of equivalence is the one declared before the results.
 
     Raises:
-        BadInput: If both manifests declare other margins.
+        BadInput: If the margins of the two manifests differ.
     """
     if current.margin_points == new.margin_points:
         return

@@ -1,1 +1,1 @@
-"""What was lost or damaged in a storage folder or its tracking store, made good on demand."""
+"""Repair of a storage folder and its tracking store."""

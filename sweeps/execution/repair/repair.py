@@ -25,9 +25,9 @@ from sweeps.tracking.opening import open_store, rewrite_places
 
 
 def archive_damaged(storage: Storage, tracking_uri: str) -> list[str]:
-    """Put damaged journals, queues and an embedded tracking store aside; say which.
+    """Archive damaged journals, queues and an embedded tracking store. Returns a sentence for each.
 
-    What somebody uses now is left alone.
+    Files in use are not touched.
     """
     sentences: list[str] = []
     store = sqlite_path(tracking_uri)
@@ -42,7 +42,7 @@ def archive_damaged(storage: Storage, tracking_uri: str) -> list[str]:
 
 
 def _unreadable(path: Path, storage: Storage) -> str:
-    """Return what cannot be read in a sweep's journal that is whole as a file, "" if all can."""
+    """Return what is unreadable in a sweep's journal that is an intact file, "" if nothing is."""
     if path.parent != storage.journals or path.stem.startswith(QUEUE):
         return ""
     try:
@@ -74,11 +74,11 @@ def rewrite_recorded_places(storage: Storage, tracking_uri: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Repaired:
-    """What a repair has done.
+    """The result of a repair.
 
     Attributes:
-        sentences: A sentence for each thing, none where all was whole.
-        exit_code: 0, or 3 where something could not be repaired.
+        sentences: One for each thing that was repaired.
+        exit_code: 0, or 3 if something could not be repaired.
     """
 
     sentences: tuple[str, ...]
@@ -90,10 +90,10 @@ def repair(
     storage_folder: str | Path | None = None,
     tracking_uri: str | None = None,
 ) -> Repaired:
-    """Make good what was lost or damaged in a storage folder or its tracking store.
+    """Repair what was lost or damaged in a storage folder or its tracking store.
 
     Args:
-        sweep: Its name; None is all that the storage folder and the store know.
+        sweep: The sweep to repair; None for all that the storage folder and the store know.
         storage_folder: By default `CAPSWEEP_STORAGE` or ./capsweep-store.
         tracking_uri: By default `CAPSWEEP_TRACKING_URI` or in the storage.
 
@@ -104,7 +104,7 @@ def repair(
     storage, address = existing_places(storage_folder, tracking_uri)
     store = open_store(address, storage.root)
     make_folders(storage)
-    sentences = archive_damaged(storage, address)  # before the store is asked
+    sentences = archive_damaged(storage, address)  # before the store is used
     known = known_sweeps(sweep, storage, store)
     is_whole = True
     for name in [sweep] if sweep else known:

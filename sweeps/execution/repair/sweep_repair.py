@@ -20,18 +20,19 @@ from sweeps.tracking.record_facts import OutcomeFacts
 from sweeps.tracking.store import RecordStore
 
 _INTERRUPTED_EXIT_CODE = 130
+_TIMEOUT_SECONDS = 60.0  # twice the time of one request on a busy machine
 
 
 def settle(store: RecordStore, storage: Storage, manifest: Manifest) -> int:
-    """Mark what looks as if it ran as interrupted, the sweep as finished where it is.
+    """Close records that claim to run: trials as interrupted, the sweep as finished if it is.
 
     Args:
-        store: Of the records.
-        storage: Where the cells' folders are: a trial whose process lives is left alone.
-        manifest: Of a sweep that nobody runs.
+        store: The store of the records.
+        storage: The cells' folders; a trial whose process lives is not touched.
+        manifest: The manifest of a sweep that no process runs.
 
     Returns:
-        How many records were ended.
+        The number of records that were closed.
 
     Raises:
         StoreUnreachable: If the store does not answer.
@@ -55,14 +56,14 @@ def settle(store: RecordStore, storage: Storage, manifest: Manifest) -> int:
 
 
 def refresh_shown(store: RecordStore, manifest: Manifest) -> str:
-    """Write what is shown of a sweep as its records are now.
+    """Update what MLflow's pages show of a sweep.
 
     Args:
-        store: Of the records; it holds the sweep.
-        manifest: Of the sweep.
+        store: The store of the records; it holds the sweep.
+        manifest: The manifest of the sweep.
 
     Returns:
-        Why some of it is not up to date, in one sentence; "" where all of it is.
+        Why it is not up to date, in one sentence; "" if it is.
     """
     writer = store.writer()
     sweep_record = writer.find_sweep(manifest.sweep)
@@ -76,10 +77,10 @@ def refresh_shown(store: RecordStore, manifest: Manifest) -> str:
 
 
 class ManifestToRestore(NamedTuple):
-    """The manifest that stands.
+    """The manifest to repair a sweep by.
 
     Attributes:
-        manifest: None where there is none.
+        manifest: None if there is none.
         is_recorded: Whether the tracking store has it.
     """
 
@@ -88,10 +89,10 @@ class ManifestToRestore(NamedTuple):
 
 
 def manifest_to_restore(store: RecordStore, storage: Storage, sweep: str) -> ManifestToRestore:
-    """Return the store's manifest, or the kept one where that goes beyond it.
+    """Return the store's manifest, or the local copy if that is ahead of it.
 
-    A store that was restored from an older copy is behind what the last launch has kept here. What
-    is kept here is behind the store where somebody has extended the sweep from another storage.
+    A store that was restored from a backup is behind the copy of the last launch. The copy is
+    behind the store if the sweep was extended from another storage folder.
 
     Raises:
         StoreUnreachable: If the store does not answer.
@@ -103,13 +104,13 @@ def manifest_to_restore(store: RecordStore, storage: Storage, sweep: str) -> Man
         stored = store.manifest(sweep)
     except BadInput:
         return ManifestToRestore(copy, is_recorded=False)
-    if copy and _goes_beyond(copy, stored):
+    if copy and _is_ahead(copy, stored):
         return ManifestToRestore(copy, is_recorded=False)
     return ManifestToRestore(stored, is_recorded=True)
 
 
-def _goes_beyond(copy: Manifest, stored: Manifest) -> bool:
-    """Return whether a manifest has all cells of another, and more, or tells more of the same."""
+def _is_ahead(copy: Manifest, stored: Manifest) -> bool:
+    """Return whether a copy has all cells of the stored manifest, and more content."""
     if dropped_cells(stored, copy):
         return False
     if len(copy.proposed_cells()) > len(stored.proposed_cells()):
@@ -118,26 +119,23 @@ def _goes_beyond(copy: Manifest, stored: Manifest) -> bool:
 
 
 def _contents(manifest: Manifest) -> set[object]:
-    """Return what a manifest comes to tell while its sweep goes on."""
+    """Return the content that a manifest gains while its sweep runs."""
     cells = {(cell.arm, cell.seed, cell.trial_key) for cell in manifest.cells}
     stopped = {cell.trial_key for cell in manifest.cells if cell.stopped}
     evaluations = {evaluation.evaluation_key for evaluation in manifest.evaluations}
     return {*cells, *stopped, *evaluations, *(["is over"] if not manifest.is_growing else [])}
 
 
-_SILENCE_SECONDS = 60.0  # twice what one request may take on a busy machine
-
-
 class SweepRepair:
-    """What there is to repair of one sweep that nobody runs.
+    """The repair of one sweep that no process runs.
 
     Args:
-        storage: Where its folders are.
-        store: Where its records are to be.
+        storage: The storage with its folders.
+        store: The store of its records.
         sweep: Its name.
 
     Attributes:
-        is_whole: Whether nothing is left, once it has run.
+        is_whole: Whether everything is repaired, after the run.
     """
 
     def __init__(self, storage: Storage, store: RecordStore, sweep: str) -> None:
@@ -147,7 +145,7 @@ class SweepRepair:
         self._sweep = sweep
 
     def run(self) -> Generator[str]:
-        """Repair it, and say what was done.
+        """Repair the sweep. Yields a sentence for each thing that was done.
 
         Raises:
             StoreUnreachable: If the tracking store does not answer.
@@ -162,9 +160,9 @@ class SweepRepair:
             return
         sentences = [*self._recorded(manifest, is_recorded=is_recorded)]
         yield from sentences
-        if sentences and self.is_whole and (complaint := refresh_shown(self._store, manifest)):
+        if sentences and self.is_whole and (error := refresh_shown(self._store, manifest)):
             self.is_whole = False
-            yield complaint
+            yield error
 
     def _recorded(self, manifest: Manifest, *, is_recorded: bool) -> Generator[str]:
         if not is_recorded:
@@ -175,7 +173,7 @@ class SweepRepair:
             yield f"{num_settled} records of '{self._sweep}' that looked as if they ran were ended."
 
     def _fill(self, manifest: Manifest) -> Generator[str]:
-        """Carry what folders hold and the store lacks: whole records, epochs, evaluations."""
+        """Record what the folders hold and the store lacks: records, epochs, evaluations."""
         missing = unrecorded(self._store, self._storage, manifest)
         keys = list(dict.fromkeys([*missing.to_carry, *self._with_holes(manifest)]))
         num_filled = len({*keys, *missing.evaluated})
@@ -188,9 +186,9 @@ class SweepRepair:
         queue.add_more(keys, self._sweep, sweep_record.record_id)
         queue.add_evaluated(missing.evaluated, self._sweep)
         queue.close()
-        hand_over(self._storage.journals, manifest)  # what is kept, the recorder makes current
+        hand_over(self._storage.journals, manifest)  # the recorder makes the copy current
         recorder = RecorderClient(self._storage, self._store.address, self._sweep)
-        if not recorder.finish(_SILENCE_SECONDS):
+        if not recorder.finish(_TIMEOUT_SECONDS):
             self.is_whole = False
             yield f"Not all records of '{self._sweep}' could be filled: {recorder.complaint}"
             return

@@ -120,7 +120,7 @@ class Promotion:
     """
 
     def __init__(self, search: Search) -> None:
-        self._share_kept = search.scheduler.kept
+        self._share_going_on = search.scheduler.kept
         self._num_wanted = search.confirm.best if search.confirm else 1
         self._rungs = cache(search.scheduler.rungs)
 
@@ -131,7 +131,7 @@ class Promotion:
         another sweep has trained it. Where one seed of a proposal was promoted, all are.
         """
         trial, curves = known.by_key(trial_key), known.curves
-        arm, told = known.arm_of(trial_key), max(trial.epochs, default=0)
+        arm, last_epoch = known.arm_of(trial_key), max(trial.epochs, default=0)
         if arm is None or arm == BASE or curves.has_reached_target(trial_key):
             return ()
         if not trial.is_open or trial_key in known.stops:
@@ -144,9 +144,9 @@ class Promotion:
         }
         goes_on: list[Decision] = []
         for rung in self._rungs(known.num_epochs[arm]):
-            if rung > told:
+            if rung > last_epoch:
                 break
-            is_passed = rung < told and rung not in trial.pauses
+            is_passed = rung < last_epoch and rung not in trial.pauses
             if rung in promoted or is_passed:
                 goes_on += [Continue(trial_key, rung)] * (rung not in trial.judged)
             elif rung in trial.pauses or not math.isfinite(curves.of(trial_key)[rung]):
@@ -167,7 +167,7 @@ class Promotion:
     def _promoted(self, known: SearchKnown) -> Sequence[Continue]:
         """Return that a proposal goes on: of the highest rung that has one to promote, the best."""
         for rung, ranked in self._ranked(known):
-            for number in ranked[: math.floor(len(ranked) * self._share_kept + 1e-9)]:
+            for number in ranked[: math.floor(len(ranked) * self._share_going_on + 1e-9)]:
                 if waiting := _promotable(known, number, rung):
                     return [Continue(key, rung) for key in waiting]
         return ()

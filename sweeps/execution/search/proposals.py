@@ -121,8 +121,6 @@ def suggested(trial: Any, dimension: Dimension) -> Plain:
 
 
 ObservedPoint = tuple[Mapping[str, Any], Observation]
-
-
 History = Sequence[ObservedPoint]
 
 

@@ -14,7 +14,6 @@ from sweeps.execution.search.unseen import identity
 from sweeps.records.manifest_plan import Plain
 
 Params = dict[str, Plain]
-
 _MOST_MISSED = 2000  # draws in a row that break the limits, or come back
 _MOST_LISTED = 100_000  # points of a space
 

@@ -16,7 +16,6 @@ from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.tracking.store import RecordStore
 
 Point = dict[str, Plain]
-
 MOST_POINTS = 2
 """How many points of another sweep are proposed.
 

@@ -1,4 +1,4 @@
-"""How much room on disk a launch takes, as a pure function of what is known before it."""
+"""Disk space that a launch takes: a pure function of what is known before it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,23 +6,19 @@ from dataclasses import dataclass
 from sweeps.records.manifest import Manifest
 
 _PARAMETER_BYTES = 4  # float32
-
-
 _CHECKPOINTED = 3  # the weights, and the two moments that Adam keeps of each
-
-
 _CHECKPOINTS = 2  # one is whole while the next is written
 
 
 @dataclass(frozen=True)
 class DiskEstimate:
-    """Room that a launch takes on the disk of the storage folder.
+    """Space that a launch takes on the disk of the storage folder.
 
     Attributes:
         kept_bytes: What stays of the cells that are to be filled: weights, predictions and curves
             in their folders, and once more with their records where these lie in the storage too.
         checkpoint_bytes: Checkpoints of all that train at once, at most.
-        free_bytes: What there is.
+        free_bytes: Free space on the disk.
     """
 
     kept_bytes: int = 0
@@ -31,23 +27,23 @@ class DiskEstimate:
 
     @property
     def most_bytes(self) -> int:
-        """What is taken at once, at most."""
+        """The most bytes that are taken at once."""
         return self.kept_bytes + self.checkpoint_bytes
 
     @property
     def fits(self) -> bool:
-        """Whether there is room for that."""
+        """Whether that fits on the disk."""
         return self.most_bytes <= self.free_bytes
 
 
 @dataclass(frozen=True)
 class DiskDemand:
-    """What is known of a launch before it.
+    """What is known before a launch.
 
     Attributes:
         empty: The arm of each cell to be trained; None for one that is still to be proposed.
-        seen: Arm -> what each of its filled cells takes in its folder.
-        num_copies: How often what a cell keeps lies on the disk: with the record it is twice.
+        seen: Arm -> bytes of the folder of each of its filled cells.
+        num_copies: How often the files of a cell lie on the disk: twice if the records do too.
         num_concurrent: Trials at once.
     """
 
@@ -58,11 +54,11 @@ class DiskDemand:
 
 
 def estimate_disk(manifest: Manifest, demand: DiskDemand, free_bytes: int) -> DiskEstimate:
-    """Estimate what a launch takes.
+    """Estimate the space that a launch takes.
 
-    An arm of which a cell is filled takes what that takes. Another takes its weights by its number
-    of parameters, and besides what the filled cells of the others take besides theirs: without any
-    nothing is known of that, which is little. An arm of unknown size counts as a mean one.
+    A cell of an arm with filled cells takes their mean. A cell of another arm takes its weights, by
+    the number of parameters, plus the mean of what filled cells of other arms take beside theirs.
+    An arm of unknown size counts as an average one.
 
     Args:
         manifest: Of the sweep, for the number of parameters of its arms.

@@ -1,4 +1,4 @@
-"""What the folders of cells say of their trials."""
+"""The state of trials according to the folders of their cells."""
 
 import os
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from sweeps.storage.locations import Storage
 
 
 def folder_states(storage: Storage, trial_keys: Iterable[str]) -> dict[str, FolderState]:
-    """Return what the cells' folders say, by trial key."""
+    """Return the state of each trial that has a folder, by trial key."""
     return {
         key: _folder_state(CellFolder(storage.cells, key))
         for key in trial_keys
@@ -35,7 +35,7 @@ def _folder_state(folder: CellFolder) -> FolderState:
 
 
 def _num_bytes(folder: CellFolder) -> int:
-    """Return what a filled cell's files take, 0 where its weights were not kept."""
+    """Return the bytes of a filled cell's files, 0 if its weights were deleted."""
     with os.scandir(folder.path) as entries:
         files = [entry for entry in entries if entry.is_file(follow_symlinks=False)]
     if folder.weights.name not in {entry.name for entry in files}:

@@ -1,4 +1,4 @@
-"""The sweeps that were launched: state, cells, size and age of each."""
+"""The launched sweeps: state, cells, size and age of each."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -27,12 +27,12 @@ class ListedSweep:
             "incomplete", "elsewhere" (incomplete, and launched from another storage folder) or
             "unreadable".
         num_filled: Cells that hold a result.
-        num_cells: All there will be in the end, at most.
+        num_cells: Number of cells at the end, at most.
         num_failed: Cells whose trial raised.
-        num_bytes: What its cells and their records take in the storage folder, also where another
-            sweep has them too; None where none of them lie there.
-        last_at: When anything was last told of it, seconds since 1970; None where not known.
-        complaint: Why it cannot be read, "" where it can.
+        num_bytes: Size of its cells and records in the storage folder, also if another sweep has
+            them too; None if none of them lie there.
+        last_at: Time of its last event, seconds since 1970; None if unknown.
+        complaint: Why it cannot be read, "" if it can.
     """
 
     sweep: str
@@ -48,7 +48,7 @@ class ListedSweep:
 def listed_sweeps(
     tracking_uri: str | RecordStore | None = None, storage: str | Path | None = None
 ) -> list[ListedSweep]:
-    """Return the sweeps that the store or the storage folder knows, the last told of first.
+    """Return the sweeps that the store or the storage folder knows, the most recent first.
 
     Raises:
         BadInput: If there is neither a store nor a sweep in the folder.
@@ -75,7 +75,7 @@ def listed_sweeps(
 
 
 def _manifest(name: str, store: RecordStore | None, place: Storage) -> Manifest:
-    """Return a sweep's manifest from its store, or the kept one where no store holds it."""
+    """Return a sweep's manifest from the store, or the local copy if no store has it."""
     manifest = store.manifest(name) if store else kept_manifest(place.journals, name)
     if manifest is None:
         raise BadInput(f"The kept manifest of '{name}' is damaged, and the store has none.")

@@ -1,4 +1,4 @@
-"""How far a sweep is, from its manifest, its records and its cells' folders."""
+"""The status of a sweep, from its manifest, its records and its cells' folders."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -21,12 +21,12 @@ from sweeps.tracking.opening import open_to_read
 
 @dataclass(frozen=True)
 class CellStatus:
-    """One cell.
+    """The status of a cell.
 
     Attributes:
-        state: An outcome; pruned where this sweep's scheduler stopped it, "missing" where nothing
-            is recorded, "running" where a process holds it, "waiting" where it may be promoted.
-        epoch: Done so far.
+        state: An outcome; "pruned" if this sweep's scheduler stopped it, "missing" if nothing is
+            recorded, "running" if a process trains it, "waiting" if it may be promoted.
+        epoch: Number of epochs so far.
         reason: Why it did not finish.
     """
 
@@ -38,15 +38,15 @@ class CellStatus:
 
 @dataclass(frozen=True, repr=False)
 class SweepStatus:
-    """All cells of a sweep.
+    """The status of a sweep and of all its cells.
 
     Attributes:
-        last_launch: From this storage, None if there was none.
+        last_launch: The last one from this storage folder, None if there was none.
         is_recorded: Whether every filled cell's record is in the tracking store.
         declared: The evaluations that the sweep declares.
-        evaluations: Each of every finished trial, and where it stands.
-        ending: How a search ended before all its proposals were made, "" where it did not.
-        is_running: Whether a process runs it now from this storage.
+        evaluations: Every evaluation of every finished trial, and its state.
+        ending: Why a search ended before all proposals were made, "" if it did not.
+        is_running: Whether a process runs it now from this storage folder.
     """
 
     sweep: str
@@ -93,7 +93,7 @@ class SweepStatus:
 def sweep_status(
     name: str, tracking_uri: str | None = None, storage: str | Path | None = None
 ) -> SweepStatus:
-    """Return how far a sweep is.
+    """Return the status of a sweep.
 
     Raises:
         BadInput: If there is no such sweep.
@@ -154,7 +154,7 @@ def _cell_status(
 
 
 def _waiting(journals: Path, manifest: Manifest) -> Mapping[str, int]:
-    """Return the trials of a search that wait for their promotion, and at which epoch."""
+    """Return trial key -> epoch for the trials that wait for their promotion."""
     if manifest.search is None or not (journals / f"{manifest.sweep}.db").exists():
         return {}
     journal = Journal(journals, manifest.sweep)

@@ -40,24 +40,26 @@ from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.opening import open_store
 from sweeps.tracking.store import RecordStore
 
+_LOG = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, repr=False)
 class Survey:
     """What a launch would do.
 
     Attributes:
-        current: The manifest that is there, None for a new sweep.
-        known: The definition with all that earlier launches of a search proposed; what a launch
-            starts from, unless it trains all anew.
-        adopted: Whose proposals stand: the manifest that is there, or the one that the last
-            launch has kept where the tracking store has lost it.
-        lost: Trial keys of its filled cells that the launch would drop.
-        cells: Every cell and where it stands.
-        capacity: What each trial would get, and how many run at once.
-        estimate_seconds: Of the empty cells, None where nothing like them was trained.
-        evaluations: Every one of the finished trials and where it stands.
-        share_to_come: Of a full training, that a cell which is still to come takes on average.
-        disk: What the launch takes on the disk of the storage folder, and what is free there.
+        current: The current manifest, None for a new sweep.
+        known: The definition with all proposals of earlier launches; the launch starts from it,
+            unless it trains all from the start.
+        adopted: The manifest whose decisions stay valid: the current one, or the copy of the last
+            launch if the tracking store has lost it.
+        lost: Trial keys of filled cells that the launch would drop.
+        cells: Every cell and its state.
+        capacity: The resources of each trial, and how many run at once.
+        estimate_seconds: For the empty cells, None if no cell of the sweep was trained yet.
+        evaluations: Every evaluation of the finished trials and its state.
+        share_to_come: Share of a full training that a cell still to come takes on average.
+        disk: Space that the launch takes on the disk of the storage folder, and free space.
     """
 
     definition: Definition
@@ -94,7 +96,7 @@ class Survey:
 
     @property
     def changes_by_arm(self) -> dict[str, dict[str, Any]]:
-        """What sets the arms of a search apart: path -> value by arm. Others' names say it."""
+        """Arm -> its settings (path -> value), for a search; other arms' names say them."""
         manifest = self.definition.manifest
         return {arm.name: arm.changes for arm in manifest.arms} if manifest.search else {}
 
@@ -126,7 +128,7 @@ class Survey:
         return open_store(self.tracking_uri, self.storage.root)
 
     def check_losses(self) -> None:
-        """Refuse a launch that would drop cells, or change what was settled before the results.
+        """Check that a launch drops no cells and changes nothing that was preregistered.
 
         Raises:
             BadInput: In one sentence.
@@ -137,7 +139,7 @@ class Survey:
 
     @property
     def refusal(self) -> str | None:
-        """Why a launch would be refused for that, None where it would not."""
+        """Why a launch would be refused for that, None if it would not."""
         try:
             self.check_losses()
         except BadInput as refusal:
@@ -146,12 +148,12 @@ class Survey:
 
     @property
     def has_work(self) -> bool:
-        """Whether anything is left to train: empty cells, or what a search has not proposed yet."""
+        """Whether anything is left to train: empty cells, or proposals still to come."""
         return self.definition.manifest.is_growing or not all(cell.is_filled for cell in self.cells)
 
     @property
     def has_cells_to_fill(self) -> bool:
-        """Whether anything is left to train, or to be carried to the tracking store."""
+        """Whether anything is left to train, or to copy to the tracking store."""
         return self.has_work or not all(cell.is_recorded for cell in self.cells)
 
     @property
@@ -164,11 +166,11 @@ Plan = Survey  # as `sweeps.Plan` is promised to users
 
 
 def with_disk(survey: Survey, folders: Mapping[str, FolderState]) -> Survey:
-    """Return a survey with what its launch takes on the disk of the storage folder.
+    """Return the survey with the disk space that its launch takes.
 
     Args:
         survey: Of the sweep.
-        folders: What its cells' folders say, by trial key.
+        folders: The states of its cells' folders, by trial key.
     """
     seen: dict[str, list[int]] = {}
     for cell in survey.cells:
@@ -190,12 +192,11 @@ def with_disk(survey: Survey, folders: Mapping[str, FolderState]) -> Survey:
 
 
 class EarlierManifest(NamedTuple):
-    """What earlier launches have left.
+    """The manifests of earlier launches.
 
     Attributes:
-        current: The sweep's manifest, None for one that the store does not know.
-        adopted: That one, or where the store has lost it the one that was kept: what it tells of a
-            plan's decisions stands.
+        current: The sweep's manifest in the store, None if the store does not know the sweep.
+        adopted: That one, or the local copy if the store has lost it: its decisions stay valid.
     """
 
     current: Manifest | None
@@ -205,15 +206,15 @@ class EarlierManifest(NamedTuple):
 def earlier_manifest(
     store: RecordStore, journals: Path, sweep: str, *, may_be_replaced: bool
 ) -> EarlierManifest:
-    """Return what earlier launches have left of a sweep.
+    """Return the manifests of earlier launches of a sweep.
 
-    A manifest that the store has lost, or that is damaged there, is taken from beside the journals.
+    A manifest that the store has lost, or that is damaged there, comes from the local copy.
 
     Args:
         store: Of the records.
-        journals: Where the last launch has kept its manifest.
+        journals: The folder with the copy of the last launch.
         sweep: Its name.
-        may_be_replaced: Whether the launch does without it if need be.
+        may_be_replaced: Whether the launch can do without it.
 
     Raises:
         BadInput: If neither can be read.
@@ -235,13 +236,13 @@ def earlier_manifest(
 
 
 class KnownSweep(NamedTuple):
-    """A sweep as it is found.
+    """A sweep with the decisions of its earlier launches.
 
     Attributes:
-        definition: What the launch starts from.
-        known: With all that earlier launches of a search proposed.
-        current: The manifest that is there, None for a new sweep.
-        adopted: Whose proposals stand.
+        definition: The definition that the launch starts from.
+        known: The definition with all proposals of earlier launches.
+        current: The current manifest, None for a new sweep.
+        adopted: The manifest whose decisions stay valid.
     """
 
     definition: Definition
@@ -253,10 +254,10 @@ class KnownSweep(NamedTuple):
 def known_sweep(
     which: Launchable, options: LaunchOptions, store: RecordStore, storage: Storage
 ) -> KnownSweep:
-    """Return a sweep as a launch finds it. Writes nothing.
+    """Return a sweep with the decisions of its earlier launches. Writes nothing.
 
     Raises:
-        BadInput: If the sweep or a change cannot be.
+        BadInput: If the sweep or a change of it is not valid.
         StoreUnreachable: If the tracking store does not answer.
     """
     sweep, _, _ = sweep_of(which)
@@ -272,16 +273,13 @@ def known_sweep(
     return KnownSweep(definition, known if is_anew else definition, current, adopted)
 
 
-_LOG = logging.getLogger(__name__)
-
-
 def survey_of(
     which: Launchable, options: LaunchOptions, capacity: Capacity = ONE_AT_A_TIME
 ) -> Survey:
-    """Look at what is there and say what a launch would do. Writes nothing.
+    """Return what a launch would do. Writes nothing.
 
     Raises:
-        BadInput: If the sweep, a change or the folder cannot be.
+        BadInput: If the sweep, a change of it or the storage folder is not valid.
         StoreUnreachable: If the tracking store does not answer.
     """
     storage, tracking_uri = usable_places(options.storage, options.tracking_uri)
@@ -324,7 +322,7 @@ def survey_of(
 
 
 def _to_come(definition: Definition) -> tuple[int, float]:
-    """Return how many cells are to come, and which share of a full training one takes."""
+    """Return how many cells are still to come, and the share of a full training that one takes."""
     manifest, sweep = definition.manifest, definition.sweep
     num_to_come, search = manifest.num_expected - len(manifest.cells), manifest.search
     if search is None or search.ended or not num_to_come:

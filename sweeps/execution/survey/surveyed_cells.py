@@ -10,7 +10,7 @@ from sweeps.records.trial_record import Outcome, TrialRecord
 
 
 class CellState(StrEnum):
-    """Where a cell stands before a launch. The first three are filled."""
+    """The state of a cell before a launch. The first three are filled."""
 
     RECORDED = "recorded"
     TO_RECORD = "to record"
@@ -23,14 +23,14 @@ class CellState(StrEnum):
 
 @dataclass(frozen=True)
 class FolderState:
-    """What a cell's folder says.
+    """The state of a trial according to its cell's folder.
 
     Attributes:
         outcome: Of the final record, None while the cell is empty.
-        epochs: Told of so far.
+        epochs: Number of epochs so far.
         failure: Why the last attempt failed, None if it did not.
-        duration_seconds: Of the epochs told of.
-        num_bytes: Of the files of a filled cell, 0 where its weights were not kept.
+        duration_seconds: Of those epochs.
+        num_bytes: Of the files of a filled cell, 0 if its weights were deleted.
     """
 
     outcome: Outcome | None = None
@@ -42,7 +42,7 @@ class FolderState:
 
 @dataclass(frozen=True)
 class SurveyedCell:
-    """A cell and where it stands.
+    """A cell and its state.
 
     Attributes:
         has_record: Whether the tracking store has any record of it.
@@ -56,12 +56,12 @@ class SurveyedCell:
 
     @property
     def is_filled(self) -> bool:
-        """Whether it need not be trained."""
+        """Whether it needs no training."""
         return self.is_recorded or self.state is CellState.TO_RECORD
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the tracking store has all there is of it."""
+        """Whether the tracking store has all of it."""
         return self.state in {CellState.RECORDED, CellState.STOPPED}
 
 
@@ -71,13 +71,13 @@ def surveyed(
     records: Mapping[str, TrialRecord],
     waiting: Collection[str] = (),
 ) -> tuple[SurveyedCell, ...]:
-    """Say of cells where they stand.
+    """Return the state of each cell.
 
     Args:
-        cells: Of the sweep as it is to be.
+        cells: The cells of the sweep after the launch.
         folders: By trial key; a key without a folder is left out.
         records: By trial key, likewise.
-        waiting: Trial keys of those that wait at a rung for their promotion.
+        waiting: Trial keys of trials that wait at a rung for their promotion.
     """
     stood = (
         replace(
@@ -137,18 +137,18 @@ def dropped_cells(current: Manifest | None, new: Manifest) -> list[ManifestCell]
 def check_dropped_cells(
     current: Manifest | None, new: Manifest, filled: Set[str] | None = None
 ) -> None:
-    """Refuse a launch that would drop cells of the current manifest.
+    """Check that a launch drops no cells of the current manifest.
 
-    One place changes without a word: an empty cell of an arm whose settings are the same, so that
-    only code has changed. A routing whose trials failed is mended, and nothing is lost.
+    An empty cell may change if its arm's settings are the same, so that only code has changed:
+    somebody fixed a routing whose trials failed, and nothing is lost.
 
     Args:
-        current: What is there, None for a new sweep.
-        new: What is to be.
-        filled: Trial keys of dropped cells that hold a result; None takes all for filled.
+        current: The current manifest, None for a new sweep.
+        new: The manifest that the launch would make current.
+        filled: Trial keys of dropped cells that hold a result; None means all of them.
 
     Raises:
-        BadInput: Naming what differs, and what to do.
+        BadInput: It names what differs, and what to do.
     """
     if current is None:
         return
@@ -208,7 +208,7 @@ def _difference(current: Manifest, new: Manifest) -> str:
 
 
 def _search_difference(current: Manifest, new: Manifest) -> str:
-    """Say what differs of two searches, in the words of their definitions."""
+    """Return the difference of two searches, in the words of their definitions."""
     assert current.search is not None
     assert new.search is not None
     if current.search.definition == new.search.definition:
@@ -243,14 +243,14 @@ def estimate_seconds(
     *,
     num_to_come: float = 0,
 ) -> float | None:
-    """Estimate how long the empty cells will take, None where nothing like them was trained.
+    """Estimate how long the empty cells take, None if no cell of the sweep was trained yet.
 
     Args:
-        cells: Where they stand.
-        epochs: Of a full training, by arm.
+        cells: All cells, with their states.
+        epochs: Epochs of a full training, by arm.
         seconds_per_epoch: Seen so far, by arm; an arm without takes the mean of the others.
         num_concurrent: Trials at once.
-        num_to_come: Cells that a search has still to propose, in full lengths of a mean one.
+        num_to_come: Cells that a search still has to propose, in full trainings.
     """
     left = [
         (cell.cell.arm, max(0, epochs[cell.cell.arm] - cell.epochs))
@@ -270,7 +270,7 @@ def estimate_seconds(
 def seconds_per_epoch(
     manifest: Manifest, folders: Mapping[str, FolderState], records: Mapping[str, TrialRecord]
 ) -> dict[str, float]:
-    """Return the mean seconds of an epoch by arm, of what was trained so far."""
+    """Return the mean seconds of an epoch by arm, over what was trained so far."""
     seen: dict[str, list[float]] = {}
     for cell in manifest.cells:
         folder, record = folders.get(cell.trial_key), records.get(cell.trial_key)

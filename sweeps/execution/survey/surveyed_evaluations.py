@@ -16,7 +16,7 @@ from sweeps.tracking.store import RecordStore
 
 
 class EvaluationState(StrEnum):
-    """Where an evaluation of a finished trial stands."""
+    """The state of an evaluation of a finished trial."""
 
     RECORDED = "recorded"
     TO_RECORD = "to record"
@@ -26,7 +26,7 @@ class EvaluationState(StrEnum):
 
 @dataclass(frozen=True)
 class SurveyedEvaluation:
-    """An evaluation of one finished trial, and where it stands."""
+    """An evaluation of one finished trial, and its state."""
 
     trial_key: str
     evaluation: ManifestEvaluation
@@ -41,17 +41,17 @@ def surveyed_evaluations(
     noted: Mapping[str, Collection[str]],
     has_weights: Callable[[str], bool],
 ) -> tuple[SurveyedEvaluation, ...]:
-    """Say of every evaluation of every finished trial of a sweep where it stands.
+    """Return the state of every evaluation of every finished trial of a sweep.
 
     A trial that the sweep's scheduler stopped has none, whatever became of it in another sweep;
-    nor has one that diverged, failed or is not over.
+    nor has one that diverged, failed or has not ended.
 
     Args:
         manifest: What the sweep declares.
         outcomes: By trial key, as far as known.
         recorded: Trial key -> keys of the evaluations that its record holds.
-        noted: Trial key -> keys of those that its cell's folder holds.
-        has_weights: Whether a trial's weights are kept; asked only where one is to be made.
+        noted: Trial key -> keys of the evaluations that its cell's folder holds.
+        has_weights: Whether a trial's weights exist; called only if an evaluation is missing.
     """
     finished = dict.fromkeys(
         cell.trial_key
@@ -87,14 +87,14 @@ def survey_evaluations(
     *,
     store: RecordStore,
 ) -> tuple[SurveyedEvaluation, ...]:
-    """Say where the evaluations of a sweep's finished trials stand. Writes nothing.
+    """Return the state of the evaluations of a sweep's finished trials. Writes nothing.
 
     Args:
         manifest: What the sweep declares.
         storage: Where the cells' folders are.
-        folders: What they say of their trials, by trial key.
+        folders: Their states, by trial key.
         records: By trial key.
-        store: Where the records are from; asked for weights that no folder holds.
+        store: The store of the records; asked for weights that no folder holds.
 
     Raises:
         StoreUnreachable: If the tracking store does not answer.
@@ -112,14 +112,14 @@ def evaluations_by_outcome(
     *,
     store: RecordStore,
 ) -> tuple[SurveyedEvaluation, ...]:
-    """Say where the evaluations stand where it is known how the trials ended. Writes nothing.
+    """Return the same where the outcomes of the trials are known. Writes nothing.
 
     Args:
         manifest: What the sweep declares.
         storage: Where the cells' folders are.
         outcomes: By trial key.
         records: By trial key.
-        store: Where the records are from; asked for weights that no folder holds.
+        store: The store of the records; asked for weights that no folder holds.
 
     Raises:
         StoreUnreachable: If the tracking store does not answer.
@@ -142,6 +142,6 @@ def evaluations_by_outcome(
 
 
 def weights_in_folder(storage: Storage, trial_key: str) -> Path | None:
-    """Return the weights that a trial's folder holds, None where it holds none."""
+    """Return the weights in a trial's folder, None if there are none."""
     weights = CellFolder(storage.cells, trial_key).weights
     return weights if weights.exists() else None

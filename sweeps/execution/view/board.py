@@ -1,4 +1,4 @@
-"""How a launch goes: the state that the live view shows and the plain lines tell."""
+"""The progress of a launch, as a state that all views show."""
 
 import threading
 import time
@@ -10,9 +10,7 @@ from sweeps.execution.survey.surveyed_cells import CellState, SurveyedCell
 from sweeps.records.trial_record import Json, Outcome
 
 _MOST_ERRORS = 256
-
-
-_FEWEST_EPOCHS = 5  # before a remaining time is worth saying
+_FEWEST_EPOCHS = 5  # before a remaining time is shown
 
 
 @dataclass
@@ -33,22 +31,22 @@ class RunningTrial:
 
 @dataclass
 class Board:
-    """Hears of everything that happens in a launch.
+    """The state of a launch; the engine and the plan report every event to it.
 
     Attributes:
-        num_expected: Cells that there will be in the end, where more are still to come.
-        share_to_come: Of a full training, that one of those takes on average.
-        num_filled: Cells that were there before.
-        is_stopping: Whether somebody has interrupted the launch.
-        num_trained: Cells that a trial of this launch filled.
+        num_expected: Cells at the end of the launch, if more are still to come.
+        share_to_come: Share of a full training that one of those takes on average.
+        num_filled: Cells that were filled before the launch.
+        is_stopping: Whether the launch was interrupted.
+        num_trained: Cells that trials of this launch filled.
         num_pruned: Trials that the scheduler stopped.
-        waiting: Epoch at which each trial waits that a scheduler may promote, by trial key.
-        failures: (arm, seed, reason) of cells that stayed empty.
+        waiting: Trial key -> the epoch at which it waits for its promotion.
+        failures: (arm, seed, reason) of each trial that failed.
         best: (validation error, arm, seed) of the best trial that finished in this launch.
-        changes: What sets an arm apart, where its name does not say it: path -> value.
-        doing: What is done now instead of training, "" where trials run.
-        doing_since: On the clock.
-        said: What was to be told, a sentence each.
+        changes: Arm -> its settings (path -> value), for arms whose name does not say them.
+        doing: What happens now instead of training, "" while trials run.
+        doing_since: When that began, on the clock.
+        said: Sentences for the user.
     """
 
     cells: list[SurveyedCell]
@@ -94,7 +92,7 @@ class Board:
         }
 
     def add(self, cells: Iterable[SurveyedCell], epochs: dict[str, int]) -> None:
-        """Hear of cells that a search has proposed, or has chosen anew to confirm."""
+        """Add cells that a search has proposed or has chosen to confirm."""
         with self._lock:
             self.epochs |= epochs
             for cell in cells:
@@ -109,7 +107,7 @@ class Board:
                     self._untrained.setdefault(cell.cell.trial_key, left)
 
     def started(self, trial_key: str) -> None:
-        """A trial was handed out."""
+        """A trial was dispatched."""
         planned = self._places[trial_key]
         num_epochs = self.epochs[planned.cell.arm]
         with self._lock:
@@ -132,22 +130,22 @@ class Board:
                 self._untrained[trial_key] = trial.num_epochs - epoch
 
     def restarted(self, trial_key: str, why: str) -> None:
-        """A trial is to go on from its checkpoint, after its process was killed, say."""
+        """A trial will resume from its checkpoint, for example after its process was killed."""
         with self._lock:
             self.num_restarts += 1
             self.running.pop(trial_key, None)
         self.journal.note(trial_key, "restarted", why)
 
     def paused(self, trial_key: str, epoch: int) -> None:
-        """A trial has no process any more; it waits at an epoch, or, where that is 0, goes on."""
+        """A trial gave up its process; it waits at an epoch, or is resumed soon if that is 0."""
         with self._lock:
             self.running.pop(trial_key, None)
             self._untrained.pop(trial_key, None)
             self.waiting |= {trial_key: epoch} if epoch else {}
         self.journal.note(trial_key, "paused", f"at epoch {epoch}" * bool(epoch))
 
-    def given_up(self, trial_key: str) -> None:
-        """A trial was stopped; one that runs is told of again once its process has ended."""
+    def pruned(self, trial_key: str) -> None:
+        """A waiting trial was pruned; a running one is reported by `ended`."""
         with self._lock:
             if self.waiting.pop(trial_key, 0):
                 self.num_done += 1
@@ -174,11 +172,11 @@ class Board:
         self.journal.note(trial_key, outcome.value, reason)
 
     def say_now(self, doing: str) -> None:
-        """Show what is done now instead of training; "" ends that."""
+        """Show what happens now instead of training; "" ends that."""
         self.doing, self.doing_since = doing, self.clock()
 
     def say(self, sentence: str) -> None:
-        """Tell of something that has happened to the launch as a whole."""
+        """Add a sentence about the launch as a whole."""
         with self._lock:
             self.said.append(sentence)
 
@@ -194,7 +192,7 @@ class Board:
 
     @property
     def has_started(self) -> bool:
-        """Whether any trial was handed out."""
+        """Whether any trial was dispatched."""
         return bool(self.running or self.num_done or self.failures or self.num_restarts)
 
     @property
@@ -204,26 +202,26 @@ class Board:
 
     @property
     def elapsed_seconds(self) -> float:
-        """Since the launch began."""
+        """Seconds since the launch began."""
         return self.clock() - self._started_at
 
     @property
     def share_done(self) -> float:
-        """How much of the sweep is done, running trials by their epochs."""
+        """Share of the sweep that is done; running trials count by their epochs."""
         running = sum(trial.epoch / max(1, trial.num_epochs) for trial in self.snapshot())
         return (self.num_filled + self.num_done + running) / max(1, self.num_cells)
 
     def seconds_an_epoch(self) -> float | None:
-        """Return the pace since the first epoch, None before it can be told.
+        """Return the mean seconds of an epoch, None until a few have ended.
 
-        The first epoch itself does not count: it waited for processes to start.
+        The first epoch does not count: it waited for processes to start.
         """
         if self._epochs_seen < _FEWEST_EPOCHS:
             return None
         return (self.clock() - self._first_epoch_at) / (self._epochs_seen - 1)
 
     def remaining_seconds(self) -> float | None:
-        """Estimate the rest from the pace since the first epoch, None before there is one."""
+        """Estimate the time left, None until a few epochs have ended."""
         per_epoch = self.seconds_an_epoch()
         if per_epoch is None:
             return None

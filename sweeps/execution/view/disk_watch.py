@@ -1,4 +1,4 @@
-"""A full disk, told while training waits for room."""
+"""A watch on the disk: it says when training waits for space, and when it goes on."""
 
 from pathlib import Path
 
@@ -7,13 +7,15 @@ from sweeps.execution.view.board import Board
 from sweeps.storage.disk_room import RESERVE_BYTES, free_bytes, is_out_of_files
 from sweeps.storage.locations import Storage
 
+_ROOM_AGAIN = "There is room on the disk again, and training goes on."
+
 
 class DiskWatch:
-    """Looks at the storage's disk, and tells when it is full and when there is room again.
+    """Checks the storage's disk, and reports to the board when it is full and when it is not.
 
     Args:
         storage: Where the cells of a launch are.
-        board: Told, and knows which trials run.
+        board: Gets the sentences; knows which trials run.
     """
 
     def __init__(self, storage: Storage, board: Board) -> None:
@@ -22,7 +24,7 @@ class DiskWatch:
         self._is_full = False
 
     def look(self) -> None:
-        """Look now."""
+        """Check the disk now."""
         wanted = self._wanted_bytes()
         if bool(wanted) == self._is_full:
             return
@@ -31,7 +33,7 @@ class DiskWatch:
         self._board.say(full_disk(self._storage.root, wanted) if wanted else _ROOM_AGAIN)
 
     def _wanted_bytes(self) -> int:
-        """Return what has to be free for all to go on, 0 where nothing waits."""
+        """Return how much must be free for all trials to go on, 0 if none waits."""
         cells = [CellFolder(self._storage.cells, key) for key in self._board.running_keys()]
         wanted = sum(cell.pulse.wanted_disk_bytes() for cell in cells)
         root = self._storage.root
@@ -40,7 +42,7 @@ class DiskWatch:
 
 
 def full_disk(folder: Path, wanted_bytes: int) -> str:
-    """Return what is to be told of a full disk."""
+    """Return a sentence about a full disk."""
     if is_out_of_files(folder):
         return (
             f"The disk of {folder} holds as many files as it can: this waits until some are "
@@ -50,6 +52,3 @@ def full_disk(folder: Path, wanted_bytes: int) -> str:
         f"The disk of {folder} is full: this waits until {max(1, wanted_bytes >> 20)} MiB "
         f"are free, and goes on by itself. capsweep clean says what can be deleted."
     )
-
-
-_ROOM_AGAIN = "There is room on the disk again, and training goes on."

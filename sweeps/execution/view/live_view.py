@@ -27,13 +27,14 @@ from sweeps.execution.view.board import Board, RunningTrial
 from sweeps.storage.regular_files import open_regular
 
 _STEPS = "▁▂▃▄▅▆▇█"
-
-
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
+LINE_SECONDS = 10.0
+REDRAWS_A_SECOND = 2
+_MOST_TRIALS = 20
 
 
 def bar(share: float, width: int = 30) -> str:
-    """Return a bar of which a share, from 0 to 1, is filled, to an eighth of a letter."""
+    """Return a bar that is filled to a share from 0 to 1, to an eighth of a letter."""
     eighths = round(8 * width * min(max(share, 0.0), 1.0))
     whole, rest = divmod(eighths, 8)
     return ("█" * whole + _EIGHTHS[rest] * bool(rest)).ljust(width, "░")
@@ -42,8 +43,8 @@ def bar(share: float, width: int = 30) -> str:
 def sparkline(values: Sequence[float], width: int = 16) -> str:
     """Return a curve in one line: its lowest value at the bottom, its highest at the top.
 
-    Where there are more values than letters, each letter is the last of its share. What is no
-    number is a cross, and a level curve lies at the bottom.
+    With more values than letters, each letter shows the last value of its share. A value that is
+    not finite is a cross; a flat curve lies at the bottom.
     """
     num = min(len(values), width)
     shown = [values[(place + 1) * len(values) // num - 1] for place in range(num)]
@@ -65,23 +66,14 @@ def settings_words(changes: Mapping[str, Any]) -> str:
     )
 
 
-LINE_SECONDS = 10.0
-
-
-REDRAWS_A_SECOND = 2
-
-
-_MOST_TRIALS = 20
-
-
-_GONE = (OSError, ValueError, SystemExit)  # what rich raises for a closed pipe is the last
+_GONE = (OSError, ValueError, SystemExit)  # rich raises the last for a closed pipe
 
 
 @contextmanager
 def output_to_log(log: Path) -> Generator[TextIO]:
-    """Point descriptors 1 and 2 at a log file. Yields a stream to where `print` wrote before.
+    """Redirect descriptors 1 and 2 to a log file. Yields a stream to where `print` wrote before.
 
-    That may be standard error, where standard output is for a result alone.
+    That is standard error where standard output is reserved for the result.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
@@ -106,7 +98,7 @@ def output_to_log(log: Path) -> Generator[TextIO]:
 
 @contextmanager
 def _written_to(saved: Sequence[int]) -> Generator[TextIO]:
-    """Yield a stream to that of two saved descriptors that `print` wrote to before."""
+    """Yield a stream to the one of two saved descriptors that `print` wrote to before."""
     written = _written_descriptor()
     if written is None:
         yield sys.stdout
@@ -121,9 +113,9 @@ def _written_to(saved: Sequence[int]) -> Generator[TextIO]:
 
 @contextmanager
 def show_in_terminal(board: Board, title: str, terminal: TextIO) -> Generator[None]:
-    """Show a board while the block runs: a live table on a terminal, else lines now and then.
+    """Show a board while the block runs: a live table on a terminal, else a line now and then.
 
-    A terminal that is gone, or a pipe that is closed, only ends the show.
+    A closed terminal or pipe ends the view, not the block.
     """
     console = Console(file=terminal, soft_wrap=not terminal.isatty(), emoji=False)
     if not console.is_terminal:
@@ -148,7 +140,7 @@ def show_in_terminal(board: Board, title: str, terminal: TextIO) -> Generator[No
 
 
 def _leave_sound(terminal: TextIO) -> None:
-    """Show the cursor again, on a line of its own below the live table."""
+    """Show the cursor, on a new line below the live table."""
     os.write(terminal.fileno(), b"\r\n\x1b[?25h")
 
 
@@ -165,7 +157,7 @@ def _telling(board: Board, title: str, terminal: TextIO) -> Generator[None]:
 
 
 def render(board: Board, title: str) -> Group:
-    """Return what is shown live: counts, a bar with the pace, the best, then running trials."""
+    """Return the live view: counts, a bar with the pace, the best trial, then running trials."""
     running = board.snapshot()
     lines = [Text(summary(board, title), style="bold"), Text(_pace(board))]
     if board.best and (changes := board.changes.get(board.best[1])):
@@ -181,7 +173,7 @@ def render(board: Board, title: str) -> Group:
 
 
 def _trials(running: Sequence[RunningTrial]) -> Table:
-    """Return a row a trial, with its curve of validation errors."""
+    """Return one row per trial, with its curve of validation errors."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("arm", "seed", "epoch", "validation error", "its curve"):
         number = heading not in {"arm", "its curve"}
@@ -199,7 +191,7 @@ def _trials(running: Sequence[RunningTrial]) -> Table:
 
 
 def _pace(board: Board) -> str:
-    """Return a bar, and how fast it grows, or what is done before it can."""
+    """Return the bar and the pace, or what happens before there is one."""
     parts = [bar(board.share_done)]
     if board.doing:
         parts.append(f"{board.doing}, {clock(board.clock() - board.doing_since)}")
@@ -212,7 +204,7 @@ def _pace(board: Board) -> str:
 
 
 def summary(board: Board, title: str) -> str:
-    """Return how it goes, in one line."""
+    """Return the progress in one line."""
     parts = [f"{title}: {board.num_filled + board.num_done} of {board.num_cells} cells done"]
     running = board.doing or f"{len(board.running)} running"
     parts.append("stopping" if board.is_stopping else running)
@@ -238,7 +230,7 @@ def summary(board: Board, title: str) -> str:
 
 
 def print_line(text: str) -> None:
-    """Write a line of a launch's progress, unless nobody is there to read it."""
+    """Print a line about the progress of a launch; a closed terminal or pipe is no error."""
     _write(sys.stdout, _one_line(text))
 
 
@@ -250,7 +242,7 @@ def clock(seconds: float) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Blank out line ends and what would command the terminal."""
+    """Replace line ends and control characters by spaces."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
@@ -264,7 +256,7 @@ def _written_descriptor() -> int | None:
 
 
 class _Lines:
-    """What a board says: each sentence on a line of its own, once, and how it goes, if new."""
+    """Prints what a board says: each new sentence on a line, and the progress if it changed."""
 
     def __init__(self, board: Board, title: str, terminal: TextIO) -> None:
         self._board = board

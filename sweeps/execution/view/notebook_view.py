@@ -1,4 +1,4 @@
-"""How a launch goes, in a notebook: one display that is updated in its place."""
+"""The progress of a launch in a notebook: one display, updated in place."""
 
 import sys
 from collections.abc import Generator
@@ -12,11 +12,7 @@ from sweeps.execution.view.board import Board, RunningTrial
 from sweeps.execution.view.live_view import show_in_terminal, summary
 
 UPDATE_SECONDS = 1.0
-
-
 _MOST_TRIALS = 20
-
-
 _HEADINGS = ("arm", "seed", "epoch", "validation error")
 
 
@@ -31,9 +27,9 @@ def show_progress(board: Board, title: str, terminal: TextIO) -> AbstractContext
 
 
 def notebook() -> Any:
-    """Return IPython's displays where this runs in a notebook's kernel, None anywhere else.
+    """Return IPython's display module in a notebook's kernel, None anywhere else.
 
-    IPython is not asked for where nobody has loaded it; its shell in a terminal has no kernel.
+    IPython is not imported for it; its shell in a terminal has no kernel.
     """
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
@@ -44,10 +40,10 @@ def notebook() -> Any:
 
 @contextmanager
 def show_in_notebook(displays: Any, board: Board, title: str) -> Generator[None]:
-    """Show a board while the block runs, in a display that is updated, and how it ended after.
+    """Show a board while the block runs in a display that is updated, at the end once more.
 
     Args:
-        displays: As `notebook` gives them.
+        displays: The module that `notebook` returns.
         board: What is shown.
         title: What is launched.
     """
@@ -64,7 +60,7 @@ def show_in_notebook(displays: Any, board: Board, title: str) -> Generator[None]
 
 
 def board_html(board: Board, title: str) -> str:
-    """Return a board as small, escaped HTML: a line and a bar of counts, and the running trials."""
+    """Return a board as small, escaped HTML: counts, a bar, and the running trials."""
     done = min(board.num_filled + board.num_done, board.num_cells)
     bar = f'<progress value="{done}" max="{max(1, board.num_cells)}"></progress>'
     rows = [[Shown(text) for text in _row(trial)] for trial in board.snapshot()[:_MOST_TRIALS]]

@@ -35,13 +35,13 @@ from sweeps.tracking.store import RecordStore
 
 
 @dataclass(frozen=True)
-class Searched:
+class LaunchedSearch:
     """A search as it was launched.
 
     Attributes:
-        declared: None where it is known by its records alone.
+        declared: Its declaration, None if only its records are known.
         source: Text of the user's file that declares it, None for a sweep of the package.
-        module: Where that one lies; "" for all others.
+        module: The module of a sweep of the package; "" for all others.
     """
 
     manifest: Manifest
@@ -51,14 +51,14 @@ class Searched:
 
     @property
     def name(self) -> str:
-        """Of the search."""
+        """The name of the search."""
         return self.manifest.sweep
 
     def config(self, arm: ManifestArm) -> TrainingConfig:
         """Return the configuration that an arm was trained with.
 
         Raises:
-            BadInput: If it has parts of the user's own that are not declared, or are others now.
+            BadInput: If it has a user's parts that are not declared, or that have changed.
         """
         parts = self.declared.parts if self.declared else ()
         try:
@@ -74,7 +74,7 @@ class Searched:
         """Return the configuration that its proposals change.
 
         Raises:
-            BadInput: If it is not known, or is not what is declared now.
+            BadInput: If it is unknown, or differs from the declared one.
         """
         assert self.manifest.search is not None
         arms = {arm.name: arm for arm in self.manifest.arms}
@@ -92,10 +92,10 @@ class Searched:
         return base or self.declared.base  # pyright: ignore[reportOptionalMemberAccess]
 
     def check_proposal(self, arm: ManifestArm, base: TrainingConfig) -> None:
-        """Refuse an arm that is not what its point of the declared space is over the base.
+        """Check that an arm is still what its point of the declared space makes of the base.
 
         Raises:
-            BadInput: In one sentence.
+            BadInput: In one sentence, if not.
         """
         assert self.manifest.search is not None
         if self.declared is None:
@@ -110,7 +110,7 @@ class Searched:
             self.reject(f"{arm.name} is no longer what it was")
 
     def reject(self, why: str) -> None:
-        """Refuse records of a definition that is not the present one.
+        """Raise the error for records of another definition than the present one.
 
         Raises:
             BadInput: In one sentence.
@@ -121,7 +121,7 @@ class Searched:
         )
 
     def _is_departure(self, path: str) -> bool:
-        """Return whether a launch has changed a setting, not who declares the search."""
+        """Return whether a launch changed this setting, not the declaration of the search."""
         departures = (one.removesuffix(f".{KIND}") for one in self.manifest.departures)
         parts = [one.removesuffix(PROFILE).removesuffix(".") for one in departures]
         return any(
@@ -129,12 +129,12 @@ class Searched:
         )
 
 
-def searched(which: str, store: RecordStore) -> Searched:
+def launched_search(which: str, store: RecordStore) -> LaunchedSearch:
     """Return a search that was launched.
 
     Args:
         which: Its name, or the path of the file that declares it.
-        store: Of its records.
+        store: The store of its records.
 
     Raises:
         BadInput: If there is none.
@@ -157,7 +157,7 @@ def searched(which: str, store: RecordStore) -> Searched:
     manifest = store.manifest(name)
     if manifest.search is None:
         _reject_design(name)
-    return Searched(manifest, **fields)
+    return LaunchedSearch(manifest, **fields)
 
 
 def _declared(which: str) -> Mapping[str, Any]:
@@ -180,7 +180,7 @@ class Winner(NamedTuple):
     """An arm of a search.
 
     Attributes:
-        role: What it is there, as the end of a sentence.
+        role: Its role in the search, as the end of a sentence.
     """
 
     arm: ManifestArm
@@ -188,16 +188,16 @@ class Winner(NamedTuple):
 
 
 def winner(manifest: Manifest, records: Mapping[str, TrialRecord], name: str | None) -> Winner:
-    """Return the arm that a search has come to, or another of its finished ones.
+    """Return the winner of a search, or another of its finished arms.
 
-    That is the first of those that it confirms, in the order in which it chose them: this was
-    settled before their fresh seeds were looked at, so these may be compared on again. Where it
-    confirms none, or not yet, the best finished proposal by its own rule.
+    The winner is the first arm that the search chose to confirm. The choice was made before the
+    results on fresh seeds were known, so arms may be compared on these seeds. Without confirmed
+    arms the winner is the best finished proposal by the search's own rule.
 
     Args:
-        manifest: Of a search.
-        records: Of its trials, by trial key.
-        name: Of another arm; None for the winner.
+        manifest: The manifest of a search.
+        records: Trial key -> record of its trials.
+        name: The name of another arm; None for the winner.
 
     Raises:
         BadInput: If there is none, or no finished arm of that name.
@@ -229,16 +229,16 @@ def requested_path(search: str, options: AblateOptions, store: RecordStore) -> A
     """Return the path that the options ask for.
 
     Args:
-        search: Its name, or the path of its file.
+        search: The name of the search, or the path of its file.
         options: The other options.
-        store: Of its records.
+        store: The store of its records.
 
     Raises:
         BadInput: If there is no such search or arm, or its records are of another definition.
         ValueError: If its parts cannot be written.
         StoreUnreachable: If the tracking store does not answer.
     """
-    launched = searched(search, store)
+    launched = launched_search(search, store)
     records = store.records(launched.manifest.cell_keys().values())
     arm, role = winner(launched.manifest, records, options.arm)
     base, target = launched.base(), launched.config(arm)
@@ -261,11 +261,11 @@ def requested_path(search: str, options: AblateOptions, store: RecordStore) -> A
     )
 
 
-def _check_trial_keys(launched: Searched, arm: ManifestArm, config: TrainingConfig) -> None:
-    """Refuse an arm that would be another training today.
+def _check_trial_keys(launched: LaunchedSearch, arm: ManifestArm, config: TrainingConfig) -> None:
+    """Check that an arm still has the trial keys of its records.
 
     Raises:
-        BadInput: In one sentence.
+        BadInput: In one sentence, if not.
     """
     cells = [cell for cell in launched.manifest.cells if cell.arm == arm.name]
     if any(trial_key(config, cell.seed) != cell.trial_key for cell in cells):
@@ -277,9 +277,9 @@ class WrittenPath:
     """A sweep file that was written.
 
     Attributes:
-        arm: Of the search, where the path ends.
+        arm: The arm of the search at which the path ends.
         survey: What a launch of it would do.
-        num_finished: Trainings of base and target that are finished, whoever trained them.
+        num_finished: Trainings of base and target that are finished, in whatever sweep.
     """
 
     path: Path
@@ -319,7 +319,7 @@ def ablate(
     except ValueError as error:
         raise error if isinstance(error, BadInput) else BadInput(str(error)) from error
     path = Path(f"{sweep.name}.py" if options.out is None else options.out)
-    with TemporaryDirectory() as folder:  # parts of the user's own are surveyed by a file alone
+    with TemporaryDirectory() as folder:  # a user's parts can be surveyed from a file only
         file = Path(folder, f"{sweep.name}.py")
         file.write_text(text, encoding="utf-8")
         survey = plan(file, storage=options.storage, tracking_uri=options.tracking_uri)

@@ -1,4 +1,4 @@
-"""A sweep file for a design of factors over the base of another sweep, and what it would do."""
+"""`grid`: the sweep file for a design of factors over another sweep's base, and its survey."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A file that is written for the user, and never over one of theirs."""
+"""A new file for the user, which never replaces one of theirs."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ from sweeps.records.errors import BadInput
 
 
 def check_new_file(path: Path, text: str) -> None:
-    """Refuse a path at which there is anything but this text, or where no file can be.
+    """Check that a path is free, or holds just this text, and can hold a Python file.
 
     Raises:
-        BadInput: In one sentence.
+        BadInput: In one sentence, if not.
     """
     if path.suffix != ".py":
         raise BadInput(f"--out is to be the path of a Python file, x.py, got '{path}'.")
@@ -28,12 +28,12 @@ def check_new_file(path: Path, text: str) -> None:
 
 
 def write_new(path: Path, text: str, advice: str = "give --out") -> None:
-    """Write a text to a path that was not refused.
+    """Write a text to a path that was checked.
 
     Args:
-        path: A Python file that is not there yet, or has this text.
-        text: What it is to have.
-        advice: What to do where it cannot be written.
+        path: A Python file that does not exist yet, or has this text.
+        text: The text.
+        advice: What the error says to do if the path is not writable.
 
     Raises:
         BadInput: If it cannot be written.

@@ -1,4 +1,4 @@
-"""A sweep file to begin with, in the present folder."""
+"""`new`: a sweep file to start from, in the current folder."""
 
 import importlib.util
 import re
@@ -16,12 +16,12 @@ def new_sweep(name: str, *, is_search: bool = False) -> Path:
     """Write a commented sweep file that runs as it is.
 
     Args:
-        name: Of the sweep; the file is `NAME.py` in the present folder.
-        is_search: Whether it is a search; else it is a design, with parts of one's own.
+        name: The name of the sweep; the file is `NAME.py` in the current folder.
+        is_search: Whether it is a search; else it is a design with user-defined parts.
 
     Raises:
-        BadInput: In one sentence, if no sweep can be called so, or there is such a file already.
-            Nothing was written.
+        BadInput: In one sentence, if the name is not valid or the file exists. Nothing was
+            written.
     """
     _check_name(name)
     path = Path(f"{name}.py")
@@ -46,7 +46,7 @@ def _check_name(name: str) -> None:
 
 
 def _check_package(name: str) -> None:
-    """Refuse a file that would stand before a package which other code imports."""
+    """Check that the file would not shadow a Python package."""
     if importlib.util.find_spec(name) is not None:
         raise BadInput(
             f"'{name}' is a Python package, which a file '{name}.py' would hide: give it another "

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class AblateOptions(BaseModel):
-    """What the writing of a path can be told besides its search."""
+    """The options of `ablate` besides its search."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -31,7 +31,7 @@ class AblateOptions(BaseModel):
 
 
 class GridOptions(BaseModel):
-    """What a grid can be told besides its base and its factors.
+    """The options of `grid` besides its base and its factors.
 
     Attributes:
         settings: Path -> value, applied to the base.

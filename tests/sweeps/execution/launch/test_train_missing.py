@@ -64,4 +64,4 @@ def test_a_look_that_fails_is_logged_and_ends_neither_itself_nor_the_others(
 
     with watching(stale, sound):
         wait_until(lambda: min(looked.values()) > 1)
-    assert "will look again: [Errno" in caplog.text
+    assert "will retry: [Errno" in caplog.text

@@ -239,7 +239,7 @@ class Launch:
         """Hear of a change: the plan's listener."""
         self.board.add(surveyed(line.cells, {}, {}), self.growing.epochs)
         if line.trial_key:
-            self.board.given_up(line.trial_key)
+            self.board.pruned(line.trial_key)
         self._step()
         self._world.publish(self.manifest)
         self._step()

@@ -11,7 +11,7 @@ import pytest
 from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices
 from search_spaces import Confirm, Limit, NoImprovement, Search
-from search_spaces.space import measure as measure_module
+from search_spaces.space import limits as limits_module
 from sweeps.execution.plan.definition import Definition
 from sweeps.records.manifest import Manifest
 from tests.sweeps.execution.search.examples import BATCH, RATE, SPACE, searched
@@ -87,7 +87,7 @@ def _learning_soon_and_parameters_by_the_rate(monkeypatch: pytest.MonkeyPatch) -
     def counted(config: TrainingConfig) -> int:
         return round(config.model_dump()["optimiser"]["learning_rate"] * 1e9)
 
-    monkeypatch.setattr(measure_module, "num_parameters", counted)
+    monkeypatch.setattr(limits_module, "num_parameters", counted)
     monkeypatch.setattr("sweeps.execution.plan.definition.num_parameters", built)
     monkeypatch.setattr(Search, "num_startup", 2)
 

@@ -14,7 +14,7 @@ from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.restore import restored
 from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.search_known import SearchKnown
-from sweeps.execution.survey.surveyed_cells import TrialState, surveyed
+from sweeps.execution.survey.surveyed_cells import CellState, surveyed
 from sweeps.execution.view.live_view import summary
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.cell_contents import TrialHead
@@ -156,9 +156,7 @@ def test_what_waits_is_told_as_waiting_and_keeps_its_checkpoint(
     known = restored(definition, world.journals, world.current())
     assert known.waiting == waiting
     cells = surveyed(known.manifest.cells, {}, {}, known.waiting)
-    assert not any(cell.state is TrialState.WAITING for cell in cells), (
-        "nothing is in these folders"
-    )
+    assert not any(cell.state is CellState.WAITING for cell in cells), "nothing is in these folders"
     for key, epoch in waiting.items():
         again.board.paused(key, epoch)
     first = min(waiting.values())

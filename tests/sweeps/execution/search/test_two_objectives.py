@@ -9,7 +9,7 @@ from optuna.trial import TrialState
 
 from capsmodel import TrainingConfig
 from search_spaces import Limit, Search
-from search_spaces.space import measure as measure_module
+from search_spaces.space import limits as limits_module
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.search.decider import best_arms
 from sweeps.execution.search.measures import Measures
@@ -39,7 +39,7 @@ def _parameters_by_batch_and_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     def counted(config: TrainingConfig) -> int:
         return round(config.batch_size * config.model_dump()["optimiser"]["learning_rate"] * 1e5)
 
-    monkeypatch.setattr(measure_module, "num_parameters", counted)
+    monkeypatch.setattr(limits_module, "num_parameters", counted)
     monkeypatch.setattr("sweeps.execution.plan.definition.num_parameters", built)
     monkeypatch.setattr(Search, "num_startup", 3)
 
