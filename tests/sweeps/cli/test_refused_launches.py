@@ -56,7 +56,7 @@ def test_a_store_that_cannot_be_is_refused(shell: Shell, address: str) -> None:
 
 
 def test_a_cluster_that_listens_is_left_to_ray() -> None:
-    from sweeps.execution.launch_process.launch_lock import check_cluster
+    from sweeps.execution.launch.launch import check_cluster
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         host, port = listening.getsockname()
