@@ -52,7 +52,7 @@ def record_rest(progress: Progress, recorder: RecorderClient, *, is_interrupted:
     if is_interrupted:
         most = 1.5 * INTERRUPTED_SECONDS
         progress.is_recorded = recorder.finish(INTERRUPTED_SECONDS, most_seconds=most)
-        progress.complaint = recorder.complaint
+        progress.complaint = recorder.error
         return
     progress.complaint = _complaint(progress, recorder)
     progress.is_recorded = not progress.complaint
@@ -83,7 +83,7 @@ def _record_all(progress: Progress, recorder: RecorderClient) -> str:
     missing = Unrecorded([], [], [])
     for _ in range(_MOST_ROUNDS):
         if not recorder.finish(TIMEOUT_SECONDS, print_progress):
-            return recorder.complaint
+            return recorder.error
         manifest = progress.definition.manifest
         missing = unrecorded(survey.store, survey.storage, manifest, recorded_keys)
         if missing.to_carry or not _has_sweep(progress):

@@ -35,7 +35,7 @@ def main() -> int:
     process = RecorderProcess(Storage(arguments.storage), store, arguments.sweep, tell)
     with redirect_stdout(sys.stderr):  # the driver reads nothing else from there
         exit_code = process.run()
-    driver.write(process.complaint)
+    driver.write(process.error)
     return exit_code
 
 

@@ -29,11 +29,11 @@ class RecorderClient:
     """A recorder process that serves one driver. A driver's death ends it by itself.
 
     Attributes:
-        complaint: After `finish`, why records are left, in one line; "" where none are.
+        error: After `finish`, why records are left, in one line; "" where none are.
     """
 
     def __init__(self, storage: Storage, tracking_uri: str, sweep: str) -> None:
-        self.complaint = ""
+        self.error = ""
         self._log: Path = storage.logs / f"recorder-{sweep}.log"
         self._command = [sys.executable, "-P", "-m", "sweeps.execution.recorder"]
         self._command += ["--storage", str(storage.root), "--sweep", sweep]
@@ -77,10 +77,10 @@ class RecorderClient:
             while True:
                 if self._process.poll() is not None:
                     self._start_again()
-                self.complaint = self._last_word(silence_seconds, tell, deadline)
+                self.error = self._last_word(silence_seconds, tell, deadline)
                 exit_code = self._process.poll()
                 if exit_code == 0:
-                    self.complaint = ""
+                    self.error = ""
                 if exit_code in {0, 3} or self._starts >= _MAX_STARTS:
                     return exit_code == 0
                 if exit_code is None:  # silent
@@ -109,7 +109,7 @@ class RecorderClient:
         with suppress(BrokenPipeError):  # it has just died
             self._process.stdin.write(f"{silence_seconds}\n".encode())
             self._process.stdin.flush()
-        done = complaint = ""
+        done = error = ""
         patience = 1.25 * silence_seconds + _STOP_SECONDS
         for line in self._lines(patience, deadline):
             words = line.split()
@@ -117,8 +117,8 @@ class RecorderClient:
                 done = f", with {words[0]} of {words[1]} recorded" if int(words[1]) else ""
                 tell(int(words[0]), int(words[1]))
             else:
-                complaint = line
-        return complaint or f"the recorder ended, or the store was silent{done}"
+                error = line
+        return error or f"the recorder ended, or the store was silent{done}"
 
     def _lines(self, patience: float, deadline: float) -> Generator[str]:
         """Yield what it prints, until it ends, is silent for too long, or time is up."""

@@ -16,7 +16,6 @@ from contextlib import suppress
 from itertools import takewhile
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.recorder.evaluations import EvaluationCarrier
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.recorder.rest import Rest
@@ -45,7 +44,7 @@ class RecorderProcess:
     """The loop around a recorder.
 
     Attributes:
-        complaint: Why records are left, in one line; "" where none are.
+        error: Why records are left, in one line; "" where none are.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class RecorderProcess:
         sweep: str,
         tell: Callable[[int, int], None] = lambda num_done, num_left: None,
     ) -> None:
-        self.complaint = ""
+        self.error = ""
         self._storage = storage
         self._sweep = sweep
         self._tell = tell
@@ -94,10 +93,10 @@ class RecorderProcess:
         if self._is_first() and self._is_awaited():
             recorder = self._recorder()
             recorder.drain(self._queue.open_cells(self._sweep))
-            complaint = recorder.complaint
+            error = recorder.error
             recorder.drain(takewhile(lambda _: not _driver_speaks(0), self._queue.open_cells()))
-            _refuse(complaint or recorder.complaint)
-            self._carry_evaluations()
+            _raise_refusal(error or recorder.error)
+            _drain_evaluations(recorder)
         return self._is_serving
 
     def _finish(self) -> bool:
@@ -105,23 +104,17 @@ class RecorderProcess:
         recorder = self._recorder()
         if self._is_first():
             recorder.drain(self._queue.open_cells(self._sweep))
-        complaint = recorder.complaint
-        recorder.settle_interrupted(self._is_over)  # of other sweeps too, so no word on this one
-        _refuse(complaint)
+        error = recorder.error
+        recorder.settle_interrupted(self._is_over)  # other sweeps' cells too: their errors are not ours
+        _raise_refusal(error)
         self._own.publish()
         if self._is_first():
-            self._carry_evaluations()
+            _drain_evaluations(recorder)
         is_behind = any(map(recorder.is_behind, self._queue.open_cells(self._sweep)))
         is_behind |= any(trial.sweep == self._sweep for trial in self._queue.evaluated())
         if is_behind:
-            self.complaint = "another recorder of this storage has not carried all of them yet"
+            self.error = "another recorder of this storage has not carried all of them yet"
         return not is_behind
-
-    def _carry_evaluations(self) -> None:
-        cells, writer = self._storage.cells, self._own.writer
-        carrier = EvaluationCarrier(writer, self._queue, cells, self._moved)
-        carrier.drain()
-        _refuse(carrier.complaint)
 
     def _settle_sweep(self) -> bool:
         """Mark the sweep as interrupted, unless a driver lives to settle it."""
@@ -171,14 +164,14 @@ class RecorderProcess:
 
         A damaged queue ends the process: the one that is started next makes it anew.
         """
-        self.complaint = ""
+        self.error = ""
         try:
             return step()
         except (_Refused, OSError, sqlite3.OperationalError) as error:
-            self.complaint = one_line(public(str(error)))[:300] or type(error).__name__
+            self.error = one_line(public(str(error)))[:300] or type(error).__name__
             if self._rest:
                 self._rest.failed(is_refusal=isinstance(error, _Refused))
-            _LOG.warning("will try again: %s", self.complaint)
+            _LOG.warning("will try again: %s", self.error)
             with suppress(OSError):
                 self._make_anew_what_is_lost()
             _driver_speaks(RETRY_SECONDS)  # rest until then
@@ -196,9 +189,14 @@ def _rest_after(busy_seconds: float) -> float:
     return min(max(POLL_SECONDS, busy_seconds / _BUSY_SHARE), _LONGEST_REST_SECONDS)
 
 
-def _refuse(complaint: str) -> None:
-    if complaint:
-        raise _Refused(complaint)
+def _drain_evaluations(recorder: Recorder) -> None:
+    recorder.drain_evaluations()
+    _raise_refusal(recorder.error)
+
+
+def _raise_refusal(error: str) -> None:
+    if error:
+        raise _Refused(error)
 
 
 def _driver_speaks(wait_seconds: float) -> bool:

@@ -9,15 +9,21 @@ The process around it is in `process`.
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
+from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds
 from sweeps.execution.cells.sealed_files import refuse_damaged
-from sweeps.execution.recorder.recorder_queue import QueuedCell, RecorderQueue
+from sweeps.execution.recorder.recorder_queue import EvaluatedTrial, QueuedCell, RecorderQueue
 from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialHead
 from sweeps.records.errors import BadInput, StoreRefused
+from sweeps.records.evaluation_names import evaluation_metric
+from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.records.trial_record import METRIC_EXTRA_TEST_ERRORS, METRIC_TEST_ERROR, Outcome
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
 from sweeps.tracking.store import RecordWriter
+
+T = TypeVar("T")
 
 
 class Recorder:
@@ -31,11 +37,10 @@ class Recorder:
             it is sent again, and whether a cell is through with it.
 
     Attributes:
-        complaint: What the store has refused, or which final record cannot be read, in the words
-            of the first cell of the last round; "" where all went well.
+        error: Why the first cell or trial of the last call was not carried; "" if all were.
     """
 
-    complaint = ""
+    error = ""
 
     def __init__(
         self,
@@ -66,6 +71,20 @@ class Recorder:
         self._sweep_ids.clear()
         return self._each(cells, self._carry_or_begin_anew)
 
+    def drain_evaluations(self) -> int:
+        """Copy the evaluations of the trials that the queue names.
+
+        The recorder may be killed at any point: the tag that marks an evaluation as recorded is written
+        last, and what was sent without it is sent again with the same time.
+
+        Returns:
+            How many trials were copied.
+
+        Raises:
+            StoreUnreachable: If the store does not answer.
+        """
+        return self._each(self._queue.evaluated(), self._carry_evaluations)
+
     def settle_interrupted(self, is_over: Callable[[str], bool]) -> None:
         """Mark trials as interrupted that nobody trains any more; forget those nobody wants.
 
@@ -89,18 +108,21 @@ class Recorder:
         lines, _ = self._read_on(queued, folder)
         return folder.is_filled() or bool(lines)
 
-    def _each(self, cells: Iterable[QueuedCell], step: Callable[[QueuedCell], bool]) -> int:
-        """Do a step with each cell and count those where it did something."""
-        self.complaint = ""
-        num_done = 0
-        for queued in cells:
+    def _each(self, items: Iterable[T], carry: Callable[[T], bool]) -> int:
+        """Carry items one by one and count those that had something new.
+
+        One that the store refuses does not keep the others back.
+        """
+        self.error = ""
+        num_carried = 0
+        for item in items:
             try:
-                num_done += step(queued)
+                num_carried += carry(item)
             except (StoreRefused, BadInput) as error:
                 self._records.refuse_absence()
-                why = error.reason if isinstance(error, StoreRefused) else str(error)
-                self.complaint = self.complaint or why
-        return num_done
+                reason = error.reason if isinstance(error, StoreRefused) else str(error)
+                self.error = self.error or reason
+        return num_carried
 
     def _settle(self, queued: QueuedCell) -> None:
         folder = CellFolder(self._cells, queued.trial_key)
@@ -253,6 +275,32 @@ class Recorder:
     ) -> None:
         self._records.set_outcome(record_id, outcome, told, moment)
         self._queue.update(queued.trial_key, outcome=outcome.value)
+
+    def _carry_evaluations(self, trial: EvaluatedTrial) -> bool:
+        """Carry a trial's evaluations; one that has no record yet waits for the next round.
+
+        What the record holds already stands, also where another storage looked at the trial first.
+        """
+        trial_record = self._records.find_trial(trial.trial_key)
+        if trial_record is None:
+            return False
+        notes = CellEvaluations(self._cells / trial.trial_key)
+        for key in sorted(notes.keys() - self._records.noted_evaluations(trial_record.record_id)):
+            if record := notes.read(key):
+                self._log_evaluation(trial_record.record_id, record, notes.paths(record))
+        self._queue.drop_evaluated(trial)
+        self._moved(f"evaluations of {trial.trial_key}", False)
+        return True
+
+    def _log_evaluation(self, record_id: str, record: EvaluationRecord, paths: tuple[Path, ...]) -> None:
+        numbers = {
+            evaluation_metric(record.kind, record.evaluation_key, name): value
+            for name, value in record.metrics.items()
+        }
+        self._records.log_metrics(record_id, numbers, record.time, 0)
+        for path in paths:
+            self._records.upload(record_id, path)
+        self._records.note_evaluation(record_id, record.evaluation_key, record.kind)
 
 
 def _test_errors(final: FinalRecord) -> dict[str, float]:

@@ -190,7 +190,7 @@ class SweepRepair:
         recorder = RecorderClient(self._storage, self._store.address, self._sweep)
         if not recorder.finish(_TIMEOUT_SECONDS):
             self.is_whole = False
-            yield f"Not all records of '{self._sweep}' could be filled: {recorder.complaint}"
+            yield f"Not all records of '{self._sweep}' could be filled: {recorder.error}"
             return
         yield f"{num_filled} records of '{self._sweep}' were filled from the cells' folders."
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.execution.cells.evaluations import CellEvaluations
-from sweeps.execution.recorder.evaluations import EvaluationCarrier
+from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.errors import StoreRefused
 from sweeps.records.evaluation_names import evaluation_metric
@@ -84,5 +84,5 @@ def carry_evaluation(store: RecordStore, folder: Path, value: float) -> None:
     CellEvaluations(folder / "cells" / KEY).write(record, b"", {})
     queue = RecorderQueue(folder, "any")
     queue.add_evaluated([KEY], "example")
-    EvaluationCarrier(store.writer(), queue, folder / "cells").drain()
+    Recorder(store.writer(), queue, folder / "cells").drain_evaluations()
     queue.close()

@@ -29,7 +29,7 @@ from sweeps.aggregation.pictures.picture_drawing import (
 )
 from sweeps.aggregation.pictures.trial_pictures import pictures
 from sweeps.cli import commands as cli
-from sweeps.execution.recorder.evaluations import EvaluationCarrier
+from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.worker.evaluation import EvaluationOrder, run_evaluations
 from sweeps.records import trial_record as names
@@ -175,7 +175,7 @@ def test_what_a_sweep_had_made_is_drawn_without_weights(store, tmp_path):
     dot = run_evaluations(order)[1]
     queue = RecorderQueue(tmp_path, "any")
     queue.add_evaluated([KEY], "known")
-    assert EvaluationCarrier(store.writer(), queue, cell.parent).drain() == 1
+    assert Recorder(store.writer(), queue, cell.parent).drain_evaluations() == 1
     queue.close()
     store.writer().delete_weights(store.record(KEY).record_id)
 

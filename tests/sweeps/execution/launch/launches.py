@@ -79,7 +79,7 @@ class RecorderHere:
     """The recorder of a launch in this process: it serves when it is told to, and at the end."""
 
     def __init__(self, store: RecordStore, storage: Storage, sweep: str) -> None:
-        self.complaint = ""
+        self.error = ""
         self._sweep = sweep
         self._store = store
         self._storage = storage
@@ -107,7 +107,7 @@ class RecorderHere:
         with _driver(f"{SILENCE_SECONDS}\n"):
             self._process._tell = tell  # pyright: ignore[reportPrivateUsage]
             code = self._process.run()
-        self.complaint = self._process.complaint
+        self.error = self._process.error
         self._process._lock.release()  # pyright: ignore[reportPrivateUsage]
         self._process = self._started()
         return code == 0

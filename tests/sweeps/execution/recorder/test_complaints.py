@@ -49,7 +49,7 @@ def test_a_refusal_of_a_store_that_has_gone_away_is_no_complaint(
     recorder = scene.recorder()
     with pytest.raises(StoreUnreachable):
         recorder.drain()
-    assert recorder.complaint == ""
+    assert recorder.error == ""
 
 
 def test_lines_that_nobody_may_read_leave_no_cell_behind(scene: Scene) -> None:
@@ -80,12 +80,12 @@ def test_a_damaged_final_record_is_complained_of_and_keeps_no_other_back(scene: 
     recorder = scene.recorder()
     recorder.drain()
     assert scene.outcome() == "finished"
-    assert str(scene.cell.path) in recorder.complaint
+    assert str(scene.cell.path) in recorder.error
     (queued,) = scene.queue.open_cells()
     assert recorder.is_behind(queued)
     (scene.cell.path / "final.json").unlink()
     recorder.drain()
-    assert recorder.complaint == ""
+    assert recorder.error == ""
 
 
 def test_a_refused_record_is_complained_of_and_others_are_carried_and_settled(
@@ -109,7 +109,7 @@ def test_a_refused_record_is_complained_of_and_others_are_carried_and_settled(
     scene.tell(told(2))
     other.append(told(1))
     recorder.drain()
-    assert recorder.complaint == "metric too strange"
+    assert recorder.error == "metric too strange"
     recorder.settle_interrupted(lambda sweep: True)
     assert scene.outcome_of(OTHER) == "interrupted"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sweeps.execution.cells.evaluations import CellEvaluations
-from sweeps.execution.recorder.evaluations import EvaluationCarrier
+from sweeps.execution.recorder.recorder import Recorder
 from sweeps.records.errors import StoreUnreachable
 from sweeps.records.evaluation_record import EvaluationRecord
 from tests.sweeps.execution.examples import KEY
@@ -44,8 +44,8 @@ class EvaluatedScene(Scene):
         self.finish()
         self.recorder().drain()
 
-    def carrier(self, records: Any = None) -> EvaluationCarrier:
-        return EvaluationCarrier(records or self.records, self.queue, self.cells)
+    def recorder(self, records: Any = None) -> Recorder:
+        return Recorder(records or self.records, self.queue, self.cells)
 
     def evaluate(self, record: EvaluationRecord) -> None:
         CellEvaluations(self.cell.path).write(record, b"images", {"dot": b"picture"})
@@ -70,7 +70,7 @@ def test_an_evaluation_is_a_metric_a_fact_and_files_of_the_same_record(
 ) -> None:
     before = dict(scene.held().facts), scene.held().last_values()
     scene.evaluate(found())
-    assert scene.carrier().drain() == 1
+    assert scene.recorder().drain_evaluations() == 1
     held = scene.held()
     assert held.last_values() == before[1] | {METRIC: 0.25}
     assert held.facts == before[0] | {f"capsweep.evaluation.{EVALUATION_KEY}": "brightness"}
@@ -83,13 +83,13 @@ def test_an_evaluation_is_a_metric_a_fact_and_files_of_the_same_record(
     assert record is not None
     assert record.evaluations == {EVALUATION_KEY: {"mean": 0.25}}
     assert scene.queue.evaluated() == []
-    assert scene.carrier().drain() == 0
+    assert scene.recorder().drain_evaluations() == 0
 
 
 def test_a_later_evaluation_joins_the_earlier_one(scene: EvaluatedScene) -> None:
     for key in (EVALUATION_KEY, OTHER_KEY):
         scene.evaluate(found(key, images=(), pictures=()))
-        scene.carrier().drain()
+        scene.recorder().drain_evaluations()
     record = scene.store.record(KEY)
     assert record is not None
     assert record.evaluations == {EVALUATION_KEY: {"mean": 0.25}, OTHER_KEY: {"mean": 0.25}}
@@ -105,8 +105,8 @@ def test_wherever_it_is_killed_the_next_one_ends_with_the_same(after: bool, tmp_
         scene.evaluate(found())
         breaking = Breaking(scene.records, at_call, after)
         with suppress(Killed):
-            scene.carrier(breaking).drain()
-        scene.carrier().drain()
+            scene.recorder(breaking).drain_evaluations()
+        scene.recorder().drain_evaluations()
         assert list(scene.held().points[METRIC]) == [(0, 4000, "0.25")]
         assert len(scene.evaluation_files()) == 3
         assert scene.queue.evaluated() == []
@@ -122,25 +122,25 @@ def test_one_that_is_written_while_another_is_carried_is_not_lost(scene: Evaluat
     scene.evaluate(found(OTHER_KEY))
     scene.queue.drop_evaluated(request)
     assert [trial.trial_key for trial in scene.queue.evaluated()] == [KEY]
-    scene.carrier().drain()
+    scene.recorder().drain_evaluations()
     assert len(scene.evaluation_files()) == 6
 
 
 def test_one_without_a_record_waits_for_it(tmp_path: Path) -> None:
     scene = EvaluatedScene(tmp_path)
     scene.evaluate(found())
-    assert scene.carrier().drain() == 0
+    assert scene.recorder().drain_evaluations() == 0
     scene.finish_and_record()
-    assert scene.carrier().drain() == 1
+    assert scene.recorder().drain_evaluations() == 1
     scene.queue.close()
 
 
 def test_a_damaged_one_is_told_and_keeps_its_request(scene: EvaluatedScene) -> None:
     scene.evaluate(found())
     CellEvaluations(scene.cell.path).paths(found())[-1].write_text("{")
-    carrier = scene.carrier()
-    assert carrier.drain() == 0
-    assert "cannot be read" in carrier.complaint
+    recorder = scene.recorder()
+    assert recorder.drain_evaluations() == 0
+    assert "cannot be read" in recorder.error
     assert len(scene.queue.evaluated()) == 1
 
 
@@ -148,5 +148,5 @@ def test_a_store_that_is_away_is_no_complaint(scene: EvaluatedScene) -> None:
     scene.evaluate(found())
     scene.store.shelf.is_away = True
     with pytest.raises(StoreUnreachable):
-        scene.carrier().drain()
+        scene.recorder().drain_evaluations()
     assert len(scene.queue.evaluated()) == 1

@@ -67,7 +67,7 @@ def test_a_recorder_that_moves_may_take_as_long_as_it_likes(
     client = client_of(TELLING)
     assert client.finish(30, tell)
     assert told == [(number, 6) for number in range(1, 7)]
-    assert client.complaint == ""
+    assert client.error == ""
 
 
 def test_one_that_is_silent_is_ended_and_it_is_said_how_far_it_was(
@@ -78,7 +78,7 @@ def test_one_that_is_silent_is_ended_and_it_is_said_how_far_it_was(
 
     client = client_of(TELLING)
     assert not client.finish(30, tell)
-    assert "1 of 6" in client.complaint
+    assert "1 of 6" in client.error
 
 
 def test_one_who_waits_at_a_terminal_waits_no_longer_than_that(
@@ -90,7 +90,7 @@ def test_one_who_waits_at_a_terminal_waits_no_longer_than_that(
 
     client = client_of(TELLING)
     assert not client.finish(30, tell, most_seconds=5)
-    assert "2 of 6" in client.complaint
+    assert "2 of 6" in client.error
 
 
 def test_one_that_is_killed_at_its_end_is_started_again(
@@ -107,7 +107,7 @@ def test_one_that_cannot_start_is_not_started_for_ever(
     client = client_of("echo x >> starts; exit 1")
     assert not client.finish(30)
     assert 5 <= len((tmp_path / "starts").read_text().split()) <= 6
-    assert client.complaint
+    assert client.error
 
 
 def test_why_records_are_left_is_its_last_word(
@@ -115,7 +115,7 @@ def test_why_records_are_left_is_its_last_word(
 ) -> None:
     client = client_of('read word\necho "0 2"\nprintf "the disk of the server is full"\nexit 3')
     assert not client.finish(30)
-    assert client.complaint == "the disk of the server is full"
+    assert client.error == "the disk of the server is full"
 
 
 def test_a_recorder_is_not_given_the_token_of_a_cluster(

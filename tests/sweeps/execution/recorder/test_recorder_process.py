@@ -129,7 +129,7 @@ def test_what_is_told_is_carried_to_the_end(session: Session) -> None:
     session.scene.tell(START, told(1), told(2))
     session.scene.finish()
     assert session.grant() == 0
-    assert session.process.complaint == ""
+    assert session.process.error == ""
     assert session.scene.outcome() == "finished"
     assert session.is_running(), "the driver settles it"
 
@@ -208,7 +208,7 @@ def test_what_the_store_refuses_is_complained_of_and_the_rest_is_settled(
     session.scene.finish()
     refusing(monkeypatch, KEY)
     assert session.grant(0.3) == 3
-    assert session.process.complaint == "value too long for http://host"
+    assert session.process.error == "value too long for http://host"
     assert session.scene.outcome_of(other) == "interrupted"
 
 
@@ -220,7 +220,7 @@ def test_at_the_end_another_sweeps_backlog_decides_nothing(
     asked = refusing(monkeypatch, FOREIGN)
     assert session.grant() == 0
     assert FOREIGN not in asked, "its own recorder carries it"
-    assert session.process.complaint == ""
+    assert session.process.error == ""
 
 
 def speaking_when(
@@ -284,7 +284,7 @@ def test_a_store_that_is_away_is_complained_of(session: Session) -> None:
     session.scene.finish()
     session.scene.store.shelf.is_away = True
     assert session.grant(0.2) == 3
-    assert "does not answer" in session.process.complaint
+    assert "does not answer" in session.process.error
 
 
 def test_a_driver_hears_the_complaint_of_its_recorder(
@@ -296,8 +296,8 @@ def test_a_driver_hears_the_complaint_of_its_recorder(
     log = mlflow_session.storage.logs / "recorder-example.log"
     wait_until(lambda: "cannot be read" in log.read_text())
     assert client.finish(0.5) is False
-    assert "final.json cannot be read" in client.complaint
-    assert "\n" not in client.complaint
+    assert "final.json cannot be read" in client.error
+    assert "\n" not in client.error
     client.stop()
 
 

@@ -40,15 +40,15 @@ def test_a_file_that_is_not_as_it_was_is_not_recorded_until_it_is_put_back(
     damage(path, DAMAGES[why])
     recorder = scene.recorder()
     recorder.drain()
-    assert str(path) in recorder.complaint
-    assert why in recorder.complaint
-    assert "train its cell anew" in recorder.complaint
+    assert str(path) in recorder.error
+    assert why in recorder.error
+    assert "train its cell anew" in recorder.error
     assert path.name not in scene.held().files
     assert scene.outcome() == "running"
     assert len(scene.queue.open_cells()) == 1
     path.write_bytes(b"right")
     recorder.drain()
-    assert recorder.complaint == ""
+    assert recorder.error == ""
     scene.check_finished()
 
 
@@ -60,7 +60,7 @@ def test_weights_that_were_not_to_be_kept_are_not_missed_when_a_store_is_filled_
     assert delete_weights(scene.cell) == 0
     recorder = scene.recorder()
     recorder.drain()
-    assert recorder.complaint == ""
+    assert recorder.error == ""
     assert scene.outcome() == "finished"
     assert scene.cell.weights.name not in scene.held().files
 
