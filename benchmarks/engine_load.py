@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 SLOTS = 4
 SLEEP_SECONDS = 0.9
-ENGINE = "sweeps.execution.engine.tune.process"
+ENGINE = "sweeps.execution.engine.tune.engine_process"
 
 
 def main() -> int:

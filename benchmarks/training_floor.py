@@ -26,7 +26,7 @@ import sys
 from capsmodel.overrides import with_settings
 from capsmodel.training.training import Training
 from search_spaces.quickstart import SWEEP
-from sweeps.execution.worker.process import keep_freed_memory
+from sweeps.execution.worker.worker_process import keep_freed_memory
 
 keep_freed_memory()
 print(flush=True)

@@ -30,7 +30,7 @@ def own_process(command: Command) -> psutil.Process:
     (engine,) = (
         process
         for process in psutil.Process(command.pid).children()
-        if "sweeps.execution.engine.tune.process" in process.cmdline()
+        if "sweeps.execution.engine.tune.engine_process" in process.cmdline()
     )
     return engine
 

@@ -18,7 +18,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.capacity import Resources, Room
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.cell_source import Listed
-from sweeps.execution.engine.messages import EpochTold
+from sweeps.execution.engine.engine import EpochTold
 from sweeps.execution.engine.placement import (
     Limits,
     Machine,

@@ -10,7 +10,7 @@ import psutil
 
 MARK = "CHAOS_RUN"
 _RECORDER = "sweeps.execution.recorder"
-_ENGINE = "sweeps.execution.engine.tune.process"
+_ENGINE = "sweeps.execution.engine.tune.engine_process"
 
 
 def marked() -> Iterator[psutil.Process]:

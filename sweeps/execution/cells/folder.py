@@ -30,7 +30,7 @@ from pydantic import ValidationError
 
 from capsmodel.spelling import words_of
 from capsmodel.whole_file import write_whole
-from sweeps.execution.cells.pulse import CellPulse
+from sweeps.execution.cells.worker_stats import WorkerStats
 from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialHead
 from sweeps.records.errors import BadInput
 from sweeps.storage.appended import append_whole
@@ -57,7 +57,7 @@ class CellFolder:
         self.predictions = self.path / "predictions.safetensors"
         self.weights = self.path / "weights.safetensors"
         self.log = self.path / "log.txt"
-        self.pulse = CellPulse(self.path / "pulse.txt")
+        self.stats = WorkerStats(self.path / "pulse.txt")
         self._outbox = self.path / "outbox.jsonl"
         self._final = self.path / "final.json"
         self.lock = self.path / "lock"
@@ -204,7 +204,7 @@ class CellFolder:
         leftovers = [
             path for end in ("tmp", "unfinished", "damaged") for path in self.path.glob(f"*.{end}")
         ]
-        for path in (self.checkpoint, self.pulse.path, *leftovers):
+        for path in (self.checkpoint, self.stats.path, *leftovers):
             path.unlink(missing_ok=True)
 
     def delete_weights(self) -> int:

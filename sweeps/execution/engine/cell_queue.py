@@ -4,6 +4,7 @@ The cells' folders decide, not the word of whoever ran them: a cell is filled wh
 is there, failed when its outbox says so, and anything else means that its process was killed.
 """
 
+import re
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -13,6 +14,15 @@ from typing import NamedTuple, Protocol
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_source import CellSource
+from sweeps.execution.engine.engine import (
+    CannotGoOn,
+    EpochTold,
+    Event,
+    Next,
+    Order,
+    Stop,
+    TrialEnded,
+)
 from sweeps.execution.engine.failure_policy import (
     FailedAttempt,
     Failure,
@@ -21,14 +31,45 @@ from sweeps.execution.engine.failure_policy import (
     restart_blameless,
     why_restarted,
 )
-from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop, TrialEnded
 from sweeps.execution.engine.oom_kills import num_oom_kills
 from sweeps.execution.engine.placement import Share
-from sweeps.execution.engine.same_fault import SameFault
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Json, Outcome
+
+MOST_ARMS = 3
+_NUMBER = re.compile(r"\d+")
+
+
+class CircuitBreaker:
+    """Counts the arms that failed alike, while none has finished in this launch."""
+
+    def __init__(self) -> None:
+        self._arms = defaultdict[str, set[str]](set)
+        self._has_finished = False
+
+    def note_finished(self) -> None:
+        """Note that a trial went well."""
+        self._has_finished = True
+
+    def note_failed(self, head: TrialHead, reason: str) -> None:
+        """Note that a trial was given up.
+
+        Args:
+            head: Of the trial, whose key may stand in the reason, as in the path of a file.
+            reason: Why.
+
+        Raises:
+            CannotGoOn: If it is the third arm that fails so, and no trial has finished.
+        """
+        arms = self._arms[_NUMBER.sub("#", reason.replace(head.trial_key, "#"))]
+        arms.add(head.arm)
+        if len(arms) >= MOST_ARMS and not self._has_finished:
+            raise CannotGoOn(
+                f"{len(arms)} arms failed alike and no trial has finished, so the launch ends: "
+                f"{reason}."
+            )
 
 
 class ProgressListener(Protocol):
@@ -111,7 +152,7 @@ class CellQueue:
         self._clock = clock
         self._oom_kills = oom_kills
         self._num_explained = 0  # of the kills for memory, from the first one counted
-        self._same_fault = SameFault()
+        self._same_fault = CircuitBreaker()
         self._waiting = deque[_Waiting]()
         self._running: dict[str, _Running] = {}
         self._held_back: set[str] = set()  # of the running ones, those that are not to go on
@@ -200,7 +241,7 @@ class CellQueue:
             failure = Failure.OUT_OF_MEMORY
         reason = event.reason
         if failure is Failure.OUT_OF_MEMORY:
-            reason = _memory_reason(folder.pulse.peak_memory_bytes())
+            reason = _memory_reason(folder.stats.peak_memory_bytes())
         return FailedAttempt(failure=failure, reason=reason)
 
     def _try_again(self, order: TrialOrder, outbox_size: int) -> None:
@@ -248,3 +289,45 @@ def _write_failure(order: TrialOrder, reason: str) -> None:
 def _memory_reason(peak_bytes: int | None) -> str:
     held = "" if peak_bytes is None else f": its process held {peak_bytes / 2**30:.2f} GiB at most"
     return f"out of memory{held}"
+
+
+class EpochBudget:
+    """Orders of a launch until its epochs are spent; what runs then is trained to its end.
+
+    Args:
+        queue: Hands out the orders.
+        epochs: How many may be trained, None for as many as it takes.
+    """
+
+    def __init__(self, queue: CellQueue, epochs: int | None) -> None:
+        self._queue = queue
+        self._epochs = epochs
+        self._num_trained = 0
+        self._running: set[str] = set()
+
+    def next(self) -> Order | Next:
+        """Return an order while the budget lasts."""
+        if self.is_spent:
+            return Next.WAIT if self._running else Next.DONE
+        order = self._queue.next()
+        if isinstance(order, Order):
+            self._running |= set(order.trial_keys)
+        return order
+
+    def tell(self, event: Event) -> Stop | None:
+        """Hear of an epoch, which is spent, or of an end."""
+        if isinstance(event, EpochTold):
+            self._num_trained += 1
+        else:
+            self._running.discard(event.trial_key)
+        return self._queue.tell(event)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether so many epochs were trained."""
+        return self._epochs is not None and self._num_trained >= self._epochs
+
+    @property
+    def words(self) -> str:
+        """How it was spent."""
+        return f"The budget of {self._epochs} epochs is spent: {self._num_trained} were trained."

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from sweeps.execution.housekeeping.leftovers import Needs
-from sweeps.execution.recorder.known_sweeps import known_sweeps
-from sweeps.execution.recorder.manifest_file import kept_manifest
+from sweeps.execution.recorder.manifest_file import kept_manifest, known_sweeps
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage

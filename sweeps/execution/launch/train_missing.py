@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from sweeps.aggregation.rendering.libraries import load_libraries
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.capacity import Room
-from sweeps.execution.engine.cell_queue import CellQueue
+from sweeps.execution.engine.cell_queue import CellQueue, EpochBudget
 from sweeps.execution.engine.cell_source import CellSource, Listed
 from sweeps.execution.engine.engine import CannotGoOn, Engine
-from sweeps.execution.engine.epoch_budget import EpochBudget
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.engine.process.ray_engine import RayEngine
 from sweeps.execution.interruption import Interrupted, clear_time_limit, set_time_limit

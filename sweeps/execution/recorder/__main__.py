@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeps.execution.garbage import collect_seldom
-from sweeps.execution.recorder.process import TRACKING_URI_VARIABLE, RecorderProcess
+from sweeps.execution.recorder.recorder_process import TRACKING_URI_VARIABLE, RecorderProcess
 from sweeps.storage.locations import Storage
 from sweeps.tracking.opening import open_store
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
 
-from sweeps.execution.recorder.process import TRACKING_URI_VARIABLE
-from sweeps.execution.worker.own_environment import without_token
+from sweeps.execution.recorder.recorder_process import TRACKING_URI_VARIABLE
+from sweeps.execution.worker.worker_process import without_token
 from sweeps.storage.locations import Storage
 from sweeps.storage.regular_files import open_regular
 

@@ -21,9 +21,11 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_growth import GrowingManifest, ManifestLine
 from sweeps.storage.appended import append_whole
 from sweeps.storage.disk_room import when_there_is_room
+from sweeps.storage.locations import Storage
 from sweeps.storage.regular_files import open_regular, read_descriptor, read_regular
-from sweeps.tracking.answers import slugs, valid_manifest
+from sweeps.tracking.answers import no_sweep, slugs, valid_manifest
 from sweeps.tracking.manifests import manifest_text
+from sweeps.tracking.store import RecordStore
 
 
 def manifest_file(journals: Path, sweep: str) -> Path:
@@ -149,3 +151,21 @@ def _line(raw: bytes) -> ManifestLine | None:
         return ManifestLine.model_validate_json(raw)
     except ValidationError:
         return None
+
+
+def known_sweeps(sweep: str | None, storage: Storage, store: RecordStore) -> list[str]:
+    """Return the names of all of them, from the kept manifests and from the records.
+
+    Args:
+        sweep: One that has to be among them.
+        storage: Where manifests are kept.
+        store: Of the records.
+
+    Raises:
+        BadInput: If it is not.
+        StoreUnreachable: If the store does not answer.
+    """
+    known = kept_sweeps(storage.journals) | set(store.sweeps() if store.is_there() else ())
+    if sweep is not None and sweep not in known:
+        raise no_sweep(sweep, sorted(known), store.address)
+    return sorted(known)

@@ -74,8 +74,8 @@ class Recorder:
     def drain_evaluations(self) -> int:
         """Copy the evaluations of the trials that the queue names.
 
-        The recorder may be killed at any point: the tag that marks an evaluation as recorded is written
-        last, and what was sent without it is sent again with the same time.
+        The recorder may be killed at any point. The tag that marks an evaluation as recorded is
+        written last, and what was sent without it is sent a second time with the same time stamp.
 
         Returns:
             How many trials were copied.
@@ -292,7 +292,9 @@ class Recorder:
         self._moved(f"evaluations of {trial.trial_key}", False)
         return True
 
-    def _log_evaluation(self, record_id: str, record: EvaluationRecord, paths: tuple[Path, ...]) -> None:
+    def _log_evaluation(
+        self, record_id: str, record: EvaluationRecord, paths: tuple[Path, ...]
+    ) -> None:
         numbers = {
             evaluation_metric(record.kind, record.evaluation_key, name): value
             for name, value in record.metrics.items()

@@ -13,7 +13,7 @@ from pathlib import Path
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.launch_process.launch_lock import existing_places, make_folders, only_driver
 from sweeps.execution.plan.decision_log import DecisionLog, definitions_in
-from sweeps.execution.recorder.known_sweeps import known_sweeps
+from sweeps.execution.recorder.manifest_file import known_sweeps
 from sweeps.execution.recorder.recorder_queue import QUEUE
 from sweeps.execution.repair.sweep_repair import SweepRepair
 from sweeps.records.errors import BadInput

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.execution.cells.journal import Journal, Launch, is_launching
-from sweeps.execution.recorder.known_sweeps import known_sweeps
-from sweeps.execution.recorder.manifest_file import kept_manifest
+from sweeps.execution.recorder.manifest_file import kept_manifest, known_sweeps
 from sweeps.execution.survey.folder_states import folder_states
 from sweeps.execution.survey.surveyed_cells import CellState, surveyed
 from sweeps.records.errors import BadInput

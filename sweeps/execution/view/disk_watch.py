@@ -35,7 +35,7 @@ class DiskWatch:
     def _wanted_bytes(self) -> int:
         """Return how much must be free for all trials to go on, 0 if none waits."""
         cells = [CellFolder(self._storage.cells, key) for key in self._board.running_keys()]
-        wanted = sum(cell.pulse.wanted_disk_bytes() for cell in cells)
+        wanted = sum(cell.stats.wanted_disk_bytes() for cell in cells)
         root = self._storage.root
         is_full = free_bytes(root) < RESERVE_BYTES or is_out_of_files(root)
         return wanted or (RESERVE_BYTES if is_full else 0)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds
 from sweeps.execution.worker.provenance import hardware, package_versions
-from sweeps.execution.worker.training_config import training_config
+from sweeps.execution.worker.worker_process import training_config
 from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.records.trial_record import Json
 

@@ -8,7 +8,11 @@ import argparse
 import sys
 from contextlib import redirect_stdout
 
-from sweeps.execution.worker.process import die_with_parent, keep_freed_memory, prepare_environment
+from sweeps.execution.worker.worker_process import (
+    die_with_parent,
+    keep_freed_memory,
+    prepare_environment,
+)
 
 DONE = "done"
 

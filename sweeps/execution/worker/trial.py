@@ -9,34 +9,116 @@ to find where its numbers went wrong.
 A trial never talks to the tracking store.
 """
 
+import io
+import logging
 import math
+import os
 import sys
 import time
 import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from capsmodel.whole_file import write_whole
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds, reason_of
 from sweeps.execution.cells.sealed_files import sealed
-from sweeps.execution.worker.disk import Disk
-from sweeps.execution.worker.memory import is_out_of_memory, telling_memory
-from sweeps.execution.worker.process import PeakMemory, warm_up
 from sweeps.execution.worker.provenance import hardware, package_versions
-from sweeps.execution.worker.training_config import training_config
-from sweeps.execution.worker.trial_log import log_of
+from sweeps.execution.worker.worker_process import (
+    PeakMemory,
+    is_out_of_memory,
+    recorded_peak_memory,
+    training_config,
+    warm_up,
+)
 from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine, TrialHead
 from sweeps.records.trial_record import Outcome
+from sweeps.storage.disk_room import is_full, wait_for_room, when_there_is_room
 
 if TYPE_CHECKING:
     from capsmodel.training.training import EpochMetrics, Training
 
-Report = Callable[[Sequence[dict[str, Any]]], None]
+R = TypeVar("R")
 
+
+class Disk:
+    """The disk of one cell."""
+
+    def __init__(self, cell: CellFolder) -> None:
+        self._cell = cell
+        self._largest = 0
+
+    def wait(self) -> None:
+        """Return when there is room to begin."""
+        wait_for_room(self._cell.path)
+
+    def keep(self, write: Callable[[], R]) -> R:
+        """Do a write that may be repeated, as soon as there is room for it."""
+        cell = self._cell
+        return when_there_is_room(write, cell.path, self._wanted(), cell.stats.note_wanted_disk)
+
+    def _wanted(self) -> int:
+        """Return the size of the largest file that was written: what is next is about as large."""
+        size = self._cell.checkpoint.stat().st_size if self._cell.checkpoint.exists() else 0
+        self._largest = max(self._largest, size)
+        return self._largest
+
+
+_FIRST_LINE = "# log of a capsweep trial, schema_version 1\n"
+
+
+class LogStream(io.TextIOBase):
+    """A text stream that keeps nothing back, and drops what a full disk does not take.
+
+    A trial would else fail of what it prints.
+    """
+
+    encoding = "utf-8"
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def write(self, text: str, /) -> int:
+        """Write a text, or none of it where there is no room."""
+        try:
+            os.write(self._descriptor, text.encode(errors="backslashreplace"))
+        except OSError as error:
+            if not is_full(error):
+                raise
+        return len(text)
+
+    def writable(self) -> bool:
+        """Return that it is."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._descriptor
+
+
+@contextmanager
+def log_of(cell: CellFolder) -> Generator[None]:
+    """Send what the trial prints and logs to its own file."""
+    descriptor = cell.open_log()
+    stream = LogStream(descriptor)
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    try:
+        if not os.fstat(descriptor).st_size:
+            stream.write(_FIRST_LINE)
+        logging.getLogger().addHandler(handler)
+        with redirect_stdout(stream), redirect_stderr(stream):
+            yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+        sys.stdout.flush()
+        os.close(descriptor)
+
+
+Report = Callable[[Sequence[dict[str, Any]]], None]
 _KEPT_SECONDS = 1.0  # of short epochs at most that wait to be kept, where nobody judges them
 
 
@@ -71,7 +153,7 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
         TimeoutError: If another process holds the cell.
     """
     cell = CellFolder(Path(order.cells), order.head.trial_key)
-    with _begun(cell) as fence, telling_memory(cell.pulse):
+    with _begun(cell) as fence, recorded_peak_memory(cell.stats):
         try:
             if final := cell.read_final():
                 cell.remove_scratch()
@@ -96,7 +178,7 @@ def _begun(cell: CellFolder) -> Generator[int]:
     disk.wait()
     with ExitStack() as held:
         fence = disk.keep(lambda: held.enter_context(cell.lease()))
-        cell.pulse.note_wanted_disk(0)  # an attempt that was killed may have waited
+        cell.stats.note_wanted_disk(0)  # an attempt that was killed may have waited
         disk.keep(lambda: held.enter_context(log_of(cell)))
         yield fence
 

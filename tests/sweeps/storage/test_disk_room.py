@@ -15,9 +15,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.manifest_file import hand_on, hand_over, kept_manifest
 from sweeps.execution.view.board import Board
 from sweeps.execution.view.disk_watch import DiskWatch
-from sweeps.execution.worker.disk import Disk
-from sweeps.execution.worker.trial import TrialOrder, run_trial
-from sweeps.execution.worker.trial_log import log_of
+from sweeps.execution.worker.trial import Disk, TrialOrder, log_of, run_trial
 from sweeps.records.manifest_growth import ManifestLine
 from sweeps.records.trial_record import Outcome
 from sweeps.storage import disk_room
@@ -202,18 +200,18 @@ def test_a_checkpoint_waits_and_its_cell_says_for_how_much(disk: SmallDisk) -> N
     wanted: list[int] = []
     with cell.lease():
         cell.checkpoint.write_bytes(b"0" * 2**20)
-        cell.pulse.note_peak_memory(5)
+        cell.stats.note_peak_memory(5)
         keep = Disk(cell)
 
         def write() -> None:
-            wanted.append(cell.pulse.wanted_disk_bytes())
+            wanted.append(cell.stats.wanted_disk_bytes())
             (cell.path / "new").write_bytes(b"1" * 2**20)
 
         disk.waits(lambda: keep.keep(write))
     assert wanted[0] == 0
     assert wanted[-1] == 2**20 + disk_room.RESERVE_BYTES
-    assert cell.pulse.wanted_disk_bytes() == 0
-    assert cell.pulse.peak_memory_bytes() == 5
+    assert cell.stats.wanted_disk_bytes() == 0
+    assert cell.stats.peak_memory_bytes() == 5
 
 
 def test_a_trial_whose_disk_fills_up_before_it_holds_its_cell_waits_for_that_too(
@@ -280,7 +278,7 @@ def test_the_launch_says_that_it_waits_and_that_it_goes_on(
     assert "training goes on" in said[1]
     cell = CellFolder(disk.folder / "cells", "a" * 20)
     cell.path.mkdir(parents=True)
-    cell.pulse.note_wanted_disk(700 * 2**20)
+    cell.stats.note_wanted_disk(700 * 2**20)
     watch.look()
     assert "until 700 MiB are free" in said[2]
 

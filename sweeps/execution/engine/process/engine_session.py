@@ -27,7 +27,7 @@ from sweeps.records.errors import BadInput
 LONGEST_SILENCE = 30  # seconds in which a living process would have said 30 words
 MOST_MISSES = 3
 _LEAVE_SECONDS = 20.0
-_COMMAND = (sys.executable, "-P", "-m", "sweeps.execution.engine.tune.process")
+_COMMAND = (sys.executable, "-P", "-m", "sweeps.execution.engine.tune.engine_process")
 
 
 class EngineLostError(Exception):

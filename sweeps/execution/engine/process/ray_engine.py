@@ -15,15 +15,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sweeps.execution.engine.engine import CannotGoOn, Events, Orders
+from sweeps.execution.engine.engine import (
+    CannotGoOn,
+    EpochTold,
+    Events,
+    Next,
+    Order,
+    Orders,
+    TrialEnded,
+)
 from sweeps.execution.engine.failure_policy import Failure
-from sweeps.execution.engine.messages import EpochTold, Next, Order, TrialEnded
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.engine_session import EngineLostError, EngineSession
 from sweeps.execution.engine.process.process_messages import Ask, GoOn, Over, Print, Train, Word
 from sweeps.execution.engine.process.ray_token import refuse_readable_token
 from sweeps.execution.engine.process.scratch import scratch_folder
-from sweeps.execution.worker.process import environment_of
+from sweeps.execution.worker.worker_process import environment_of
 from sweeps.records.errors import BadInput
 from sweeps.storage.regular_files import open_regular
 

@@ -9,7 +9,7 @@ from typing import Self
 
 from sweeps.execution.worker.evaluation import EvaluationOrder
 from sweeps.execution.worker.evaluation_process import DONE
-from sweeps.execution.worker.own_environment import without_token
+from sweeps.execution.worker.worker_process import without_token
 from sweeps.records.plain_text import one_line
 from sweeps.storage.regular_files import open_regular
 

@@ -9,13 +9,13 @@ import subprocess
 import sys
 import time
 
+from sweeps.execution.engine.engine import EpochTold, Next, Order, Stop, TrialEnded
 from sweeps.execution.engine.failure_policy import Failure
-from sweeps.execution.engine.messages import EpochTold, Next, Order, Stop, TrialEnded
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.channel import Channel
 from sweeps.execution.engine.process.process_messages import Over, Pulse, Ready, Refused
-from sweeps.execution.engine.tune.process import Driver, own_channel, words_to_train
-from sweeps.execution.worker.process import die_with_parent
+from sweeps.execution.engine.tune.engine_process import Driver, own_channel, words_to_train
+from sweeps.execution.worker.worker_process import die_with_parent
 
 TROUBLE = sys.argv[1]
 

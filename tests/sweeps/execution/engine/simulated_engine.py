@@ -10,8 +10,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from sweeps.execution.engine.engine import Events, Orders
-from sweeps.execution.engine.messages import EpochTold, Next, Order, Stop, TrialEnded
+from sweeps.execution.engine.engine import EpochTold, Events, Next, Order, Orders, Stop, TrialEnded
 from sweeps.execution.engine.placement import Machine, Share
 from sweeps.execution.worker.trial import TrialOrder
 

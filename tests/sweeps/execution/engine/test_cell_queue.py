@@ -7,14 +7,13 @@ import pytest
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.cell_source import Listed
-from sweeps.execution.engine.engine import CannotGoOn
+from sweeps.execution.engine.engine import CannotGoOn, Next, Order, TrialEnded
 from sweeps.execution.engine.failure_policy import (
     MAX_RESTARTS,
     Failure,
     FailurePolicy,
     restart_blameless,
 )
-from sweeps.execution.engine.messages import Next, Order, TrialEnded
 from sweeps.execution.engine.placement import Share
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.cell_contents import TrialHead
@@ -247,7 +246,7 @@ def test_one_killed_for_memory_gets_a_machine_of_its_own_and_then_fails_with_its
     order = scene.queue.next()
     assert isinstance(order, Order)
     assert order.share.cpus == 1
-    scene.folder("a").pulse.note_peak_memory(3 * 2**30)
+    scene.folder("a").stats.note_peak_memory(3 * 2**30)
     scene.num_oom_kills += 1
     scene.ended("a")
     order = scene.queue.next()

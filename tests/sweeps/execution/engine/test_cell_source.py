@@ -8,7 +8,7 @@ from typing import Any
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.cell_source import Listed
-from sweeps.execution.engine.messages import Order, TrialEnded
+from sweeps.execution.engine.engine import Order, TrialEnded
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.engine.test_cell_queue import Heard

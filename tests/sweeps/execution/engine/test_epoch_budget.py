@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sweeps.execution.engine.epoch_budget import EpochBudget
+from sweeps.execution.engine.cell_queue import EpochBudget
 from sweeps.execution.plan.definition import Definition
 from tests.sweeps.execution.search.examples import searched
 from tests.sweeps.execution.search.scores import falling

@@ -6,7 +6,7 @@ import math
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from sweeps.execution.engine.messages import EpochTold, Next, Order, Stop, TrialEnded
+from sweeps.execution.engine.engine import EpochTold, Next, Order, Stop, TrialEnded
 from sweeps.execution.engine.placement import Machine, Request, Share
 from sweeps.execution.worker.trial import TrialOrder
 from tests.sweeps.execution.examples import KEY, head

@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from sweeps.execution.engine.packing import next_to_end_together
+from sweeps.execution.engine.cell_source import next_to_end_together
 
 Policy = Callable[[Sequence[float], Sequence[float]], int]
 

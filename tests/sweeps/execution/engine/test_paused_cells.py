@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sweeps.execution.engine.cell_queue import CellQueue
-from sweeps.execution.engine.messages import EpochTold, Next, Order, Stop, TrialEnded
+from sweeps.execution.engine.engine import EpochTold, Next, Order, Stop, TrialEnded
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.engine.test_cell_queue import Heard

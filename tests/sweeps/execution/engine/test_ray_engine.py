@@ -11,9 +11,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeps.execution.engine.engine import CannotGoOn
+from sweeps.execution.engine.engine import (
+    CannotGoOn,
+    EpochTold,
+    Event,
+    Next,
+    Order,
+    Stop,
+    TrialEnded,
+)
 from sweeps.execution.engine.failure_policy import Failure
-from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop, TrialEnded
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process import engine_session, ray_engine
 from sweeps.execution.engine.process.ended_group import is_alive

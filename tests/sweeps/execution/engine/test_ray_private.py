@@ -30,7 +30,7 @@ from sweeps.execution.engine.tune.ray_private import (
     own_ray_start,
     tune_run,
 )
-from sweeps.execution.engine.tune.tune_hooks import ActorBusyError, ActorLostError
+from sweeps.execution.engine.tune.tune_engine import ActorBusyError, ActorLostError
 from tests.waiting import wait_until
 
 

@@ -17,10 +17,10 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.utils.object_cache import _ObjectCache
 
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.engine.engine import EpochsTold, EpochTold, Event, Stop
 from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
-from sweeps.execution.engine.messages import EpochsTold, EpochTold, Event, Stop
 from sweeps.execution.engine.tune.ray_private import tune_run
-from sweeps.execution.engine.tune.tune_hooks import (
+from sweeps.execution.engine.tune.tune_engine import (
     ActorBusyError,
     ActorLostError,
     ErrorCallback,

@@ -24,9 +24,9 @@ from sweeps.execution.launch.launch import launch
 from sweeps.execution.launch.result import SweepResult
 from sweeps.execution.launch.train_missing import StartedEngine
 from sweeps.execution.launch_options import LaunchOptions
-from sweeps.execution.recorder import process as recorder_process
+from sweeps.execution.recorder import recorder_process
 from sweeps.execution.recorder.client import untold
-from sweeps.execution.recorder.process import RecorderProcess
+from sweeps.execution.recorder.recorder_process import RecorderProcess
 from sweeps.execution.repair import repair as repair_module
 from sweeps.execution.repair import sweep_repair
 from sweeps.execution.repair.repair import Repaired

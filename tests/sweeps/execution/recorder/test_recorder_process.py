@@ -14,9 +14,9 @@ import pytest
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder import client as recorder_client
-from sweeps.execution.recorder import process as recorder_process
+from sweeps.execution.recorder import recorder_process
 from sweeps.execution.recorder.client import RecorderClient
-from sweeps.execution.recorder.process import RecorderProcess
+from sweeps.execution.recorder.recorder_process import RecorderProcess
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.errors import StoreRefused
 from sweeps.records.trial_record import Outcome

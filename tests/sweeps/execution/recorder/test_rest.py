@@ -2,8 +2,8 @@
 
 import pytest
 
-from sweeps.execution.recorder import rest as recorder_rest
-from sweeps.execution.recorder.rest import Rest
+from sweeps.execution.recorder import recorder_process as recorder_rest
+from sweeps.execution.recorder.recorder_process import Rest
 from tests.sweeps.execution.recorder.test_recorder_client import Clock
 
 

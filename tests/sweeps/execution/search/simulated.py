@@ -19,8 +19,8 @@ from sweeps.execution.cells.folder import CellFolder, reason_of
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.cell_source import Listed
-from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, TrialEnded
-from sweeps.execution.engine.messages import Stop as StopMessage
+from sweeps.execution.engine.engine import EpochTold, Event, Next, Order, TrialEnded
+from sweeps.execution.engine.engine import Stop as StopMessage
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition

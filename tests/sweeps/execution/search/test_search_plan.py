@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from capsmodel.stopping import FixedEpochs
 from search_spaces import Median
-from sweeps.execution.engine.messages import EpochTold, Next, Order
+from sweeps.execution.engine.engine import EpochTold, Next, Order
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue

@@ -8,8 +8,8 @@ import pytest
 
 from capsmodel.training.training import Training
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.worker.process import PeakMemory
 from sweeps.execution.worker.trial import run_trial
+from sweeps.execution.worker.worker_process import PeakMemory
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.worker.trials import (
     NUM_EPOCHS,

@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from sweeps.execution.cells.pulse import CellPulse
-from sweeps.execution.worker.memory import is_out_of_memory, status_bytes, telling_memory
+from sweeps.execution.cells.worker_stats import WorkerStats
 from sweeps.execution.worker.trial import run_trial
+from sweeps.execution.worker.worker_process import (
+    is_out_of_memory,
+    recorded_peak_memory,
+    status_bytes,
+)
 from tests.sweeps.execution.worker.trials import folder_of, order_of, silent
 from tests.waiting import wait_until
 
@@ -18,27 +22,27 @@ def test_the_peak_is_told_while_a_trial_runs_and_gone_when_it_is_filled(tmp_path
     peaks: list[int | None] = []
 
     def report(_: object) -> None:
-        wait_until(cell.pulse.peak_memory_bytes)
-        peaks.append(cell.pulse.peak_memory_bytes())
+        wait_until(cell.stats.peak_memory_bytes)
+        peaks.append(cell.stats.peak_memory_bytes())
 
     bytearray(2**30)  # another trial of this process: what it held is not this one's
     earlier = status_bytes("VmHWM")
     assert earlier is not None
     run_trial(order, report)
     assert all(peak is not None and earlier / 100 < peak < earlier for peak in peaks)
-    assert cell.pulse.peak_memory_bytes() is None
+    assert cell.stats.peak_memory_bytes() is None
     run_trial(order, silent)
 
 
-def test_a_pulse_that_cannot_be_written_or_read_ends_nothing(tmp_path: Path) -> None:
-    pulse = CellPulse(tmp_path / "nowhere" / "pulse.txt")
-    with telling_memory(pulse):
-        pulse.note_wanted_disk(7)
-    assert (pulse.peak_memory_bytes(), pulse.wanted_disk_bytes()) == (None, 0)
-    damaged = CellPulse(tmp_path / "pulse.txt")
+def test_stats_that_cannot_be_written_or_read_end_nothing(tmp_path: Path) -> None:
+    stats = WorkerStats(tmp_path / "nowhere" / "pulse.txt")
+    with recorded_peak_memory(stats):
+        stats.note_wanted_disk(7)
+    assert (stats.peak_memory_bytes(), stats.wanted_disk_bytes()) == (None, 0)
+    damaged = WorkerStats(tmp_path / "pulse.txt")
     damaged.path.write_bytes(b"\xff" * 42)
     assert (damaged.peak_memory_bytes(), damaged.wanted_disk_bytes()) == (None, 0)
-    link = CellPulse(tmp_path / "link.txt")
+    link = WorkerStats(tmp_path / "link.txt")
     link.path.symlink_to(tmp_path / "target")
     link.note_peak_memory(7)
     assert not (tmp_path / "target").exists(), "no link is followed"

@@ -12,7 +12,7 @@ import torch
 
 from capsmodel.augmentation import Patches
 from capsmodel.data import Digits, Viewpoints
-from sweeps.execution.worker.process import warm_up
+from sweeps.execution.worker.worker_process import warm_up
 from tests.sweeps.execution.worker.trials import order_of
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has it")
@@ -63,7 +63,7 @@ def test_images_of_one_byte_are_presented_as_in_training(tmp_path: Path) -> None
 TWO_TRIALS = """
 import json, sys
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.worker.process import keep_freed_memory, prepare_environment
+from sweeps.execution.worker.worker_process import keep_freed_memory, prepare_environment
 prepare_environment(1)
 keep_freed_memory()
 import torch
@@ -96,7 +96,7 @@ def test_the_first_trial_of_a_process_needs_no_more_memory_than_the_next(tmp_pat
 def test_a_process_whose_parent_is_gone_already_ends(tmp_path: Path) -> None:
     text = """
 import os
-from sweeps.execution.worker.process import die_with_parent
+from sweeps.execution.worker.worker_process import die_with_parent
 parent = os.getppid()
 die_with_parent(parent)
 print("alive", flush=True)

@@ -284,13 +284,13 @@ def test_gradient_checkpointing_is_asked_of_the_training_and_changes_no_result(
 
 def test_an_attempt_does_not_tell_of_room_that_a_killed_one_waited_for(tmp_path: Path) -> None:
     order = order_of(tmp_path)
-    pulse = folder_of(order).pulse
-    pulse.path.parent.mkdir()
-    pulse.note_wanted_disk(7)
+    stats = folder_of(order).stats
+    stats.path.parent.mkdir()
+    stats.note_wanted_disk(7)
     wanted: list[int] = []
 
     def report(_: Reported) -> None:
-        wanted.append(pulse.wanted_disk_bytes())
+        wanted.append(stats.wanted_disk_bytes())
 
     run_trial(order, report)
     assert set(wanted) == {0}

@@ -9,13 +9,92 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sweeps.execution.worker.memory import reset_high_water_mark, status_bytes
-from sweeps.execution.worker.training_config import training_config
+from sweeps.execution.cells.worker_stats import WorkerStats
+from sweeps.execution.periodic import every
 from sweeps.records.cell_contents import TrialHead
+from sweeps.records.trial_record import Json
+
+if TYPE_CHECKING:
+    from capsmodel.config import TrainingConfig
+
+_OF_CLUSTERS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+
+
+def without_token() -> dict[str, str]:
+    """Return this process's environment without a cluster's token, for one that needs none."""
+    return {name: value for name, value in os.environ.items() if name not in _OF_CLUSTERS}
+
+
+def training_config(config: Json, source: str | None) -> "TrainingConfig":
+    """Return a training config, with a user's own parts from the source beside it.
+
+    Raises:
+        ValueError: If the config does not fit its parts, or the source cannot be run.
+    """
+    from capsmodel.config import TrainingConfig
+    from search_spaces.sweep_file import module_from_text, own_parts
+
+    parts = own_parts(module_from_text(source)) if source else ()
+    return TrainingConfig.model_validate(config, context={"parts": parts})
+
+
+_PEAK_SECONDS = 0.5
+_WORDS = ("can't allocate memory", "not enough memory", "out of memory")  # of torch's allocators
+
+
+@contextmanager
+def recorded_peak_memory(stats: WorkerStats) -> Generator[None]:
+    """Note the most bytes that this process holds while the block runs. Linux only.
+
+    What it held before, for another trial, is forgotten: a trial is not blamed for its forerunner.
+    """
+    reset_high_water_mark()
+
+    def note_peak() -> None:
+        if (peak := status_bytes("VmHWM")) is not None:
+            stats.note_peak_memory(peak)
+
+    note_peak()
+    with every(_PEAK_SECONDS, note_peak):
+        yield
+
+
+def status_bytes(name: str) -> int | None:
+    """Return a size that the kernel tells of this process, such as VmHWM, its peak."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    sizes = [line.split()[1] for line in lines if line.startswith(name + ":")]
+    return int(sizes[0]) * 1024 if sizes else None
+
+
+def reset_high_water_mark() -> bool:
+    """Have the kernel count VmHWM from now on; return whether it does that here."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error says that memory was refused, on a GPU or a CPU."""
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(word in text for word in _WORDS)
+    )
+
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of mallopt's parameters in glibc's malloc.h
+
+
 _KEEP_BYTES = 1 << 30
 _WARM_UP_IMAGES = 8
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux's prctl

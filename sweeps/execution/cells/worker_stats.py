@@ -1,4 +1,4 @@
-"""What an attempt says of itself while it runs: one that is killed cannot tell any more.
+"""What a worker reports about itself while it trains, since a killed one cannot report anything.
 
     20 digits       the most bytes that its process has held so far
     20 digits       the bytes of disk that it waits for
@@ -16,8 +16,8 @@ _LINE = b"%20d\n"
 _WIDTH = 21
 
 
-class CellPulse:
-    """The pulse of one cell."""
+class WorkerStats:
+    """The statistics of the worker of one cell, in its file `pulse.txt`."""
 
     def __init__(self, path: Path) -> None:
         """Name the file, which need not be there."""

@@ -14,17 +14,146 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import takewhile
+from pathlib import Path
 
 from sweeps.execution.cells.folder import CellFolder
+from sweeps.execution.recorder.manifest_file import ManifestReader
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.execution.recorder.rest import Rest
-from sweeps.execution.recorder.sweep_record import SweepRecord
+from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
 from sweeps.tracking.addresses import public
-from sweeps.tracking.store import RecordStore
+from sweeps.tracking.manifests import publish_manifest
+from sweeps.tracking.store import RecordStore, RecordWriter
+
+_SECONDS_BETWEEN_WORDS = 1.0
+_REFUSED_SECONDS = 15.0
+_MOST_REFUSALS = 3
+
+
+class Rest:
+    """How far the rest is.
+
+    Args:
+        silence_seconds: That may pass without anything carried.
+        num_left: Trials to be carried.
+        tell: Told how many are carried, and of how many.
+    """
+
+    def __init__(
+        self, silence_seconds: float, num_left: int, tell: Callable[[int, int], None]
+    ) -> None:
+        self._silence_seconds = silence_seconds
+        self._num_left = num_left
+        self._tell = tell
+        self._num_done = self._num_refusals = 0
+        self._taken = set[str]()
+        self._moved_at = self._told_at = time.monotonic()
+        tell(0, num_left)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing has moved for too long."""
+        patience = self._silence_seconds
+        if self._num_refusals >= _MOST_REFUSALS:
+            patience = min(patience, _REFUSED_SECONDS)
+        return time.monotonic() > self._moved_at + patience
+
+    def failed(self, *, is_refusal: bool) -> None:
+        """The store has refused what is left, or not answered at all."""
+        self._num_refusals = self._num_refusals + 1 if is_refusal else 0
+
+    def moved(self, what: str, is_through: bool) -> None:
+        """The store has taken something; with that a trial may be through."""
+        if what in self._taken and not is_through:
+            return
+        self._taken.add(what)
+        self._num_refusals = 0
+        self._moved_at = time.monotonic()
+        self._num_done = min(self._num_left, self._num_done + is_through)
+        if is_through or self._moved_at > self._told_at + _SECONDS_BETWEEN_WORDS:
+            self._tell(self._num_done, self._num_left)
+            self._told_at = self._moved_at
+
+
+MANIFEST_SECONDS = 5.0  # at least, between two manifests of a search that grows
+INTERRUPTED_EXIT_CODE = 130
+
+
+class SweepRecord:
+    """Keeps a sweep's manifest current in a store, and makes all anew where the store has lost it.
+
+    Args:
+        store: Connected to when it is first needed.
+        journals: Where the driver hands the manifest over.
+        sweep: The sweep's name.
+    """
+
+    def __init__(self, store: RecordStore, journals: Path, sweep: str) -> None:
+        self._store = store
+        self._sweep = sweep
+        self._writer: RecordWriter | None = None
+        self._manifest = ManifestReader(journals, sweep)
+        self._published = ""
+        self._started_at = self._published_at = time.monotonic()
+
+    @property
+    def writer(self) -> RecordWriter:
+        """The store, open for writing."""
+        if self._writer is None:
+            self._writer = self._store.writer()
+        return self._writer
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the store is open for writing."""
+        return self._writer is not None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the manifest is to be published again: less often in a longer search.
+
+        Each is an artifact that stays, so their number grows as the logarithm of the time.
+        """
+        now = time.monotonic()
+        return now > self._published_at + max(MANIFEST_SECONDS, (now - self._started_at) / 20)
+
+    def publish(self) -> None:
+        """Make the manifest that the driver has handed over, with its growth, the current one."""
+        text = self._manifest.text()
+        if text not in {"", self._published} and (record := self.writer.find_sweep(self._sweep)):
+            self.writer.set_manifest(record.record_id, text)
+            self._published = text
+        self._published_at = time.monotonic()
+
+    def settle(self) -> None:
+        """Mark the sweep as interrupted, if it is marked as running."""
+        record = self.writer.find_sweep(self._sweep)
+        if record and record.is_running:
+            self.writer.settle_sweep(record.record_id, INTERRUPTED_EXIT_CODE)
+
+    def is_lost(self) -> bool:
+        """Return whether the store holds nothing of a sweep that was launched.
+
+        Raises:
+            StoreUnreachable: If it does not answer.
+        """
+        if not self._manifest.text():
+            return False
+        return not self._store.is_there() or self.writer.find_sweep(self._sweep) is None
+
+    def make_anew(self) -> str:
+        """Make the store, the sweep's record and its manifest anew; return the record's id.
+
+        Raises:
+            StoreUnreachable: If it does not answer.
+        """
+        self._writer = None
+        self._published = self._manifest.text()
+        return publish_manifest(self.writer, Manifest.model_validate_json(self._published))
+
 
 POLL_SECONDS = 0.25
 _BUSY_SHARE = 0.05  # of a processor, which trials need more
@@ -105,7 +234,9 @@ class RecorderProcess:
         if self._is_first():
             recorder.drain(self._queue.open_cells(self._sweep))
         error = recorder.error
-        recorder.settle_interrupted(self._is_over)  # other sweeps' cells too: their errors are not ours
+        recorder.settle_interrupted(
+            self._is_over
+        )  # other sweeps' cells too: their errors are not ours
         _raise_refusal(error)
         self._own.publish()
         if self._is_first():

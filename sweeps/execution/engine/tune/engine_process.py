@@ -1,7 +1,8 @@
-"""The engine's process: Ray started or joined, orders trained by Ray Tune, a pulse all the while.
+"""The engine's process: it starts or joins Ray and trains by Ray Tune what its driver sends.
 
-Started by a driver as `python -m sweeps.execution.engine.tune.process PID`, with the driver's own
-number. It obeys its standard input, ends with it, and prints nothing there that is no message.
+A driver starts it as `python -m sweeps.execution.engine.tune.engine_process PID`, with its own
+process id. Messages come from standard input, whose end is the end of the process, and go to
+standard output, where nothing else is printed.
 """
 
 import os
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
-from sweeps.execution.engine.messages import EpochTold, Event, Next, Order, Stop
+from sweeps.execution.engine.engine import EpochTold, Event, Next, Order, Stop
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.channel import Channel
 from sweeps.execution.engine.process.process_messages import (
@@ -28,10 +29,9 @@ from sweeps.execution.engine.process.process_messages import (
 from sweeps.execution.engine.tune.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from sweeps.execution.engine.tune.ray_private import inheriting_actors
 from sweeps.execution.engine.tune.ray_session import machines_there, needed_processes, ray_session
-from sweeps.execution.engine.tune.tune_engine import TuneEngine, load_tune
 from sweeps.execution.garbage import collect_seldom
 from sweeps.execution.periodic import every
-from sweeps.execution.worker.process import die_with_parent
+from sweeps.execution.worker.worker_process import die_with_parent
 from sweeps.records.errors import BadInput
 from sweeps.storage.regular_files import open_regular
 
@@ -113,8 +113,10 @@ def main() -> int:
 
 
 def _serve(driver: Driver, channel: Channel, scratch: str) -> None:
-    """Train whenever the driver says so. Whatever breaks Tune ends the process: the driver sees."""
-    load_tune()
+    """Train whenever the driver says so. An error of Tune ends the process."""
+    # loads Tune, which takes a second or two of a processor
+    from sweeps.execution.engine.tune.tune_engine import TuneEngine
+
     for train in words_to_train(driver):
         TuneEngine(train.num_concurrent, scratch).run(orders=driver, events=driver)
         channel.send(Over())
