@@ -1,1 +1,1 @@
-"""A search as a plan: what is proposed next, what is stopped early, what is confirmed."""
+"""A search as a plan: proposals, early stopping, confirmation."""

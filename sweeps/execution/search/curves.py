@@ -1,4 +1,4 @@
-"""What the arms of a search come to, epoch by epoch, ranked as they are told."""
+"""The learning curves of a search's arms, ranked at each epoch as results come in."""
 
 import math
 import sys
@@ -11,15 +11,15 @@ from search_spaces.plans.scheduler import Scheduler
 
 
 class ArmCurves:
-    """The objective of arms after their epochs: the mean over the seeds, once all have told of it.
+    """The objective of each arm at each epoch: the mean over its seeds, once all have reached it.
 
-    A seed that reached its target or diverged stands at all later epochs with its last value, as
-    the best would else be no rivals to those that go on; one that failed is left out. Telling costs
-    the same however many arms there are.
+    A seed that reached its target or diverged keeps its last value at all later epochs; otherwise
+    the best arms would be no rivals to those that train on. A failed seed is left out. Adding an
+    epoch costs the same however many arms there are.
 
     Args:
-        objective: What is chosen by.
-        scheduler: What it is that rivals are ranked by.
+        objective: The objective of the search.
+        scheduler: Says by which value rivals are ranked.
     """
 
     def __init__(self, objective: Objective, scheduler: Scheduler) -> None:
@@ -27,34 +27,34 @@ class ArmCurves:
         self._scheduler = scheduler
         self._seeds: dict[str, tuple[str, ...]] = {}  # trial key -> trial keys of its arm
         self._curves: dict[str, dict[int, float]] = {}
-        self._standing: dict[str, float] = {}  # value of those that go no farther
-        self._reached: set[str] = set()  # those of them that have reached their target
+        self._last_values: dict[str, float] = {}  # last value of trials that train no further
+        self._reached: set[str] = set()  # trials that have reached their target
         self._failed: set[str] = set()
         self._ranked: dict[int, _Ranked] = {}
 
     def add(self, trial_keys: Sequence[str]) -> None:
-        """Hear of an arm, by the trial keys of its seeds; a trial belongs to its first arm."""
+        """Add an arm by the trial keys of its seeds; a trial belongs to its first arm."""
         for key in trial_keys:
             self._seeds.setdefault(key, tuple(trial_keys))
 
-    def tell(self, trial_key: str, epoch: int, metrics: Mapping[str, Any]) -> None:
-        """Hear of an epoch of a known trial, also once more."""
+    def add_epoch(self, trial_key: str, epoch: int, metrics: Mapping[str, Any]) -> None:
+        """Add an epoch of a known trial; it may come twice."""
         curve = self._curves.setdefault(trial_key, {})
         curve[epoch] = self.objective(metrics)
         if metrics.get("reaches_target"):
             self._reached.add(trial_key)
         if trial_key in self._reached:
-            self._standing[trial_key] = curve[max(curve)]
+            self._last_values[trial_key] = curve[max(curve)]
         self._at(epoch)
         self._rank(trial_key, epoch)
 
     def diverge(self, trial_key: str) -> None:
-        """Hear that a trial has diverged, which makes its arm as bad as can be from there on."""
-        self._standing[trial_key] = math.nan
+        """Mark a trial as diverged: from there on its arm ranks last."""
+        self._last_values[trial_key] = math.nan
         self._rank(trial_key, 0)
 
     def fail(self, trial_key: str) -> None:
-        """Hear that a trial has failed, which tells nothing of its arm."""
+        """Mark a trial as failed, which says nothing about its arm."""
         self._failed.add(trial_key)
         self._rank(trial_key, 0)
 
@@ -63,39 +63,39 @@ class ArmCurves:
         return self._seeds[trial_key]
 
     def of(self, trial_key: str) -> Mapping[int, float]:
-        """Return one trial's epochs."""
+        """Return the curve of a trial: epoch -> objective."""
         return self._curves.get(trial_key, {})
 
     def has_reached_target(self, trial_key: str) -> bool:
-        """Return whether a trial's last epoch reached its target: that is its full length."""
+        """Return whether a trial has reached its target, which ends it at full length."""
         return trial_key in self._reached
 
     def passed(self, trial_key: str) -> float:
         """Return the last epoch that all seeds of a trial's arm have passed."""
         ends = (
-            math.inf if key in self._standing else max(self.of(key), default=0)
+            math.inf if key in self._last_values else max(self.of(key), default=0)
             for key in self._counted(trial_key)
         )
         return min(ends, default=0)
 
     def value(self, trial_key: str, epoch: int) -> float | None:
-        """Return what a trial's arm comes to at an epoch; None where not all seeds have told."""
+        """Return the objective of a trial's arm at an epoch, None until all seeds are there."""
         keys = self._counted(trial_key)
         values = [self._value(key, epoch) for key in keys]
         known = [value for value in values if value is not None]
         return sum(known) / len(known) if known and len(known) == len(values) else None
 
     def costs(self, trial_key: str, epoch: int) -> list[float]:
-        """Return what is small of a good arm, of each epoch up to one, as far as all have told."""
+        """Return an arm's costs up to an epoch, as far as all seeds have come; small is good."""
         values = (self.value(trial_key, each) for each in range(1, epoch + 1))
         return [as_rival(self._objective.cost(value)) for value in values if value is not None]
 
     def rivals(self, trial_key: str, epoch: int) -> Sequence[float]:
-        """Return what the arms but a trial's own are ranked by at an epoch, ascending."""
+        """Return the ranking values of all other arms at an epoch, ascending."""
         return self._at(epoch).all_but(self._seeds[trial_key][0])
 
     def objective(self, metrics: Mapping[str, Any]) -> float:
-        """Return the objective of an epoch, NaN where its losses have diverged."""
+        """Return the objective of an epoch, NaN if its losses have diverged."""
         losses = (metrics.get("train_loss", 0.0), metrics.get("validation_loss", 0.0))
         value = self._objective.value({**metrics, **metrics.get("metrics", {})})
         return value if all(map(math.isfinite, losses)) and value is not None else math.nan
@@ -105,15 +105,15 @@ class ArmCurves:
 
     def _value(self, trial_key: str, epoch: int) -> float | None:
         curve = self.of(trial_key)
-        if trial_key in self._standing and epoch > max(curve, default=0):
-            return self._standing[trial_key]
+        if trial_key in self._last_values and epoch > max(curve, default=0):
+            return self._last_values[trial_key]
         return curve.get(epoch)
 
     def _at(self, epoch: int) -> "_Ranked":
-        """Return what stands at an epoch; where that is new, those that ended before it."""
+        """Return the ranking at an epoch; a new one starts with the trials that ended before."""
         if epoch not in self._ranked:
             self._ranked[epoch] = _Ranked()
-            for key in self._standing:
+            for key in self._last_values:
                 self._rank_at(key, epoch)
         return self._ranked[epoch]
 
@@ -129,14 +129,14 @@ class ArmCurves:
 
 
 class _Ranked:
-    """What arms come to at one epoch, ascending: small is good, what is not finite stands last."""
+    """The ranking of arms at one epoch, ascending: small is good, values not finite come last."""
 
     def __init__(self) -> None:
         self._ascending: list[float] = []
         self._by_arm: dict[str, float] = {}
 
     def put(self, arm: str, value: float | None) -> None:
-        """Let an arm stand there with a value, or not at all."""
+        """Set the value of an arm, or remove the arm."""
         if arm in self._by_arm:
             old = self._by_arm.pop(arm)
             del self._ascending[bisect_left(self._ascending, old)]
@@ -158,7 +158,7 @@ class AllBut(Sequence[float]):
         self._left_out = bisect_left(ascending, value)
 
     def __len__(self) -> int:
-        """One less."""
+        """Return their number."""
         return len(self._values) - 1
 
     @overload
@@ -166,7 +166,7 @@ class AllBut(Sequence[float]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[float]: ...
     def __getitem__(self, index: int | slice) -> float | Sequence[float]:
-        """Return values by their place among those that are left."""
+        """Return values by their position."""
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
         place = range(len(self))[index]
@@ -174,5 +174,5 @@ class AllBut(Sequence[float]):
 
 
 def as_rival(value: float) -> float:
-    """Return a value as it is ranked: what is not finite is worse than all that is."""
+    """Return the value to rank by: values that are not finite are worse than all others."""
     return value if math.isfinite(value) else sys.float_info.max

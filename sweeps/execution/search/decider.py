@@ -1,4 +1,4 @@
-"""What a search decides: a pure function of its declaration and of what is known.
+"""The decisions of a search: a pure function of its declaration and its state.
 
 Optuna proposes, the scheduler's rungs stop, the best are chosen once all have ended.
 """
@@ -47,15 +47,15 @@ def best_arms(
 ) -> list[int]:
     """Return the numbers of the best proposals that ran to full length, the best first.
 
-    Of equals the one of the lower validation loss is taken, then the earlier. Where there are costs
-    they are points of the front, spread over it, the first with the best value.
+    Between equals the lower validation loss wins, then the earlier proposal. With costs, the result
+    are points spread over the front, the first with the best value.
 
     Args:
-        observations: Of each proposal, in order; small is good.
-        keys: What tells configurations apart: a point proposed twice is chosen once.
+        observations: The result of each proposal, in order; small is good.
+        keys: A key of each configuration: a point that was proposed twice is chosen once.
         count: How many at most.
-        costs: Of each proposal, of a search with two objectives; () of one.
-        by_loss: Whether their losses measure the same, so that they can be compared.
+        costs: The cost of each proposal, in a search with two objectives.
+        by_loss: Whether their losses measure the same and can be compared.
     """
     ranked = sorted(
         (observation.value, observation.loss if by_loss else 0.0, number)
@@ -73,11 +73,11 @@ def best_arms(
 
 
 class SearchDecider:
-    """The adapter of a search: remembers what would cost to build anew, and nothing that decides.
+    """The decider of a search. It caches what is expensive to rebuild, but no decision.
 
     Args:
-        search: As declared.
-        definition: Of its sweep.
+        search: The search as declared.
+        definition: The definition of its sweep.
     """
 
     def __init__(self, search: Search, definition: Definition) -> None:
@@ -93,7 +93,7 @@ class SearchDecider:
     def nothing_known(
         self, keys: Mapping[tuple[str, int], str], num_epochs: Mapping[str, int]
     ) -> SearchKnown:
-        """Return the fold of an empty journal."""
+        """Return the state of an empty journal."""
         return SearchKnown(self._search, self._objective, keys, num_epochs)
 
     def decide(
@@ -112,7 +112,7 @@ class SearchDecider:
                 return ()
 
     def reason(self, stop: Stop) -> str:
-        """Return why a trial was stopped, in one line of its record."""
+        """Return why a trial was stopped, as one line for its record."""
         mean = "mean " * (len(self._search.seeds) > 1)
         return (
             f"stopped by {self._search.scheduler.kind} after epoch {stop.epoch}, "
@@ -148,7 +148,7 @@ class SearchDecider:
         return Choose(best, reference, self._search.question(), random)
 
     def _draw(self, definition: Definition, known: SearchKnown, random_seed: int) -> Draw | None:
-        """Return the next random point, None where they take as many epochs as the search took."""
+        """Return the next random point, None once they take as many epochs as the search took."""
         number = len(known.drawn.names)
         if known.num_epochs_drawn() >= known.num_epochs_trained():
             return None
@@ -167,7 +167,7 @@ class SearchDecider:
         return self._proposer.propose(known.params, known.weighed, base)
 
     def _enough(self, known: SearchKnown) -> Enough | None:
-        """Return that an end has come, not before some are left to be better than the best."""
+        """Return the end of the search if a condition holds, but only after enough proposals."""
         search, number = self._search, len(known.params)
         if not search.stop or number <= (search.confirm.best if search.confirm else 0):
             return None
@@ -182,7 +182,7 @@ class SearchDecider:
         return tuple(known.names[number] for number in best)
 
     def _best_drawn(self, known: SearchKnown) -> str | None:
-        """Return the best of the random points by the rule of the search, None where none ended."""
+        """Return the best random point by the rule of the search, None if none has ended."""
         same = [keys[-1] for keys in known.drawn.trial_keys]
         best = best_arms(known.drawn_observations(), same, 1, by_loss=self._has_one_loss)
         return known.drawn.names[best[0]] if best else None
@@ -191,28 +191,28 @@ class SearchDecider:
 _ADAPTERS: Mapping[type[Plan], Any] = {Search: SearchDecider}
 
 
-class OwnDecider:
-    """A plan that decides for itself."""
+class PlanDecider:
+    """The decider of a plan that decides for itself."""
 
     def __init__(self, plan: Plan, definition: Definition) -> None:
-        del definition  # it is told with each event
+        del definition  # each event brings it
         self._plan = plan
 
     def decide(self, definition: Definition, journal: Known, event: Event) -> Sequence[Decision]:
-        """Return what the plan says."""
+        """Return the decisions of the plan."""
         return self._plan.decide(definition, journal, event)
 
     def nothing_known(
         self, keys: Mapping[tuple[str, int], str], num_epochs: Mapping[str, int]
     ) -> Known:
-        """Return the fold of an empty journal."""
+        """Return the state of an empty journal."""
         return Known(keys, num_epochs)
 
     def reason(self, stop: Stop) -> str:
-        """Return why a trial was stopped, in one line of its record."""
+        """Return why a trial was stopped, as one line for its record."""
         return f"stopped by {self._plan.kind} after epoch {stop.epoch}, at {stop.value:.6g}"
 
 
 def decider_of(sweep: Sweep) -> Decider:
-    """Return who decides for a sweep's plan."""
-    return _ADAPTERS.get(type(sweep.plan), OwnDecider)(sweep.plan, sweep)
+    """Return the decider of a sweep's plan."""
+    return _ADAPTERS.get(type(sweep.plan), PlanDecider)(sweep.plan, sweep)

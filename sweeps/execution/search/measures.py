@@ -1,4 +1,4 @@
-"""What is known of a point before it is trained, so that samplers may be told of it."""
+"""Measures of a point that are known before training, such as its number of parameters."""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Params = dict[str, Plain]
 
 
 class Measures:
-    """What the points of one search come to. What it keeps is only to save time.
+    """The limits and costs of the points of one search. It caches values to save time.
 
     Args:
         search: With limits or a cost, or with neither.
@@ -33,17 +33,17 @@ class Measures:
         return bool(self._search.limits or self._search.cost)
 
     def costs(self, point: Mapping[str, Any]) -> tuple[float, ...]:
-        """Return what is to be small besides the objective, as samplers are told: its logarithm.
+        """Return the logarithm of the second objective, for samplers.
 
-        Twice as much is a step as long everywhere.
+        A factor of two is the same distance everywhere.
         """
         cost = self._search.cost
         return (math.log(max(1, self._value(cost, point))),) if cost else ()
 
     def excesses(self, point: Mapping[str, Any]) -> dict[str, float]:
-        """Return by how much a point breaks each limit, in logarithms; none above 0 where it keeps.
+        """Return the logarithm of how much a point exceeds each limit; at most 0 within it.
 
-        One that is no setting is refused elsewhere.
+        Points that are no valid settings are refused elsewhere.
         """
         return {
             limit.words: math.log(max(1, self._value(limit.measure, point)) / limit.at_most)
@@ -51,15 +51,15 @@ class Measures:
         }
 
     def holds(self, point: Mapping[str, Any]) -> bool:
-        """Return whether a point keeps the limits."""
+        """Return whether a point is within the limits."""
         return all(excess <= 0 for excess in self.excesses(point).values())
 
     @cached_property
     def broken_points(self) -> tuple[Params, ...]:
-        """Points all over the space that break a limit, of a sampler that learns from them.
+        """Points all over the space that break a limit, for a sampler that learns from them.
 
-        They hang on the search alone. So what it knows of its limits is the same whatever has been
-        proposed, and whoever makes a proposal again makes the same.
+        They depend on the search alone. So the sampler knows the same about the limits whatever was
+        proposed, and a repeated proposal is the same.
         """
         from scipy.stats import qmc
 

@@ -1,4 +1,4 @@
-"""How a search's proposals went, as a pure function of how their trials stand."""
+"""The results of a search's proposals: a pure function of the states of their trials."""
 
 import math
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from sweeps.records.trial_record import Outcome
 
 @dataclass(frozen=True)
 class TrialState:
-    """Where a trial stands in the eyes of one search.
+    """The state of a trial in one search.
 
     Attributes:
-        outcome: RUNNING while it is open, also where its process was killed or nobody trains it.
-        epoch: The last one that counts in this search.
+        outcome: RUNNING while it is open, even if no process trains it.
+        epoch: The last epoch that counts in this search.
         value: The objective there, None before the first epoch.
-        loss: The validation loss there, infinite where it is not known.
+        loss: The validation loss there, infinite if unknown.
     """
 
     outcome: Outcome = Outcome.RUNNING
@@ -33,16 +33,15 @@ class TrialState:
 
 @dataclass(frozen=True)
 class Observation:
-    """What is known of a proposal.
+    """The result of a proposal.
 
     Attributes:
         state: Open until every seed has ended; diverged if any has; failed if any raised; complete
             if all ran to full length; else pruned.
-        value: Mean of the objective over the seeds at full length; of a pruned one where it was
-            stopped.
-        epoch: Where that is.
-        loss: Mean validation loss over the seeds at full length, infinite where it is not known:
-            what tells proposals of one value apart.
+        value: Mean of the objective over the seeds at full length; if pruned, at the stop.
+        epoch: The epoch of that value.
+        loss: Mean validation loss over the seeds at full length, infinite if unknown; it decides
+            between proposals of equal value.
     """
 
     state: Literal["open", "complete", "pruned", "diverged", "failed"]
@@ -51,38 +50,34 @@ class Observation:
     loss: float = math.inf
 
 
-def observe(standings: Sequence[TrialState]) -> Observation:
-    """Return what the trials of one proposal, one for each seed, come to."""
-    if any(standing.is_open for standing in standings):
+def observe(states: Sequence[TrialState]) -> Observation:
+    """Return the result of a proposal from its trials, one for each seed."""
+    if any(state.is_open for state in states):
         return Observation("open")
-    outcomes = {standing.outcome for standing in standings}
+    outcomes = {state.outcome for state in states}
     if Outcome.DIVERGED in outcomes:
         return Observation("diverged")
     if outcomes - {Outcome.FINISHED, Outcome.PRUNED}:
         return Observation("failed")
-    values = [standing.value for standing in standings if standing.value is not None]
-    if len(values) < len(standings) or not all(map(math.isfinite, values)):
+    values = [state.value for state in states if state.value is not None]
+    if len(values) < len(states) or not all(map(math.isfinite, values)):
         return Observation("diverged")
     if outcomes == {Outcome.FINISHED}:
-        epoch = min(standing.epoch for standing in standings)
-        loss = _mean([standing.loss for standing in standings])
+        epoch = min(state.epoch for state in states)
+        loss = _mean([state.loss for state in states])
         return Observation("complete", _mean(values), epoch, loss)
-    stops = [
-        (standing.epoch, standing.value)
-        for standing in standings
-        if standing.outcome is Outcome.PRUNED
-    ]
+    stops = [(state.epoch, state.value) for state in states if state.outcome is Outcome.PRUNED]
     first = min(epoch for epoch, _ in stops)
     at_first = [value for epoch, value in stops if epoch == first and value is not None]
     return Observation("pruned", _mean(at_first), first)
 
 
 def unwanted(search: Search) -> Observation:
-    """Return how a sampler is told of a point that it is not to come back to: as the worst seen.
+    """Return the result that keeps a sampler away from a point: the worst so far.
 
-    TPE takes all of full length for better than what is stopped or waits at a rung, and where
-    trials are promoted few are of full length: there it is told as stopped before any epoch, which
-    TPE ranks behind all others.
+    TPE considers trials of full length better than stopped or waiting ones, and under promotion few
+    have full length. There the point is reported as pruned before its first epoch, which TPE ranks
+    behind all others.
     """
     is_ranked_last = search.scheduler.pauses and search.sampler == "tpe"
     return Observation("pruned") if is_ranked_last else Observation("diverged")

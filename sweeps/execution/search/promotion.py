@@ -16,10 +16,10 @@ from sweeps.execution.search.search_known import SearchKnown
 
 
 class Stopping:
-    """Who of a search is stopped for good, at the rungs of its scheduler.
+    """A scheduler that stops trials for good at its rungs.
 
     Args:
-        scheduler: Which share it keeps, of how many.
+        scheduler: Says which share of how many trials trains on.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -27,16 +27,16 @@ class Stopping:
         self._rungs = cache(scheduler.rungs)
 
     def room(self, known: SearchKnown, *, is_last: bool) -> Sequence[Decision]:
-        """Return that nothing follows from room for another trial, as nobody waits for it."""
+        """Return no decisions for a free slot, as no trial waits for one."""
         del known, is_last
         return ()
 
     def verdict(self, known: SearchKnown, trial_key: str) -> Sequence[Decision]:
-        """Judge an arm at the last rung that all of its seeds have passed, once.
+        """Judge an arm, once, at the last rung that all of its seeds have passed.
 
-        None falls on the base and on random points, which others are held against; where a training
-        ends by itself, be it before its full length; and where one has diverged, which is an ending
-        of its own. Where a kill came between the stops of an arm, its other trials are stopped too.
+        The base and random points are not judged, as others are compared with them, nor are arms
+        whose training ends by itself or has diverged. If a kill came between the stops of an arm,
+        its other trials are stopped too.
         """
         arm = known.arm_of(trial_key)
         if arm is None:
@@ -48,8 +48,8 @@ class Stopping:
             if trial.is_open and key not in known.stops and not known.curves.has_reached_target(key)
         ]
         if stop := next((known.stops[key] for key in trials if key in known.stops), None):
-            come = [key for key in going if max(trials[key].epochs, default=0) >= stop.epoch]
-            return tuple(Stop(key, stop.epoch, stop.value) for key in come)
+            reached = [key for key in going if max(trials[key].epochs, default=0) >= stop.epoch]
+            return tuple(Stop(key, stop.epoch, stop.value) for key in reached)
         judged = {epoch for trial in trials.values() for epoch in trial.judged}
         rungs = self._rungs(known.num_epochs[arm])
         rung = rung_to_judge(rungs, known.curves.passed(trial_key), judged) if going else None
@@ -70,12 +70,12 @@ class Stopping:
 
 
 def is_hopeless(value: float, rivals: Sequence[float], share: float, min_rivals: int) -> bool:
-    """Return whether a trial is stopped at a rung. Costs the same however many rivals there are.
+    """Return whether a trial is stopped at a rung. The cost is independent of the number of rivals.
 
     Args:
         value: The trial's objective at the rung; small is good.
-        rivals: The objective of the others there, ascending and finite.
-        share: Share of the trials that goes on.
+        rivals: The objectives of the others there, ascending and finite.
+        share: Share of the trials that trains on.
         min_rivals: How many rivals a verdict needs.
     """
     if len(rivals) < min_rivals or not math.isfinite(value):
@@ -84,9 +84,9 @@ def is_hopeless(value: float, rivals: Sequence[float], share: float, min_rivals:
 
 
 def quantile(ascending: Sequence[float], share: float) -> float:
-    """Return what a share of ascending values lies below, to the bit as `numpy.percentile` does.
+    """Return the quantile of ascending values, equal to `numpy.percentile` to the bit.
 
-    Between two values it goes straight, from the nearer one.
+    Between two values it is interpolated from the nearer one.
     """
     position = (len(ascending) - 1) * share
     index = math.floor(position)
@@ -97,11 +97,11 @@ def quantile(ascending: Sequence[float], share: float) -> float:
 
 
 def rung_to_judge(rungs: Sequence[int], passed: float, judged: Collection[int]) -> int | None:
-    """Return the rung that an arm has passed last, None if a verdict fell there or later.
+    """Return the last rung that an arm has passed, None if it was judged there or later.
 
-    Usually it has just been reached. Where a process died between an epoch and its verdict, that
-    falls later. A verdict that fell is never asked for again, as rivals that came later could turn
-    it round.
+    Usually the arm has just reached it. If a process died between an epoch and its verdict, the
+    verdict comes later. An arm is never judged twice at a rung, as later rivals could change the
+    verdict.
 
     Args:
         rungs: Ascending.
@@ -113,10 +113,10 @@ def rung_to_judge(rungs: Sequence[int], passed: float, judged: Collection[int]) 
 
 
 class Promotion:
-    """Who of a search pauses, who is promoted, and who is given up at its end.
+    """A scheduler that pauses trials at rungs, promotes the best, and stops the rest at the end.
 
     Args:
-        search: Whose scheduler pauses trials.
+        search: A search with such a scheduler.
     """
 
     def __init__(self, search: Search) -> None:
@@ -125,10 +125,10 @@ class Promotion:
         self._rungs = cache(search.scheduler.rungs)
 
     def verdict(self, known: SearchKnown, trial_key: str) -> Sequence[Decision]:
-        """Return what follows from an epoch of a trial: whether it waits at its rung.
+        """Return the decisions after an epoch of a trial: whether it waits at its rung.
 
-        What is found beyond a rung has been promoted there: by a launch whose journal is lost, or
-        another sweep has trained it. Where one seed of a proposal was promoted, all are.
+        A trial beyond a rung counts as promoted there: by a launch whose journal was lost, or
+        because another sweep trained it. If one seed of a proposal was promoted, all are.
         """
         trial, curves = known.by_key(trial_key), known.curves
         arm, last_epoch = known.arm_of(trial_key), max(trial.epochs, default=0)
@@ -142,30 +142,30 @@ class Promotion:
             for rung in one.judged
             if key not in known.stops or rung != known.stops[key].epoch
         }
-        goes_on: list[Decision] = []
+        decisions: list[Decision] = []
         for rung in self._rungs(known.num_epochs[arm]):
             if rung > last_epoch:
                 break
             is_passed = rung < last_epoch and rung not in trial.pauses
             if rung in promoted or is_passed:
-                goes_on += [Continue(trial_key, rung)] * (rung not in trial.judged)
+                decisions += [Continue(trial_key, rung)] * (rung not in trial.judged)
             elif rung in trial.pauses or not math.isfinite(curves.of(trial_key)[rung]):
                 break
             else:
-                return (*goes_on, Pause(trial_key, rung))
-        return goes_on
+                return (*decisions, Pause(trial_key, rung))
+        return decisions
 
     def room(self, known: SearchKnown, *, is_last: bool) -> Sequence[Decision]:
-        """Return what follows from room for another trial, before anything new is proposed.
+        """Return the decisions for a free slot, before anything new is proposed.
 
         Args:
-            known: Of the search.
+            known: The state of the search.
             is_last: Whether nothing new will be proposed.
         """
         return self._promoted(known) or (self._at_the_end(known) if is_last else ())
 
     def _promoted(self, known: SearchKnown) -> Sequence[Continue]:
-        """Return that a proposal goes on: of the highest rung that has one to promote, the best."""
+        """Promote the best proposal of the highest rung that has one to promote."""
         for rung, ranked in self._ranked(known):
             for number in ranked[: math.floor(len(ranked) * self._share_going_on + 1e-9)]:
                 if waiting := _promotable(known, number, rung):
@@ -173,10 +173,10 @@ class Promotion:
         return ()
 
     def _at_the_end(self, known: SearchKnown) -> Sequence[Decision]:
-        """Return what becomes of those that wait when no more is proposed or promoted.
+        """Return the decisions on waiting trials once nothing more is proposed or promoted.
 
-        As many go on as full lengths are missing, the best of the highest rung first; once they are
-        there, or nobody is left to go on, all that wait are stopped.
+        The best of the highest rung are resumed until enough proposals have full length; then, or
+        if none is left to resume, all waiting trials are stopped.
         """
         if known.is_running:
             return (WAIT,)
@@ -195,7 +195,7 @@ class Promotion:
         return [one for each in missing for one in each] or list(_stops(known))
 
     def _ranked(self, known: SearchKnown) -> Iterator[tuple[int, list[int]]]:
-        """Yield the rungs from the highest down, and who has come to each, the best first."""
+        """Yield the rungs, highest first, each with the proposals that reached it, best first."""
         at: dict[int, list[tuple[float, int]]] = {}
         for number, name in enumerate(known.names):
             key = known.first_key(number)
@@ -213,12 +213,12 @@ class Promotion:
 
 
 def judge_of(search: Search) -> Stopping | Promotion:
-    """Return who judges a search's trials at the rungs of its scheduler."""
+    """Return the scheduler of a search."""
     return Promotion(search) if search.scheduler.pauses else Stopping(search.scheduler)
 
 
 def _promotable(known: SearchKnown, number: int, rung: int) -> list[str]:
-    """Return the trials of a proposal that wait at a rung, none where it cannot be whole."""
+    """Return a proposal's trials that wait at a rung, none if one of its seeds ended badly."""
     key = known.first_key(number)
     trials = known.siblings(key)
     is_lost = any(trial.ended in {"failed", "pruned", "diverged"} for trial in trials.values())
@@ -226,7 +226,7 @@ def _promotable(known: SearchKnown, number: int, rung: int) -> list[str]:
 
 
 def _stops(known: SearchKnown) -> Iterator[Stop]:
-    """Yield that all who wait are stopped where they do."""
+    """Yield a stop for each waiting trial, at its rung."""
     waiting: Mapping[str, int] = known.waiting
     for number in range(len(known.names)):
         for key in known.siblings(known.first_key(number)):

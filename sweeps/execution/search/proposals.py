@@ -1,9 +1,8 @@
-"""What a search proposes next: a pure function of its definition and of how it went so far.
+"""The next proposal of a search: a pure function of its definition and its results so far.
 
-Optuna stays inside. Its study is built in memory from the observations, so nothing has to be
-reconciled after a crash, and extended while the search runs; every sampler takes its seed from the
-search's and the proposal's number, so that a proposal made again is the same and the next one is
-another.
+Only this file uses Optuna's study. It is built in memory from the results, so nothing has to be
+reconciled after a crash, and is extended while the search runs. Every sampler is seeded by the
+search's seed and the proposal's number: a repeated proposal is the same, the next one differs.
 """
 
 import math
@@ -30,12 +29,12 @@ if TYPE_CHECKING:
 def sampler_of(
     search: Search, number: int, *, num_extra: int = 0, num_redrawn: int = 0
 ) -> "BaseSampler":
-    """Return the sampler of one proposal, seeded by its number, and by how often it was redrawn.
+    """Return the sampler of one proposal, seeded by its number and by how often it was redrawn.
 
     Args:
-        search: Whose.
-        number: Of the proposal, from 0.
-        num_extra: Points that were trained and are no proposals: no part of the random start.
+        search: The search.
+        number: The number of the proposal, from 0.
+        num_extra: Trained points that are no proposals and no part of the random start.
         num_redrawn: How often the proposal broke a limit.
     """
     import numpy as np
@@ -63,10 +62,9 @@ def sampler_of(
 
 
 def _generations(search: Search, num_extra: int, seed: int) -> "NSGAIISampler":
-    """Return NSGA-II whose generations hang on the numbers of the proposals alone.
+    """Return an NSGA-II whose generations depend on the numbers of the proposals alone.
 
-    Optuna's own notes in its study which trial was asked for in which generation, which a study
-    that is built anew has lost.
+    Optuna's NSGA-II stores the generation of each trial in its study, which a rebuilt study lacks.
     """
     from optuna.samplers import NSGAIISampler
     from optuna.trial import TrialState
@@ -75,7 +73,7 @@ def _generations(search: Search, num_extra: int, seed: int) -> "NSGAIISampler":
 
     class ByNumber(NSGAIISampler):
         def get_trial_generation(self, study: "Study", trial: "FrozenTrial") -> int:
-            """Return the generation of a trial; what was trained beside is of the first."""
+            """Return the generation of a trial; extra points are in the first."""
             return max(0, trial.number - num_extra) // size
 
         def get_population(self, study: "Study", generation: int) -> "list[FrozenTrial]":
@@ -93,7 +91,7 @@ def _generations(search: Search, num_extra: int, seed: int) -> "NSGAIISampler":
 
 
 def distribution_of(dimension: Dimension) -> "BaseDistribution":
-    """Return Optuna's word for the range of a dimension."""
+    """Return Optuna's distribution for the range of a dimension."""
     from optuna.distributions import (
         CategoricalDistribution,
         FloatDistribution,
@@ -110,7 +108,7 @@ def distribution_of(dimension: Dimension) -> "BaseDistribution":
 
 
 def suggested(trial: Any, dimension: Dimension) -> Plain:
-    """Return what a trial of Optuna takes for a dimension."""
+    """Return the value that Optuna's trial suggests for a dimension."""
     match dimension.range:
         case Ints(low, high, step, log):
             return trial.suggest_int(dimension.name, low, high, step=step, log=log)
@@ -125,11 +123,11 @@ History = Sequence[ObservedPoint]
 
 
 class Proposer:
-    """Proposes for one search. What it keeps is only to save time: see `study_of`.
+    """Makes the proposals of one search. It caches a study to save time: see `study_of`.
 
     Args:
-        search: What is varied, and by which sampler.
-        measures: What its sampler is told of points besides, None where that is nothing.
+        search: The search with its space and sampler.
+        measures: Limits and costs of points, None if there are none.
     """
 
     def __init__(self, search: Search, measures: Measures | None = None) -> None:
@@ -145,13 +143,12 @@ class Proposer:
     ) -> Params:
         """Return the next proposal: dimension name -> value.
 
-        Where the space can be counted and the sampler comes back to a point, an unseen one is drawn
-        in its place.
+        If the space can be counted and the sampler repeats a point, an unseen one is drawn.
 
         Args:
-            params: What was proposed before, in order.
-            went: How each of them went so far.
-            base: The base's own point and how it went, None where the space does not hold it.
+            params: The earlier proposals, in order.
+            went: Their results so far.
+            base: The base's point and its result, None if the space does not hold it.
         """
         if self._search.sampler == "grid":
             return self.grid[len(params)]
@@ -170,7 +167,7 @@ class Proposer:
         search, number = self._search, len(params)
         if search.sampler == "qmc":
             return search.space.at(sobol_point(search, number))
-        if search.sampler == "random":  # which does not look at what was
+        if search.sampler == "random":  # it ignores earlier results
             trial = _empty_study(search, number).ask()
         elif self._measures or search.sampler == "nsga2":
             history = list(zip(params, went, strict=True))
@@ -183,7 +180,7 @@ class Proposer:
 
     @cached_property
     def grid(self) -> list[Params]:
-        """The points of the grid, in an order shuffled once: a part of it covers it evenly."""
+        """The points of the grid, shuffled once, so that any first part covers it evenly."""
         import numpy as np
 
         points = list(self._search.space.grid())
@@ -192,13 +189,13 @@ class Proposer:
 
 
 class ReusedStudy:
-    """Optuna's study of a search, extended as that grows: equal to one that is built anew.
+    """Optuna's study of a search, extended with each proposal; it equals a rebuilt one.
 
     Args:
-        search: What is varied.
-        params: What was proposed so far, in order; a list that grows with the search.
-        went: How each of them went so far, likewise.
-        base: The base's own point and how it went, None where the space does not hold it.
+        search: The search.
+        params: The proposals so far, in order; a list that grows with the search.
+        went: Their results so far, likewise.
+        base: The base's point and its result, None if the space does not hold it.
     """
 
     def __init__(
@@ -213,7 +210,7 @@ class ReusedStudy:
         self._base = base
         self._worst = worst_of(went, base)
         self._study = study_of(search, list(zip(params, went, strict=True)), base)
-        self._asked: dict[int, Trial] = {}  # those that have not ended, by number
+        self._asked: dict[int, Trial] = {}  # proposals that have not ended, by number
         self._left_open = [
             index for index, observation in enumerate(went) if observation.state == "open"
         ]
@@ -226,7 +223,7 @@ class ReusedStudy:
         went: Sequence[Observation],
         base: ObservedPoint | None,
     ) -> bool:
-        """Return whether all that is new is the proposal that this study was asked for last."""
+        """Return whether nothing but the last proposal of this study is new."""
         last = self._asked.get(len(params) - 1)
         is_next = params is self._params and last is not None and last.params == params[-1]
         if not is_next or base != self._base:
@@ -235,11 +232,11 @@ class ReusedStudy:
         self._num_diverged += sum(one.state == "diverged" for one in ended)
         values = [one.value for one in ended if one.value is not None]
         is_worse = max(values, default=-math.inf) > self._worst
-        if is_worse and self._num_diverged:  # what the diverged were told as is no longer so
+        if is_worse and self._num_diverged:  # the value of diverged trials has changed
             return False
         self._worst = max([self._worst, *values])
         if any(went[index] != before for index, before in self._ended.items()):
-            return False  # one that waits at a rung was promoted
+            return False  # a waiting trial was promoted
         return all(went[index].state == "open" for index in self._left_open)
 
     def ask(self, params: Sequence[Mapping[str, Any]], went: Sequence[Observation]) -> "Trial":
@@ -254,7 +251,7 @@ class ReusedStudy:
         return trial
 
     def _report(self, trial: "Trial", went: Observation) -> None:
-        """Tell how a proposal went, so that the study holds what `study_of` would put there."""
+        """Add the result of a proposal as `study_of` would."""
         value = _value_for_sampler(went, self._worst)
         if value is not None:
             trial.report(value, went.epoch)
@@ -270,10 +267,10 @@ def study_of(
     measures: Measures | None = None,
     rejected: Sequence[Params] = (),
 ) -> "Study":
-    """Return Optuna's study of what was proposed so far, ready to be asked for the next.
+    """Return Optuna's study of all proposals so far, ready to be asked for the next.
 
-    What diverged stands there with the worst value that any other has, else the sampler would know
-    nothing of it and come back. Each has by how much it breaks the limits, as Optuna's constraints.
+    Diverged proposals get the worst value of all others; otherwise the sampler would know nothing
+    of them and return there. Points carry by how much they break the limits, as constraints.
     """
     from optuna.trial import create_trial
 
@@ -305,11 +302,11 @@ def study_of(
 def _broken(
     search: Search, measures: Measures | None, rejected: Sequence[Params]
 ) -> list[ObservedPoint]:
-    """Return points that break a limit as a sampler is told of them.
+    """Return points that break a limit in the form for a sampler.
 
-    TPE hears of them as of what still runs, which it keeps away from (`constant_liar`) and counts
-    among no results: as results they would raise how many of the others it takes for good. The
-    children of NSGA-II have parents within the limits.
+    For TPE they are running trials, which it avoids (`constant_liar`) and does not count: as results
+    they would raise the number of other trials that it considers good. The children of NSGA-II
+    have parents within the limits.
     """
     how = {"tpe": Observation("open"), "gp": Observation("diverged")}.get(search.sampler)
     known = measures.broken_points if measures else ()
@@ -324,14 +321,14 @@ def ask_sampler(
     measures: Measures | None = None,
     rejected: Sequence[Params] = (),
 ) -> Params:
-    """Return what the sampler proposes next, by a study that is built anew.
+    """Return the next proposal of the sampler, from a rebuilt study.
 
     Args:
-        search: What is varied.
-        history: What was proposed so far, and how it went.
-        base: The base's own point and how it went, None where the space does not hold it.
-        measures: What samplers are told of points besides, None where there is nothing.
-        rejected: What it proposed for this very number, and broke a limit.
+        search: The search.
+        history: The proposals so far with their results.
+        base: The base's point and its result, None if the space does not hold it.
+        measures: Limits and costs of points, None if there are none.
+        rejected: Its proposals for this number that broke a limit.
     """
     study = study_of(search, history, base, measures=measures, rejected=rejected)
     trial = study.ask()
@@ -339,7 +336,7 @@ def ask_sampler(
 
 
 def worst_of(went: Sequence[Observation], base: ObservedPoint | None) -> float:
-    """Return the largest value of any proposal or the base, minus infinity where none has one."""
+    """Return the largest value of all proposals and the base, minus infinity if none has one."""
     observations = [*went, *([base[1]] if base else [])]
     return max((one.value for one in observations if one.value is not None), default=-math.inf)
 
@@ -360,7 +357,7 @@ def _empty_study(
 def _value_for_sampler(observation: Observation, worst: float) -> float | None:
     if observation.state != "diverged":
         return observation.value
-    return worst if math.isfinite(worst) else 0.0  # where all have diverged they are alike
+    return worst if math.isfinite(worst) else 0.0  # if all have diverged they are equal
 
 
 def _state_of(observation: Observation) -> "TrialState":
@@ -381,6 +378,6 @@ def sobol_point(search: Search, number: int) -> list[float]:
     from scipy.stats import qmc
 
     sequence = qmc.Sobol(len(search.space.dimensions), scramble=True, rng=search.sampler_seed)
-    if number:  # scipy cannot go forward by nothing
+    if number:  # scipy refuses to skip nothing
         sequence.fast_forward(number)
     return [float(coordinate) for coordinate in sequence.random(1)[0]]

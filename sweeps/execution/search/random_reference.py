@@ -1,7 +1,7 @@
-"""Random points that a search is held against: as many as take the epochs that it took.
+"""Random points that a search is compared with, at the same number of epochs.
 
-They are no proposals: no sampler is told of them, no scheduler stops them. What is drawn hangs on
-the space, its limits and a seed alone, so that a longer search is held against the same and more.
+They are no proposals: samplers do not see them, schedulers do not stop them. They depend on the
+space, its limits and a seed alone, so a longer search is compared with the same points and more.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,14 +19,14 @@ _MOST_LISTED = 100_000  # points of a space
 
 
 class DrawnPoints:
-    """What was drawn so far.
+    """The random points drawn so far.
 
     Args:
-        confirm: What the search declares; draws by another seed are not taken.
+        confirm: The declaration of the search; draws by another seed are ignored.
 
     Attributes:
-        names: Of the arms, in order.
-        trial_keys: Of each arm, one a seed.
+        names: The arms, in order.
+        trial_keys: The trial keys of each arm, one per seed.
     """
 
     def __init__(self, confirm: Confirm | None) -> None:
@@ -36,7 +36,7 @@ class DrawnPoints:
         self._keys: set[str] = set()
 
     def take(self, draw: Draw, trial_keys: Sequence[str]) -> bool:
-        """Take a draw; return whether it is a new one of this reference."""
+        """Add a draw; return whether it is new and belongs to this reference."""
         arm = draw.cells[0].arm
         if draw.random_seed != self._seed or arm in self.names:
             return False
@@ -46,16 +46,16 @@ class DrawnPoints:
         return True
 
     def has(self, trial_key: str) -> bool:
-        """Return whether a trial is one of theirs, of the search as well or not."""
+        """Return whether a trial belongs to a random point; it may belong to the search too."""
         return trial_key in self._keys
 
 
 class RandomPoints:
-    """Points of a space drawn evenly, none of them twice, by their numbers.
+    """Points drawn evenly from a space, none twice, by their numbers.
 
     Args:
-        search: Of which space.
-        random_seed: What all chance comes from.
+        search: The search with the space.
+        random_seed: The seed of the draws.
         holds: Whether a point keeps the limits.
     """
 
@@ -69,7 +69,7 @@ class RandomPoints:
         self._rest = self._drawn()
 
     def point(self, number: int) -> Params | None:
-        """Return a point by its number, None where no other is found."""
+        """Return a point by its number, None if there is no other."""
         while len(self._points) <= number:
             point = next(self._rest, None)
             if point is None:

@@ -1,6 +1,6 @@
-"""What is known of a search: the fold of its journal, with what its verdicts and proposals need.
+"""The state of a search: the result of all journal entries, ready for verdicts and proposals.
 
-Everything is kept as it comes, so that an entry costs the same however long the search is.
+It is updated entry by entry, so that an entry costs the same however long the search is.
 """
 
 import math
@@ -31,17 +31,17 @@ from sweeps.records.trial_record import Outcome
 
 
 class SearchKnown(Known):
-    """The fold of a search's journal.
+    """The state that results from all entries of a search's journal.
 
     Attributes:
-        params: Of each proposal, in order.
-        names: Of each proposal's arm.
-        observations: How each proposal went so far.
-        weighed: The same with what is to be small as their values.
-        base: How the base went, which is trained beside the proposals; what is small as its value.
+        params: The parameters of each proposal, in order.
+        names: The arm of each proposal.
+        observations: The result of each proposal so far.
+        weighed: The same, with a cost (small is good) as value.
+        base: The result of the base, which is trained too, with a cost as value.
         warm_points: Points of another sweep, which are proposed first.
-        drawn: Random points that the search is held against.
-        curves: Of the proposals, each the mean over its seeds.
+        drawn: Random points that the search is compared with.
+        curves: The curves of the proposals, each the mean over its seeds.
     """
 
     def __init__(
@@ -73,13 +73,13 @@ class SearchKnown(Known):
         self._enough: set[tuple[str, int]] = set()
 
     def take(self, entry: Entry) -> None:
-        """Take one more entry of the journal."""
+        """Add an entry of the journal."""
         self._fold(entry)
         match entry:
             case Propose() if not isinstance(entry, Draw):
                 self._take_proposal(entry)
             case EpochTold() if entry.trial_key in self._numbers and not self._is_beyond(entry):
-                self.curves.tell(entry.trial_key, entry.epoch, entry.metrics)
+                self.curves.add_epoch(entry.trial_key, entry.epoch, entry.metrics)
                 if self._rungs_of_pauses:
                     self._observe_all(entry.trial_key)
             case CellEnded() | Stop():
@@ -93,14 +93,14 @@ class SearchKnown(Known):
 
     @property
     def is_enough(self) -> bool:
-        """Whether an end has come after these very proposals, by the ends that there are now."""
+        """Whether the search ended after exactly these proposals, by its present end conditions."""
         return (self._until, len(self.params)) in self._enough
 
     @property
     def ended_values(self) -> list[float | None]:
-        """The objective of what has ended and not failed, None where not at full length.
+        """The objectives of proposals that ended and did not fail, None if not at full length.
 
-        Who waits at a rung counts as stopped there, once one of full length is there to be better.
+        One that waits at a rung counts as stopped there once another has run to full length.
         """
         is_any_whole = any(one.state == "complete" for one in self.observations)
         return [
@@ -110,20 +110,20 @@ class SearchKnown(Known):
         ]
 
     def num_epochs_trained(self) -> int:
-        """Return how many epochs the proposals and the base were trained, each trial once."""
+        """Return how many epochs of proposals and base were trained; each trial counts once."""
         return sum(map(self._num_epochs_trained, {*self._base_keys, *self._numbers}))
 
     @property
     def is_open(self) -> bool:
-        """Whether any proposal, or the base, has not ended."""
+        """Whether any proposal or the base has not ended."""
         return self._num_unobserved > 0 or (self.base.state == "open" and bool(self._base_keys))
 
     @property
     def base_for_sampler(self) -> Observation:
-        """How the base went, as a sampler is to know it.
+        """The result of the base in the form for a sampler.
 
-        TPE takes what has come farther for better, and nobody has promoted the base: where trials
-        are promoted it is told by its value at the first rung.
+        TPE considers longer trainings better, and the base was not promoted by anybody: under
+        promotion its result is its value at the first rung.
         """
         rungs = self._rungs_of_pauses and self._rungs_of_pauses(self.num_epochs.get(BASE, 1))
         if not rungs or not self._is_ranked_by_rungs or self.base == self._unwanted:
@@ -136,14 +136,14 @@ class SearchKnown(Known):
 
     @property
     def is_running(self) -> bool:
-        """Whether any proposal, or the base, neither has ended nor waits."""
+        """Whether any proposal or the base is still training."""
         return (self.base.state == "open" and bool(self._base_keys)) or any(
             one.state == "open" and not self._waits(number)
             for number, one in enumerate(self.observations)
         )
 
     def drawn_observations(self) -> list[Observation]:
-        """Return how each random point went so far; what is small as its value."""
+        """Return the result of each random point so far, with a cost as value."""
         return [
             self._as_cost(observe([self._drawn_standing(self.by_key(key)) for key in keys]))
             for keys in self.drawn.trial_keys
@@ -155,7 +155,7 @@ class SearchKnown(Known):
         return any(self.by_key(key).is_open for keys in self.drawn.trial_keys for key in keys)
 
     def num_epochs_drawn(self) -> int:
-        """Return how many epochs the random points take, those that have not ended in full."""
+        """Return how many epochs the random points take; open ones count in full."""
         return sum(
             self.num_epochs[name] if trial.ended in {None, "failed"} else max(1, trial.length)
             for name, keys in zip(self.drawn.names, self.drawn.trial_keys, strict=True)
@@ -163,7 +163,7 @@ class SearchKnown(Known):
         )
 
     def arm_of(self, trial_key: str) -> str | None:
-        """Return the first arm that a trial belongs to, None where that was drawn at random."""
+        """Return the first arm of a trial, None if that was drawn at random."""
         return self._places.get(trial_key, (None, 0))[0]
 
     def siblings(self, trial_key: str) -> dict[str, KnownTrial]:
@@ -173,11 +173,11 @@ class SearchKnown(Known):
         return {key: self.by_key(key) for key in keys}
 
     def first_key(self, number: int) -> str:
-        """Return a trial key of a proposal, the same for the same point."""
+        """Return a trial key that is the same for all proposals of a point."""
         return self._trial_keys[number][-1]
 
     def _fold(self, entry: Entry) -> None:
-        """Fold an entry as any plan does, but for what only a search knows."""
+        """Apply an entry as any plan does, except for a search's special cases."""
         match entry:
             case Done():  # a longer search goes on from the same journal
                 pass
@@ -190,7 +190,7 @@ class SearchKnown(Known):
                 super().take(entry)
 
     def _draw(self, draw: Draw) -> None:
-        """Take a random point; where the search had stopped its trials, they go on."""
+        """Add a random point; its trials are resumed if the search had stopped them."""
         keys = [self.key_of(cell.place) for cell in draw.cells]
         if self.drawn.take(draw, keys):
             super().take(draw)
@@ -198,7 +198,7 @@ class SearchKnown(Known):
                 self.by_key(key).go_on()
 
     def _is_beyond(self, epoch_result: EpochTold) -> bool:
-        """Return whether an epoch is one that the search has stopped the trial before."""
+        """Return whether an epoch lies beyond the one at which the search stopped the trial."""
         stop = self.stops.get(epoch_result.trial_key)
         return stop is not None and epoch_result.epoch > stop.epoch
 
@@ -244,7 +244,7 @@ class SearchKnown(Known):
             self._observe(number)
 
     def _observe(self, number: int) -> None:
-        """See how a proposal went, unless that is known."""
+        """Update the result of a proposal, unless it is final."""
         if self.observations[number].state != "open":
             return
         observation = self._observed(self._trial_keys[number])
@@ -260,7 +260,7 @@ class SearchKnown(Known):
         return observe([self._standing(key) for key in keys])
 
     def _at_rung(self, number: int) -> Observation | None:
-        """Return how an open proposal stood at the last rung that all of its seeds have come to."""
+        """Return the result of an open proposal at the last rung that all its seeds reached."""
         key = self.first_key(number)
         if self.observations[number].state != "open" or self._rungs_of_pauses is None:
             return None
@@ -276,7 +276,7 @@ class SearchKnown(Known):
         return Observation("pruned", value, rung) if is_finite else Observation("diverged")
 
     def _waits(self, number: int) -> bool:
-        """Return whether nothing of a proposal can go on before it is promoted."""
+        """Return whether a proposal only waits for its promotion."""
         trials = self.siblings(self.first_key(number)).values()
         is_waiting = all(trial.waits_at or not trial.is_open for trial in trials)
         return is_waiting and any(trial.waits_at for trial in trials)

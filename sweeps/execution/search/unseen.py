@@ -14,15 +14,16 @@ def unseen(
 ) -> dict[str, Plain]:
     """Return a proposal if it is new, else an unseen point drawn at random.
 
-    A point of the same seeds gives the same trainings again, and a sampler that has found the best
-    of a small space goes on to propose it. Where all are seen the proposal stands.
+    The same point with the same seeds gives the same trainings, and a sampler that has found the
+    best point of a small space proposes it over and over. If all points are seen, the proposal is
+    returned.
 
     Args:
-        search: Of a space that can be counted.
-        proposed: By its sampler.
-        seen: All points so far, the earlier proposals and then what else was trained, which is
-            proposed last of all.
-        number: Of the proposal, and of those before it: all chance comes from it.
+        search: A search whose space can be counted.
+        proposed: The proposal of its sampler.
+        seen: All points so far: the earlier proposals, then others that were trained, which are
+            proposed last.
+        number: The number of the proposal; it seeds the draw.
     """
     import numpy as np
 
@@ -42,5 +43,5 @@ def unseen(
 
 
 def identity(point: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return what tells a point from others."""
+    """Return a hashable key of a point."""
     return tuple((name, repr(value)) for name, value in sorted(point.items()))

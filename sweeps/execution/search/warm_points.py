@@ -1,4 +1,4 @@
-"""Where a search starts warm: the best that another sweep has found, where its space holds it."""
+"""The warm start of a search: the best points of another sweep that its space holds."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -27,15 +27,15 @@ With two a search is no worse than a cold one where the sweeps have nothing in c
 def warm_started(definition: Definition, name: str, store: RecordStore) -> Definition:
     """Return a search whose first proposals are the best points of another sweep.
 
-    What a search has begun with stands: a launch that repeats it changes nothing.
+    A search that has started keeps its warm start: a launch that repeats it changes nothing.
 
     Args:
-        definition: With all that earlier launches proposed.
-        name: Of the other sweep.
-        store: Of its records.
+        definition: The definition with all proposals of earlier launches.
+        name: The name of the other sweep.
+        store: The store of its records.
 
     Raises:
-        BadInput: If it is no search that can, if it has begun otherwise, or if nothing fits.
+        BadInput: If it is not such a search, has started without it, or no point fits.
     """
     sweep, search = definition.manifest.sweep, definition.manifest.search
     _check_warm_start(definition, name)
@@ -61,13 +61,13 @@ def fitting_points(
 ) -> list[Point]:
     """Return the points of a search's space that another sweep has trained, the best first.
 
-    The base's own point is none of them, as it is trained anyway; nor is what was stopped early, or
-    did not finish with some seed.
+    The base's point is left out, as it is trained anyway, and so are points that were stopped early
+    or did not finish with each seed.
 
     Args:
-        definition: Of the search.
-        manifest: Of the other sweep.
-        records: Of its trials, by trial key.
+        definition: The definition of the search.
+        manifest: The manifest of the other sweep.
+        records: Trial key -> record of its trials.
     """
     plan = definition.sweep.plan
     assert isinstance(plan, Search)
@@ -85,10 +85,10 @@ def fitting_points(
 
 
 def _check_warm_start(definition: Definition, name: str) -> None:
-    """Refuse what cannot start warm.
+    """Check that a sweep can start warm.
 
     Raises:
-        BadInput: In one sentence.
+        BadInput: In one sentence, if not.
     """
     sweep, search = definition.manifest.sweep, definition.manifest.search
     if search is None:
@@ -115,7 +115,7 @@ def _check_warm_start(definition: Definition, name: str) -> None:
 def _costs(
     definition: Definition, manifest: Manifest, records: Mapping[str, TrialRecord]
 ) -> dict[str, float]:
-    """Return what is small of a good arm, by the names of those that finished with each seed."""
+    """Return arm -> cost (small is good), for arms that finished with each seed."""
     objective = definition.manifest.objective
     costs: defaultdict[str, list[float | None]] = defaultdict(list)
     for cell in manifest.proposed_cells():
@@ -132,7 +132,7 @@ def _costs(
 
 
 def _point(definition: Definition, plan: Search, arm: ManifestArm) -> Point | None:
-    """Return the point of a space that an arm's settings are, None where they are none."""
+    """Return the point of the space with an arm's settings, None if there is none."""
     sweep = definition.sweep
     try:
         config = TrainingConfig.model_validate(arm.config, context={"parts": sweep.parts})
@@ -149,7 +149,7 @@ def _is_within(plan: Search, config: TrainingConfig) -> bool:
 
 
 def _has_same_kinds(plan: Search, one: TrainingConfig, other: TrainingConfig) -> bool:
-    """Return whether all that varies belongs to the same parts in both."""
+    """Return whether all varied settings belong to the same parts in both."""
     paths = (dimension.path.split(".") for dimension in plan.space.dimensions)
     parts = {".".join(path[:length]) for path in paths for length in range(1, len(path) + 1)}
     return all(kind_at(one, part) == kind_at(other, part) for part in parts)

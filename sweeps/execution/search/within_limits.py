@@ -1,9 +1,9 @@
-"""Proposals that keep the limits of their search: what breaks them is drawn anew.
+"""Proposals within the limits of a search: points that break a limit are redrawn.
 
-Each draw that breaks them is told to the sampler while it is asked again for the same proposal. One
-that has constraints knows points all over the space besides that break them, from the start: what
-it was told for other proposals would be lost with the process, and these are not. So all of it is a
-pure function of how the search went.
+The sampler sees each draw that breaks a limit when it is asked for the same proposal once more. A
+sampler with constraints also sees, from the start, points all over the space that break a limit:
+what it saw for other proposals would be lost with the process, these are not. So every proposal is
+a pure function of the results of the search.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from sweeps.execution.search.proposals import ObservedPoint, Proposer, ask_sampl
 from sweeps.execution.search.unseen import identity
 
 MOST_REDRAWN = 20
-"""How often a sampler is asked again before points are drawn at random."""
+"""How often a sampler is asked before points are drawn at random."""
 
 _MOST_DRAWN = 2000
 _IN_ORDER = {"grid", "qmc"}
@@ -27,11 +27,11 @@ class WithinLimits:
     """Proposes for one search within its limits.
 
     Args:
-        search: With limits, or with none.
-        definition: Of its sweep.
+        search: The search, with or without limits.
+        definition: The definition of its sweep.
 
     Attributes:
-        measures: What points come to.
+        measures: The limits and costs of points.
     """
 
     def __init__(self, search: Search, definition: Definition) -> None:
@@ -39,7 +39,7 @@ class WithinLimits:
         self.measures = Measures(search, definition)
         self._proposer = Proposer(search, self.measures)
         self._in_order: list[Params] = []
-        self._rest = self._kept_in_order()
+        self._rest = self._ordered_points_within()
 
     def propose(
         self,
@@ -47,12 +47,12 @@ class WithinLimits:
         went: Sequence[Observation],
         base: ObservedPoint | None = None,
     ) -> Params | None:
-        """Return the next proposal, None where no other was found that keeps the limits.
+        """Return the next proposal, None if no other point within the limits was found.
 
         Args:
-            params: What was proposed before, in order.
-            went: How each of them went so far.
-            base: The base's own point and how it went, None where the space does not hold it.
+            params: The earlier proposals, in order.
+            went: Their results so far.
+            base: The base's point and its result, None if the space does not hold it.
         """
         search = self._search
         if not search.limits:
@@ -70,7 +70,7 @@ class WithinLimits:
         return proposed
 
     def _number(self, number: int) -> Params | None:
-        """Return a point by its number among those in order that keep the limits."""
+        """Return a point by its number among the ordered points within the limits."""
         while len(self._in_order) <= number:
             point = next(self._rest, None)
             if point is None:
@@ -78,7 +78,7 @@ class WithinLimits:
             self._in_order.append(point)
         return self._in_order[number]
 
-    def _kept_in_order(self) -> Iterator[Params]:
+    def _ordered_points_within(self) -> Iterator[Params]:
         search, num_broken = self._search, 0
         is_grid = search.sampler == "grid"
         in_order = iter(self._proposer.grid) if is_grid else _sobol_points(search)
@@ -90,7 +90,7 @@ class WithinLimits:
                 return
 
     def _drawn(self, number: int, seen: set[Any]) -> Params | None:
-        """Return a point drawn at random, of a small space any that is left."""
+        """Return a point drawn at random; of a small space, any point that is left."""
         import numpy as np
 
         search, chance = self._search, np.random.default_rng([self._search.sampler_seed, number, 1])

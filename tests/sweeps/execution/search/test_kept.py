@@ -163,7 +163,7 @@ def test_ranked_curves_hold_the_rivals_that_a_scan_finds(
         if how == "reached":
             scanned.ended[key] = how
         metrics = {"validation_error": value, "reaches_target": key in scanned.ended}
-        curves.tell(key, epoch, metrics)
+        curves.add_epoch(key, epoch, metrics)
     for key in SEEDS:
         for epoch in range(1, 6):
             rivals = scanned.rivals(key, epoch, RIVALS[scheduler])

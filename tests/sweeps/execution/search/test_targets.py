@@ -85,7 +85,7 @@ def test_only_a_reached_target_stands_for_the_epochs_after_it(
     for key in "abc":
         curves.add([key])
     figures = {"train_loss": 1.0, "validation_loss": 1.0}
-    curves.tell("a", 1, figures | {"validation_error": 0.3, "reaches_target": True})
-    curves.tell("b", 1, figures | {"validation_error": 0.8})
-    curves.tell("b", 2, figures | {"validation_error": 0.7, "reaches_target": False})
+    curves.add_epoch("a", 1, figures | {"validation_error": 0.3, "reaches_target": True})
+    curves.add_epoch("b", 1, figures | {"validation_error": 0.8})
+    curves.add_epoch("b", 2, figures | {"validation_error": 0.7, "reaches_target": False})
     assert list(curves.rivals("c", epoch)) == values
