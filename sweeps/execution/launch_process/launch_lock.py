@@ -63,7 +63,7 @@ class LaunchProcess(BaseModel):
 
 
 @contextmanager
-def noted_in(lock: FileLock) -> Generator[None]:
+def process_noted(lock: FileLock) -> Generator[None]:
     """Write this process into its lock while the block runs."""
     process = psutil.Process()
     note = LaunchProcess(
@@ -82,7 +82,7 @@ def noted_in(lock: FileLock) -> Generator[None]:
             os.ftruncate(lock.descriptor, 0)
 
 
-def noted_process(lock: Path) -> LaunchProcess | None:
+def process_of(lock: Path) -> LaunchProcess | None:
     """Return the process that is written in a lock, None if there is none or it is unreadable."""
     try:
         return LaunchProcess.model_validate_json(read_regular(lock, _MOST_BYTES))
@@ -111,9 +111,9 @@ def sole_launch(sweep: str, storage: Storage) -> Generator[None]:
     try:
         make_folders(storage)
         with (
-            only_driver(sweep, storage) as lock,
+            sweep_lock(sweep, storage) as lock,
             _unlinked_if_refused(new, storage),
-            noted_in(lock),
+            process_noted(lock),
         ):
             yield
     except SweepError:
@@ -141,7 +141,7 @@ def _folders(storage: Storage) -> tuple[Path, ...]:
 
 
 @contextmanager
-def only_driver(sweep: str, storage: Storage) -> Generator[FileLock]:
+def sweep_lock(sweep: str, storage: Storage) -> Generator[FileLock]:
     """Lock a sweep while the block runs, so that no other process runs it. Yields the lock.
 
     Raises:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from sweeps.execution.launch_process.launch_lock import LaunchProcess, noted_process
+from sweeps.execution.launch_process.launch_lock import LaunchProcess, process_of
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage, resolve_storage
@@ -54,7 +54,7 @@ class RunningLaunch:
 
     @property
     def _is_running(self) -> bool:
-        noted = noted_process(self.lock)
+        noted = process_of(self.lock)
         return noted is not None and noted.pid == self.process.pid and is_locked(self.lock)
 
     def wait(self) -> None:
@@ -78,7 +78,7 @@ def running_launch(sweep: str, storage_folder: str | Path | None = None) -> Runn
             f"No launch of '{sweep}' runs over {storage.root}, so nothing was stopped. "
             f"{_running_in(storage)}"
         )
-    noted = noted_process(lock)
+    noted = process_of(lock)
     process = noted.find() if noted and noted.is_of_this_host else None
     if noted is None or process is None or not noted.hears_signals:
         raise BadInput(_out_of_reach(sweep, noted))

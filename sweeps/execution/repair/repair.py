@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.execution.cells.journal import Journal
-from sweeps.execution.launch_process.launch_lock import existing_places, make_folders, only_driver
+from sweeps.execution.launch_process.launch_lock import existing_places, make_folders, sweep_lock
 from sweeps.execution.plan.decision_log import DecisionLog, definitions_in
 from sweeps.execution.recorder.manifest_file import known_sweeps
 from sweeps.execution.recorder.recorder_queue import QUEUE
@@ -111,7 +111,7 @@ def repair(
         if is_locked(storage.journals / f"{name}.lock"):
             sentences.append(f"'{name}' is being run, and was left alone.")
             continue
-        with only_driver(name, storage):
+        with sweep_lock(name, storage):
             one = SweepRepair(storage, store, name)
             sentences += one.run()
             is_whole &= one.is_whole

@@ -304,9 +304,9 @@ def _broken(
 ) -> list[ObservedPoint]:
     """Return points that break a limit in the form for a sampler.
 
-    For TPE they are running trials, which it avoids (`constant_liar`) and does not count: as results
-    they would raise the number of other trials that it considers good. The children of NSGA-II
-    have parents within the limits.
+    For TPE they are running trials, which it avoids (`constant_liar`) and does not count: as
+    results they would raise the number of other trials that it considers good. The children of
+    NSGA-II have parents within the limits.
     """
     how = {"tpe": Observation("open"), "gp": Observation("diverged")}.get(search.sampler)
     known = measures.broken_points if measures else ()
