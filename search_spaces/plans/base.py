@@ -169,13 +169,6 @@ class Plan(Settings):
         """Return what the manifest holds of it besides arms, cells and seeds, as plain values."""
         return {}
 
-    def earlier_definition(self, definition: Definition) -> str:
-        """Return the hash that the rules of an earlier release gave it, "" where there were none.
-
-        A sweep that is finished stands as it was made, whatever the rules are now.
-        """
-        return ""
-
     def default_tables(self) -> tuple[Table, ...]:
         """Return the tables of a sweep that declares none."""
         return (AblationTable(),)

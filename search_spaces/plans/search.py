@@ -219,10 +219,6 @@ class Search(Plan):
         }
         return {"search": fields}
 
-    def earlier_definition(self, definition: Definition) -> str:
-        """Return the hash by the rules that had no number."""
-        return definition_hash(definition.base, self._decisive())
-
     def _decisive(self) -> dict[str, Any]:
         """Return what decides which points are proposed, but for the rules."""
         limits = {"limits": [limit.words for limit in self.limits]} if self.limits else {}

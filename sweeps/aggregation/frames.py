@@ -344,7 +344,7 @@ def predictions(
 
     Its columns: arm, seed, trial_key, image (its place in the data set's order), label, prediction,
     is_wrong and, where images are views of objects, object. Trials that hold no predictions of the
-    split, as those of earlier releases hold none of validation, have no rows.
+    split have no rows.
 
     Args:
         name: The sweep's name, or the first characters of a trial key: its images alone.

@@ -106,7 +106,7 @@ class FinalRecord(_Frozen):
         warnings: What was found unsound in it, a sentence each.
         duration_seconds: Of the last attempt, and of the epochs it took over.
         peak_memory_bytes: The largest of all attempts; None where the machine cannot tell.
-        files: Name -> what belongs to it; empty in those of earlier releases.
+        files: Name -> size and hash of each file that belongs to it.
     """
 
     head: TrialHead

@@ -92,8 +92,7 @@ class Confirmation(_Frozen):
         best: How many are.
         arms: Which, the best first; None before the search has ended. Empty where no proposal ran
             to full length, so that there is nothing to confirm.
-        reference: The arm that they are held against: the base; in searches of an earlier release
-            the median of the first random proposals that ran to full length, None if none did.
+        reference: The arm that they are compared with: the base; None before the search has ended.
         random: What they are held against as well; None where that is not asked for.
     """
 
@@ -162,7 +161,7 @@ class ManifestSearch(_Frozen):
         scheduler: Its name and settings.
         num_trials: Proposals in all.
         num_startup: Proposals that are random because there is nothing to learn from yet.
-        base: The arm that is what proposals change; "" where an earlier release did not train it.
+        base: The arm that proposals change; "" where it is not trained.
         rules: Which release's rules it goes by.
         until: The ends that it has, in words; "" where it makes all its proposals.
         ended: None where no end has come.

@@ -48,11 +48,6 @@ def manifest_artifact(digest: str) -> str:
     return f"manifests/{digest[:16]}.json"
 
 
-def early_manifest_artifact(digest: str) -> str:
-    """Return the name that earlier releases gave it, beside all other files."""
-    return f"manifest-{digest[:16]}.json"
-
-
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 TRIAL_KEY = re.compile(r"[0-9a-f]{20}")
 

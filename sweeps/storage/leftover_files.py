@@ -13,10 +13,7 @@ from capsmodel.whole_file import UNFINISHED, this_machine
 
 _UNTOUCHED_SECONDS = 24 * 3600.0
 _WRITTEN_WHOLE = re.compile(rf".+\.([0-9a-f]{{8}})-(\d{{1,9}})\.{UNFINISHED}")
-_OTHERWISE = re.compile(
-    rf".+\.{UNFINISHED}(-journal)?"  # of databases, downloads and earlier releases
-    r"|\..+\.[a-z]{2,4}\.[a-z0-9_]{8}"  # hidden ones, as reports of earlier releases had them
-)
+_OTHERWISE = re.compile(rf".+\.{UNFINISHED}(-journal)?")  # of databases and downloads
 
 
 def is_temporary(name: str) -> bool:

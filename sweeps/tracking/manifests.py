@@ -1,12 +1,11 @@
 """A sweep's manifest on its way into a store, and by which name it is found there again."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import (
     ARTIFACT_MANIFEST,
-    early_manifest_artifact,
     manifest_artifact,
 )
 from sweeps.tracking.record_facts import TAG_MANIFEST_HASH
@@ -31,20 +30,9 @@ def manifest_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def manifest_name(facts: Mapping[str, str], holds: Callable[[str], bool]) -> str:
-    """Return the artifact that holds a sweep's current manifest.
-
-    Args:
-        facts: Of the sweep's record.
-        holds: Whether that has an artifact of a name: an earlier release gave it another.
-    """
+def manifest_name(facts: Mapping[str, str]) -> str:
+    """Return the artifact that holds a sweep's current manifest, by the tags of the sweep's run."""
     digest = facts.get(TAG_MANIFEST_HASH, "")
     if len(digest) != 64 or not digest.isalnum():
         return ARTIFACT_MANIFEST
-    names = manifest_names(digest)
-    return next(filter(holds, names), names[0])
-
-
-def manifest_names(digest: str) -> tuple[str, ...]:
-    """Return the names that the manifest of a digest may have: today's, and an earlier one."""
-    return manifest_artifact(digest), early_manifest_artifact(digest)
+    return manifest_artifact(digest)

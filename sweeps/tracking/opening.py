@@ -5,9 +5,8 @@ from pathlib import Path
 from threading import Thread
 
 from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
-from sweeps.storage.store_format import refuse_newer_format
+from sweeps.storage.store_format import check_format
 from sweeps.tracking.addresses import refuse_unusable
-from sweeps.tracking.mlflow import recorded_places
 from sweeps.tracking.mlflow.store import MlflowStore
 from sweeps.tracking.store import RecordStore
 
@@ -26,12 +25,12 @@ def open_store(
         storage: The folder of the embedded store, and of the artifacts of a store without any.
 
     Raises:
-        BadInput: If the folder cannot hold a store, a later release has written it, or the address
-            is one of no store.
+        BadInput: If the folder cannot hold a store or has another format, or the address is that
+            of no store.
     """
     if store is None or isinstance(store, str):
         place = resolve_storage(storage)
-        refuse_newer_format(place)
+        check_format(place)
         address = resolve_tracking_uri(store, storage)
         refuse_unusable(address)
         return MlflowStore(address, place.artifacts)
@@ -60,16 +59,3 @@ def load_writer(store: RecordStore) -> None:
     """Load in a thread what writing to a store takes: MLflow takes two seconds."""
     if isinstance(store, MlflowStore):
         Thread(target=import_module, args=(_WRITER,), daemon=True).start()
-
-
-def rewrite_places(database: Path, backups: Path) -> int:
-    """Rewrite the folders that rows of an embedded store name by their old places.
-
-    Args:
-        database: Of the store, which nobody writes to meanwhile.
-        backups: Where a copy of it goes before.
-
-    Returns:
-        How many rows were rewritten.
-    """
-    return recorded_places.rewrite_places(database, backups) if database.is_file() else 0

@@ -13,7 +13,7 @@ from sweeps.records.trial_record import METRIC_TEST_ERROR, METRIC_VALIDATION_ERR
 
 NUM_TRIALS = "num_trials"
 BEST = "best."
-_LAYOUT = 1  # a store that shows an earlier one is written to again
+_LAYOUT = 1  # in the digest: a store that shows another layout is written to again
 
 
 @dataclass(frozen=True)

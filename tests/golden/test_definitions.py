@@ -1,46 +1,19 @@
-"""Manifests, keys and versions are those that the pinned commit gave, and its imports work.
+"""Manifests, keys and versions are those that the pinned commit gave, and its imports work."""
 
-What was changed on purpose since is set back here, so that everything else is held to the byte:
-`trial_keys.json` has today's keys.
-"""
-
-import dataclasses
 import difflib
 import importlib
 import json
 import lzma
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from capsmodel.routing import EMRouting
-from search_spaces.tables import AblationTable
-from sweeps.execution.plan.definition import Definition
-from sweeps.records.manifest import Manifest
 from tests.golden import access, facts, write
 
 PINNED_TEXTS: dict[str, str] = json.loads(lzma.decompress(write.MANIFEST_TEXTS.read_bytes()))
 PINNED_IMPORTS: list[str] = json.loads(write.IMPORTS.read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def em_as_it_was() -> Iterator[None]:
-    """Set back the version of EM routing, which is 2 since nearly empty parents have centres."""
-    version, EMRouting.protocol_version = EMRouting.protocol_version, 1
-    yield
-    EMRouting.protocol_version = version
-    text_of_today.cache_clear()
-
-
-def test_the_version_of_em_is_the_one_thing_that_was_changed() -> None:
-    with_em = {name for name, text in PINNED_TEXTS.items() if '"kind": "em"' in text}
-    EMRouting.protocol_version = 2
-    changed = {name for name, then in PINNED_TEXTS.items() if uncached_text(name) != then}
-    EMRouting.protocol_version = 1
-    assert changed == with_em
 
 
 def pinned(path: Path) -> Any:
@@ -91,34 +64,6 @@ def test_what_parts_and_sweeps_are_built_from_is_where_it_was(module: str) -> No
 
 @cache
 def text_of_today(name: str) -> str:
-    """Return the manifest that a first launch would write today, but for EM's version."""
-    return uncached_text(name)
-
-
-def uncached_text(name: str) -> str:
-    """Return the manifest that a first launch would write, quickstart's as it was called."""
+    """Return the manifest that a first launch would write today."""
     which = facts.FOLDER / name if name.startswith("user_files/") else name
-    definition = access.definition_of(which)
-    if definition.manifest.search:
-        definition = by_earlier_rules(definition)
-    return access.text_of(as_it_was_called(definition) if name == "quickstart" else definition)
-
-
-def by_earlier_rules(definition: Definition) -> Definition:
-    """Return a search as it was before its rules had a number: without its base."""
-    search, sweep = definition.manifest.search, definition.sweep
-    assert search is not None
-    assert [arm.name for arm in definition.manifest.arms] == [search.base]
-    hashed = sweep.plan.earlier_definition(sweep)
-    earlier = search.model_copy(update={"base": "", "rules": 1, "definition": hashed})
-    nothing = {"arms": (), "cells": (), "baseline": "", "search": earlier}
-    return dataclasses.replace(definition, manifest=definition.manifest.model_copy(update=nothing))
-
-
-def as_it_was_called(definition: Definition) -> Definition:
-    """Return quickstart with its arms' longer names, and without its curves."""
-    text = definition.manifest.model_copy(update={"tables": (AblationTable(),)}).model_dump_json()
-    for name in ("3 iterations", "2 iterations", "1 iteration"):
-        assert f'"{name}"' in text
-        text = text.replace(f'"{name}"', f'"routing, {name}"')
-    return dataclasses.replace(definition, manifest=Manifest.model_validate_json(text))
+    return access.text_of(access.definition_of(which))

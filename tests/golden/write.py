@@ -1,6 +1,6 @@
 """Write the golden files of definitions and imports, with the code of the commit they pin.
 
-With a clean checkout of that commit in the folder PINNED:
+With a checkout of that commit in the folder PINNED, its packages unchanged:
 
     cp -r tests/golden PINNED/tests
     (cd PINNED && PYTHONPATH=$PWD python -m tests.golden.write)
@@ -17,7 +17,7 @@ import sweeps
 from tests.golden import facts
 from tests.golden.stores.questions import answer
 
-COMMIT = "b20bac8"
+COMMIT = "cfd8939"
 MANIFESTS = facts.FOLDER / "manifests.json"
 MANIFEST_TEXTS = facts.FOLDER / "manifests.json.xz"
 USER_FILES = facts.FOLDER / "user_files.json"
@@ -30,7 +30,9 @@ def pinned_checkout() -> Path:
     """Return the folder that the packages are taken from, if it is the commit itself."""
     folder = Path(str(sweeps.__file__)).parents[1]
     revision = _git(folder, "rev-parse", "HEAD")
-    if not revision.startswith(COMMIT) or _git(folder, "status", "--porcelain", "-uno"):
+    if not revision.startswith(COMMIT) or _git(
+        folder, "status", "--porcelain", "-uno", "--", *facts.PACKAGES
+    ):
         raise SystemExit(f"{folder} is no clean checkout of {COMMIT}.")
     return folder
 

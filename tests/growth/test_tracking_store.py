@@ -23,6 +23,8 @@ from sweeps.records.errors import StoreRefused, StoreUnreachable
 from sweeps.records.evaluation_names import evaluation_tag, recorded_kinds
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import EPOCH_METRICS, ConfigDocument, Json, Outcome, TrialRecord
+from sweeps.storage.locations import Storage
+from sweeps.storage.store_format import write_format
 from sweeps.tracking import answers, record_facts
 from sweeps.tracking.manifests import manifest_digest, manifest_name, publish_manifest
 from sweeps.tracking.memory.store import MemoryStore
@@ -314,6 +316,7 @@ class TestLines(StoreContract):
 def recorded(store: RecordStore, folder: Path) -> dict[str, bytes]:
     """Carry a sweep's cells to a store, and return its report's files by their names."""
     (folder / "journals").mkdir(parents=True)
+    write_format(Storage(folder))
     sweep = manifest()
     sweep_id = publish_manifest(store.writer(), sweep)
     queue = RecorderQueue(folder / "journals", store.address)

@@ -104,23 +104,9 @@ def _of_sweeps(storage: Path) -> Iterator[_Copy]:
 
 
 def _of_a_store(storage: Path) -> Iterator[_Copy]:
-    """Yield what is made beside the tracking store, or before a folder's format is raised."""
-    database, backups = storage / "mlflow.db", storage / "backups"
-
-    def move(_: random.Random) -> None:
-        with closing(sqlite3.connect(database)) as opened, opened:
-            opened.execute("update runs set artifact_uri = '/where/it/was/' || run_uuid")
-
-    def age(_: random.Random) -> None:
-        (storage / "format.json").unlink(missing_ok=True)
-
-    yield _Copy("the backup of mlflow.db", backups / "mlflow.db.before-repair-1", move)
-    yield _Copy("the folder of backups", backups, move)
+    """Yield what is made beside the tracking store."""
     yield _Copy("the lock of mlflow.db", storage / "mlflow.db.lock", _losing(storage))
     yield _Copy("an unfinished mlflow.db", storage / "mlflow.db.1.unfinished", _losing(storage))
-    yield _Copy("the backup of an earlier format", backups / "format-1", age, ())
-    yield _Copy("an unfinished backup", backups / "format-1.unfinished", age, ())
-    yield _Copy("the lock of the format", storage / "format.json.lock", age, ())
 
 
 def _losing(storage: Path) -> Reason:

@@ -24,8 +24,7 @@ class Confirmed:
         results: Of the search.
         again: What is to be confirmed, None where nothing is.
         chosen: The best; none until they are chosen.
-        baseline: What they are held against: the base, in searches of an earlier release a middling
-            choice at random; None where there is none.
+        baseline: What they are compared with: the base; None where there is none.
         compared: By arm, the difference of its test errors from the baseline's.
         random: What became of the random points that they are held against as well; None where
             that is not asked for.

@@ -46,7 +46,7 @@ class Predictions:
     Attributes:
         data_fingerprint: Of the data: images of two trials are the same only where it is equal.
         test: The test images, in the data set's order.
-        validation: The validation images; None of trials of earlier releases.
+        validation: The validation images; None where they were not recorded.
     """
 
     data_fingerprint: str

@@ -29,7 +29,7 @@ def delete_weights(folder: CellFolder) -> int:
 
 
 def refuse_damaged(folder: CellFolder, final: FinalRecord) -> None:
-    """Refuse files that are not what the final record says. One of an earlier release says nothing.
+    """Refuse files that are not what the final record says.
 
     Raises:
         BadInput: Naming the first.

@@ -26,7 +26,6 @@ from sweeps.records.errors import BadInput, StoreUnreachable, SweepError
 from sweeps.records.expected_cells import expected_words
 from sweeps.records.plain_text import one_line
 from sweeps.storage.disk_room import when_there_is_room
-from sweeps.storage.store_format import use_own_format
 from sweeps.tracking.addresses import public, sqlite_path
 
 _TIMEOUT_SECONDS = 4.0
@@ -229,7 +228,6 @@ def _pass_stages(progress: Progress, options: LaunchOptions, policies: Policies)
     _LOG.info("%d of %d cells are to be trained", progress.num_left, progress.num_cells)
     print_num_cells(progress.survey)
     if progress.survey.has_cells_to_fill:
-        use_own_format(progress.survey.storage)
         fill(progress, options, policies)
     else:
         fill_none(progress, options)

@@ -162,7 +162,7 @@ def cells_to_train(
     orders = Orders(storage, options, definition.folder, room)
     if definition.decided_by is None:
         return Listed(orders.of(definition, empty.cell) for empty in empty_cells(survey.cells))
-    log = DecisionLog(journal, definition.decided_by, definition.manifest.seeds)
+    log = DecisionLog(journal, definition.decided_by)
     at_start = definition.sweep.plan.cells_at_start(definition.sweep)
     if survey.adopted and not options.fresh:
         log.adopt(survey.adopted, at_start)

@@ -23,7 +23,7 @@ from sweeps.records.errors import BadInput, SweepError
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
 from sweeps.storage.regular_files import read_regular
-from sweeps.storage.store_format import refuse_newer_format
+from sweeps.storage.store_format import check_format, write_format
 from sweeps.tracking.addresses import refuse_unusable, sqlite_path
 
 _MOST_BYTES = 1000
@@ -105,7 +105,6 @@ def sole_launch(sweep: str, storage: Storage) -> Generator[None]:
     files += [storage.logs / f"{sweep}.log"]
     if not storage.journals.exists():
         files += [storage.journals / f"{sweep}.lock", storage.root / "format.json"]
-        files += [storage.root / "format.json.lock"]
     new = [path for path in files if not path.exists()]
     folders = [path for path in _folders(storage) if not path.exists()]
     try:
@@ -167,7 +166,7 @@ def usable_places(
     """
     storage = resolve_storage(storage_folder)
     check_writable(storage.root, "storage")
-    refuse_newer_format(storage)
+    check_format(storage)
     address = resolve_tracking_uri(tracking_uri, storage.root)
     refuse_unusable(address)
     database = sqlite_path(address)
@@ -214,14 +213,16 @@ def check_writable(folder: Path, what: str) -> None:
 
 
 def make_folders(storage: Storage) -> None:
-    """Make the folders of a storage.
+    """Make the folders of a storage, and write its format first.
 
     Raises:
         BadInput: If they cannot be made.
     """
     try:
+        storage.root.mkdir(parents=True, exist_ok=True)
+        write_format(storage)
         for folder in (storage.cells, storage.journals, storage.artifacts, storage.logs):
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(exist_ok=True)
     except OSError as error:
         raise BadInput(
             f"The storage folder {storage.root} cannot be written to ({error.strerror}): choose "

@@ -102,7 +102,7 @@ def _out_of_reach(sweep: str, noted: LaunchProcess | None) -> str:
     if noted is None:
         return (
             f"'{sweep}' is held by a process that does not say who it is: by clean, repair or "
-            f"delete, or a launch of an earlier release. Wait for it, or press Ctrl-C there."
+            f"delete. Wait for it, or press Ctrl-C there."
         )
     if not noted.is_of_this_host:
         return (

@@ -1,8 +1,7 @@
 """The durable log of what a plan has decided, in the sweep's journal.
 
 A decision is appended before it takes effect, so that a driver may die between any two of them,
-and is never made a second time: what the log says stands. The log of a search begun by an earlier
-release, which kept proposals and verdicts in tables of their own, is taken over as it is.
+and is never made a second time: what the log says stands.
 """
 
 import json
@@ -29,7 +28,6 @@ from search_spaces.plans.decisions import (
 from sweeps.execution.cells.journal import Journal
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
-from sweeps.storage.sqlite_file import whole
 
 if TYPE_CHECKING:
     from search_spaces.plans.base import Definition as Declared
@@ -38,8 +36,7 @@ _TABLE = (
     "create table if not exists decisions (definition text not null, subject text not null,"
     " kind text not null, content text not null, primary key (definition, subject))"
 )
-_PARAMS = TypeAdapter(dict[str, Any])
-_STOP, _CONTINUE = TypeAdapter(Stop), TypeAdapter(Continue)
+
 _KINDS: dict[str, TypeAdapter[Any]] = {
     kind.__name__.lower(): TypeAdapter(kind)
     for kind in (Propose, Draw, Stop, Pause, Continue, WarmStart, Enough, Choose, Done)
@@ -70,14 +67,11 @@ class DecisionLog:
     Args:
         journal: Of the sweep, open.
         definition: Hash of all that determines them; decisions of others are ignored.
-        seeds: Of each proposal in the tables of an earlier release.
     """
 
-    def __init__(self, journal: Journal, definition: str, seeds: Sequence[int] = ()) -> None:
+    def __init__(self, journal: Journal, definition: str) -> None:
         self._database = journal.database
         self._definition = definition
-        self._seeds = tuple(seeds)
-        self._is_ready = False
 
     def entries(self) -> list[Decision]:
         """Return every decision, in the order in which it was made. Writes nothing.
@@ -85,8 +79,14 @@ class DecisionLog:
         Raises:
             BadInput: If one of them cannot be read.
         """
+        if not self._has_table():
+            return []
+        rows: list[tuple[str, str]] = self._database.execute(
+            "select kind, content from decisions where definition = ? order by rowid",
+            (self._definition,),
+        ).fetchall()
         try:
-            return self._noted() or self._earlier()
+            return [_decision(kind, content) for kind, content in rows]
         except (ValueError, RecursionError) as error:
             raise BadInput(
                 "The journal of this sweep is damaged: a decision in it cannot be read. "
@@ -94,20 +94,15 @@ class DecisionLog:
                 "manifest and the cells' folders."
             ) from error
 
-    def _noted(self) -> list[Decision]:
-        rows: list[tuple[str, str]] = []
-        if self._has("decisions"):
-            rows = self._database.execute(
-                "select kind, content from decisions where definition = ? order by rowid",
-                (self._definition,),
-            ).fetchall()
-        return [_decision(kind, content) for kind, content in rows]
-
     def append(self, decision: Decision) -> None:
         """Write a decision before it takes effect; the first one about a subject stays valid."""
-        if not self._is_ready:
-            self._take_over()
-        self._insert(decision)
+        self._database.execute(_TABLE)
+        subject = _subject(decision)
+        if isinstance(decision, Choose):  # with more proposals another may follow
+            subject += str(self._count())
+        kind = type(decision).__name__.lower()
+        row = (self._definition, subject, kind, json.dumps(asdict(decision)))
+        self._database.execute("insert or ignore into decisions values (?, ?, ?, ?)", row)
 
     def adopt(self, manifest: Manifest, at_start: Iterable[Cell] = ()) -> None:
         """Write the decisions that an earlier launch's manifest has and this journal lacks.
@@ -132,72 +127,26 @@ class DecisionLog:
 
     def forget(self) -> None:
         """Delete the decisions, so that the sweep starts over."""
-        for table in ("decisions", "proposals", "verdicts"):
-            if self._has(table):
-                statement = f"delete from {table} where definition = ?"
-                self._database.execute(statement, (self._definition,))
-
-    def _insert(self, decision: Decision) -> None:
-        subject = _subject(decision)
-        if isinstance(decision, Choose):  # with more proposals another may follow
-            subject += str(self._count())
-        kind = type(decision).__name__.lower()
-        row = (self._definition, subject, kind, json.dumps(asdict(decision)))
-        self._database.execute("insert or ignore into decisions values (?, ?, ?, ?)", row)
-
-    def _take_over(self) -> None:
-        """Begin the log, with what an earlier release has noted of this definition."""
-        with whole(self._database):
-            self._database.execute(_TABLE)
-            for decision in self._earlier() if not self._count() else ():
-                self._insert(decision)
-        self._is_ready = True
-
-    def _earlier(self) -> list[Decision]:
-        """Return the proposals and verdicts that an earlier release has noted."""
-        decisions: list[Decision] = []
-        if self._has("proposals"):
-            rows = self._database.execute(
-                "select number, params from proposals where definition = ? order by number",
-                (self._definition,),
-            )
-            decisions += [
-                _proposal(number, _PARAMS.validate_json(params), self._seeds)
-                for number, params in rows
-            ]
-        if self._has("verdicts"):
-            rows = self._database.execute(
-                "select trial_key, epoch, value, is_stop from verdicts where definition = ?"
-                " order by rowid",
-                (self._definition,),
-            )
-            decisions += [
-                _STOP.validate_python({"trial_key": key, "epoch": epoch, "value": value})
-                if is_stop
-                else _CONTINUE.validate_python({"trial_key": key, "epoch": epoch})
-                for key, epoch, value, is_stop in rows
-            ]
-        return decisions
+        if self._has_table():
+            statement = "delete from decisions where definition = ?"
+            self._database.execute(statement, (self._definition,))
 
     def _count(self) -> int:
         query = "select count(*) from decisions where definition = ?"
         return self._database.execute(query, (self._definition,)).fetchone()[0]
 
-    def _has(self, table: str) -> bool:
-        query = "select 1 from sqlite_master where type = 'table' and name = ?"
-        return self._database.execute(query, (table,)).fetchone() is not None
+    def _has_table(self) -> bool:
+        query = "select 1 from sqlite_master where type = 'table' and name = 'decisions'"
+        return self._database.execute(query).fetchone() is not None
 
 
 def definitions_in(journal: Journal) -> list[str]:
     """Return the hashes of all definitions that a journal has decisions of."""
     tables = journal.database.execute("select name from sqlite_master where type = 'table'")
-    names = {name for (name,) in tables} & {"decisions", "proposals", "verdicts"}
-    return sorted(
-        definition
-        for name in names
-        for (definition,) in journal.database.execute(f"select distinct definition from {name}")
-        if isinstance(definition, str)
-    )
+    if ("decisions",) not in tables.fetchall():
+        return []
+    rows = journal.database.execute("select distinct definition from decisions")
+    return sorted(definition for (definition,) in rows if isinstance(definition, str))
 
 
 def decisions_of(manifest: Manifest, definition: str) -> list[Decision]:

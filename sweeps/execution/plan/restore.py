@@ -42,8 +42,6 @@ def restored(
     """
     if (plan := definition.decided_by) is None:
         return with_planned_seeds(definition, current)
-    if current and _is_finished_by_earlier_rules(definition, current):
-        return _as_it_was(definition, current)
     from_manifest = decisions_of(current, plan) if current else []
     noted = _noted(definition, journals, plan)
     growing = GrowingDefinition(_begun(definition, (*noted, *from_manifest)))
@@ -59,12 +57,12 @@ def restored(
 
 def _noted(definition: Definition, journals: Path, plan: str) -> list[Decision]:
     """Return what the journal has noted, nothing where there is none."""
-    name, seeds = definition.manifest.sweep, definition.manifest.seeds
+    name = definition.manifest.sweep
     if not (journals / f"{name}.db").exists():
         return []
     journal = Journal(journals, name)
     try:
-        return DecisionLog(journal, plan, seeds).entries()
+        return DecisionLog(journal, plan).entries()
     finally:
         journal.close()
 
@@ -157,35 +155,3 @@ def _choice(
 def _asked(again: Confirmation) -> tuple[object, ...]:
     """Return what is to be confirmed, and against what."""
     return again.best, again.seeds, again.random and again.random.seed
-
-
-def _is_finished_by_earlier_rules(definition: Definition, current: Manifest) -> bool:
-    """Return whether this very search was brought to its end by the rules of an earlier release.
-
-    Args:
-        definition: As declared, without anything proposed.
-        current: The manifest that is there.
-    """
-    new, old, sweep = definition.manifest.search, current.search, definition.sweep
-    if new is None or old is None or old.rules == new.rules or current.is_growing:
-        return False
-    was, again = old.confirmation, new.confirmation
-    is_confirmed_alike = (was is None) == (again is None) and (
-        was is None or again is None or _asked(was) == _asked(again)
-    )
-    is_same = old.definition == sweep.plan.earlier_definition(sweep)
-    return is_same and old.num_trials == new.num_trials and is_confirmed_alike
-
-
-def _as_it_was(definition: Definition, current: Manifest) -> Definition:
-    """Return the definition as its earlier release left it: nothing more is decided."""
-    search, sweep = current.search, definition.sweep
-    assert search is not None
-    arms = [sweep.plan.arm(sweep, one.arm, one.params) for one in search.proposals]
-    return replace(
-        definition,
-        manifest=current,
-        epochs={arm.name: arm.config.stopping.num_epochs for arm in arms},
-        fingerprints={arm.name: arm.config.data.fingerprint for arm in arms},
-        decided_by=None,
-    )

@@ -20,7 +20,7 @@ from sweeps.storage.sqlite_file import (
 from sweeps.tracking.addresses import sqlite_path
 
 _COLUMNS = (
-    # two names are those of earlier versions, whose files are still read
+    # parent_id and run_id are `sweep_id` and `record_id`
     "trial_key, sweep, parent_id, run_id, carried_bytes, last_epoch, outcome, is_closed,"
     " exists (select 1 from wanted where wanted.trial_key = cells.trial_key)"
 )

@@ -1,8 +1,8 @@
 """Repair of a storage folder and its tracking store after damage or loss.
 
-Nothing is overwritten: damaged files are archived, rows are rewritten after a copy. Intact files
-stay as they are, so a second repair does nothing. Lost folders of cells need no repair: a record is
-enough for its cell to count as filled.
+Nothing is overwritten: damaged files are archived. Intact files stay as they are, so a second repair
+does nothing. Lost folders of cells need no repair: a record is enough for its cell to count as
+filled.
 """
 
 import sqlite3
@@ -21,7 +21,7 @@ from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import damage_of, put_aside
 from sweeps.tracking.addresses import sqlite_path
-from sweeps.tracking.opening import open_store, rewrite_places
+from sweeps.tracking.opening import open_store
 
 
 def archive_damaged(storage: Storage, tracking_uri: str) -> list[str]:
@@ -54,22 +54,6 @@ def _unreadable(path: Path, storage: Storage) -> str:
     except (BadInput, sqlite3.DatabaseError):
         return "it holds what no sweep notes"
     return ""
-
-
-def rewrite_recorded_places(storage: Storage, tracking_uri: str) -> list[str]:
-    """Have the rows of an embedded store name its storage folder and no other place."""
-    store = sqlite_path(tracking_uri)
-    if not store or not store.is_relative_to(storage.root):
-        return []
-    if any(map(is_locked, storage.journals.glob("*.lock"))):
-        return []
-    backups = storage.root / "backups"
-    if num_rows := rewrite_places(store, backups):
-        return [
-            f"{num_rows} rows of {store} named a place, such as its old folder, and now name none; "
-            f"the file as it was is in {backups}."
-        ]
-    return []
 
 
 @dataclass(frozen=True)
@@ -115,5 +99,4 @@ def repair(
             one = SweepRepair(storage, store, name)
             sentences += one.run()
             is_whole &= one.is_whole
-    sentences += rewrite_recorded_places(storage, address)
     return Repaired(tuple(sentences), 0 if is_whole else 3)

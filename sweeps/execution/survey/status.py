@@ -159,7 +159,7 @@ def _waiting(journals: Path, manifest: Manifest) -> Mapping[str, int]:
         return {}
     journal = Journal(journals, manifest.sweep)
     try:
-        log = DecisionLog(journal, manifest.search.definition, manifest.seeds)
+        log = DecisionLog(journal, manifest.search.definition)
         return known_from(log.entries()).waiting
     finally:
         journal.close()

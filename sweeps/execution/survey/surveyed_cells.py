@@ -162,14 +162,6 @@ def check_dropped_cells(
         ]
     if not dropped:
         return
-    if current.search and new.search and current.search.rules != new.search.rules:
-        raise BadInput(
-            f"The search '{new.sweep}' was begun by an earlier release, and this one searches by "
-            f"other rules, so that it cannot go on as it was: finish it with that release, or "
-            f"begin it anew under another name (--name NEW; trainings that come out the same are "
-            f"not repeated) or in its place (--replace; its records stay). What it has found is "
-            f"read as ever: `capsweep report {new.sweep}`, `capsweep best {new.sweep}`."
-        )
     raise BadInput(
         f"The sweep '{new.sweep}' is there already, and this launch would drop {len(dropped)} of "
         f"its {len(current.cells)} cells: {_difference(current, new)}. Repeat the options it was "
@@ -216,7 +208,7 @@ def _search_difference(current: Manifest, new: Manifest) -> str:
             return "the code of its parts has changed"
         return f"it proposed {len(current.search.proposals)}, and {new.search.num_trials} are asked"
     before, after = current.search, new.search
-    names = ("objective", "sampler", "scheduler", "dimensions", "limits", "num_startup")
+    names = ("objective", "sampler", "scheduler", "dimensions", "limits", "num_startup", "rules")
     differing = [name for name in names if getattr(before, name) != getattr(after, name)]
     differing += ["seeds"] * (current.seeds != new.seeds)
     words = {"dimensions": "space", "num_startup": "startup"}

@@ -79,8 +79,7 @@ class MemoryStore:
         """
         with self.shelf.locked():
             held = self._sweep(sweep)
-            name = manifest_name(held.facts, held.files.__contains__)
-            return valid_manifest(sweep, _content(held, name))
+            return valid_manifest(sweep, _content(held, manifest_name(held.facts)))
 
     def current_manifest(self, sweep: str) -> Manifest | None:
         """Return the sweep's manifest, or None where the sweep was never launched.

@@ -92,9 +92,7 @@ class MlflowStore:
             BadInput: If there is no such sweep, or its manifest is missing or not valid.
         """
         run = self._sweep_run(sweep)
-        artifacts = self._artifacts
-        name = manifest_name(run.tags, lambda name: artifacts.size(run.run_id, name) is not None)
-        content = read_artifact(artifacts, run.run_id, name)
+        content = read_artifact(self._artifacts, run.run_id, manifest_name(run.tags))
         return valid_manifest(sweep, content)
 
     def current_manifest(self, sweep: str) -> Manifest | None:

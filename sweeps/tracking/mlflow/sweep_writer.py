@@ -11,9 +11,9 @@ from mlflow.entities import Run
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NAME, MLFLOW_RUN_NOTE
 
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
-from sweeps.records.trial_record import ARTIFACT_MANIFEST
+from sweeps.records.trial_record import ARTIFACT_MANIFEST, manifest_artifact
 from sweeps.tracking import record_facts as facts
-from sweeps.tracking.manifests import manifest_digest, manifest_names
+from sweeps.tracking.manifests import manifest_digest
 from sweeps.tracking.mlflow.artifacts import artifacts_of, publish_files, read_artifact
 from sweeps.tracking.mlflow.browsing.shown_runs import delete_arms, show
 from sweeps.tracking.mlflow.browsing.standard_tags import sweep_note, who_tags
@@ -99,9 +99,9 @@ class SweepWriter:
         digest = manifest_digest(text)
         run = self.client.get_run(sweep_id)
         is_named = tags_of(run).get(facts.TAG_MANIFEST_HASH) == digest
-        names = manifest_names(digest)
-        if not is_named or not any(self._holds(sweep_id, name, digest) for name in names):
-            self._artifacts.write(sweep_id, names[0], text)
+        name = manifest_artifact(digest)
+        if not is_named or not self._holds(sweep_id, name, digest):
+            self._artifacts.write(sweep_id, name, text)
             self.client.set_tag(sweep_id, facts.TAG_MANIFEST_HASH, digest)
             self._artifacts.write(sweep_id, ARTIFACT_MANIFEST, text)  # for people
 

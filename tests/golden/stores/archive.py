@@ -1,8 +1,4 @@
-"""Stores as small archives: packed without the place they were made in, unpacked into another.
-
-MLflow's database holds absolute addresses of artifacts, and the recorder's queue is named after the
-address of the database: both are rewritten, as someone who moves a store would have to.
-"""
+"""Stores as small archives: a store names no folder outside itself and can be unpacked anywhere."""
 
 import hashlib
 import io
@@ -13,14 +9,14 @@ from contextlib import closing
 from pathlib import Path
 
 STORAGE = "capsweep-store"
-_NO_PLACE = "/where-it-was-made"
-_LEFT_OUT = ("*.lock", "*.db-journal", "logs", "__pycache__")
 
 
 def pack(folder: Path, archive: Path) -> None:
-    """Pack a folder with a store in it, without logs and empty locks, and without its place."""
+    """Pack a folder with a store in it, without logs, empty locks and where it was made."""
     shutil.rmtree(folder / STORAGE / "logs")
-    _move(folder / STORAGE / "mlflow.db", str(folder), _NO_PLACE)
+    with closing(sqlite3.connect(folder / STORAGE / "mlflow.db")) as opened, opened:
+        # MLflow's own experiment, which capsweep does not use, names the working folder
+        opened.execute("update experiments set artifact_location = '' where experiment_id = 0")
     for database in folder.rglob("*.db"):
         with closing(sqlite3.connect(database)) as opened:
             opened.execute("vacuum")
@@ -54,26 +50,8 @@ def unpack(archive: Path, folder: Path) -> Path:
     """Unpack into a folder, as if the store had been made in it, and return the folder."""
     with tarfile.open(archive) as packed:
         packed.extractall(folder, filter="data")
-    database = folder / STORAGE / "mlflow.db"
-    _move(database, _NO_PLACE, str(folder))
-    stem = hashlib.sha256(f"sqlite:///{database}".encode()).hexdigest()[:12]
-    for queue in (folder / STORAGE / "journals").glob("recorder-*.db"):
-        queue.rename(queue.with_name(f"recorder-{stem}.db"))
     (folder / STORAGE / "logs").mkdir(exist_ok=True)
     return folder
-
-
-def _move(database: Path, old: str, new: str) -> None:
-    """Replace a folder's path in all texts of a database."""
-    with closing(sqlite3.connect(database)) as opened, opened:
-        tables = opened.execute("select name from sqlite_master where type = 'table'").fetchall()
-        for (table,) in tables:
-            for _, column, *_ in opened.execute(f"pragma table_info('{table}')").fetchall():
-                opened.execute(
-                    f'update "{table}" set "{column}" = replace("{column}", ?, ?)'
-                    f' where typeof("{column}") = \'text\' and instr("{column}", ?)',
-                    (old, new, old),
-                )
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -28,15 +28,13 @@ class Store:
         name: Of its archive.
         sweep: Its sweep, which the file of the same name defines.
         options: Of the launch that made it.
-        keep: Whose weights that kept.
-        epochs_told: After which it was broken off, None of one that has ended.
+        keep: Whose weights that launch kept.
     """
 
     name: str
     sweep: str
     options: tuple[str, ...] = ()
     keep: str = "all"
-    epochs_told: int | None = None
 
     @property
     def archive(self) -> Path:
@@ -84,11 +82,8 @@ class Store:
 
 _DESIGN = ("--set", "batch_size=512", "--epochs", "3")
 FINISHED_DESIGN = Store("finished_design", "small_design", _DESIGN, keep="best:1")
-INTERRUPTED_DESIGN = Store("interrupted_design", "small_design", _DESIGN, epochs_told=8)
 FINISHED_SEARCH = Store("finished_search", "small_search", keep="none")
-KILLED_SEARCH = Store("killed_search", "small_search", epochs_told=38)
 FINISHED = (FINISHED_DESIGN, FINISHED_SEARCH)
-BROKEN_OFF = (INTERRUPTED_DESIGN, KILLED_SEARCH)
 
 
 def answer(folder: Path, *words: str) -> str:

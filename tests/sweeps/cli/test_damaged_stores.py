@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sweeps.execution.launch_process.launch_lock import make_folders
+from sweeps.storage.locations import Storage
 from tests.sweeps.cli.shell import Shell
 from tests.sweeps.storage.test_sqlite_file import left_by_a_killed_writer
 
@@ -64,7 +66,7 @@ def test_a_storage_folder_that_leads_elsewhere_is_refused(
 
 def test_a_pipe_in_place_of_a_file_holds_nobody_up(shell: Shell, storage: Path) -> None:
     cells = storage / "cells"
-    cells.mkdir(exist_ok=True)
+    make_folders(Storage(storage))
     plan = shell("status", "quickstart")
     assert plan.code == 0
     from sweeps.tracking.opening import open_store
@@ -92,7 +94,7 @@ def test_a_number_that_is_a_text_leaves_its_record_out(shell: Shell, storage: Pa
 
 
 def test_a_journal_with_values_that_none_can_have_is_told_of(shell: Shell, storage: Path) -> None:
-    (storage / "journals").mkdir(exist_ok=True)
+    make_folders(Storage(storage))
     with closing(sqlite3.connect(storage / "journals/quickstart.db")) as database, database:
         database.execute("create table launches (number, started, ended, exit_code, num_cells)")
         database.execute("create table events (launch, time, trial_key, event, detail)")

@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,18 +24,41 @@ def unpacked(shell: Shell, name: str) -> Path:
     return unpack(STORES / f"{name}.tar.xz", shell.folder) / "capsweep-store"
 
 
+def interrupted_design(shell: Shell) -> Path:
+    """Return the storage of a design that was interrupted after two of its eight trials."""
+    storage = unpacked(shell, "finished_design")
+    outcomes = "tags where key = 'capsweep.outcome' and value = 'finished'"
+    with closing(sqlite3.connect(storage / "mlflow.db")) as database, database:
+        database.execute(
+            f"update tags set value = 'interrupted' where key = 'capsweep.outcome' and run_uuid"
+            f" not in (select run_uuid from {outcomes} order by run_uuid limit 2)"
+        )
+        rows = database.execute(
+            "select key.value from tags as key join tags as outcome using (run_uuid)"
+            " where key.key = 'capsweep.trial_key' and outcome.key = 'capsweep.outcome'"
+            " and outcome.value = 'interrupted'"
+        )
+        for (trial_key,) in rows.fetchall():
+            (storage / "cells" / trial_key / "final.json").unlink()
+    with closing(sqlite3.connect(storage / "journals" / "small_design.db")) as database, database:
+        database.execute("update launches set exit_code = 130")
+    return storage
+
+
 @pytest.mark.parametrize(
-    ("store", "row"),
+    ("is_interrupted", "row"),
     [
-        ("finished_design", r"small_design +complete +8 of 8 +\d+\.\d KiB +\d+ days ago"),
-        ("interrupted_design", r"small_design +interrupted +2 of 8 +\d+\.\d KiB +\d+ days ago"),
-        ("killed_search", r"small_search +interrupted +11 of 22 +\d+\.\d KiB +\d+ days ago"),
+        (False, r"small_design +complete +8 of 8 +\d+\.\d KiB +\d+ days ago"),
+        (True, r"small_design +interrupted +2 of 8 +\d+\.\d KiB +\d+ days ago"),
     ],
 )
 def test_a_sweep_is_listed_with_state_cells_size_and_age(
-    shell: Shell, store: str, row: str
+    shell: Shell, is_interrupted: bool, row: str
 ) -> None:
-    unpacked(shell, store)
+    if is_interrupted:
+        interrupted_design(shell)
+    else:
+        unpacked(shell, "finished_design")
     answer = shell("status")
     assert (answer.code, answer.err) == (0, "")
     assert re.search(row.replace(r"\d+ days ago", r"\S.* ago"), answer.out), answer.out
@@ -46,7 +71,7 @@ def test_the_size_is_that_of_the_files(shell: Shell) -> None:
     (listed,) = listed_sweeps(storage=storage)
     folders = [storage / "cells", storage / "artifacts"]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    own_run = [path for path in files if "manifest-" in path.name or "report" in str(path)]
+    own_run = [path for path in files if "manifest" in path.name or "report" in str(path)]
     of_records = sum(path.stat().st_size for path in files if "cells" in path.parts)
     assert listed.num_bytes is not None
     assert of_records < listed.num_bytes <= sum(path.stat().st_size for path in files)
@@ -59,7 +84,7 @@ def test_the_size_is_that_of_the_files(shell: Shell) -> None:
 
 
 def test_one_that_is_run_is_said_to_be(shell: Shell) -> None:
-    storage = unpacked(shell, "interrupted_design")
+    storage = interrupted_design(shell)
     with FileLock(storage / "journals" / "small_design.lock") as lock:
         assert lock.acquire()
         assert re.search("small_design +running", shell("status").out)
@@ -80,7 +105,7 @@ def test_a_width_that_is_none_is_not_taken(
 
 
 def test_a_failed_trial_is_counted(shell: Shell) -> None:
-    storage = unpacked(shell, "interrupted_design")
+    storage = interrupted_design(shell)
     outboxes = [
         path for path in storage.rglob("outbox.jsonl") if not (path.parent / "final.json").exists()
     ]

@@ -11,6 +11,7 @@ import pytest
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch_process import logs
 from sweeps.storage.locations import Storage
+from sweeps.storage.store_format import write_format
 from tests.sweeps.cli.shell import Shell
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -21,6 +22,7 @@ OTHER = "0b" * 10
 @pytest.fixture
 def cell(storage: Path) -> CellFolder:
     """A cell with a log of three lines, and another one beside it without."""
+    write_format(Storage(storage))
     (storage / "cells" / OTHER).mkdir(parents=True)
     folder = CellFolder(storage / "cells", KEY)
     folder.path.mkdir()

@@ -14,13 +14,13 @@ STORES = Path(__file__).parents[2] / "golden" / "stores"
 
 
 def kept_manifests() -> list[Manifest]:
-    """Return the manifests of the kept stores: of begun and of finished sweeps."""
+    """Return the manifests of the golden stores: of begun and of finished sweeps."""
     return [
         Manifest.model_validate_json(content)
         for archive in sorted(STORES.glob("*[a-z].tar.xz"))
         if not archive.name.endswith(".report.tar.xz")
         for path, content in files_of(archive).items()
-        if "/manifest-" in path
+        if "/manifests/" in path
     ]
 
 
@@ -32,7 +32,7 @@ def test_the_kinds_of_a_sweep_that_begins_are_all_of_its_cells(name: str) -> Non
 
 def test_the_kinds_of_sweeps_that_were_run_are_all_of_their_cells() -> None:
     manifests = kept_manifests()
-    assert len(manifests) > 5
+    assert len(manifests) > 2
     assert any(manifest.search and not manifest.is_growing for manifest in manifests)
     for manifest in manifests:
         assert sum(kind.number for kind in expected_cells(manifest)) == manifest.num_expected

@@ -54,7 +54,6 @@ def test_a_report_removes_what_a_killed_one_has_left_and_nothing_of_a_living_one
 @pytest.mark.parametrize(
     "name",
     [
-        ".table.md.x8f_3k2a",
         "table.md.4711.unfinished",
         "table.md.00000000-4711.unfinished",
         "mlflow.db.1755.unfinished-journal",

@@ -11,7 +11,7 @@ from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
 from sweeps.storage.regular_files import open_regular, opened_folder, read_regular, refuse_foreign
 from sweeps.storage.sqlite_file import open_sqlite
-from sweeps.storage.store_format import refuse_newer_format, store_format
+from sweeps.storage.store_format import check_format, store_format
 
 STRANGER = 54321
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
@@ -135,14 +135,14 @@ def test_what_the_owner_of_the_folder_put_there_is_used_and_a_strangers_file_is_
         os.close(open_regular(folder / "file", folder=opened))
 
 
-@pytest.mark.parametrize("name", ["cells", "journals", "artifacts", "replaced", "logs", "backups"])
+@pytest.mark.parametrize("name", ["cells", "journals", "artifacts", "replaced", "logs"])
 def test_no_folder_of_a_storage_leads_out_of_it(folder: Path, name: str) -> None:
     (folder / name).symlink_to(folder.parent)
     with pytest.raises(BadInput, match=f"{name} is a link or no folder"):
-        refuse_newer_format(Storage(folder))
+        check_format(Storage(folder))
 
 
 def test_no_database_of_a_storage_leads_out_of_it(folder: Path) -> None:
     (folder / "mlflow.db").symlink_to(folder.parent / "victim")
     with pytest.raises(BadInput, match=r"mlflow\.db is no regular file"):
-        refuse_newer_format(Storage(folder))
+        check_format(Storage(folder))

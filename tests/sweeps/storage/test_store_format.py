@@ -7,15 +7,22 @@ import pytest
 from sweeps.cli import main
 from sweeps.records.errors import BadInput
 from sweeps.storage.locations import Storage
-from sweeps.storage.store_format import FORMAT, refuse_newer_format, store_format, use_own_format
+from sweeps.storage.store_format import FORMAT, check_format, store_format, write_format
 
 
-def old_store(root: Path) -> Storage:
+def older_store(root: Path) -> Storage:
+    """Return a store of the time before there was a number."""
     storage = Storage(root)
     storage.journals.mkdir(parents=True)
     (storage.journals / "tiny.db").write_bytes(b"journal")
     (root / "mlflow.db").write_bytes(b"records")
     return storage
+
+
+def newer_store(root: Path) -> Storage:
+    """Return a store that a later release has written."""
+    (root / "format.json").write_text(json.dumps({"format": FORMAT + 1}))
+    return Storage(root)
 
 
 def call(*words: str) -> None:
@@ -27,63 +34,41 @@ def call(*words: str) -> None:
         sys.argv = arguments
 
 
-def number_in(storage: Storage) -> object:
-    return json.loads((storage.root / "format.json").read_text())["format"]
+def files(root: Path) -> dict[str, bytes]:
+    paths = (path for path in root.rglob("*") if path.is_file())
+    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
-def test_a_new_folder_has_todays_format_and_nothing_to_back_up(tmp_path: Path) -> None:
+def test_a_new_folder_has_todays_format(tmp_path: Path) -> None:
     storage = Storage(tmp_path)
     assert store_format(storage) == FORMAT
-    assert use_own_format(storage) is None
-    assert number_in(storage) == FORMAT
-    assert not (tmp_path / "backups").exists()
+    write_format(storage)
+    assert files(tmp_path) == {"format.json": b'{"format": 2}\n'}
+    check_format(storage)
 
 
-def test_an_earlier_store_is_backed_up_once_before_it_is_changed(tmp_path: Path) -> None:
-    storage = old_store(tmp_path)
-    assert store_format(storage) == 1
-    copies = use_own_format(storage)
-    assert copies is not None
-    assert (copies / "journals" / "tiny.db").read_bytes() == b"journal"
-    assert (copies / "mlflow.db").read_bytes() == b"records"
-    assert number_in(storage) == FORMAT
-    assert use_own_format(storage) is None
+def test_the_format_of_a_store_is_not_written_over(tmp_path: Path) -> None:
+    storage = newer_store(tmp_path)
+    write_format(storage)
+    assert store_format(storage) == FORMAT + 1
 
 
-def test_a_backup_that_was_broken_off_is_made_anew(tmp_path: Path) -> None:
-    storage = old_store(tmp_path)
-    torn = tmp_path / "backups" / "format-1.unfinished"
-    torn.mkdir(parents=True)
-    (torn / "mlflow.db").write_bytes(b"rec")
-    copies = use_own_format(storage)
-    assert copies is not None
-    assert (copies / "mlflow.db").read_bytes() == b"records"
-    assert not torn.exists()
-
-
-def test_no_backup_is_written_over(tmp_path: Path) -> None:
-    storage = old_store(tmp_path)
-    first = use_own_format(storage)
-    (tmp_path / "format.json").unlink()
-    (tmp_path / "mlflow.db").write_bytes(b"other records")
-    second = use_own_format(storage)
-    assert first is not None
-    assert second is not None
-    assert (first / "mlflow.db").read_bytes() == b"records"
-    assert (second / "mlflow.db").read_bytes() == b"other records"
-
-
-def test_a_later_format_is_refused_in_one_sentence_and_left_alone(tmp_path: Path) -> None:
-    storage = old_store(tmp_path)
-    (tmp_path / "format.json").write_text(json.dumps({"format": FORMAT + 1}))
-    for refuse in (refuse_newer_format, use_own_format):
-        with pytest.raises(BadInput) as caught:
-            refuse(storage)
-        assert str(caught.value) == (
-            f"The store {tmp_path} has format {FORMAT + 1}, and this capsweep reads formats up to "
-            f"{FORMAT}: use the release that wrote it or a later one, or another --storage."
-        )
-    assert not (tmp_path / "backups").exists()
+@pytest.mark.parametrize(
+    ("store", "number"), [(older_store, FORMAT - 1), (newer_store, FORMAT + 1)]
+)
+def test_another_format_is_refused_in_one_sentence(
+    store: object, number: int, tmp_path: Path
+) -> None:
+    assert callable(store)
+    storage = store(tmp_path)
+    before = files(tmp_path)
+    with pytest.raises(BadInput) as caught:
+        check_format(storage)
+    assert str(caught.value) == (
+        f"The store {tmp_path} has format {number}, and this capsweep reads format {FORMAT} only: "
+        f"use the release that wrote it, or choose another --storage."
+    )
+    assert files(tmp_path) == before
 
 
 @pytest.mark.parametrize(
@@ -97,27 +82,27 @@ def test_a_number_that_cannot_be_read_is_said(text: str, tmp_path: Path) -> None
         store_format(Storage(tmp_path))
 
 
-@pytest.mark.parametrize("command", ["plan", "run", "status", "best", "report"])
-def test_every_command_refuses_a_later_format(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("store", "number"), [(older_store, FORMAT - 1), (newer_store, FORMAT + 1)]
+)
+@pytest.mark.parametrize(
+    "command", ["plan", "run", "status", "best", "report", "clean", "repair", "delete", "ui"]
+)
+def test_every_command_refuses_another_format_and_leaves_the_store_untouched(
+    command: str,
+    store: object,
+    number: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "format.json").write_text(json.dumps({"format": FORMAT + 1}))
+    assert callable(store)
+    store(tmp_path)
+    before = files(tmp_path)
+    words = () if command in ("clean", "ui") else ("quickstart",)
     with pytest.raises(SystemExit) as ended:
-        call(command, "quickstart", "--storage", str(tmp_path))
+        call(command, *words, "--storage", str(tmp_path))
     assert ended.value.code == 2
     captured = capsys.readouterr()
-    assert captured.err.startswith(f"capsweep: The store {tmp_path} has format {FORMAT + 1}, and")
+    assert captured.err.startswith(f"capsweep: The store {tmp_path} has format {number}, and")
     assert captured.err.count("\n") == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["format.json"]
-
-
-def test_what_lies_behind_a_link_is_not_copied(tmp_path: Path) -> None:
-    storage = old_store(tmp_path / "store")
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "secret").write_text("mine")
-    (storage.journals / "folder").symlink_to(tmp_path / "home")
-    (storage.journals / "file").symlink_to(tmp_path / "home" / "secret")
-    copies = use_own_format(storage)
-    assert copies is not None
-    copied = [path for path in copies.rglob("*") if path.is_file() and not path.is_symlink()]
-    assert sorted(path.name for path in copied) == ["mlflow.db", "tiny.db"]
+    assert files(tmp_path) == before

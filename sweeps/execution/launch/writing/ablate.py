@@ -81,8 +81,8 @@ class LaunchedSearch:
         base_arm = arms.get(self.manifest.search.base)
         if base_arm is None and self.declared is None:
             raise BadInput(
-                f"The records of '{self.name}' do not hold the configuration that it started from, "
-                f"as an earlier release made them: give the file of the search."
+                f"The records of '{self.name}' do not hold the configuration that it started from: "
+                f"give the file of the search."
             )
         base = self.config(base_arm) if base_arm else None
         if self.declared and base:

@@ -18,7 +18,7 @@ import typer
 
 from sweeps.records.errors import BadInput, SweepError
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
-from sweeps.storage.store_format import refuse_newer_format
+from sweeps.storage.store_format import check_format
 from sweeps.tracking.addresses import public, sqlite_path
 from sweeps.tracking.mlflow.browsing.runs_page import page_of_database, page_of_server
 from sweeps.tracking.mlflow.connection import answering, check_database, connect
@@ -38,7 +38,7 @@ def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> No
             not start.
     """
     place = resolve_storage(storage)
-    refuse_newer_format(place)
+    check_format(place)
     uri = resolve_tracking_uri(tracking_uri, storage)
     if uri.startswith(("http://", "https://")):
         typer.echo(f"The tracking store is a server with a UI of its own: {_page_of_server(uri)}")
@@ -152,11 +152,11 @@ def _refuse_elsewhere(database: Path, place: Storage) -> None:
     """Refuse an embedded store with a row that would have MLflow open something else."""
     if not database.resolve().is_relative_to(place.root.resolve()):  # served as its owner has it
         return
-    if elsewhere := place_elsewhere(database, place.artifacts):
+    if elsewhere := place_elsewhere(database):
         raise BadInput(
             f"A row of {database} says that files lie at '{public(elsewhere)[:200]}', which is not "
-            f"in the storage folder, and MLflow's UI would open that. `capsweep repair` has its "
-            f"rows name the folder, after a copy; a run of your own is shown by `mlflow ui`."
+            f"in the storage folder, and MLflow's UI would open that: delete the row, or restore "
+            f"the database from a copy. A run of your own is shown by `mlflow ui`."
         )
 
 

@@ -17,7 +17,11 @@ from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NAME, MLFL
 
 from sweeps.tracking.mlflow.browsing.runs_page import keep_view
 from sweeps.tracking.mlflow.browsing.shown_trials import ShownTrials
-from sweeps.tracking.mlflow.browsing.standard_tags import is_own_note, sweep_note, who_tags
+from sweeps.tracking.mlflow.browsing.standard_tags import (
+    is_written_by_capsweep,
+    sweep_note,
+    who_tags,
+)
 from sweeps.tracking.mlflow.experiment import create_once
 from sweeps.tracking.mlflow.run_tags import changed_tags
 from sweeps.tracking.mlflow.runs import PAGE, runs_that, tags_of
@@ -115,7 +119,7 @@ class _Showing:
         """Write the sweep's own run, and last of all that everything is shown."""
         shown, told = self._shown, tags_of(run)
         tags = {_TAG_BEST: shown.best} if shown.best or _TAG_BEST in told else {}
-        if is_own_note(told.get(MLFLOW_RUN_NOTE, ""), shown.sweep, shown.description):
+        if is_written_by_capsweep(told.get(MLFLOW_RUN_NOTE, ""), shown.sweep):
             tags[MLFLOW_RUN_NOTE] = sweep_note(shown.sweep, shown.description)
         own = [name for name in run.data.metrics if is_number_of_sweep(name)]
         self._write(run, dict.fromkeys(own, math.nan) | dict(shown.numbers), tags)

@@ -33,9 +33,9 @@ def sweep_note(sweep: str, description: str) -> str:
     return f"{asked}{_how_to(sweep)}"
 
 
-def is_own_note(note: str, sweep: str, description: str) -> bool:
-    """Return whether a note is none that somebody wrote: earlier versions gave the description."""
-    return note in {"", description} or note.endswith(_how_to(sweep))
+def is_written_by_capsweep(note: str, sweep: str) -> bool:
+    """Return whether no person wrote a sweep's note, so that it may be replaced."""
+    return not note or note.endswith(_how_to(sweep))
 
 
 def _how_to(sweep: str) -> str:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tests.golden.stores.archive import STORAGE
-from tests.golden.stores.questions import INTERRUPTED_DESIGN
+from tests.golden.stores.questions import FINISHED_DESIGN
 
 _REPORT = """
 import sys
@@ -29,8 +29,8 @@ for name in {*sys.modules} - before:
 
 
 def test_a_report_loads_no_library_that_was_to_be_loaded_before(tmp_path: Path) -> None:
-    INTERRUPTED_DESIGN.unpacked(tmp_path)
-    words = (INTERRUPTED_DESIGN.sweep, str(tmp_path / STORAGE))
+    FINISHED_DESIGN.unpacked(tmp_path)
+    words = (FINISHED_DESIGN.sweep, str(tmp_path / STORAGE))
     command = [sys.executable, "-c", _REPORT, *words]
     done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True)
     assert done.stdout == ""

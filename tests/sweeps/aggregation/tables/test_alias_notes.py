@@ -62,13 +62,13 @@ def test_however_many_effects_are_mixed_the_notes_are_short(number: int) -> None
         assert len(note) <= 800
 
 
-def test_an_earlier_design_and_listed_arms_say_nothing() -> None:
+def test_a_full_factorial_and_listed_arms_say_nothing() -> None:
     manifest = manifest_of(FractionalFactorial(factors=factors(5)))
     content = manifest.model_dump(mode="json")
     content["design"] = {"kind": "factorial", "factors": {"a": [1, 2]}, "same": {}}
     for design in (content["design"], None):
-        earlier = Manifest.model_validate({**content, "design": design})
-        assert [*alias_notes(earlier), *generator_notes(earlier)] == []
+        other = Manifest.model_validate({**content, "design": design})
+        assert [*alias_notes(other), *generator_notes(other)] == []
 
 
 def test_a_manifest_tells_the_same_when_it_is_read_again() -> None:

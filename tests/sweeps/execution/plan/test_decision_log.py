@@ -1,4 +1,4 @@
-"""What was decided outlives the driver, for each definition apart, also of an earlier release."""
+"""What was decided outlives the driver, for each definition apart."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,6 @@ from sweeps.execution.cells.journal import Journal
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, Stopped
-from tests.sweeps.execution.search.earlier_account import EarlierAccount
 from tests.sweeps.execution.search.examples import params, proposed, searched
 from tests.sweeps.execution.search.grown import with_stopped
 
@@ -41,8 +40,8 @@ class Scene:
         self._journals.append(Journal(self._folder, "example"))
         return self._journals[-1]
 
-    def log(self, definition: str = "one", seeds: tuple[int, ...] = (0,)) -> DecisionLog:
-        return DecisionLog(self.journal(), definition, seeds)
+    def log(self, definition: str = "one") -> DecisionLog:
+        return DecisionLog(self.journal(), definition)
 
     def close(self) -> None:
         for journal in self._journals:
@@ -98,26 +97,6 @@ def test_what_belongs_to_another_definition_is_not_seen_nor_forgotten(scene: Sce
     scene.log("one").forget()
     assert scene.log("one").entries() == []
     assert scene.log("other").entries() == [STOP, DONE]
-
-
-def earlier(scene: Scene, definition: str = "one") -> list[Decision]:
-    """Note proposals and verdicts as the release before did, and return what they are now."""
-    account = EarlierAccount(scene.journal(), definition)
-    for number in (1, 0, 2):
-        account.propose(number, params(number))
-    account.judge(KEY, 1, 0.25, is_stop=False)
-    account.judge(KEY, 2, 0.5, is_stop=True)
-    return [*(proposal(number, 0, 1) for number in range(3)), GO_ON, STOP]
-
-
-def test_the_log_of_the_release_before_is_taken_over(scene: Scene) -> None:
-    known = earlier(scene)
-    log = scene.log(seeds=(0, 1))
-    assert log.entries() == known
-    log.append(proposal(3, 0, 1))
-    assert scene.log().entries() == [*known, proposal(3, 0, 1)], "now in the log itself"
-    scene.log("one").forget()
-    assert scene.log("one", (0, 1)).entries() == []
 
 
 def manifest() -> Manifest:

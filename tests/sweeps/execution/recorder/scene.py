@@ -7,6 +7,8 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.trial_record import EPOCH_METRICS
+from sweeps.storage.locations import Storage
+from sweeps.storage.store_format import write_format
 from sweeps.tracking.memory.shelf import HeldRecord
 from sweeps.tracking.memory.store import MemoryStore
 from sweeps.tracking.record_facts import TAG_OUTCOME
@@ -20,6 +22,7 @@ class Scene:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        write_format(Storage(folder))
         self.store = MemoryStore()
         self.records = self.store.writer()
         self.cells = folder / "cells"

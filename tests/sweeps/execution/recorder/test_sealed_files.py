@@ -65,7 +65,7 @@ def test_weights_that_were_not_to_be_kept_are_not_missed_when_a_store_is_filled_
     assert scene.cell.weights.name not in scene.held().files
 
 
-def test_a_final_record_of_an_earlier_release_seals_nothing(scene: Scene) -> None:
+def test_a_final_record_without_files_seals_nothing(scene: Scene) -> None:
     scene.finish()
     assert "files" not in (scene.cell.path / "final.json").read_text()
     scene.recorder().drain()

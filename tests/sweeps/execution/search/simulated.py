@@ -8,7 +8,7 @@ import json
 import math
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,13 +165,12 @@ class Launch:
             list(surveyed(grown.manifest.cells, {}, {})), dict(grown.epochs), self.journal
         )
         assert grown.decided_by
-        seeds = grown.manifest.seeds
-        self.log = _SteppedLog(self.journal, grown.decided_by, seeds, step)
+        self.log = _SteppedLog(self.journal, grown.decided_by, step)
         if current:  # in one step, so that one killed again and again gets any further
             at_start = grown.sweep.plan.cells_at_start(grown.sweep)
-            DecisionLog(self.journal, grown.decided_by, seeds).adopt(current, at_start)
+            DecisionLog(self.journal, grown.decided_by).adopt(current, at_start)
         if grown.manifest.search and grown.manifest.search.warm_start:
-            DecisionLog(self.journal, grown.decided_by, seeds).adopt(grown.manifest)
+            DecisionLog(self.journal, grown.decided_by).adopt(grown.manifest)
         self.growing = GrowingDefinition(grown)
         facts = TrialFacts(world.cells, record_of)
         decider = decider_of(grown.sweep)
@@ -330,10 +329,8 @@ def train_elsewhere(world: World, order: TrialOrder, score: Score) -> CellQueue:
 class _SteppedLog(DecisionLog):
     """A log around whose every line the driver may be killed."""
 
-    def __init__(
-        self, journal: Journal, definition: str, seeds: Sequence[int], step: Callable[[], None]
-    ) -> None:
-        super().__init__(journal, definition, seeds)
+    def __init__(self, journal: Journal, definition: str, step: Callable[[], None]) -> None:
+        super().__init__(journal, definition)
         self._step = step
 
     def append(self, decision: Decision) -> None:

@@ -49,7 +49,7 @@ def came_to(world: World, launch: Launch) -> dict[str, Any]:
     """Return all that a search comes to, and nothing of how it got there."""
     journal = Journal(world.journals, "example")
     assert launch.manifest.search
-    log = DecisionLog(journal, launch.manifest.search.definition, launch.manifest.seeds)
+    log = DecisionLog(journal, launch.manifest.search.definition)
     found = {
         "proposals": launch.proposals(),
         "noted": log.entries(),

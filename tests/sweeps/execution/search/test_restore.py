@@ -2,19 +2,15 @@
 
 from pathlib import Path
 
-import pytest
-
-from search_spaces.plans.decisions import Continue
+from search_spaces.plans.decisions import Continue, Stop
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.restore import restored
 from sweeps.records.manifest import Stopped
-from tests.sweeps.execution.search.earlier_account import EarlierAccount
 from tests.sweeps.execution.search.examples import (
     confirm,
     expect_valid,
-    params,
     proposed,
     searched,
 )
@@ -23,22 +19,15 @@ from tests.sweeps.execution.search.grown import with_confirmation, with_stopped
 STOPPED = Stopped(epoch=2, value=0.5)
 
 
-def journal_of(
-    folder: Path, definition: Definition, count: int, *, is_taken_over: bool = True
-) -> None:
+def journal_of(folder: Path, definition: Definition, count: int) -> None:
     """Note in a journal what an earlier launch has proposed, and that it stopped the first."""
     assert definition.manifest.search
     journal = Journal(folder, "example")
-    account = EarlierAccount(journal, definition.manifest.search.definition)
-    for number in range(count):
-        account.propose(number, params(number))
+    log = DecisionLog(journal, definition.manifest.search.definition)
+    log.adopt(proposed(definition, count).manifest)
     key = proposed(definition, 1).manifest.cells[0].trial_key
-    account.judge(key, STOPPED.epoch, STOPPED.value, is_stop=True)
-    if is_taken_over:
-        log = DecisionLog(journal, definition.manifest.search.definition, definition.manifest.seeds)
-        log.append(Continue(key, 1))
-        for table in ("proposals", "verdicts"):
-            journal.database.execute(f"drop table {table}")
+    log.append(Continue(key, 1))
+    log.append(Stop(key, STOPPED.epoch, STOPPED.value))
     journal.close()
 
 
@@ -54,10 +43,9 @@ def test_a_new_search_has_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir()), "looking writes nothing"
 
 
-@pytest.mark.parametrize("is_taken_over", [True, False])
-def test_a_journal_alone_is_enough(tmp_path: Path, is_taken_over: bool) -> None:
+def test_a_journal_alone_is_enough(tmp_path: Path) -> None:
     definition = searched()
-    journal_of(tmp_path, definition, 3, is_taken_over=is_taken_over)
+    journal_of(tmp_path, definition, 3)
     assert restored(definition, tmp_path, None) == earlier(definition, 3)
 
 

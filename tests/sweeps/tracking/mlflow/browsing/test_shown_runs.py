@@ -273,11 +273,9 @@ def test_a_number_that_somebody_wrote_stays(sweep: Sweep) -> None:
     assert math.isnan(own.data.metrics["test_error"])
 
 
-def test_a_note_that_somebody_wrote_stays_and_one_of_an_earlier_version_does_not(
-    sweep: Sweep,
-) -> None:
+def test_a_note_that_somebody_wrote_stays_and_an_empty_one_does_not(sweep: Sweep) -> None:
     client = sweep.writer.client
-    client.set_tag(sweep.id, NOTE, "Which?")  # as earlier versions wrote it
+    client.set_tag(sweep.id, NOTE, "")
     sweep.show()
     (own,) = sweep.runs("sweep").values()
     assert own.data.tags[NOTE].startswith("Which?\n\n")

@@ -6,7 +6,7 @@ import pytest
 
 from sweeps.tracking.mlflow.browsing.standard_tags import (
     commit_tags,
-    is_own_note,
+    is_written_by_capsweep,
     sweep_note,
     who_tags,
 )
@@ -53,9 +53,8 @@ def test_a_note_says_what_is_asked_how_the_table_is_made_and_how_trials_are_foun
     assert not sweep_note("example", "").startswith("\n")
 
 
-def test_only_a_note_of_our_own_is_ours() -> None:
-    assert is_own_note("", "example", "Which?")
-    assert is_own_note("Which?", "example", "Which?")
-    assert is_own_note(sweep_note("example", "an earlier one"), "example", "Which?")
-    assert not is_own_note("Which!", "example", "Which?")
-    assert not is_own_note(sweep_note("example", "Which?") + " And why?", "example", "Which?")
+def test_a_note_that_a_person_wrote_is_told_from_one_of_ours() -> None:
+    assert is_written_by_capsweep("", "example")
+    assert is_written_by_capsweep(sweep_note("example", "another question"), "example")
+    assert not is_written_by_capsweep("Which?", "example")
+    assert not is_written_by_capsweep(sweep_note("example", "Which?") + " And why?", "example")
