@@ -17,8 +17,8 @@ import pytest
 
 from sweeps.execution.engine.process.ended_group import is_alive
 from sweeps.records.errors import BadInput
-from sweeps.tracking.mlflow.browsing import dashboard
-from sweeps.tracking.mlflow.browsing.dashboard import serve
+from sweeps.tracking.mlflow import ui
+from sweeps.tracking.mlflow.ui import serve
 from sweeps.tracking.opening import open_store
 from tests.waiting import PATIENCE_SECONDS, wait_until
 
@@ -111,7 +111,7 @@ def test_a_signal_that_was_ignored_ends_the_ui_and_is_ignored_again(
     server.write_text(LISTENING.format(python=sys.executable, patience=patience))
     server.chmod(0o700)
     monkeypatch.setattr(sys, "executable", str(server))  # in place of Python with MLflow
-    monkeypatch.setattr(dashboard, "_END_SECONDS", 1.0)
+    monkeypatch.setattr(ui, "_END_SECONDS", 1.0)
 
     processes: list[psutil.Process] = []
 

@@ -100,6 +100,6 @@ def ui(
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Browse the records in MLflow's own UI, on this machine only."""
-    from sweeps.tracking.mlflow.browsing.dashboard import serve
+    from sweeps.tracking.mlflow.ui import serve
 
     serve(port, tracking_uri, storage)

@@ -7,10 +7,10 @@ from threading import Thread
 from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
 from sweeps.storage.store_format import check_format
 from sweeps.tracking.addresses import refuse_unusable
-from sweeps.tracking.mlflow.store import MlflowStore
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.store import RecordStore
 
-_WRITER = "sweeps.tracking.mlflow.opened_writer"
+_WRITER = "sweeps.tracking.mlflow.mlflow_writer"
 
 
 def open_store(
@@ -52,7 +52,7 @@ def open_to_read(
     opened = open_store(store, storage)
     if opened is store or not isinstance(opened, MlflowStore):
         return opened
-    return MlflowStore(opened.address, resolve_storage(storage).artifacts, keeps=True)
+    return MlflowStore(opened.address, resolve_storage(storage).artifacts, caches=True)
 
 
 def load_writer(store: RecordStore) -> None:

@@ -22,7 +22,7 @@ from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.storage.locations import Storage
 from sweeps.tracking.manifests import publish_manifest
-from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.store import RecordStore
 from tests.end_to_end.command import Terminal
 

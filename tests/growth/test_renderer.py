@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import sweeps
-from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import known_sweep, put_sweep
 
 

@@ -27,7 +27,7 @@ from sweeps.storage.locations import Storage
 from sweeps.storage.store_format import write_format
 from sweeps.tracking import answers, record_facts
 from sweeps.tracking.manifests import manifest_digest, manifest_name, publish_manifest
-from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REPLACED, TAG_SWEEP, TAG_TRIAL_KEY
 from sweeps.tracking.shown_sweep import ShownSweep
 from sweeps.tracking.store import CurvePoint, FoundSweep, FoundTrial, FreedWeights, RecordStore

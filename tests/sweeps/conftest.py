@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from mlflow.tracking import MlflowClient
 
-from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.memory_store import MemoryStore
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.runs import EXPERIMENT
-from sweeps.tracking.mlflow.store import MlflowStore
 
 _MLFLOW_WARNINGS = ("ignore:The ``noload`` loader strategy:DeprecationWarning",)
 GOLDEN = Path(__file__).parents[1] / "golden" / "aggregation"

@@ -17,7 +17,7 @@ _LOADED = (
     *("matplotlib.pyplot", "mlflow.tracking", "mlflow.store.tracking.sqlalchemy_store", "optuna"),
     *("ray", "ray.tune", "torch", "sweeps.execution.launch.launch", "sweeps.aggregation.report"),
     *("search_spaces.quickstart", "search_spaces.named.quickstart_search", "sklearn.datasets"),
-    *("sweeps.tracking.mlflow.writer", "sweeps.aggregation.tables.kinds", "pandas"),
+    *("sweeps.tracking.mlflow.mlflow_writer", "sweeps.aggregation.tables.kinds", "pandas"),
 )
 NOBODY = "127.0.0.1:1"
 

@@ -54,7 +54,7 @@ def test_a_published_report_lies_with_the_sweeps_own_record(reported, store):
     report, sweep_id = reported
     publish_report(store.writer(), sweep_id, report)
 
-    held = store.shelf.get(sweep_id)
+    held = store.backend.get(sweep_id)
     assert {path.name for path in report.paths} == FILES
     for path in report.paths:
         assert held.files[f"report/{path.name}"] == path.read_bytes()

@@ -7,23 +7,25 @@ from typing import Any
 import pytest
 
 from sweeps.records.trial_record import ARTIFACT_MANIFEST, Outcome
-from sweeps.tracking.memory.shelf import HeldRecord, Shelf
-from sweeps.tracking.memory.store import MemoryStore
-from sweeps.tracking.memory.writer import MemoryWriter
+from sweeps.tracking.memory_store import MemoryBackend, MemoryStore, MemoryWriter, StoredRun
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
-from tests.sweeps.tracking.memory.test_memory import TestMemory as Contract
+from tests.sweeps.tracking.test_memory_store import TestMemory as Contract
 
 MEMORY = "sweeps.tracking.memory"
-live, log_epochs, set_manifest = Shelf.live, MemoryWriter.log_epochs, MemoryWriter.set_manifest
-set_outcome, open_record = MemoryWriter.set_outcome, Shelf.open
+live, log_epochs, set_manifest = (
+    MemoryBackend.live,
+    MemoryWriter.log_epochs,
+    MemoryWriter.set_manifest,
+)
+set_outcome, open_record = MemoryWriter.set_outcome, MemoryBackend.open
 
 
-def backwards(shelf: Shelf, type_of_record: str) -> list[HeldRecord]:
-    return live(shelf, type_of_record)[::-1]
+def backwards(backend: MemoryBackend, type_of_record: str) -> list[StoredRun]:
+    return live(backend, type_of_record)[::-1]
 
 
 def a_little_later(writer: MemoryWriter, record_id: str, epochs: Sequence[EpochTold]) -> None:
-    held = writer._shelf.open(record_id)
+    held = writer._backend.open(record_id)
     shift = len(held.points.get("train_loss", ()))
     log_epochs(writer, record_id, [EpochTold(line, time - shift) for line, time in epochs])
 
@@ -33,12 +35,12 @@ def with_the_last_time(writer: MemoryWriter, record_id: str, epochs: Sequence[Ep
 
 
 def without_the_earlier(writer: MemoryWriter, sweep_id: str, text: str) -> None:
-    writer._shelf.open(sweep_id).files.clear()
+    writer._backend.open(sweep_id).files.clear()
     set_manifest(writer, sweep_id, text)
 
 
 def for_people_only(writer: MemoryWriter, sweep_id: str, text: str) -> None:
-    writer._shelf.open(sweep_id).files[ARTIFACT_MANIFEST] = text.encode()
+    writer._backend.open(sweep_id).files[ARTIFACT_MANIFEST] = text.encode()
 
 
 def forgetting(
@@ -51,9 +53,9 @@ def forgetting(
     set_outcome(writer, record_id, outcome, OutcomeFacts(told.reason or "", told.epochs or 0), time)
 
 
-def deleted_too(shelf: Shelf, record_id: str) -> HeldRecord:
-    held = shelf.get(record_id)
-    return held or open_record(shelf, record_id)
+def deleted_too(backend: MemoryBackend, record_id: str) -> StoredRun:
+    held = backend.get(record_id)
+    return held or open_record(backend, record_id)
 
 
 def nothing(*_: Any, **__: Any) -> None:
@@ -69,7 +71,7 @@ def never(*_: Any) -> bool:
 
 
 def all_of_them(writer: MemoryWriter, record_id: str) -> frozenset[int]:
-    held = writer._shelf.open(record_id)
+    held = writer._backend.open(record_id)
     return frozenset[int]().union(*(held.history(name) for name in held.points))
 
 
@@ -79,7 +81,7 @@ def the_last(records: Iterable[Any]) -> dict[str, Any]:
 
 FAULTS: dict[str, tuple[str, Callable[..., Any], str]] = {
     "the latest counts": (
-        "shelf.Shelf.live",
+        "backend.MemoryBackend.live",
         backwards,
         "test_of_two_equal_records_the_earliest_started_counts",
     ),
@@ -134,7 +136,7 @@ FAULTS: dict[str, tuple[str, Callable[..., Any], str]] = {
         "test_a_record_that_the_writer_deletes_is_gone_for_all",
     ),
     "deleted records are written to": (
-        "shelf.Shelf.open",
+        "backend.MemoryBackend.open",
         deleted_too,
         "test_deleted_records_are_gone_and_not_written_to",
     ),

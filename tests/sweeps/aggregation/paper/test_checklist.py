@@ -5,7 +5,7 @@ from sweeps.aggregation.paper.checklist import checklist
 from sweeps.aggregation.paper.numbers import compared_arms
 from sweeps.aggregation.report import write_report
 from sweeps.aggregation.tables.sweep_results import Results
-from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import known_sweep, put_sweep
 from tests.sweeps.aggregation.paper.judged_sweep import judged_results, no_histories
 from tests.sweeps.aggregation.small_search import confirmed_search, search_of

@@ -9,7 +9,7 @@ from safetensors.numpy import save
 
 from sweeps.aggregation.results.predictions import read_predictions
 from sweeps.records.trial_record import TrialRecord
-from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import finished, put_trial
 
 LABELS = (np.arange(20) % 10).astype(np.uint8)

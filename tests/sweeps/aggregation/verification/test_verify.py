@@ -9,7 +9,7 @@ from sweeps.aggregation.report import make_report
 from sweeps.aggregation.tables.sweep_results import read_results
 from sweeps.aggregation.verification.checks import Verified
 from sweeps.records.errors import BadInput
-from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import (
     by_key,
     finished,

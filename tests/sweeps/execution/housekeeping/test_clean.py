@@ -223,7 +223,7 @@ def test_where_a_sweeps_needs_are_not_known_unnamed_checkpoints_are_kept(
 ) -> None:
     cell = unnamed_cell(launches)
     if is_damaged:
-        (sweep,) = launches.store.shelf.live("sweep")
+        (sweep,) = launches.store.backend.live("sweep")
         sweep.files.clear()
     else:
         shutil.rmtree(launches.storage.journals)

@@ -217,7 +217,7 @@ def test_no_link_is_followed(launches: Launches, tmp_path: Path) -> None:
 
 def test_another_sweep_that_cannot_be_read_may_hold_trials(launches: Launches) -> None:
     assert launches.run(name="other").exit_code == 0
-    launches.store.shelf.open(launches.store.sweep_id("other")).files.clear()
+    launches.store.backend.open(launches.store.sweep_id("other")).files.clear()
     with pytest.raises(BadInput, match="The manifest of 'other' cannot be read"):
         delete(launches, is_deleting=True)
     assert len(launches.store.records(keys(launches))) == 6
@@ -225,7 +225,7 @@ def test_another_sweep_that_cannot_be_read_may_hold_trials(launches: Launches) -
 
 def test_a_store_that_does_not_answer_loses_nothing(launches: Launches) -> None:
     before = files(launches.storage.root)
-    launches.store.shelf.is_away = True
+    launches.store.backend.is_unreachable = True
     with pytest.raises(StoreUnreachable):
         delete(launches, is_deleting=True)
     assert files(launches.storage.root) == before

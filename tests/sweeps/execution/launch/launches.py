@@ -33,7 +33,7 @@ from sweeps.execution.repair.repair import Repaired
 from sweeps.execution.survey import survey as survey_module
 from sweeps.records.cell_contents import TrialHead
 from sweeps.storage.locations import Storage
-from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.store import RecordStore
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine
@@ -171,7 +171,7 @@ class Launches:
 
     def lose_store(self) -> None:
         """Have the store lose all that was recorded."""
-        self.store.shelf.clear()
+        self.store.backend.clear()
 
     def lose_journals(self) -> None:
         """Have the folder of journals, queues and kept manifests deleted."""

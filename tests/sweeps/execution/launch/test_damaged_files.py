@@ -60,7 +60,7 @@ def test_a_damaged_journal_is_refused_in_one_sentence_with_advice(
 
 
 def lose_manifest(launches: Launches, content: bytes | None) -> None:
-    (own,) = launches.store.shelf.live("sweep")
+    (own,) = launches.store.backend.live("sweep")
     for name in [name for name in own.files if name.startswith(ARTIFACT_MANIFEST[:8])]:
         if content is None:
             del own.files[name]

@@ -37,7 +37,7 @@ def expect_evaluated(launches: Launches) -> None:
     records = launches.store.records(manifest.cell_keys().values())
     assert records.keys() == {cell.trial_key for cell in manifest.cells}
     assert [list(record.evaluations.values()) for record in records.values()] == [[MEASURED]] * 6
-    for held in launches.store.shelf.live("trial"):
+    for held in launches.store.backend.live("trial"):
         assert held.facts[TAG_OUTCOME] == "finished"
 
 
@@ -46,7 +46,7 @@ def lose_store(launches: Launches) -> None:
 
 
 def lose_an_evaluation(launches: Launches) -> None:
-    held = launches.store.shelf.live("trial")[0]
+    held = launches.store.backend.live("trial")[0]
     held.facts = {name: fact for name, fact in held.facts.items() if "evaluation" not in name}
 
 
@@ -74,7 +74,7 @@ def test_those_that_are_lost_once_carried_are_carried_again(
 
     def finish_and_lose(recorder: RecorderHere, *words: Any) -> bool:
         is_carried = finish(recorder, *words)
-        trials = launches.store.shelf.live("trial")
+        trials = launches.store.backend.live("trial")
         if not lost and any("evaluation" in name for held in trials for name in held.facts):
             lost.append(True)
             lose(launches)

@@ -33,15 +33,15 @@ def expect_whole(launches: Launches) -> None:
     store = launches.store
     manifest = store.manifest("example")
     records = store.records(manifest.cell_keys().values())
-    assert len(store.shelf.live("trial")) == len(records)
+    assert len(store.backend.live("trial")) == len(records)
     assert records.keys() == {cell.trial_key for cell in manifest.cells}
     for cell in manifest.cells:
-        held = store.shelf.open(records[cell.trial_key].record_id)
+        held = store.backend.open(records[cell.trial_key].record_id)
         assert held.facts["capsweep.outcome"] == ("pruned" if cell.stopped else "finished")
         epochs = list(range(1, (cell.stopped.epoch if cell.stopped else 3) + 1))
         for metric in EPOCH_METRICS:
             assert sorted(step for step, _, _ in held.points[metric]) == epochs
-    (own,) = store.shelf.live("sweep")
+    (own,) = store.backend.live("sweep")
     assert not own.is_running
 
 
@@ -93,7 +93,7 @@ def lost_after(launches: Launches, num_epochs: int, *, serving: bool) -> None:
         trained.append(epoch)
         if len(trained) == num_epochs:
             launches.recorder.serve()
-            assert launches.store.shelf.live("trial")
+            assert launches.store.backend.live("trial")
             launches.lose_store()
         return falling_with_the_rate(head, epoch)
 
@@ -144,10 +144,10 @@ def test_a_record_that_is_lost_with_its_folder_ends_no_launch_as_complete(
 def test_a_store_that_goes_away_before_weights_are_deleted_costs_no_result(
     launches: Launches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = launches.store.shelf
+    gone = launches.store.backend
 
     def go_away(*arguments: Any, **named: Any) -> WeightsDeleted:
-        gone.is_away = True
+        gone.is_unreachable = True
         return keep_weights(*arguments, **named)
 
     with monkeypatch.context() as patch:
@@ -158,5 +158,5 @@ def test_a_store_that_goes_away_before_weights_are_deleted_costs_no_result(
     assert result.sentences == (
         "Weights are still there: The tracking store at http://memory.invalid does not answer.",
     )
-    gone.is_away = False
+    gone.is_unreachable = False
     assert launches.run(keep_weights="none").exit_code == 0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sweeps.records.errors import StoreRefused
-from sweeps.tracking.memory.writer import MemoryWriter
+from sweeps.tracking.memory_store import MemoryWriter
 from tests.sweeps.execution.launch.launches import Launches, design
 
 

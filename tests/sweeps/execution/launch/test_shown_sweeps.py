@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.records.errors import StoreRefused, StoreUnreachable
-from sweeps.tracking.memory.writer import MemoryWriter
+from sweeps.tracking.memory_store import MemoryWriter
 from sweeps.tracking.shown_sweep import ShownSweep
 from tests.sweeps.execution.launch.launches import Launches, design
 

@@ -19,8 +19,7 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_evaluation import ManifestEvaluation
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
 from sweeps.storage.locations import Storage
-from sweeps.tracking.memory.store import MemoryStore
-from sweeps.tracking.memory.writer import MemoryWriter
+from sweeps.tracking.memory_store import MemoryStore, MemoryWriter
 from sweeps.tracking.store import FreedWeights
 from tests.sweeps.aggregation.known_sweep import (
     by_key,
@@ -168,7 +167,7 @@ def test_nothing_but_weights_is_deleted(place: Place) -> None:
 
 
 def test_all_are_kept_without_a_look_at_the_store(place: Place) -> None:
-    place.store.shelf.is_away = True
+    place.store.backend.is_unreachable = True
     deleted = place.keep("all")
     assert deleted == WeightsDeleted()
     assert deleted.sentences == ()

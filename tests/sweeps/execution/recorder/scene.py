@@ -9,8 +9,7 @@ from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.trial_record import EPOCH_METRICS
 from sweeps.storage.locations import Storage
 from sweeps.storage.store_format import write_format
-from sweeps.tracking.memory.shelf import HeldRecord
-from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.memory_store import MemoryStore, StoredRun
 from sweeps.tracking.record_facts import TAG_OUTCOME
 from tests.sweeps.execution.examples import KEY, final, head, start
 
@@ -48,10 +47,10 @@ class Scene:
         self.cell.log.write_text("log")
         self.cell.write_final(final(num_epochs, head=HEAD, **changes))
 
-    def all_held(self) -> list[HeldRecord]:
-        return self.store.shelf.live("trial")
+    def all_held(self) -> list[StoredRun]:
+        return self.store.backend.live("trial")
 
-    def held(self) -> HeldRecord:
+    def held(self) -> StoredRun:
         (held,) = self.all_held()
         return held
 

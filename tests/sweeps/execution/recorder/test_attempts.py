@@ -5,7 +5,7 @@ import shutil
 from typing import Any
 
 from sweeps.records.trial_record import Outcome
-from sweeps.tracking.memory.shelf import HeldRecord
+from sweeps.tracking.memory_store import StoredRun
 from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REASON
 from tests.sweeps.execution.examples import KEY, failed, final, told
 from tests.sweeps.execution.recorder.scene import HEAD, START, Scene
@@ -98,7 +98,7 @@ def attempt(number: int, **changes: Any) -> Any:
     return START.model_copy(update={"head": HEAD.model_copy(update=known | changes)})
 
 
-def provenance(held: HeldRecord) -> tuple[str, ...]:
+def provenance(held: StoredRun) -> tuple[str, ...]:
     names = ("device", "threads", "git_revision", "versions")
     return tuple(held.facts[f"capsweep.{name}"] for name in names)
 

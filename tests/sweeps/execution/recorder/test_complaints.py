@@ -28,10 +28,10 @@ def test_a_store_that_does_not_answer_is_not_taken_for_a_deleted_record(scene: S
     scene.tell(START, told(1))
     scene.recorder().drain()
     scene.tell(told(2))
-    scene.store.shelf.is_away = True
+    scene.store.backend.is_unreachable = True
     with pytest.raises(StoreUnreachable):
         scene.recorder().drain()
-    scene.store.shelf.is_away = False
+    scene.store.backend.is_unreachable = False
     scene.finish()
     scene.recorder().drain()
     scene.check_finished()
@@ -41,7 +41,7 @@ def test_a_refusal_of_a_store_that_has_gone_away_is_no_complaint(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: Any) -> None:
-        scene.store.shelf.is_away = True
+        scene.store.backend.is_unreachable = True
         raise StoreRefused("no", "no")
 
     scene.tell(START, told(1))

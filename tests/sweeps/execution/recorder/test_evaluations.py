@@ -146,7 +146,7 @@ def test_a_damaged_one_is_told_and_keeps_its_request(scene: EvaluatedScene) -> N
 
 def test_a_store_that_is_away_is_no_complaint(scene: EvaluatedScene) -> None:
     scene.evaluate(found())
-    scene.store.shelf.is_away = True
+    scene.store.backend.is_unreachable = True
     with pytest.raises(StoreUnreachable):
         scene.recorder().drain_evaluations()
     assert len(scene.queue.evaluated()) == 1

@@ -8,8 +8,8 @@ import pytest
 
 from sweeps.execution.recorder.manifest_file import hand_over
 from sweeps.tracking.addresses import sqlite_path
-from sweeps.tracking.mlflow.store import MlflowStore
-from sweeps.tracking.mlflow.writer import MlflowWriter
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
+from sweeps.tracking.mlflow.mlflow_writer import MlflowWriter
 from tests.sweeps.execution.examples import KEY, manifest, told
 from tests.sweeps.execution.recorder.scene import START, Scene
 from tests.sweeps.execution.recorder.test_recorder_process import Session, session_of

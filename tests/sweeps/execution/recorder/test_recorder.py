@@ -160,7 +160,7 @@ def test_a_trial_is_shown_under_the_record_that_its_sweep_has_in_this_round(scen
         recorder.drain()
         found = scene.records.find_trial(key)
         assert found
-        assert scene.store.shelf.open(found.record_id).sweep_id == sweep_id
+        assert scene.store.backend.open(found.record_id).sweep_id == sweep_id
         scene.records.delete_record(sweep_id)
 
 

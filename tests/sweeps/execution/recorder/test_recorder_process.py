@@ -22,8 +22,8 @@ from sweeps.records.errors import StoreRefused
 from sweeps.records.trial_record import Outcome
 from sweeps.storage.locations import Storage
 from sweeps.tracking.manifests import publish_manifest
-from sweeps.tracking.memory.writer import MemoryWriter
-from sweeps.tracking.mlflow.store import MlflowStore
+from sweeps.tracking.memory_store import MemoryWriter
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.store import RecordStore
 from tests.sweeps.execution.examples import KEY, final, manifest, start, told
 from tests.sweeps.execution.recorder.scene import HEAD, START, Scene
@@ -282,7 +282,7 @@ def test_the_store_is_opened_for_what_an_epoch_tells_and_not_for_a_start_alone(
 
 def test_a_store_that_is_away_is_complained_of(session: Session) -> None:
     session.scene.finish()
-    session.scene.store.shelf.is_away = True
+    session.scene.store.backend.is_unreachable = True
     assert session.grant(0.2) == 3
     assert "does not answer" in session.process.error
 

@@ -14,7 +14,7 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_growth import GrowingManifest, ManifestLine
 from sweeps.storage.file_lock import FileLock
 from sweeps.tracking.manifests import manifest_text
-from sweeps.tracking.memory.writer import MemoryWriter
+from sweeps.tracking.memory_store import MemoryWriter
 from sweeps.tracking.record_facts import TAG_OUTCOME
 from sweeps.tracking.shown_sweep import ShownSweep
 from tests.sweeps.execution.launch.launches import Launches, design, searching
@@ -46,12 +46,12 @@ def damage_the_queue(launches: Launches) -> None:
 
 
 def look_running(launches: Launches) -> None:
-    (sweep,) = launches.store.shelf.live("sweep")
+    (sweep,) = launches.store.backend.live("sweep")
     sweep.is_running = True
 
 
 def lose_an_epoch(launches: Launches) -> None:
-    held = launches.store.shelf.live("trial")[0]
+    held = launches.store.backend.live("trial")[0]
     for points in held.points.values():
         points.pop(next((point for point in points if point[0] == 1), None), None)
 
@@ -146,7 +146,7 @@ def test_lost_folders_are_not_missed(launches: Launches) -> None:
 
 
 def test_a_trial_that_looks_as_if_it_ran_is_interrupted(launches: Launches) -> None:
-    held = launches.store.shelf.live("trial")[0]
+    held = launches.store.backend.live("trial")[0]
     shutil.rmtree(launches.storage.cells / held.facts["capsweep.trial_key"])
     held.facts[TAG_OUTCOME] = "running"
     held.is_running = True
@@ -169,7 +169,7 @@ def test_a_sweep_that_nobody_knows_is_refused(launches: Launches) -> None:
 
 
 def test_a_manifest_that_nobody_has_is_said_to_be_gone(launches: Launches) -> None:
-    (sweep,) = launches.store.shelf.live("sweep")
+    (sweep,) = launches.store.backend.live("sweep")
     sweep.files.clear()
     (launches.storage.journals / "example.manifest.json").unlink()
     repaired = launches.repair("example")
@@ -214,7 +214,7 @@ def test_a_store_that_is_behind_gets_the_kept_manifest(launches: Launches) -> No
 def put_back(launches: Launches, manifest: str) -> None:
     """Have the store as it was when a manifest was current, as from an older copy of it."""
     keys = {cell.trial_key for cell in Manifest.model_validate_json(manifest).cells}
-    for held in launches.store.shelf.live("trial"):
+    for held in launches.store.backend.live("trial"):
         held.is_deleted = held.facts["capsweep.trial_key"] not in keys
     launches.store.writer().set_manifest(launches.store.sweep_id("example"), manifest)
 

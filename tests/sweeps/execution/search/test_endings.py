@@ -18,7 +18,7 @@ from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.search.proposals import study_of
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.trial_record import TrialRecord
-from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.execution.search.examples import searched
 from tests.sweeps.execution.search.simulated import (
     Killed,

@@ -14,7 +14,7 @@ from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import StoreUnreachable
 from sweeps.records.manifest import ManifestCell, Stopped
 from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.memory_store import MemoryStore
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.search.examples import FEW_POINTS, search, sweep
 from tests.sweeps.execution.search.scores import (

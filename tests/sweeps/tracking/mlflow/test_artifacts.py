@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from sweeps.records.errors import BadInput, StoreRefused
-from sweeps.tracking.mlflow.artifacts import FolderArtifacts
-from sweeps.tracking.mlflow.served_artifacts import followed
-from sweeps.tracking.mlflow.store import MlflowStore
+from sweeps.tracking.mlflow.artifacts import FolderArtifacts, followed
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.store import FreedWeights
 from tests.sweeps.execution.examples import head
 

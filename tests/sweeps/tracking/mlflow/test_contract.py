@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from mlflow.tracking import MlflowClient
 
-from sweeps.tracking.mlflow.store import MlflowStore
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from tests.sweeps.tracking.store_contract import StoreContract
 
 

@@ -10,7 +10,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.tracking.manifests import publish_manifest
-from sweeps.tracking.mlflow.store import MlflowStore
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from tests.sweeps.execution.examples import final, head, manifest, start, told
 from tests.sweeps.tracking.mlflow.faulty_server import FaultyServer, faulty_server
 

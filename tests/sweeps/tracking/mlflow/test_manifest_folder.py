@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sweeps.tracking.manifests import publish_manifest
-from sweeps.tracking.mlflow.store import MlflowStore
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from tests.sweeps.execution.examples import manifest
 
 

@@ -12,8 +12,8 @@ from sweeps.records.errors import BadInput, StoreUnreachable
 from sweeps.records.trial_record import Outcome
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.mlflow.connection import connect
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.runs import EXPERIMENT
-from sweeps.tracking.mlflow.store import MlflowStore
 from tests.sweeps.aggregation.known_sweep import (
     finished,
     known_sweep,
@@ -59,8 +59,8 @@ def test_only_the_keys_asked_for_come_back(client, store):
 @pytest.mark.parametrize("few", [0, 100], ids=["page by page", "one by one"])
 def test_more_records_than_a_page_are_all_found(few, client, tracking_uri, monkeypatch):
     store = MlflowStore(tracking_uri, Path("artifacts"), by_client=True)
-    monkeypatch.setattr("sweeps.tracking.mlflow.reading.client_runs._PAGE", 2)
-    monkeypatch.setattr("sweeps.tracking.mlflow.reading.client_runs._FEW", few)
+    monkeypatch.setattr("sweeps.tracking.mlflow.client_runs._PAGE", 2)
+    monkeypatch.setattr("sweeps.tracking.mlflow.client_runs._FEW", few)
     keys = {trial_key("a", seed) for seed in range(5)}
     put_trial(client, unfinished("a", 0, Outcome.INTERRUPTED, ""), start=1)
     for seed in range(5):

@@ -19,8 +19,8 @@ from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import EPOCH_METRICS, Outcome
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.mlflow.connection import opened_database
-from sweeps.tracking.mlflow.reading.sql_runs import TESTED_SCHEMAS, SqlRuns
-from sweeps.tracking.mlflow.store import MlflowStore
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
+from sweeps.tracking.mlflow.sql_runs import TESTED_SCHEMAS, SqlRuns
 from tests.sweeps.execution.examples import KEY
 from tests.sweeps.tracking.store_examples import put
 
@@ -154,7 +154,7 @@ def test_a_schema_that_was_not_tested_is_left_to_mlflow_and_said_so(
 ) -> None:
     put(mlflow_store, outcome=Outcome.FINISHED)
     by_sql = mlflow_store.records([KEY])
-    monkeypatch.setattr("sweeps.tracking.mlflow.reading.sql_runs.TESTED_SCHEMAS", frozenset())
+    monkeypatch.setattr("sweeps.tracking.mlflow.sql_runs.TESTED_SCHEMAS", frozenset())
     with caplog.at_level(logging.INFO, "sweeps"):
         assert mlflow_store.records([KEY]) == by_sql
     assert "has a schema that MLflow has to read" in caplog.text

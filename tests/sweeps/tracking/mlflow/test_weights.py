@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sweeps.tracking.mlflow.artifacts import FolderArtifacts
-from sweeps.tracking.mlflow.store import MlflowStore
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.store import FreedWeights
 from tests.sweeps.execution.examples import head
 

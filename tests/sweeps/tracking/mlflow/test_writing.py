@@ -17,9 +17,9 @@ from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
 from sweeps.records.trial_record import EPOCH_METRICS, Outcome
 from sweeps.tracking.manifests import publish_manifest
 from sweeps.tracking.mlflow.experiment import find_or_create_experiment
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
+from sweeps.tracking.mlflow.mlflow_writer import MlflowWriter
 from sweeps.tracking.mlflow.runs import EXPERIMENT
-from sweeps.tracking.mlflow.store import MlflowStore
-from sweeps.tracking.mlflow.writer import MlflowWriter
 from sweeps.tracking.record_facts import TAG_REASON, OutcomeFacts
 from tests.sweeps.execution.examples import epoch, failed, final, head, manifest, start, told
 from tests.sweeps.tracking.breaking import Breaking, Killed

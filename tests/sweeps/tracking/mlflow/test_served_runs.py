@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sweeps.aggregation.report import sum_up
-from sweeps.tracking.mlflow.browsing.dashboard import serve
-from sweeps.tracking.mlflow.store import MlflowStore
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
+from sweeps.tracking.mlflow.ui import serve
 from tests.sweeps.aggregation.known_sweep import finished, manifest_of, put_sweep
 from tests.sweeps.tracking.mlflow.faulty_server import FaultyServer, faulty_server
 

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.tracking.mlflow import schema_template
 from sweeps.tracking.mlflow.connection import check_database
-from sweeps.tracking.mlflow.database import create_database
-from sweeps.tracking.mlflow.schema_template import template_path
+from sweeps.tracking.mlflow.database import copy_template, create_database, template_path
 
 
 @pytest.fixture
@@ -74,7 +72,7 @@ def test_a_link_in_place_of_the_template_is_not_followed(tmp_path: Path, cache: 
     elsewhere = tmp_path / "elsewhere.db"
     template_path().replace(elsewhere)
     template_path().symlink_to(elsewhere)
-    assert not schema_template.copy_template(tmp_path / "copy.db")
+    assert not copy_template(tmp_path / "copy.db")
     assert created(tmp_path / "second.db") == first
 
 

@@ -9,22 +9,31 @@ from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.answers import keep, those_that_count
 from sweeps.tracking.mlflow.connection import answering, connect
-from sweeps.tracking.mlflow.reading.runs_read import (
+from sweeps.tracking.mlflow.runs import (
+    EXPERIMENT,
     FoundRun,
     History,
     counts,
     history_of,
+    named,
     record_of_found,
+    runs_that,
+    tags_of,
 )
-from sweeps.tracking.mlflow.runs import EXPERIMENT, named, runs_that, tags_of
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment, Run
     from mlflow.tracking import MlflowClient
 
 _PAGE = 1000
+
+
 _FEW = 100
+
+
 _TRIALS = f"tags.`{facts.TAG_TYPE}` = 'trial'"
+
+
 _SWEEPS = f"tags.`{facts.TAG_TYPE}` = 'sweep'"
 
 
@@ -92,7 +101,7 @@ class ClientRuns:
             found = self.client.get_experiment_by_name(EXPERIMENT)
         return found if found and found.lifecycle_stage == "active" else None
 
-    def gone(self) -> frozenset[str]:
+    def deleted_or_replaced(self) -> frozenset[str]:
         """Return the ids of the trials' runs that were replaced, or are deleted and not freed."""
         replaced = f"{_TRIALS} AND tags.`{facts.TAG_REPLACED}` LIKE '%'"
         found = [*self._all_runs(replaced), *self._all_runs(_TRIALS, "DELETED_ONLY")]

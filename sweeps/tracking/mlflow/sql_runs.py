@@ -1,25 +1,42 @@
-"""Runs as they lie in an embedded store's database, read by SQL: MLflow takes seconds to import.
+"""Runs of an embedded store: read by SQL where its schema was tested, else by MLflow's client.
 
-Only a schema that was tested is read so. Every query gives what MLflow's client gives, for whatever
-rows there are (tests/sweeps/tracking/mlflow/test_two_readers.py).
+SQL is used because MLflow takes seconds to import. Every query gives what MLflow's client gives,
+for whatever rows there are (tests/sweeps/tracking/mlflow/test_two_readers.py).
 """
 
 import json
+import logging
 import math
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from sys import intern
-from typing import Any
+from typing import Any, TypeVar
 
-from sweeps.tracking.mlflow.reading.runs_read import FoundRun, History, counts, history_of
-from sweeps.tracking.mlflow.runs import EXPERIMENT
+from sweeps.records.errors import StoreRefused
+from sweeps.records.trial_record import TrialRecord
+from sweeps.tracking.answers import those_that_count
+from sweeps.tracking.mlflow.client_runs import ClientRuns
+from sweeps.tracking.mlflow.connection import opened_database
+from sweeps.tracking.mlflow.runs import (
+    EXPERIMENT,
+    FoundRun,
+    History,
+    counts,
+    history_of,
+    record_of_found,
+)
 from sweeps.tracking.record_facts import TAG_SWEEP, TAG_TRIAL_KEY, TAG_TYPE
 
 TESTED_SCHEMAS = frozenset({"dc11669786a5"})
+
+
 """What `alembic_version` may hold: of MLflow 3.17."""
+
 
 _LIVE = """
 select runs.run_uuid, runs.end_time from tags as type
@@ -29,21 +46,37 @@ where type.key = ? and type.value = ? and runs.lifecycle_stage = 'active'
 and experiments.name = ? and experiments.lifecycle_stage = 'active' {condition}
 order by runs.start_time is null, runs.start_time, runs.run_uuid
 """
+
+
 _TAGGED = "and runs.run_uuid in (select run_uuid from tags where key = ? and {condition})"
+
+
 _SWEEP = _TAGGED.format(condition="value = ?")
+
+
 _KEYS = _TAGGED.format(condition="value in (select value from json_each(?))")
+
+
 _START = _TAGGED.format(condition="substr(value, 1, length(?)) = ?")
+
+
 _RUN = "and runs.run_uuid = ?"
+
+
 _TAGS = """
 select held.run_uuid, held.key, held.value from json_each(?) as wanted
 cross join tags as held on held.run_uuid = wanted.value
 where typeof(held.key) = 'text' and typeof(held.value) = 'text' and held.key glob 'capsweep.*'
 """
+
+
 _NUMBERS = """
 select held.run_uuid, held.key, held.value, held.is_nan from json_each(?) as wanted
 cross join latest_metrics as held on held.run_uuid = wanted.value
 where typeof(held.key) = 'text'
 """
+
+
 _POINTS = """
 select told.run_uuid, timestamp, step, told.value, is_nan from json_each(?) as wanted
 cross join metrics as told on told.run_uuid = wanted.value and +told.key = ?
@@ -52,6 +85,8 @@ order by timestamp, step, told.value
 
 
 Values = Mapping[str, Mapping[str, Any]]
+
+
 _NONE: Values = {}
 
 
@@ -138,3 +173,85 @@ def _found(ends: Mapping[str, Any], tags: Values, metrics: Values = _NONE) -> li
         for run_id, end in ends.items()
         if counts(own := tags.get(run_id, empty))
     ]
+
+
+_LOG = logging.getLogger(__name__)
+
+
+Answer = TypeVar("Answer")
+
+
+class EmbeddedRuns:
+    """Live runs of a database. Each question is one transaction, and writes nothing.
+
+    Args:
+        path: Of the database.
+        client: Who is asked where its schema is not known.
+    """
+
+    def __init__(self, path: Path, client: ClientRuns) -> None:
+        self._path = path
+        self._client = client
+
+    def sweeps(self, name: str | None = None) -> Sequence[FoundRun]:
+        """Return the sweeps' own runs."""
+        with self._opened() as runs:
+            if runs:
+                return runs.sweeps(name)
+        return self._client.sweeps(name)
+
+    def records(self, keys: Collection[str]) -> dict[str, TrialRecord]:
+        """Return the record of each trial key that counts."""
+        return self._records(lambda runs: runs.trials(keys), lambda: self._client.records(keys))
+
+    def records_beginning(self, start: str) -> dict[str, TrialRecord]:
+        """Return the records that count whose trial keys begin with letters and digits."""
+        return self._records(
+            lambda runs: runs.trials_beginning(start),
+            lambda: self._client.records_beginning(start),
+        )
+
+    def records_of_run(self, run_id: str) -> dict[str, TrialRecord]:
+        """Return a trial's record by the id of its run."""
+        return self._records(
+            lambda runs: runs.trials_of_run(run_id), lambda: self._client.records_of_run(run_id)
+        )
+
+    def histories(
+        self, run_ids: Sequence[str], metrics: Sequence[str]
+    ) -> Iterable[tuple[str, str, History]]:
+        """Return each metric's history of each run."""
+        with self._opened() as runs:
+            if runs:
+                return [*runs.histories(run_ids, metrics)]
+        return self._client.histories(run_ids, metrics)
+
+    def _records(
+        self,
+        by_sql: Callable[[SqlRuns], Sequence[FoundRun]],
+        by_client: Callable[[], dict[str, TrialRecord]],
+    ) -> dict[str, TrialRecord]:
+        with self._opened() as runs:
+            found = by_sql(runs) if runs else None
+        # the transaction is over: who writes to the store does not wait for validation
+        return by_client() if found is None else those_that_count(map(record_of_found, found))
+
+    @contextmanager
+    def _opened(self) -> Generator[SqlRuns | None]:
+        """Hold the database open as it is at one moment; None where it is MLflow's to read.
+
+        Raises:
+            BadInput: If it is not there, or is no MLflow store.
+            StoreRefused: If it cannot be read.
+        """
+        with opened_database(self._path) as database:
+            try:
+                if is_known(database):
+                    _LOG.info("SQL reads sqlite:///%s", self._path)
+                    yield SqlRuns(database)
+                    return
+            except sqlite3.Error as error:
+                sentence = f"The tracking store at {self._path} cannot be read: {error}"
+                raise StoreRefused(sentence, str(error)) from error
+        _LOG.info("%s has a schema that MLflow has to read, which takes longer", self._path)
+        yield None

@@ -15,9 +15,9 @@ from sweeps.aggregation.report import sum_up
 from sweeps.records.cell_contents import EpochLine
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking.mlflow.browsing.standard_tags import who_tags
-from sweeps.tracking.mlflow.store import MlflowStore
-from sweeps.tracking.mlflow.writer import MlflowWriter
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
+from sweeps.tracking.mlflow.mlflow_writer import MlflowWriter
+from sweeps.tracking.mlflow.tags import who_tags
 from sweeps.tracking.record_facts import EpochTold
 from sweeps.tracking.shown_sweep import ShownSweep
 from tests.sweeps.aggregation.known_sweep import finished, manifest_of, put_sweep, unfinished

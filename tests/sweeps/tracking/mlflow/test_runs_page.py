@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.tracking.mlflow.browsing.dashboard import serve
-from sweeps.tracking.mlflow.browsing.runs_page import keep_view, page_of_database, page_of_server
-from sweeps.tracking.mlflow.store import MlflowStore
-from sweeps.tracking.mlflow.writer import MlflowWriter
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
+from sweeps.tracking.mlflow.mlflow_writer import MlflowWriter
+from sweeps.tracking.mlflow.runs_page import keep_view, page_of_database, page_of_server
+from sweeps.tracking.mlflow.ui import serve
 
 ROOT = "http://127.0.0.1:5000"
 RUNS = f"{ROOT}/#/experiments/{{}}/runs?workflowType=machine_learning"

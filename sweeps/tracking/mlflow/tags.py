@@ -1,10 +1,30 @@
-"""Tags that MLflow's own pages know: who, from which commit, and what for."""
+"""Tags of MLflow's runs: those that its own pages know, and those of sweeps' trials."""
 
 import getpass
+from collections.abc import Mapping
 
+from mlflow.entities import Run, RunTag
 from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT, MLFLOW_USER
 
+from sweeps.tracking.mlflow.runs import tags_of
+
+_LONGEST = 5000  # the store refuses more
+
+
+def run_tags(tags: Mapping[str, str]) -> list[RunTag]:
+    """Return tags, none of them longer than is taken."""
+    return [RunTag(name, value[:_LONGEST]) for name, value in tags.items()]
+
+
+def changed_tags(run: Run, tags: Mapping[str, str]) -> list[RunTag]:
+    """Return those that a run does not have, or with another value."""
+    told = tags_of(run)
+    return [tag for tag in run_tags(tags) if told.get(tag.key) != tag.value]
+
+
 _DIRTY = "-dirty"
+
+
 _MEMBER = "capsweep.sweep."
 
 

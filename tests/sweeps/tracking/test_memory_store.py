@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sweeps.records.trial_record import Outcome
-from sweeps.tracking.memory.store import MemoryStore
+from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.record_facts import TAG_SEED
 from tests.sweeps.execution.examples import KEY, head
 from tests.sweeps.tracking.store_contract import StoreContract
@@ -25,21 +25,21 @@ class TestMemory(StoreContract):
     @pytest.fixture
     def away(self) -> MemoryStore:
         store = MemoryStore()
-        store.shelf.is_away = True
+        store.backend.is_unreachable = True
         return store
 
     def delete(self, store: MemoryStore, record_id: str) -> None:
-        held = store.shelf.get(record_id)
+        held = store.backend.get(record_id)
         assert held is not None
         held.is_deleted = True
 
     def num_points(self, store: MemoryStore, record_id: str, metric: str) -> int:
-        held = store.shelf.get(record_id)
+        held = store.backend.get(record_id)
         assert held is not None
         return len(held.points[metric])
 
     def files(self, store: MemoryStore, record_id: str) -> dict[str, bytes]:
-        held = store.shelf.get(record_id)
+        held = store.backend.get(record_id)
         assert held is not None
         return held.files
 
@@ -52,7 +52,7 @@ def test_two_stores_share_nothing() -> None:
 def test_a_record_that_does_not_validate_is_left_out_with_a_warning(
     store: MemoryStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    held = store.shelf.get(put(store))
+    held = store.backend.get(put(store))
     assert held is not None
     held.facts[TAG_SEED] = "seven"
     with caplog.at_level(logging.WARNING, "sweeps.tracking"):

@@ -8,6 +8,7 @@ from sweeps.records import trial_record as names
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, TrialRecord
 from sweeps.tracking import record_facts as facts
+from sweeps.tracking.addresses import is_server, sqlite_path
 from sweeps.tracking.answers import (
     no_sweep,
     only_one,
@@ -24,9 +25,11 @@ from sweeps.tracking.mlflow.artifacts import (
     artifacts_of,
     read_artifact,
 )
+from sweeps.tracking.mlflow.client_runs import ClientRuns
 from sweeps.tracking.mlflow.connection import may_be_there
-from sweeps.tracking.mlflow.kept.opened import opened_runs, with_kept
-from sweeps.tracking.mlflow.reading.runs_read import FoundRun
+from sweeps.tracking.mlflow.record_cache import CachedArtifacts, CachedRuns
+from sweeps.tracking.mlflow.runs import FoundRun, Runs
+from sweeps.tracking.mlflow.sql_runs import EmbeddedRuns
 from sweeps.tracking.store import CurvePoint, RecordWriter, ReportPublisher
 
 
@@ -37,15 +40,20 @@ class MlflowStore:
         address: `sqlite:///PATH` or the address of an MLflow server.
         artifacts: Where files of records lie, unless a server keeps them.
         by_client: Whether MLflow's client is asked also where SQL would be faster.
-        keeps: Whether what a server says of final records is kept on this machine.
+        caches: Whether what a server says of final records is cached on this machine.
     """
 
     def __init__(
-        self, address: str, artifacts: Path, *, by_client: bool = False, keeps: bool = False
+        self, address: str, artifacts: Path, *, by_client: bool = False, caches: bool = False
     ) -> None:
         self.address = address
         self._folder = artifacts
-        self._runs, self._client = opened_runs(address, by_client=by_client, keeps=keeps)
+        self._client = ClientRuns(address)  # not yet connected
+        self._runs: Runs = self._client
+        if caches and is_server(address):
+            self._runs = CachedRuns(self._client)
+        elif not by_client and (database := sqlite_path(address)):
+            self._runs = EmbeddedRuns(database, self._client)
 
     def is_there(self) -> bool:
         """Return False for a SQLite file that does not exist yet; servers count as there."""
@@ -57,7 +65,7 @@ class MlflowStore:
         Raises:
             StoreUnreachable: If it does not answer.
         """
-        from sweeps.tracking.mlflow.opened_writer import (
+        from sweeps.tracking.mlflow.mlflow_writer import (
             open_writer,  # as MLflow takes long to import
         )
 
@@ -175,8 +183,8 @@ class MlflowStore:
 
     @cached_property
     def _artifacts(self) -> Artifacts:
-        held = artifacts_of(lambda: self._client.client, self.address, self._folder)
-        return with_kept(held, self._runs)
+        files = artifacts_of(lambda: self._client.client, self.address, self._folder)
+        return CachedArtifacts(files, self._runs) if isinstance(self._runs, CachedRuns) else files
 
     def _sweep_run(self, sweep: str) -> FoundRun:
         name = str(sweep)

@@ -4,14 +4,14 @@ import getpass
 
 import pytest
 
-from sweeps.tracking.mlflow.browsing.standard_tags import (
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
+from sweeps.tracking.mlflow.mlflow_writer import MlflowWriter
+from sweeps.tracking.mlflow.tags import (
     commit_tags,
     is_written_by_capsweep,
     sweep_note,
     who_tags,
 )
-from sweeps.tracking.mlflow.store import MlflowStore
-from sweeps.tracking.mlflow.writer import MlflowWriter
 from tests.sweeps.execution.examples import head
 
 

@@ -1,6 +1,7 @@
 """MLflow's own UI over a tracking store, bound to this machine alone."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -8,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import IO
@@ -18,15 +19,51 @@ import typer
 
 from sweeps.records.errors import BadInput, SweepError
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
+from sweeps.storage.sqlite_file import look_into
 from sweeps.storage.store_format import check_format
 from sweeps.tracking.addresses import public, sqlite_path
-from sweeps.tracking.mlflow.browsing.runs_page import page_of_database, page_of_server
 from sweeps.tracking.mlflow.connection import answering, check_database, connect
-from sweeps.tracking.mlflow.recorded_places import place_elsewhere
+from sweeps.tracking.mlflow.runs_page import page_of_database, page_of_server
+
+_IS_SERVED = re.compile(r"mlflow-artifacts:/(?!/)(?!(.*/)?\.\.(/|$))")
+
+
+_OPENED_BY_MLFLOW = (
+    ("runs", "artifact_uri", "1"),
+    ("logged_models", "artifact_location", "1"),
+    ("model_versions", "source", "1"),
+    ("model_versions", "storage_location", "1"),
+    ("trace_tags", "value", "key = 'mlflow.artifactLocation'"),
+)
+
+
+def place_elsewhere(database: Path) -> str | None:
+    """Return a place that MLflow's UI would open outside its artifacts' folder, None if none is.
+
+    Args:
+        database: Of an embedded store.
+    """
+    with closing(look_into(database)) as opened:
+        tables = {name for (name,) in opened.execute("select name from sqlite_master")}
+        for table, column, condition in _OPENED_BY_MLFLOW:
+            if table not in tables:
+                continue
+            query = f"select {column} from {table} where {column} is not null and {condition}"
+            for (place,) in opened.execute(query):
+                if not _IS_SERVED.match(str(place)):
+                    return str(place)
+    return None
+
 
 _LOOPBACK = "127.0.0.1"
+
+
 _START_SECONDS = 90.0
+
+
 _END_SECONDS = 10.0
+
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -1,4 +1,4 @@
-"""What a server told of final records is not asked again, and is never told wrong."""
+"""What a server said of final records is not asked again, and is never out of date."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -14,9 +14,9 @@ from safetensors.numpy import save
 from sweeps.records.errors import StoreRefused
 from sweeps.records.evaluation_names import evaluation_metric
 from sweeps.records.trial_record import ARTIFACT_PREDICTIONS, EPOCH_METRICS, Outcome, TrialRecord
-from sweeps.tracking.mlflow.kept import tables
-from sweeps.tracking.mlflow.kept.place import read_rows, write_rows
-from sweeps.tracking.mlflow.store import MlflowStore
+from sweeps.tracking.mlflow import record_cache
+from sweeps.tracking.mlflow.mlflow_store import MlflowStore
+from sweeps.tracking.mlflow.record_cache import read_rows, write_rows
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.record_facts import OutcomeFacts
 from tests.sweeps.execution.examples import head
@@ -143,8 +143,8 @@ def test_a_record_that_was_freed_is_believed_for_ten_minutes_at_most(
     embedded = MlflowClient(f"sqlite:///{server.database}")
     client.delete_run(record_id)  # pyright: ignore
     embedded._tracking_client.store._hard_delete_run(record_id)  # pyright: ignore
-    assert tables.BELIEVED_SECONDS <= 600
-    monkeypatch.setattr(tables, "BELIEVED_SECONDS", 0)
+    assert record_cache.MAX_AGE_SECONDS <= 600
+    monkeypatch.setattr(record_cache, "MAX_AGE_SECONDS", 0)
     assert reader(server, tmp_path).records(KEYS) == {}
 
 

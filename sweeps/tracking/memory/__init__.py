@@ -1,1 +1,0 @@
-"""The member that keeps records in memory, for tests."""
