@@ -109,11 +109,11 @@ def test_a_search_of_a_users_file_with_parts_of_their_own(shell: Shell) -> None:
     FINISHED_SEARCH.unpacked(shell.folder)
     written = shell("ablate", "small_search.py", "--out", "to_it.py")
     assert (written.code, written.err) == (0, "")
-    assert "2 trainings of base and proposal 12 on these seeds are there already" in written.out
+    assert "4 trainings of base and proposal 12 on these seeds are there already" in written.out
     sweep, text = sweep_from_file(shell.folder / "to_it.py")
     assert "class PacedLoss(Loss):" in text
     assert [part.__name__ for part in sweep.parts] == ["PacedLoss"]
-    assert "it started from: give the file" in shell.refused("ablate", "small_search")
+    assert "has parts of a file's own: give the file" in shell.refused("ablate", "small_search")
     file = shell.folder / "small_search.py"
     for old, new in (
         ("MarginLoss().loss(lengths", "2 * MarginLoss().loss(lengths"),

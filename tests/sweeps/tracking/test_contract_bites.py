@@ -11,7 +11,7 @@ from sweeps.tracking.memory_store import MemoryBackend, MemoryStore, MemoryWrite
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
 from tests.sweeps.tracking.test_memory_store import TestMemory as Contract
 
-MEMORY = "sweeps.tracking.memory"
+MEMORY = "sweeps.tracking.memory_store"
 live, log_epochs, set_manifest = (
     MemoryBackend.live,
     MemoryWriter.log_epochs,
@@ -81,77 +81,77 @@ def the_last(records: Iterable[Any]) -> dict[str, Any]:
 
 FAULTS: dict[str, tuple[str, Callable[..., Any], str]] = {
     "the latest counts": (
-        "backend.MemoryBackend.live",
+        "MemoryBackend.live",
         backwards,
         "test_of_two_equal_records_the_earliest_started_counts",
     ),
     "final ones do not count first": (
-        "store.those_that_count",
+        "those_that_count",
         the_last,
         "test_a_final_record_counts_before_one_that_started_earlier",
     ),
     "copies stay": (
-        "writer.MemoryWriter.log_epochs",
+        "MemoryWriter.log_epochs",
         a_little_later,
         "test_epochs_sent_again_with_their_times_are_dropped",
     ),
     "times are lost": (
-        "writer.MemoryWriter.log_epochs",
+        "MemoryWriter.log_epochs",
         with_the_last_time,
         "test_an_epoch_told_again_later_has_its_later_value",
     ),
     "one metric makes an epoch": (
-        "writer.MemoryWriter.epochs",
+        "MemoryWriter.epochs",
         all_of_them,
         "test_epochs_are_those_of_which_all_is_there",
     ),
     "what is not told is lost": (
-        "writer.MemoryWriter.set_outcome",
+        "MemoryWriter.set_outcome",
         forgetting,
         "test_what_is_not_told_with_an_outcome_stays",
     ),
     "an evaluation is not noted": (
-        "writer.MemoryWriter.note_evaluation",
+        "MemoryWriter.note_evaluation",
         nothing,
         "test_what_an_evaluation_found_is_there_once_it_is_noted",
     ),
     "no evaluation was ever noted": (
-        "writer.MemoryWriter.noted_evaluations",
+        "MemoryWriter.noted_evaluations",
         none_at_all,
         "test_what_an_evaluation_found_is_there_once_it_is_noted",
     ),
     "nothing is set aside": (
-        "writer.MemoryWriter.set_aside",
+        "MemoryWriter.set_aside",
         nothing,
         "test_records_set_aside_count_no_more",
     ),
     "nothing is ever gone": (
-        "writer.MemoryWriter.is_gone",
+        "MemoryWriter.is_gone",
         never,
         "test_deleted_records_are_gone_and_not_written_to",
     ),
     "nothing is deleted": (
-        "writer.MemoryWriter.delete_record",
+        "MemoryWriter.delete_record",
         nothing,
         "test_a_record_that_the_writer_deletes_is_gone_for_all",
     ),
     "deleted records are written to": (
-        "backend.MemoryBackend.open",
+        "MemoryBackend.open",
         deleted_too,
         "test_deleted_records_are_gone_and_not_written_to",
     ),
     "earlier manifests go": (
-        "writer.MemoryWriter.set_manifest",
+        "MemoryWriter.set_manifest",
         without_the_earlier,
         "test_the_manifest_published_last_is_current_and_earlier_ones_stay",
     ),
     "manifests are not kept by hash": (
-        "writer.MemoryWriter.set_manifest",
+        "MemoryWriter.set_manifest",
         for_people_only,
         "test_the_manifest_published_last_is_current_and_earlier_ones_stay",
     ),
     "sweeps are never settled": (
-        "writer.MemoryWriter.settle_sweep",
+        "MemoryWriter.settle_sweep",
         nothing,
         "test_a_sweep_is_opened_once_and_runs_until_it_is_settled",
     ),

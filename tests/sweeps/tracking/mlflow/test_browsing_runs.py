@@ -335,7 +335,7 @@ def test_a_run_has_errors_before_health(sweep: Sweep) -> None:
 
 def test_every_filter_that_the_page_of_documentation_names_can_be_asked(sweep: Sweep) -> None:
     sweep.show()
-    page = (Path(__file__).parents[5] / "docs" / "dashboard.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "dashboard.md").read_text(encoding="utf-8")
     lines = [line.strip() for line in page.splitlines() if line.startswith("    ")]
     filters = [line.split("  ")[0] for line in lines if line.startswith(("tags.", "params."))]
     assert len(filters) == 5
