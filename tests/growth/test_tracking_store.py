@@ -84,7 +84,7 @@ class LinesStore:
 
     def manifest(self, sweep: str) -> Manifest:
         found = self._sweep(sweep)
-        path = self._file(found.record_id, manifest_name(found.facts, lambda _: True))
+        path = self._file(found.record_id, manifest_name(found.facts))
         return answers.valid_manifest(sweep, path.read_bytes())
 
     def current_manifest(self, sweep: str) -> Manifest | None:
@@ -216,7 +216,7 @@ class LinesStore:
 
     def set_manifest(self, sweep_id: str, text: str) -> None:
         facts = {HASH: manifest_digest(text)}
-        place = self._place(sweep_id, manifest_name(facts, lambda _: True))
+        place = self._place(sweep_id, manifest_name(facts))
         place.parent.mkdir(exist_ok=True)
         place.write_text(text)
         self._add(sweep_id, facts=facts)
