@@ -1,8 +1,8 @@
 """Repair of a storage folder and its tracking store after damage or loss.
 
-Nothing is overwritten: damaged files are archived. Intact files stay as they are, so a second repair
-does nothing. Lost folders of cells need no repair: a record is enough for its cell to count as
-filled.
+Nothing is overwritten: damaged files are archived. Intact files stay as they are, so a second
+repair does nothing. Lost folders of cells need no repair: a record is enough for its cell to count
+as filled.
 """
 
 import sqlite3

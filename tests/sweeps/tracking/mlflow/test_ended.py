@@ -8,8 +8,8 @@ from mlflow.tracking import MlflowClient
 
 from sweeps.aggregation.report.background import runs_section
 from sweeps.tracking.mlflow.client_runs import found_run
-from sweeps.tracking.mlflow.runs import record_of_found
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
+from sweeps.tracking.mlflow.runs import record_of_found
 from tests.sweeps.aggregation.known_sweep import finished, manifest_of
 from tests.sweeps.tracking.mlflow.runs import put_trial
 
