@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Annotated, ClassVar
 
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Int, Integer, UInt8
 from pydantic import Field
 from torch import Tensor
 
@@ -35,7 +35,7 @@ class Images:
         Float[Tensor, "images channels height width"]
         | UInt8[Tensor, "images channels height width"]
     )
-    labels: Int[Tensor, " images"]
+    labels: Integer[Tensor, " images"]
     objects: Int[Tensor, " images"] | None = None
 
     def __len__(self) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
 from capsmodel.data import Images
@@ -32,6 +32,6 @@ def beliefs_in(
     return torch.cat([trained.predict(change(batch.images)).lengths for batch in batches])
 
 
-def share_wrong(classes: Int[Tensor, " images"], labels: Int[Tensor, " images"]) -> float:
+def share_wrong(classes: Int[Tensor, " images"], labels: Integer[Tensor, " images"]) -> float:
     """Return the share of images whose class is not that of their label."""
     return int((classes != labels).sum()) / len(labels)

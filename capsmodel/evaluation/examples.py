@@ -1,12 +1,12 @@
 """Images that stand for a split: chosen by their order, so that nobody picks the good ones."""
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Int, Integer
 from torch import Tensor
 
 
 def first_of_each_class(
-    labels: Int[Tensor, " images"], predicted: Int[Tensor, " images"], number: int, classes: int
+    labels: Integer[Tensor, " images"], predicted: Int[Tensor, " images"], number: int, classes: int
 ) -> list[list[int | None]]:
     """Return for each class the indices of its first images, and of the first one that is wrong.
 

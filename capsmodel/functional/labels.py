@@ -1,30 +1,148 @@
-"""Labels: the true class of each image."""
+"""Labels: the true class of each image, checked in one place for all losses."""
+
+import math
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int64, Integer, Shaped
 from torch import Tensor
 
+from capsmodel.functional.refusals import refuse_other_shape
 
-def one_hot(labels: Int[Tensor, " batch"], num_classes: int) -> Tensor:
-    """Return true at each image's label: booleans of shape [batch classes].
+_INTEGERS = {
+    torch.uint8,
+    torch.uint16,
+    torch.uint32,
+    torch.uint64,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+}
 
-    Unlike `torch.nn.functional.one_hot` it looks at no value, so a GPU need not be waited for.
+
+class TrueClasses(NamedTuple):
+    """The true class of each image, ready to index with.
+
+    Attributes:
+        indices: The classes. A label that is no class is replaced by one that is.
+        is_class: Whether each label is a class; None where all are known to be.
+    """
+
+    indices: Int64[Tensor, " batch"]
+    is_class: Bool[Tensor, " batch"] | None
+
+    def one_hot(self, num_classes: int) -> Bool[Tensor, "batch classes"]:
+        """Return true at each image's class."""
+        classes = torch.arange(num_classes, device=self.indices.device)
+        return self.indices.unsqueeze(1) == classes
+
+    def checked(self, loss: Float[Tensor, ""]) -> Float[Tensor, ""]:
+        """Return a loss of all images, NaN if any label is no class."""
+        if self.is_class is None:
+            return loss
+        return loss * torch.ones_like(loss).where(self.is_class.all(), math.nan)
+
+    def checked_rows(self, rows: Float[Tensor, "batch values"]) -> Float[Tensor, "batch values"]:
+        """Return a row for each image, NaN where its label is no class."""
+        if self.is_class is None:
+            return rows
+        return rows * torch.ones_like(rows[:, :1]).where(self.is_class.unsqueeze(1), math.nan)
+
+
+def true_classes(
+    labels: Shaped[Tensor, "..."], beliefs: Shaped[Tensor, "batch classes ..."]
+) -> TrueClasses:
+    """Return the true classes that labels name.
+
+    Values are looked at only where that costs nothing: in plain tensors on the CPU. Elsewhere - on
+    a GPU, under `torch.func`, compiled, exported or traced - a label that is no class is marked in
+    the result, and `checked` makes the loss NaN.
+
+    Args:
+        labels: The class of each image, integers of any type.
+        beliefs: What the labels are for: its first two axes are the images and the classes.
 
     Raises:
-        ValueError: If the labels are not one integer an image.
+        ValueError: If the labels are not one integer an image, or one of them, in a plain tensor on
+            the CPU, is no class.
     """
-    refuse_other_labels(labels)
-    return labels.unsqueeze(1) == torch.arange(num_classes, device=labels.device)
+    check_label_type(labels)
+    num_images, num_classes = beliefs.shape[:2]
+    refuse_other_shape("labels", labels, batch=num_images)
+    indices = labels.long()
+    if _has_plain_values(labels) and _has_plain_values(beliefs):
+        check_label_range(indices, num_classes)
+        return TrueClasses(indices, None)
+    is_class = (indices >= 0) & (indices < num_classes)
+    return TrueClasses(indices.clamp(0, num_classes - 1), is_class)
 
 
-def refuse_other_labels(labels: Tensor) -> None:
-    """Refuse labels that are not one integer an image, which would be taken for others in silence.
+def one_hot(
+    labels: Integer[Tensor, " batch"], num_classes: int
+) -> Bool[Tensor, "batch {num_classes}"]:
+    """Return true at each image's label.
+
+    Unlike `torch.nn.functional.one_hot` it never waits for a GPU. Where values are not looked at
+    (see `true_classes`), a label that is no class gives a row without a true.
+
+    Raises:
+        ValueError: If the labels are not one integer an image, or one of them, in a plain tensor on
+            the CPU, is no class.
+    """
+    check_label_type(labels)
+    if _has_plain_values(labels):
+        check_label_range(labels.long(), num_classes)
+    return labels.long().unsqueeze(1) == torch.arange(num_classes, device=labels.device)
+
+
+def check_label_type(labels: Shaped[Tensor, "..."]) -> None:
+    """Check that labels are one integer an image.
 
     Raises:
         ValueError: Naming their shape and number type.
     """
-    if labels.ndim != 1 or labels.is_floating_point() or labels.dtype is torch.bool:
+    if labels.ndim != 1 or labels.dtype not in _INTEGERS:
         raise ValueError(
             f"Labels are one integer an image, of shape [batch], got {labels.dtype} of shape "
-            f"{list(labels.shape)}. If they are one-hot, hand labels.argmax(dim=1)."
+            f"{list(labels.shape)}. If they are one-hot, hand labels.argmax(dim=1); where an "
+            f"image may be of several classes, hand booleans to capsmodel.functional.margin_loss."
         )
+
+
+def check_label_range(labels: Int64[Tensor, " images"], num_classes: int, split: str = "") -> None:
+    """Check that each label is a class; a GPU has to be waited for.
+
+    Args:
+        labels: The class of each image.
+        num_classes: How many classes there are.
+        split: What a sentence calls the split that they are of, if any.
+
+    Raises:
+        ValueError: Naming the first image whose label is no class.
+    """
+    if len(labels) == 0:
+        return
+    smallest, largest = labels.aminmax()
+    if smallest >= 0 and largest < num_classes:
+        return
+    index = int(((labels < 0) | (labels >= num_classes)).nonzero()[0])
+    place = f" of {split}" if split else ""
+    raise ValueError(
+        f"The label of image {index}{place} is {int(labels[index])}, which is no class: with "
+        f"{num_classes} classes, labels are 0 to {num_classes - 1}. Number the classes from 0, or "
+        f"set the number of classes to that of the labels."
+    )
+
+
+def _has_plain_values(tensor: Shaped[Tensor, "..."]) -> bool:
+    """Return whether the values can be looked at now, without waiting for a device."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # pyright: ignore[reportPrivateImportUsage]
+        return False
+    if type(tensor) is not Tensor or tensor.device.type != "cpu":
+        return False
+    try:
+        tensor.data_ptr()
+    except RuntimeError:  # torch.func's tensors have no storage of their own
+        return False
+    return True

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
-from capsmodel.functional.labels import one_hot, refuse_other_labels
-from capsmodel.functional.refusals import refuse_other_choice, refuse_other_shape
+from capsmodel.functional.labels import TrueClasses, check_label_type, true_classes
+from capsmodel.functional.refusals import refuse_other_choice
 
 
 class Margins(NamedTuple):
@@ -30,7 +30,7 @@ PAPER_MARGINS = Margins()
 
 def margin_loss(
     lengths: Float[Tensor, "batch classes"],
-    labels: Int[Tensor, " batch"] | Bool[Tensor, "batch classes"],
+    labels: Integer[Tensor, " batch"] | Bool[Tensor, "batch classes"],
     margins: Margins = PAPER_MARGINS,
     *,
     reduction: Literal["sum", "half_mean"] = "sum",
@@ -55,21 +55,28 @@ def margin_loss(
 
     Raises:
         ValueError: If the labels are neither one integer an image nor a boolean for each class,
-            or the latter are to be weighted.
+            or the latter are to be weighted. In plain tensors on the CPU also if a label is no
+            class; elsewhere the loss is NaN then.
     """
     refuse_other_choice("reduction", reduction, ("sum", "half_mean"))
-    is_several = labels.dtype is torch.bool and labels.shape == lengths.shape
-    is_true = labels if is_several else _is_true(lengths, labels)
+    truth = None
+    if labels.dtype is torch.bool and labels.shape == lengths.shape:
+        is_true = labels
+        if class_weights:  # of which class would an image have the weight?
+            check_label_type(labels)
+    else:
+        truth = true_classes(labels, lengths)
+        is_true = truth.one_hot(lengths.shape[1])
     too_short = (margins.positive - lengths).relu().square()
     too_long = (lengths - margins.negative).relu().square() * margins.down_weight
     shortfalls = too_short.where(is_true, too_long)
     losses = shortfalls.sum(dim=1) if reduction == "sum" else shortfalls.mean(dim=1) / 2
-    return weighted_mean(losses, labels, class_weights)
+    return losses.mean() if truth is None else mean_loss(losses, truth, class_weights)
 
 
 def spread_loss(
     lengths: Float[Tensor, "batch classes"],
-    labels: Int[Tensor, " batch"],
+    labels: Integer[Tensor, " batch"],
     margin: float = 0.9,
     *,
     reduction: Literal["sum", "mean"] = "sum",
@@ -92,33 +99,25 @@ def spread_loss(
             for 1. The mean is the plain one.
 
     Raises:
-        ValueError: If the labels are not one integer an image.
+        ValueError: If the labels are not one integer an image. In plain tensors on the CPU also if
+            a label is no class; elsewhere the loss is NaN then.
     """
     refuse_other_choice("reduction", reduction, ("sum", "mean"))
-    is_true = _is_true(lengths, labels)
-    lead = lengths.gather(1, labels.unsqueeze(1)) - lengths
+    truth = true_classes(labels, lengths)
+    lead = lengths.gather(1, truth.indices.unsqueeze(1)) - lengths
     shortfall = (margin - lead).relu().square()
-    shortfall = shortfall.masked_fill(is_true, 0.0)
+    shortfall = shortfall.masked_fill(truth.one_hot(lengths.shape[1]), 0.0)
     losses = shortfall.sum(dim=1) if reduction == "sum" else shortfall.mean(dim=1)
-    return weighted_mean(losses, labels, class_weights)
+    return mean_loss(losses, truth, class_weights)
 
 
-def _is_true(lengths: Tensor, labels: Tensor) -> Tensor:
-    """Return true at each image's class.
-
-    Raises:
-        ValueError: If there are not as many labels as images.
-    """
-    is_true = one_hot(labels, lengths.shape[1])
-    refuse_other_shape("labels", labels, batch=lengths.shape[0])
-    return is_true
-
-
-def weighted_mean(
-    losses: Float[Tensor, " batch"], labels: Tensor, class_weights: Sequence[float]
+def mean_loss(
+    losses: Float[Tensor, " batch"], truth: TrueClasses, class_weights: Sequence[float]
 ) -> Float[Tensor, ""]:
-    """Return the mean of the images' losses, each times the weight of its true class, if any."""
-    if not class_weights:
-        return losses.mean()
-    refuse_other_labels(labels)
-    return (losses * losses.new_tensor(class_weights)[labels]).mean()
+    """Return the mean of the images' losses, each times the weight of its true class, if any.
+
+    It is NaN if a label is no class.
+    """
+    if class_weights:
+        losses = losses * losses.new_tensor(class_weights)[truth.indices]
+    return truth.checked(losses.mean())

@@ -1,10 +1,10 @@
 """Pure functions on the poses of capsules."""
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor
 
-from capsmodel.functional.labels import one_hot
+from capsmodel.functional.labels import true_classes
 
 _SHORT = 1e-8  # below it 1 - n / 2 is (1 - exp(-n)) / n to the last bit
 
@@ -61,7 +61,14 @@ def lengths(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes"]:
 
 
 def keep_class(
-    poses: Float[Tensor, "batch classes pose"], labels: Int[Tensor, " batch"]
+    poses: Float[Tensor, "batch classes pose"], labels: Integer[Tensor, " batch"]
 ) -> Float[Tensor, "batch classes*pose"]:
-    """Return all poses in one row an image, with those of every other class set to zero."""
-    return (poses * one_hot(labels, poses.shape[1]).unsqueeze(-1)).flatten(1)
+    """Return all poses in one row an image, with those of every other class set to zero.
+
+    Raises:
+        ValueError: If the labels are not one integer an image. In plain tensors on the CPU also if
+            a label is no class; elsewhere the image's row is NaN then.
+    """
+    truth = true_classes(labels, poses)
+    is_true = truth.one_hot(poses.shape[1])
+    return truth.checked_rows((poses * is_true.unsqueeze(-1)).flatten(1))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Integer
 from torch import Tensor
 
 from capsmodel.config import TrainingConfig
@@ -21,7 +21,7 @@ _JUDGED_BY = Objective(VALIDATION_ERROR)
 
 
 def warnings_of(
-    config: TrainingConfig, labels: Int[Tensor, " images"], history: Sequence[EpochMetrics]
+    config: TrainingConfig, labels: Integer[Tensor, " images"], history: Sequence[EpochMetrics]
 ) -> tuple[str, ...]:
     """Return what is unsound in a training, a sentence each; of a sound one nothing.
 
@@ -55,7 +55,7 @@ def _are_finite(history: Sequence[EpochMetrics]) -> bool:
 
 
 def _stuck(
-    config: TrainingConfig, labels: Int[Tensor, " images"], last: Sequence[EpochMetrics]
+    config: TrainingConfig, labels: Integer[Tensor, " images"], last: Sequence[EpochMetrics]
 ) -> list[str]:
     if any(_is_better(epoch, _error_of_guessing(config) / 2) for epoch in last):
         return []  # beliefs that are right cannot be alike, whatever the loss comes to
@@ -73,7 +73,7 @@ def _stuck(
 
 
 def _closed_forms(
-    config: TrainingConfig, labels: Int[Tensor, " images"], epoch: int
+    config: TrainingConfig, labels: Integer[Tensor, " images"], epoch: int
 ) -> tuple[float, float]:
     """Return the loss after an epoch if all beliefs were 0, and if they were 1."""
     progress = min(1.0, epoch / config.stopping.num_epochs)

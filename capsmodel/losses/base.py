@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor
 
 from capsmodel.models.base import Outputs
@@ -22,7 +22,7 @@ class Loss(Part, ABC):
     def loss(
         self,
         lengths: Float[Tensor, "batch classes"],
-        labels: Int[Tensor, " batch"],
+        labels: Integer[Tensor, " batch"],
         progress: float,
     ) -> Float[Tensor, ""]:
         """Return the mean over the images, each judged on its own.
@@ -41,7 +41,7 @@ class Loss(Part, ABC):
         """
 
     def judge(
-        self, outputs: Outputs, labels: Int[Tensor, " batch"], progress: float
+        self, outputs: Outputs, labels: Integer[Tensor, " batch"], progress: float
     ) -> Float[Tensor, ""]:
         """Return the loss of a network's outputs: that of the lengths, or of what says more."""
         return self.loss(outputs.lengths, labels, progress)

@@ -3,12 +3,12 @@
 from typing import Annotated, Literal
 
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from pydantic import Field
 from torch import Tensor
 
-from capsmodel.functional.labels import refuse_other_labels
-from capsmodel.functional.losses import weighted_mean
+from capsmodel.functional.labels import true_classes
+from capsmodel.functional.losses import mean_loss
 from capsmodel.losses.class_weights import ClassWeightedLoss
 from capsmodel.models.base import Outputs
 from capsmodel.search_range import Floats
@@ -42,14 +42,14 @@ class CrossEntropy(ClassWeightedLoss):
     def loss(
         self,
         lengths: Float[Tensor, "batch classes"],
-        labels: Int[Tensor, " batch"],
+        labels: Integer[Tensor, " batch"],
         progress: float,
     ) -> Float[Tensor, ""]:
         """Return the mean negative log-probability of the true class."""
         return self._of_logits(lengths * self.scale, labels)
 
     def judge(
-        self, outputs: Outputs, labels: Int[Tensor, " batch"], progress: float
+        self, outputs: Outputs, labels: Integer[Tensor, " batch"], progress: float
     ) -> Float[Tensor, ""]:
         """Return the loss of the network's own logits, or else of the lengths."""
         if outputs.logits is None:
@@ -57,10 +57,10 @@ class CrossEntropy(ClassWeightedLoss):
         return self._of_logits(outputs.logits, labels)
 
     def _of_logits(
-        self, logits: Float[Tensor, "batch classes"], labels: Int[Tensor, " batch"]
+        self, logits: Float[Tensor, "batch classes"], labels: Integer[Tensor, " batch"]
     ) -> Float[Tensor, ""]:
-        refuse_other_labels(labels)
+        truth = true_classes(labels, logits)
         if not self.class_weights:  # one kernel, which rounds otherwise than a mean of its own
-            return F.cross_entropy(logits, labels)
-        losses = F.cross_entropy(logits, labels, reduction="none")
-        return weighted_mean(losses, labels, self.class_weights)
+            return truth.checked(F.cross_entropy(logits, truth.indices))
+        losses = F.cross_entropy(logits, truth.indices, reduction="none")
+        return mean_loss(losses, truth, self.class_weights)

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from pydantic import Field, model_validator
 from torch import Tensor
 
 from capsmodel.functional import margin_loss
-from capsmodel.functional.labels import refuse_other_labels
+from capsmodel.functional.labels import check_label_type
 from capsmodel.losses.class_weights import ClassWeightedLoss
 from capsmodel.losses.margin_schedule import (
     MARGIN_SCHEDULES,
@@ -68,11 +68,11 @@ class MarginLoss(ClassWeightedLoss):
     def loss(
         self,
         lengths: Float[Tensor, "batch classes"],
-        labels: Int[Tensor, " batch"],
+        labels: Integer[Tensor, " batch"],
         progress: float,
     ) -> Float[Tensor, ""]:
         """Return the squared shortfalls of the classes, reduced, mean over the images."""
-        refuse_other_labels(labels)
+        check_label_type(labels)
         final = Margins(self.positive_margin, self.negative_margin, self.down_weight)
         margins = self.schedule.margins(final, progress)
         return margin_loss(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from pydantic import Field
 from torch import Tensor
 
@@ -60,7 +60,7 @@ class SpreadLoss(ClassWeightedLoss):
     def loss(
         self,
         lengths: Float[Tensor, "batch classes"],
-        labels: Int[Tensor, " batch"],
+        labels: Integer[Tensor, " batch"],
         progress: float,
     ) -> Float[Tensor, ""]:
         """Return the squared shortfalls of the wrong classes, reduced, mean over the images."""

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor
 
 from capsmodel.chance import stream
@@ -77,7 +77,7 @@ class Network(SetModule):
     def forward(
         self,
         images: Float[Tensor, "batch channels height width"],
-        labels: Int[Tensor, " batch"] | None = None,
+        labels: Integer[Tensor, " batch"] | None = None,
         generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return beliefs and reconstructions; each image is judged on its own.
@@ -97,7 +97,7 @@ class Network(SetModule):
         """Return what the model itself adds to the loss, mean over the images."""
 
     def decode(
-        self, poses: Float[Tensor, "batch classes pose"], labels: Int[Tensor, " batch"]
+        self, poses: Float[Tensor, "batch classes pose"], labels: Integer[Tensor, " batch"]
     ) -> Float[Tensor, "batch channels height width"] | None:
         """Return images drawn from the poses of these classes, by default None: none can be."""
         del poses, labels

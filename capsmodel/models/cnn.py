@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from pydantic import Field, model_validator
 from torch import Tensor
 
@@ -88,7 +88,7 @@ class ConvolutionalNetwork(Network):
     def forward(
         self,
         images: Float[Tensor, "batch channels height width"],
-        labels: Int[Tensor, " batch"] | None = None,
+        labels: Integer[Tensor, " batch"] | None = None,
         generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return the probabilities of the classes; no image is drawn."""

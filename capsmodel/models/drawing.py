@@ -1,6 +1,6 @@
 """A network that draws images from the poses of its class capsules."""
 
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor
 
 from capsmodel.functional import keep_class
@@ -24,7 +24,7 @@ class DrawingNetwork(Network):
         self,
         outputs: Outputs,
         poses: Float[Tensor, "batch classes pose"],
-        labels: Int[Tensor, " batch"] | None,
+        labels: Integer[Tensor, " batch"] | None,
     ) -> Outputs:
         """Return the outputs with images drawn from one class capsule each, if any are drawn.
 
@@ -39,7 +39,7 @@ class DrawingNetwork(Network):
         return outputs._replace(reconstructions=self.decode(poses, classes))
 
     def decode(
-        self, poses: Float[Tensor, "batch classes pose"], labels: Int[Tensor, " batch"]
+        self, poses: Float[Tensor, "batch classes pose"], labels: Integer[Tensor, " batch"]
     ) -> Float[Tensor, "batch channels height width"] | None:
         """Return images drawn from the poses of these classes, None without a decoder."""
         return None if self.decoder is None else self.decoder(keep_class(poses, labels))

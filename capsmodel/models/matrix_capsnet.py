@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from pydantic import Field
 from torch import Tensor
 
@@ -226,7 +226,7 @@ class MatrixCapsuleNetwork(DrawingNetwork):
     def forward(
         self,
         images: Float[Tensor, "batch channels height width"],
-        labels: Int[Tensor, " batch"] | None = None,
+        labels: Integer[Tensor, " batch"] | None = None,
         generator: torch.Generator | None = None,
     ) -> Outputs:
         """Return the activations of the class capsules, and images drawn from one of them each."""

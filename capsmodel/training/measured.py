@@ -1,7 +1,7 @@
 """The epoch metrics that a training's parts measure themselves."""
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor
 
 from capsmodel.config import TrainingConfig
@@ -12,7 +12,7 @@ from capsmodel.settings.measures import parts_in
 def measured(
     config: TrainingConfig,
     beliefs: Float[Tensor, "images classes"],
-    labels: Int[Tensor, " images"],
+    labels: Integer[Tensor, " images"],
 ) -> dict[str, Float[Tensor, ""]]:
     """Return what the parts say of the validation images: name of a metric -> its value.
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from capsmodel import tensor_file
 from capsmodel.config import TrainingConfig
-from capsmodel.data import Images
+from capsmodel.data import Images, load_checked
 from capsmodel.health import belief_metrics, gradient_metrics, loss_metrics, warnings_of
 from capsmodel.metrics import EpochMetrics as EpochMetrics
 from capsmodel.training.history import read_history
@@ -64,7 +64,8 @@ class Training:
                 memory for more time, and the same result to the last bit.
 
         Raises:
-            ValueError: If the images are too small for the model, or are not those expected.
+            ValueError: If the images are too small for the model, or are not those expected, or a
+                label is no class.
         """
         self.config = config
         self.seed = seed
@@ -73,7 +74,7 @@ class Training:
         self.history: tuple[EpochMetrics, ...] = ()
         self._validated: Tensor | None = None  # beliefs of the last epoch, if trained here
         self._learner = self._new_learner()
-        self._data = config.data.load(self.device)
+        self._data = load_checked(config.data, self.device)
 
     @property
     def epoch(self) -> int:

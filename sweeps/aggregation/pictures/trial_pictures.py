@@ -113,7 +113,8 @@ def _of_other_evaluations(record: TrialRecord, store: RecordStore) -> Iterator[t
 
 def _made(record: TrialRecord, store: RecordStore, parts: Sequence[type[Any]]) -> dict[str, Array]:
     """Return what the evaluation gives of the recorded weights."""
-    from capsmodel.evaluation import Pictures as PicturesEvaluation  # here, as torch comes with it
+    from capsmodel.data import load_checked  # here, as torch comes with it
+    from capsmodel.evaluation import Pictures as PicturesEvaluation
 
     if not store.holds(record, ARTIFACT_WEIGHTS):
         raise BadInput(
@@ -125,7 +126,7 @@ def _made(record: TrialRecord, store: RecordStore, parts: Sequence[type[Any]]) -
     config = store.config(record)
     trained = load_trained(weights, config, seed=record.seed, parts=parts, device="cpu")
     try:
-        data = trained.config.data.load("cpu")
+        data = load_checked(trained.config.data, "cpu")
     except (ValueError, OSError) as error:
         raise BadInput(f"The images of this trial cannot be loaded: {error}") from error
     arrays = PicturesEvaluation().evaluate(trained, data).arrays

@@ -7,7 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from capsmodel.data import DataSet, load_checked
 from capsmodel.data.archive import ROOT_VARIABLE
+from capsmodel.settings.parts import is_built_in
 from sweeps.aggregation.report import publish_report, sum_up, write_report
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.interruption import in_main_thread, interruptible
@@ -35,14 +37,14 @@ _LOG = logging.getLogger(__name__)
 
 
 def prepare_data(definition: Definition) -> None:
-    """Make sure that the data of every arm are on this machine; download them if necessary.
+    """Make sure that the data of every arm are on this machine, and that all labels are classes.
 
-    Trials would do it too, but each would fail for itself. The proposals of a search are not known
-    yet, so the data of its base are prepared. A relative data root is made absolute for the
-    workers, as it is relative to the folder of this process.
+    Missing data are downloaded. Trials would do all of this too, but each would fail for itself.
+    The proposals of a search are not known yet, so the data of its base are prepared. A relative
+    data root is made absolute for the workers, as it is relative to the folder of this process.
 
     Raises:
-        BadInput: If some are missing and cannot be downloaded.
+        BadInput: If some are missing and cannot be downloaded, or a label is no class.
     """
     if given := os.environ.get(ROOT_VARIABLE):
         os.environ[ROOT_VARIABLE] = str(Path(given).absolute())
@@ -51,8 +53,27 @@ def prepare_data(definition: Definition) -> None:
     try:
         for data in dict.fromkeys(config.data for config in configs):
             data.prepare()
+            _check_labels(data)
     except ValueError as error:
         raise BadInput(str(error)) from error
+
+
+def _check_labels(data: DataSet) -> None:
+    """Check the labels of a user's data set; the package's own are checked by their fingerprint.
+
+    Raises:
+        ValueError: If the data cannot be loaded, or a label is no class.
+    """
+    if is_built_in(type(data)):
+        return
+    try:
+        load_checked(data, "cpu")
+    except OSError as error:
+        raise ValueError(f"The data '{data.kind}' cannot be loaded: {error}") from error
+    except ValueError:
+        raise
+    except Exception:  # noqa: BLE001 - a fault in the user's code, which the trials report in full
+        return
 
 
 def prepare(which: Launchable, options: LaunchOptions, policies: Policies) -> Survey:

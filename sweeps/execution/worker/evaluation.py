@@ -65,6 +65,7 @@ class _Look:
         self._fence = fence
 
     def run(self) -> tuple[EvaluationRecord, ...]:
+        from capsmodel.data import load_checked
         from search_spaces.evaluation_key import evaluation_key
 
         wanted = {evaluation_key(evaluation): evaluation for evaluation in self._evaluations()}
@@ -72,7 +73,7 @@ class _Look:
         missing = {key: evaluation for key, evaluation in wanted.items() if standing[key] is None}
         if missing:
             trained = self._trained()
-            data = trained.config.data.load(trained.device)
+            data = load_checked(trained.config.data, trained.device)
             for key, evaluation in missing.items():
                 started = time.perf_counter()
                 findings = evaluation.evaluate(trained, data)

@@ -151,13 +151,14 @@ def _take_first_step(config_text: str, source: str | None, device: str) -> None:
 
     from capsmodel.chance import stream
     from capsmodel.config import build_model
+    from capsmodel.data import load_checked
 
     config = training_config(json.loads(config_text), source)
     with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
         network = build_model(config)
         network.to_empty(device="cpu").initialise(0)
         network.to(device)
-        few = config.data.load(device).train.take(slice(_WARM_UP_IMAGES))
+        few = load_checked(config.data, device).train.take(slice(_WARM_UP_IMAGES))
         images, labels = config.augmentation.plain(few.images), few.labels
         optimiser = config.optimiser.build(tuple(network.parameters()))
         outputs = network(images, labels, stream(0, "warm-up"))

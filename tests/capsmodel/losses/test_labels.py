@@ -1,28 +1,208 @@
-"""Labels that are not one integer an image are refused, not taken for others."""
+"""Labels that are no classes are refused by every loss alike, or make it NaN."""
 
 import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.func import grad, vmap
+from torch.testing import assert_close
 
-from capsmodel.losses import LOSSES, Loss
+from capsmodel.functional import keep_class, margin_loss, one_hot
+from capsmodel.losses import LOSSES, CrossEntropy, Loss
+from capsmodel.models import Outputs
 from capsmodel.settings.parts import kind_of
 
-LENGTHS = torch.tensor([[0.9, 0.2, 0.4], [0.3, 0.7, 0.1]])
+LENGTHS = torch.tensor([[0.9, 0.2, 0.4], [0.3, 0.7, 0.1], [0.2, 0.2, 0.6]])
+LABELS = torch.tensor([0, 2, 1])
+WEIGHTS = (1.0, 2.0, 3.0)
 OTHERS = {
-    "one-hot numbers": torch.eye(3)[:2],
-    "one-hot booleans": torch.eye(3, dtype=torch.bool)[:2],
-    "one-hot integers": torch.eye(3, dtype=torch.int64)[:2],
-    "numbers": torch.tensor([0.0, 1.0]),
-    "a column": torch.tensor([[0], [1]]),
+    "one-hot numbers": torch.eye(3),
+    "one-hot booleans": torch.eye(3, dtype=torch.bool),
+    "one-hot integers": torch.eye(3, dtype=torch.int64),
+    "numbers": torch.tensor([0.0, 1.0, 1.0]),
+    "complex numbers": torch.tensor([0j, 1 + 0j, 1 + 0j]),
+    "booleans": torch.tensor([True, False, True]),
+    "a column": torch.tensor([[0], [1], [2]]),
 }
+INTEGERS = (
+    torch.uint8,
+    torch.uint16,
+    torch.uint32,
+    torch.uint64,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+)
+NO_CLASS = {"too large": 3, "far too large": 2**40, "negative": -1, "what torch ignores": -100}
+
+
+def _calls() -> dict[str, Callable[[Tensor, Tensor], Tensor]]:
+    """Return each loss, with weights too, as a function of beliefs and labels."""
+    calls: dict[str, Callable[[Tensor, Tensor], Tensor]] = {}
+    kinds: tuple[type[Any], ...] = LOSSES
+    for kind in kinds:
+        for weights in ((), WEIGHTS):
+            loss = kind(class_weights=weights)
+            words = f"{kind_of(kind)}{' weighted' if weights else ''}"
+            calls[words] = lambda lengths, labels, loss=loss: loss.loss(lengths, labels, 0.5)
+    for weights in ((), WEIGHTS):
+        softmax = CrossEntropy(class_weights=weights)
+        calls[f"logits{' weighted' if weights else ''}"] = lambda lengths, labels, loss=softmax: (
+            loss.judge(Outputs(lengths.softmax(1), None, lengths), labels, 0.5)
+        )
+    calls["the row of its pose"] = lambda lengths, labels: keep_class(
+        lengths.unsqueeze(-1), labels
+    ).sum()
+    return calls
+
+
+CALLS = _calls()
+each_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+each_bad_label = pytest.mark.parametrize("label", NO_CLASS.values(), ids=NO_CLASS)
 
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("labels", OTHERS.values(), ids=OTHERS.keys())
 @pytest.mark.parametrize("loss", LOSSES, ids=kind_of)
-def test_they_are_refused_by_every_loss(loss: type[Loss], labels: Tensor) -> None:
+def test_other_types_and_shapes_are_refused_by_every_loss(loss: type[Loss], labels: Tensor) -> None:
     sentence = f"one integer an image, of shape [batch], got {labels.dtype} of shape "
     with pytest.raises(ValueError, match=re.escape(sentence)):
         loss().loss(LENGTHS, labels, 0.5)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("weights", [(), WEIGHTS], ids=["plain", "weighted"])
+@pytest.mark.parametrize("loss", LOSSES, ids=kind_of)
+def test_another_number_of_labels_is_refused_by_every_loss(
+    loss: type[Any], weights: tuple[float, ...]
+) -> None:
+    with pytest.raises(ValueError, match=r"labels must be of shape \[batch 3\], got \[2\]"):
+        loss(class_weights=weights).loss(LENGTHS, LABELS[:2], 0.5)
+
+
+@each_call
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_every_type_of_integer_gives_the_same(
+    call: Callable[[Tensor, Tensor], Tensor], dtype: torch.dtype
+) -> None:
+    assert torch.equal(call(LENGTHS, LABELS.to(dtype)), call(LENGTHS, LABELS))
+
+
+@each_call
+@each_bad_label
+def test_a_label_that_is_no_class_is_refused(
+    call: Callable[[Tensor, Tensor], Tensor], label: int
+) -> None:
+    sentence = f"The label of image 1 is {label}, which is no class: with 3 classes, labels are "
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        call(LENGTHS, torch.tensor([0, label, 7]))
+
+
+@each_bad_label
+def test_one_hot_refuses_a_label_that_is_no_class(label: int) -> None:
+    with pytest.raises(ValueError, match=f"image 0 is {label}, which is no class"):
+        one_hot(torch.tensor([label]), 3)
+
+
+def test_a_batch_of_no_images_has_no_bad_label() -> None:
+    nothing = torch.empty(0, dtype=torch.int64)
+    assert keep_class(torch.rand(0, 3, 2), nothing).shape == (0, 6)
+    assert one_hot(nothing, 3).shape == (0, 3)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_several_classes_an_image_have_no_weights() -> None:
+    with pytest.raises(ValueError, match="Labels are one integer an image"):
+        margin_loss(LENGTHS, torch.eye(3, dtype=torch.bool), class_weights=WEIGHTS)
+
+
+@each_call
+@each_bad_label
+def test_under_a_gradient_it_makes_the_loss_nan(
+    call: Callable[[Tensor, Tensor], Tensor], label: int
+) -> None:
+    bad = torch.tensor([0, label, 1])
+    assert bool(grad(call)(LENGTHS, bad).isnan().any())
+    assert_close(grad(call)(LENGTHS, LABELS), _gradient(call, LENGTHS, LABELS))
+
+
+@each_call
+@each_bad_label
+def test_mapped_over_images_it_makes_the_loss_of_that_image_nan(
+    call: Callable[[Tensor, Tensor], Tensor], label: int
+) -> None:
+    def of_one(lengths: Tensor, own: Tensor) -> Tensor:
+        return call(lengths.unsqueeze(0), own.unsqueeze(0))
+
+    losses = vmap(of_one)(LENGTHS, torch.tensor([0, label, 1]))
+    assert losses.isnan().tolist() == [False, True, False]
+    good = vmap(of_one)(LENGTHS, LABELS)
+    assert_close(good, torch.stack(list(map(of_one, LENGTHS, LABELS))))
+
+
+@each_call
+@each_bad_label
+def test_mapped_over_networks_it_makes_every_loss_nan(
+    call: Callable[[Tensor, Tensor], Tensor], label: int
+) -> None:
+    of_networks = torch.stack([LENGTHS, 1 - LENGTHS])
+    losses = vmap(call, in_dims=(0, None))(of_networks, torch.tensor([0, label, 1]))
+    assert bool(losses.isnan().all())
+
+
+def test_compiled_and_exported_it_makes_every_loss_nan() -> None:
+    """In a process of its own: here shapes are checked, which compilers cannot read."""
+    program = (
+        "from tests.capsmodel.losses.test_labels import CALLS, expect_nan_when_compiled\n"
+        "for call in CALLS.values():\n"
+        "    expect_nan_when_compiled(call)\n"
+    )
+    folder = Path(__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def expect_nan_when_compiled(call: Callable[[Tensor, Tensor], Tensor]) -> None:
+    class Whole(nn.Module):
+        def forward(self, lengths: Tensor, labels: Tensor) -> Tensor:
+            return call(lengths, labels)
+
+    compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
+    exported = torch.export.export(Whole(), (LENGTHS, LABELS)).module()
+    for way in (compiled, exported):
+        assert_close(way(LENGTHS, LABELS), call(LENGTHS, LABELS))
+        for label in NO_CLASS.values():
+            assert bool(way(LENGTHS, torch.tensor([0, label, 1])).isnan())
+
+
+@pytest.mark.gpu
+@each_call
+def test_on_a_gpu_it_makes_the_loss_nan_without_waiting(
+    call: Callable[[Tensor, Tensor], Tensor],
+) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    lengths, bad = LENGTHS.cuda(), torch.tensor([0, 3, -100]).cuda()
+    call(lengths, bad)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        loss = call(lengths, bad)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert bool(loss.isnan())
+    assert_close(call(lengths, LABELS.cuda()).cpu(), call(LENGTHS, LABELS))
+
+
+def _gradient(call: Callable[[Tensor, Tensor], Tensor], lengths: Tensor, labels: Tensor) -> Tensor:
+    lengths = lengths.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(call(lengths, labels), lengths)
+    return gradient
