@@ -52,22 +52,22 @@ def record_rest(progress: Progress, recorder: RecorderClient, *, is_interrupted:
     if is_interrupted:
         most = 1.5 * INTERRUPTED_SECONDS
         progress.is_recorded = recorder.finish(INTERRUPTED_SECONDS, most_seconds=most)
-        progress.complaint = recorder.error
+        progress.error = recorder.error
         return
-    progress.complaint = _complaint(progress, recorder)
-    progress.is_recorded = not progress.complaint
+    progress.error = _error_of(progress, recorder)
+    progress.is_recorded = not progress.error
 
 
 def record_evaluations(progress: Progress, trial_keys: Sequence[str]) -> None:
     """Record the evaluations of trials, and find out whether that worked."""
     recorder = _start_recorder_of_evaluations(progress.survey, trial_keys)
     were_recorded, progress.is_recorded = progress.is_recorded, False  # in case this is interrupted
-    complaint = _complaint(progress, recorder)
-    progress.is_recorded = were_recorded and not complaint
-    progress.complaint = progress.complaint or complaint
+    error = _error_of(progress, recorder)
+    progress.is_recorded = were_recorded and not error
+    progress.error = progress.error or error
 
 
-def _complaint(progress: Progress, recorder: RecorderClient) -> str:
+def _error_of(progress: Progress, recorder: RecorderClient) -> str:
     """Record everything. Returns why some of it is missing, "" if nothing is."""
     try:
         return _record_all(progress, recorder)

@@ -159,7 +159,7 @@ def report_cells(progress: Progress, reports: Path) -> None:
         publish_report(progress.records.writer, progress.records.sweep_id, report)
     except StoreUnreachable as error:
         progress.is_recorded = False
-        progress.complaint = progress.complaint or str(error)
+        progress.error = progress.error or str(error)
         progress.exit_code = 3
     else:
         progress.report = report
@@ -182,7 +182,7 @@ def delete_weights(progress: Progress, words: str) -> None:
                 manifest, which, survey.storage, survey.store, writer=writer
             )
         except StoreUnreachable as error:
-            progress.weights = WeightsDeleted(complaint=f"Weights are still there: {error}")
+            progress.weights = WeightsDeleted(error=f"Weights are still there: {error}")
             progress.exit_code = 3
 
 

@@ -23,8 +23,8 @@ class Progress:
         survey: What there was to do at the start.
         exit_code: 1 until the launch has ended.
         is_recorded: Whether the tracking store has everything.
-        complaint: Why it has not, "" if it has.
-        broken_off: Why training ended early, "" if it did not.
+        error: Why it has not, "" if it has.
+        stop_reason: Why training ended early, "" if it did not.
         num_trained: Cells that this launch filled.
         failures: Trials that raised.
         journal: None if no cell is to be filled.
@@ -39,8 +39,8 @@ class Progress:
     survey: Survey
     exit_code: int = 1
     is_recorded: bool = True
-    complaint: str = ""
-    broken_off: str = ""
+    error: str = ""
+    stop_reason: str = ""
     num_trained: int = 0
     failures: tuple[FailedTrial, ...] = ()
     journal: Journal | None = None
@@ -94,8 +94,8 @@ class Progress:
             num_trained=self.num_trained,
             exit_code=self.exit_code,
             is_recorded=self.is_recorded,
-            complaint=self.complaint,
-            broken_off=self.broken_off,
+            complaint=self.error,
+            stop_reason=self.stop_reason,
             failures=self.failures,
             report=self.report,
             weights=self.weights,

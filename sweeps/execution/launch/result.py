@@ -90,12 +90,12 @@ class SweepResult:
         num_filled: Cells with a final record now, of `num_cells`.
         failures: Trials that raised.
         is_recorded: Whether the tracking store has everything.
-        complaint: Why it has not.
-        broken_off: Why training ended before all was trained, "" where it did not.
-        weights: Which were not kept; None where the sweep has not ended.
-        evaluations: What became of those that the sweep declares, None where it declares none.
-        report: Tables and files; None where the launch was interrupted or the store is away.
-        exit_code: 0 every cell is filled, looked at as declared, and recorded; 3 not; 130
+        complaint: Why it has not, "" if it has; so called in the JSON answers too.
+        stop_reason: Why training ended early, "" if it did not.
+        weights: The deleted weights, None if the sweep has not ended.
+        evaluations: Those that the sweep declares, None if it declares none.
+        report: Tables and files, None if the launch was interrupted or the store is unreachable.
+        exit_code: 0 if every cell is filled, evaluated and recorded, 3 if not, 130 if it was
             interrupted.
     """
 
@@ -106,7 +106,7 @@ class SweepResult:
     exit_code: int
     is_recorded: bool = True
     complaint: str = ""
-    broken_off: str = ""
+    stop_reason: str = ""
     failures: tuple[FailedTrial, ...] = ()
     report: Report | None = None
     weights: WeightsDeleted | None = None
@@ -120,7 +120,7 @@ class SweepResult:
         """Return it for a notebook: what was done, what failed, and its tables."""
         lines = [", ".join(self._counts), *self.sentences]
         if self.exit_code == INTERRUPTED:
-            lines.append("Interrupted: the same call goes on with it.")
+            lines.append("Interrupted: the same call resumes it.")
         if not self.is_recorded:
             lines.append(f"Some records are not yet in the tracking store: {self.complaint}")
         failed = Grid(
@@ -144,6 +144,6 @@ class SweepResult:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Sentences for the user about training, evaluations and weights."""
-        sentences = (self.broken_off,) if self.broken_off else ()
+        sentences = (self.stop_reason,) if self.stop_reason else ()
         sentences += self.evaluations.sentences if self.evaluations else ()
         return sentences + (self.weights.sentences if self.weights else ())

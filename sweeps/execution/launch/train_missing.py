@@ -72,7 +72,7 @@ def train(
         with watching(recorder.keep_alive, disk.look, lambda: load_for_report(board)):
             engine.run(orders=budget, events=budget)
     except CannotGoOn as error:
-        progress.broken_off = str(error)
+        progress.stop_reason = str(error)
         return
     except KeyboardInterrupt:
         board.is_stopping = True
@@ -80,7 +80,7 @@ def train(
     finally:
         clear_time_limit()
     if budget.is_spent and progress.num_left:
-        progress.broken_off = budget.words
+        progress.stop_reason = budget.words
         raise Interrupted
 
 

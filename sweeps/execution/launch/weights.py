@@ -39,12 +39,12 @@ class WeightsDeleted:
     Attributes:
         num_trials: Number of trials whose weights were deleted.
         freed_bytes: In the cells' folders and in the tracking store together.
-        complaint: Why some were not deleted, in one sentence; "" if all were.
+        error: Why some were not deleted, in one sentence; "" if all were.
     """
 
     num_trials: int = 0
     freed_bytes: int = 0
-    complaint: str = ""
+    error: str = ""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ class WeightsDeleted:
         freed = f"{self.freed_bytes / 2**20:,.1f} MiB are free."
         trials = "1 trial" if self.num_trials == 1 else f"{self.num_trials} trials"
         deleted = f"The weights of {trials} were not kept: {freed}"
-        return tuple(filter(None, (deleted if self.num_trials else "", self.complaint)))
+        return tuple(filter(None, (deleted if self.num_trials else "", self.error)))
 
 
 def weights_to_keep(words: str) -> WeightsToKeep:
@@ -130,8 +130,8 @@ def keep_weights(
             manifest, records
         )
     except BadInput as error:
-        return WeightsDeleted(complaint=f"All weights are kept, as another sweep's are: {error}")
-    num_trials, freed, complaint = 0, 0, ""
+        return WeightsDeleted(error=f"All weights are kept, as another sweep's are: {error}")
+    num_trials, freed, error = 0, 0, ""
     for key in unwanted_weights(manifest, records, which, needed_elsewhere):
         folder = CellFolder(storage.cells, key)
         if folder.is_busy():
@@ -140,8 +140,8 @@ def keep_weights(
         bytes_here = recorded + delete_weights(folder)
         num_trials += bytes_here > 0
         freed += bytes_here
-        complaint = complaint or why
-    return WeightsDeleted(num_trials, freed, complaint)
+        error = error or why
+    return WeightsDeleted(num_trials, freed, error)
 
 
 def to_be_evaluated(manifest: Manifest, records: Mapping[str, TrialRecord]) -> set[str]:

@@ -29,4 +29,4 @@ def evaluate(progress: Progress, options: LaunchOptions) -> None:
         progress.evaluations = making.run()
         clear_time_limit()
     except StoreUnreachable as error:
-        progress.is_recorded, progress.complaint = False, str(error)
+        progress.is_recorded, progress.error = False, str(error)

@@ -99,7 +99,7 @@ def test_a_report_and_a_result_show_their_tables(tmp_path):
     told = "<SweepResult known: 2 trained now, 3 of 4 cells filled, 1 failed, exit code 3>"
     assert repr(result) == told
     assert "log.txt" in seen.text
-    assert "the same call goes on" in checked(SweepResult("known", 4, 3, 2, 130)).text
+    assert "the same call resumes it" in checked(SweepResult("known", 4, 3, 2, 130)).text
 
 
 @given(st.lists(st.text(), min_size=1, max_size=3), st.text())

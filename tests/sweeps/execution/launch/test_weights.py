@@ -245,7 +245,7 @@ def test_a_store_that_cannot_delete_keeps_its_copies_and_that_is_said(
     assert place.recorded() == ALL
     assert place.here() == GOOD
     assert (deleted.num_trials, deleted.freed_bytes) == (2, 2 * SIZE)
-    assert deleted.complaint == "The tracking store does not delete weights: never."
+    assert deleted.error == "The tracking store does not delete weights: never."
     assert len(deleted.sentences) == 2
 
 
