@@ -165,7 +165,7 @@ class BestConfig:
             raise BadInput(
                 f"The weights of trial {chosen.trial_key} (arm '{self.arm}', seed {chosen.seed}) "
                 "are not there: a launch did not keep them (--keep-weights), or they were deleted. "
-                "Ask for another seed, or train it anew, --fresh."
+                "Ask for another seed, or train it anew, --retrain."
             )
         weights = self.store.artifact(record, ARTIFACT_WEIGHTS)
         config = on_split(self.config, self.splits.get(chosen.seed))

@@ -24,7 +24,7 @@ def again(words: Sequence[str] | None = None) -> str:
     Args:
         words: Of that command, behind the program's name; None for this one's.
     """
-    once = {"--fresh", "--replace"}
+    once = {"--retrain", "--replace"}
     given = sys.argv[1:] if words is None else words
     return shlex.join([program(), *(public(word) for word in given if word not in once)])
 

@@ -23,6 +23,7 @@ from sweeps.records.errors import SweepError
 from sweeps.records.plain_text import is_utf8
 
 _REMOVED_OPTIONS = {
+    "--fresh": "--fresh is now called --retrain: give that.",
     "--write": "--write no longer exists: capsweep plan SWEEP --effect POINTS prints the lines to "
     "paste into the sweep's file.",
 }

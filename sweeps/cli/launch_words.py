@@ -51,7 +51,7 @@ WORDS: Mapping[str, Words] = {
     "gradient_checkpointing": Words("--gradient-checkpointing"),
     "keep_weights": Words(metavar="all|best:K|none"),
     "warm_start": Words(metavar="SWEEP", complete=launched_sweeps),
-    "fresh": Words("--fresh"),
+    "retrain": Words("--retrain"),
     "replace": Words("--replace"),
     "storage": Words(envvar=STORAGE_VARIABLE),
     "tracking_uri": Words(envvar=TRACKING_VARIABLE),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
+_RENAMED = {"fresh": "retrain"}
 _LONGEST_SECONDS = 10_000_000_000  # about as long as a timer of the system may run
 
 
@@ -62,8 +63,8 @@ class LaunchOptions(Changes):
     address: str | None = Field(
         default=None, description="A running Ray cluster [default: start Ray here]."
     )
-    fresh: bool = Field(
-        default=False, description="Put what was trained aside and train all of it anew."
+    retrain: bool = Field(
+        default=False, description="Archive what was trained, and train all of it from the start."
     )
     replace: bool = Field(
         default=False, description="Let this launch drop cells that the sweep had."
@@ -118,6 +119,8 @@ def check_option_names(function: Callable[_Given, _Result]) -> Callable[_Given, 
     @functools.wraps(function)
     def checked(*args: _Given.args, **options: _Given.kwargs) -> _Result:
         for name in options:
+            if name in _RENAMED:
+                raise BadInput(f"The option '{name}' is now called '{_RENAMED[name]}'.")
             if name not in known:
                 raise BadInput(unknown("option", name, known))
         return function(*args, **options)

@@ -38,7 +38,7 @@ class Storage:
 
     @property
     def replaced(self) -> Path:
-        """Cells that `--fresh` put aside."""
+        """Cells that `--retrain` archived."""
         return self.root / "replaced"
 
     @property

@@ -38,7 +38,7 @@ def test_a_sweep_is_extended_shared_protected_replaced_and_begun_anew(
     old = tmp_path / "old"
     old.mkdir()
     (terminal.folder / "reports").rename(old / "reports")
-    expect_trained(terminal, *words, "--seeds", "0", "--fresh", trained=3, cells=3)
+    expect_trained(terminal, *words, "--seeds", "0", "--retrain", trained=3, cells=3)
     expect_same_results(terminal.folder, old, "changing")
     assert len(list((storage / "replaced").iterdir())) == 3
     expect_each_cell_finished_once(storage, num_cells=9, num_epochs=NUM_EPOCHS)

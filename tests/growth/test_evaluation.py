@@ -192,7 +192,7 @@ def test_what_raises_or_has_no_weights_is_told_and_keeps_nothing_else_back(
     assert gone.evaluations is not None
     assert (gone.evaluations.num_not_available, gone.evaluations.num_there) == (2, 2)
     assert "2 evaluations are not available" in gone.sentences[-1]
-    assert "--fresh" in gone.sentences[-1]
+    assert "--retrain" in gone.sentences[-1]
     status = answer(capsys, "status", "small", storage)
     standing = "2 recorded, 2 not available, as the weights were not kept"
     assert f"evaluation sureness: {standing}" in status
@@ -230,7 +230,7 @@ def test_the_command_line_trains_and_then_looks_at_what_it_trained(
     words = ("run", "small.py", "--seeds", "0-2")
     gone = run_command(tmp_path, *words, expected=3)
     assert "6 evaluations are not available, as the weights of their trials were not kept" in gone
-    assert "--fresh" in gone
+    assert "--retrain" in gone
     assert contents(storage).keys() >= before.keys() - {
         name for name in before if name.endswith("weights.safetensors")
     }

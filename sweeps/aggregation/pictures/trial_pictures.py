@@ -120,7 +120,7 @@ def _made(record: TrialRecord, store: RecordStore, parts: Sequence[type[Any]]) -
         raise BadInput(
             f"The weights of trial {record.trial_key} are not there: a launch did not keep them "
             "(--keep-weights), or they were deleted. Ask for another trial, or train it anew, "
-            "--fresh."
+            "--retrain."
         )
     weights = store.artifact(record, ARTIFACT_WEIGHTS)
     config = store.config(record)

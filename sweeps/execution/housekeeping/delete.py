@@ -185,7 +185,10 @@ def delete(
         counts = tuple(count_items(plan, sweep, storage, store))
         notes = _what_stays(sweep, plan, address)
         if storage.replaced.is_dir():
-            notes = ("What --fresh put aside of these trials goes too, and is not counted.", *notes)
+            notes = (
+                "What --retrain archived of these trials goes too, and is not counted.",
+                *notes,
+            )
         if not is_deleting:
             return Deleted(sweep, False, counts, notes)
         errors = remove(sweep, plan, storage, store)

@@ -14,8 +14,8 @@ class Kind(StrEnum):
     """Kinds of leftovers, in words for the user."""
 
     CHECKPOINT = "checkpoints that nothing needs"
-    REPLACED = "cells that --fresh put aside"
-    DAMAGED = "files put aside as damaged"
+    REPLACED = "cells that --retrain archived"
+    DAMAGED = "files archived as damaged"
     TEMPORARY = "temporary files of killed writes"
 
 

@@ -33,7 +33,7 @@ def archive(
     busy = [key for key in trial_keys if CellFolder(storage.cells, key).is_busy()]
     if busy:
         raise BadInput(
-            f"--fresh cannot put aside {len(busy)} cells that another sweep is training now: wait "
+            f"--retrain cannot archive {len(busy)} cells that another sweep is training now: wait "
             f"for it to end."
         )
     queue = RecorderQueue(storage.journals, tracking_uri)
@@ -79,7 +79,7 @@ def open_records(survey: Survey, options: LaunchOptions, journal: Journal | None
         if journal or manifest != survey.current or not is_published:
             hand_over(journals, manifest)  # the recorder makes the copy current
         sweep_id = publish_manifest(writer, manifest)
-        if options.fresh:
+        if options.retrain:
             _archive_trained(survey, writer, journal)
     except PermissionError as error:
         raise BadInput(

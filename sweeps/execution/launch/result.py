@@ -66,8 +66,8 @@ def not_available(number: int) -> str:
     are, their, trials = ("is", "its", "trial") if number == 1 else ("are", "their", "trials")
     return (
         f"{number} evaluation{'s' * (number != 1)} {are} not available, as the weights of {their} "
-        f"{trials} were not kept: train the sweep anew (--fresh), or leave the evaluation out of "
-        f"it."
+        f"{trials} were not kept: train the sweep from the start (--retrain), or leave the "
+        f"evaluation out of it."
     )
 
 

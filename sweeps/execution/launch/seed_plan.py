@@ -143,7 +143,7 @@ def plan_seeds(
     gradient_checkpointing: bool = False,
     keep_weights: str = "all",
     address: str | None = None,
-    fresh: bool = False,
+    retrain: bool = False,
     replace: bool = False,
     storage: str | Path | None = None,
     tracking_uri: str | None = None,

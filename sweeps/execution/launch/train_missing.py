@@ -164,7 +164,7 @@ def cells_to_train(
         return Listed(orders.of(definition, empty.cell) for empty in empty_cells(survey.cells))
     log = DecisionLog(journal, definition.decided_by)
     at_start = definition.sweep.plan.cells_at_start(definition.sweep)
-    if survey.adopted and not options.fresh:
+    if survey.adopted and not options.retrain:
         log.adopt(survey.adopted, at_start)
     if definition.manifest.search and definition.manifest.search.warm_start:
         log.adopt(definition.manifest, at_start)  # only the first launch is given it

@@ -37,7 +37,7 @@ def archive_damaged(storage: Storage, tracking_uri: str) -> list[str]:
             continue
         if why := damage_of(path) or _unreadable(path, storage):
             aside = put_aside(path)
-            sentences.append(f"{path} was damaged ({why}): it was put aside as {aside.name}.")
+            sentences.append(f"{path} was damaged ({why}): it was archived as {aside.name}.")
     return sentences
 
 

@@ -266,7 +266,7 @@ def known_sweep(
     current, adopted = earlier_manifest(store, storage.journals, name, may_be_replaced=may)
     declared = define(which, options, current.seeds if current else ())
     known = restored(declared, storage.journals, adopted)
-    is_anew = options.fresh and declared.decided_by
+    is_anew = options.retrain and declared.decided_by
     definition = declared if is_anew else known
     if options.warm_start is not None:
         definition = warm_started(definition, options.warm_start, store)
@@ -288,8 +288,8 @@ def survey_of(
     store_exists = store.is_there()
     definition, known, current, adopted = known_sweep(which, options, store, storage)
     keys = [cell.trial_key for cell in definition.manifest.cells]
-    folders = {} if options.fresh else folder_states(storage, keys)
-    records = {} if options.fresh or not store_exists else store.records(keys)
+    folders = {} if options.retrain else folder_states(storage, keys)
+    records = {} if options.retrain or not store_exists else store.records(keys)
     cells = surveyed(definition.manifest.cells, folders, records, definition.waiting)
     lost: frozenset[str] = frozenset()
     if dropped := dropped_cells(current, known.manifest):

@@ -70,6 +70,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "more and less before the command": (["-q", "-v", "status"], "-q asks for less"),
     "more before, less behind": (["-v", "status", "-q"], "-q asks for less"),
     "an unknown option": (["status", "--jsno"], "--jsno"),
+    "a renamed option": (["run", "quickstart", "--fresh"], "--fresh is now called --retrain"),
     "an unknown command": (["stopp", "quickstart"], "stopp"),
     "a value for --json": (["status", "--json=yes"], "does not take a value"),
 }

@@ -45,7 +45,7 @@ def test_an_option_has_the_help_and_the_default_of_its_declaration(name: str) ->
         ("epochs", int | None),
         ("cpus_per_trial", int),
         ("gpus_per_trial", float | None),
-        ("fresh", bool),
+        ("retrain", bool),
         ("storage", str | None),
         ("seeds", str | None),
     ],

@@ -51,7 +51,7 @@ def launch(shell: Shell) -> Generator[Callable[..., subprocess.Popen[bytes]]]:
     started: list[subprocess.Popen[bytes]] = []
 
     def start(*words: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", LAUNCH, "run", "example", "--fresh", *words]
+        command = [sys.executable, "-c", LAUNCH, "run", "example", "--retrain", *words]
         started.append(subprocess.Popen(command, cwd=shell.folder))
         wait_until((shell.folder / "started").exists)
         return started[-1]
@@ -92,7 +92,7 @@ def test_a_launch_is_asked_to_end_and_waited_for(
     assert process.wait(PATIENCE_SECONDS) == 130
     assert f"Asked process {process.pid}, the launch of 'example', to end." in answer.out
     assert "It has ended. Finished trials and the last checkpoint" in answer.out
-    assert answer.out.endswith("capsweep run example\n"), "without --fresh"
+    assert answer.out.endswith("capsweep run example\n"), "without --retrain"
     assert LOCK.read_bytes() == b"", "nobody is noted any more"
 
 

@@ -154,7 +154,7 @@ def test_a_cell_whose_final_record_is_damaged_keeps_its_checkpoint(launches: Lau
 
 def test_what_fresh_has_put_aside_is_freed_whole(launches: Launches) -> None:
     num_cells = len(list(launches.storage.cells.iterdir()))
-    assert launches.run(fresh=True).exit_code == 0
+    assert launches.run(retrain=True).exit_code == 0
     tables = launches.tables()
     assert kinds(launches.clean("example")) == {Kind.REPLACED: num_cells}
     assert kinds(launches.clean("example", is_freeing=True)) == {Kind.REPLACED: num_cells}

@@ -98,10 +98,10 @@ def test_a_deleted_sweep_leaves_nothing_of_its_own(launches: Launches) -> None:
 
 def test_what_was_replaced_goes_with_the_sweep(launches: Launches) -> None:
     replaced = put_artifacts(launches)
-    assert launches.run(fresh=True).exit_code == 0
+    assert launches.run(retrain=True).exit_code == 0
     cells = keys(launches)
     told = delete(launches, is_deleting=True)
-    assert told.sentences[0].startswith("What --fresh put aside")
+    assert told.sentences[0].startswith("What --retrain archived")
     assert [launches.store.writer().records_of(key) for key in cells] == [()] * len(cells)
     assert not [path for path in replaced if path.exists()]
     assert [*launches.storage.replaced.iterdir()] == []

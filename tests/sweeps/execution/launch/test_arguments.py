@@ -27,6 +27,12 @@ def test_its_keyword_arguments_are_the_options_with_their_defaults(
 
 
 @LAUNCHING
+def test_a_renamed_argument_is_refused_with_its_new_name(launching: Callable[..., Any]) -> None:
+    with pytest.raises(sweeps.BadInput, match="The option 'fresh' is now called 'retrain'"):
+        launching("quickstart", fresh=True)
+
+
+@LAUNCHING
 def test_an_unknown_argument_is_refused_with_the_one_that_was_meant(
     launching: Callable[..., Any],
 ) -> None:
