@@ -142,7 +142,7 @@ def test_it_is_filled_in_without_training(
 
     assert (result.exit_code, result.num_trained, result.num_filled) == (0, 0, 4)
     assert result.evaluations is not None
-    assert (result.evaluations.num_made, result.evaluations.num_there) == (4, 4)
+    assert (result.evaluations.num_made, result.evaluations.num_existing) == (4, 4)
     assert_only_the_evaluation_is_new(before, contents(storage))
     store = open_store(f"sqlite:///{storage / 'mlflow.db'}", storage)
     manifest = store.manifest("small")
@@ -180,7 +180,7 @@ def test_what_raises_or_has_no_weights_is_told_and_keeps_nothing_else_back(
     failed = launch(file, storage)
     assert failed.exit_code == 3
     assert failed.evaluations is not None
-    assert (failed.evaluations.num_made, failed.evaluations.num_there) == (2, 2)
+    assert (failed.evaluations.num_made, failed.evaluations.num_existing) == (2, 2)
     told = [(one.arm, one.seed, one.kind, one.reason) for one in failed.evaluations.failures]
     reason = "AssertionError: only the first seed"
     assert sorted(told) == [("one", 1, "sureness", reason), ("three", 1, "sureness", reason)]
@@ -190,7 +190,7 @@ def test_what_raises_or_has_no_weights_is_told_and_keeps_nothing_else_back(
     gone = launch(file, storage)
     assert gone.exit_code == 3
     assert gone.evaluations is not None
-    assert (gone.evaluations.num_not_available, gone.evaluations.num_there) == (2, 2)
+    assert (gone.evaluations.num_not_available, gone.evaluations.num_existing) == (2, 2)
     assert "2 evaluations are not available" in gone.sentences[-1]
     assert "--retrain" in gone.sentences[-1]
     status = answer(capsys, "status", "small", storage)
