@@ -94,13 +94,13 @@ class BestConfig:
 
     def __repr__(self) -> str:
         value = f"{self.metric.text} {mean_text(self.value, self.metric)}"
-        told = (value, self._trials, "" if self.is_confirmed else "not confirmed")
-        return summary("BestConfig", f"{self.rank} '{self.arm}'", *told)
+        words = (value, self._trials, "" if self.is_confirmed else "not confirmed")
+        return summary("BestConfig", f"{self.rank} '{self.arm}'", *words)
 
     def _repr_html_(self) -> str:
         """Return it for a notebook: its value, its settings and its trials, small and escaped."""
         chance = self.chance_of_best
-        told = [
+        rows = [
             (self.metric.text, mean_text(self.value, self.metric)),
             ("trials", self._trials),
             ("confirmed", "yes" if self.is_confirmed else "no: its own seeds found it"),
@@ -121,7 +121,7 @@ class BestConfig:
             (1, 2),
         )
         folds = (folded("trials", trials.html), settings(self.config))
-        return block(f"{self.rank}. {self.arm}", facts(told), *folds)
+        return block(f"{self.rank}. {self.arm}", facts(rows), *folds)
 
     @property
     def _trials(self) -> str:
@@ -210,12 +210,12 @@ def best_configs(
         BadInput: If there is no such sweep or store, or `count` is below 1.
         StoreUnreachable: If the tracking store does not answer.
     """
-    refuse_count(count)
+    check_count(count)
     return [*ranked_configs(name, tracking_uri, storage).configs[:count]]
 
 
-def refuse_count(count: int | None) -> None:
-    """Refuse to return fewer than one configuration.
+def check_count(count: int | None) -> None:
+    """Check that at least one configuration is asked for.
 
     Raises:
         BadInput: If `count` is below 1.
@@ -308,4 +308,6 @@ def _set_apart_by(
 ) -> tuple[str, ...]:
     if manifest.search:
         return tuple(settings)
-    return tuple(path for path, held in settings.items() if held[arm] != held[manifest.baseline])
+    return tuple(
+        path for path, by_arm in settings.items() if by_arm[arm] != by_arm[manifest.baseline]
+    )

@@ -87,7 +87,11 @@ _TYPES = {
     "best_low": "float64",
     "best_high": "float64",
 }
-_OF_THE_METRIC = ("best", "best_low", "best_high")  # whose unit it has, where all have one
+_OF_THE_METRIC: tuple[str, ...] = (
+    "best",
+    "best_low",
+    "best_high",
+)  # whose unit it has, where all have one
 _COUNTED = (Outcome.FINISHED, Outcome.DIVERGED, Outcome.FAILED)
 
 
@@ -215,7 +219,7 @@ def flat_config(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
 def with_units(
     frame: "pd.DataFrame",
     metrics: Iterable[Metric] = (),
-    own: Iterable[tuple[str, str | None]] = (),
+    units: Mapping[str, str | None] | None = None,
 ) -> "pd.DataFrame":
     """Return the frame, which now says the units of its columns.
 
@@ -224,11 +228,11 @@ def with_units(
     Args:
         frame: Whatever its columns are.
         metrics: Those that are not built in.
-        own: Column -> unit, of columns that are called so in this frame alone.
+        units: Column -> unit, of columns that no other frame has.
     """
-    declared, given = tuple(metrics), dict(own)
-    units = {name: given.get(name) or _unit(name, declared) for name in map(str, frame.columns)}
-    frame.attrs[UNITS] = {name: unit for name, unit in units.items() if unit}
+    declared, given = tuple(metrics), units or {}
+    known = {name: given.get(name) or _unit(name, declared) for name in map(str, frame.columns)}
+    frame.attrs[UNITS] = {name: unit for name, unit in known.items() if unit}
     return frame
 
 
@@ -287,15 +291,18 @@ def _names(rows: Sequence[CellRow], asked: str | Sequence[str] | None) -> list[s
     Raises:
         BadInput: If one is none of an epoch.
     """
-    own = {metric.name: metric for row in rows for metric in row.manifest.metrics}
-    known = [*EPOCH_METRICS, *(name for name, metric in own.items() if metric.moment == "epoch")]
+    declared = {metric.name: metric for row in rows for metric in row.manifest.metrics}
+    known = [
+        *EPOCH_METRICS,
+        *(name for name, metric in declared.items() if metric.moment == "epoch"),
+    ]
     if asked is None:
         return known
     given = [asked] if isinstance(asked, str) else [*map(str, asked)]
     health = _health([row.record for row in rows if row.record])
     for name in given:
         if name not in known and name not in health:
-            raise _no_metric(name, known, health, own)
+            raise _no_metric(name, known, health, declared)
     return list(dict.fromkeys(given))
 
 
@@ -305,9 +312,9 @@ def _health(records: Sequence[TrialRecord]) -> list[str]:
 
 
 def _no_metric(
-    name: str, known: Sequence[str], health: Sequence[str], own: Mapping[str, Metric]
+    name: str, known: Sequence[str], health: Sequence[str], declared: Mapping[str, Metric]
 ) -> BadInput:
-    is_of_the_end = name in own or name.startswith("test_error")
+    is_of_the_end = name in declared or name.startswith("test_error")
     why = "is of a trial's end, and no epoch has it" if is_of_the_end else "is not known"
     also = f", and {len(health)} of health, such as {health[0]}" if health else ""
     return BadInput(
@@ -318,14 +325,14 @@ def _no_metric(
 
 def _lines(row: CellRow, histories: Mapping[str, Mapping[str, History]]) -> list[dict[str, Any]]:
     cell = row.cell
-    own = {name: by_key.get(cell.trial_key, {}) for name, by_key in histories.items()}
-    epochs = sorted({epoch for history in own.values() for epoch in history})
+    by_metric = {name: by_key.get(cell.trial_key, {}) for name, by_key in histories.items()}
+    epochs = sorted({epoch for history in by_metric.values() for epoch in history})
     last = cell.stopped.epoch if cell.stopped else None
     place = {SWEEP: row.manifest.sweep, "arm": cell.arm, "seed": cell.seed}
     return [
         place
         | {"trial_key": cell.trial_key, "epoch": epoch}
-        | {name: history.get(epoch) for name, history in own.items()}
+        | {name: history.get(epoch) for name, history in by_metric.items()}
         for epoch in epochs
         if last is None or epoch <= last
     ]
@@ -369,11 +376,11 @@ def predictions(
         places = list(_places(subject))
     else:
         records, places = [subject], [_place(subject)]
-    found = read_predictions(store, (r for r in records if r.outcome is Outcome.FINISHED))
+    by_key = read_predictions(store, (r for r in records if r.outcome is Outcome.FINISHED))
     frames = list[pd.DataFrame]()
     for place in places:
-        held = found.get(place["trial_key"])
-        judged = held and (held.test if split == "test" else held.validation)
+        predicted = by_key.get(place["trial_key"])
+        judged = predicted and (predicted.test if split == "test" else predicted.validation)
         if judged:
             columns = {
                 **place,
@@ -445,8 +452,8 @@ def sweeps(
     frame = pd.DataFrame(rows, columns=[*_TYPES])
     frame["last_ended_at"] = pd.to_datetime(frame["last_ended_at"], unit="s", utc=True)
     units = {manifest.objective.metric.unit for manifest in manifests}
-    own = dict.fromkeys(_OF_THE_METRIC, units.pop()) if len(units) == 1 else {}
-    return with_units(frame.astype(_TYPES), own=own.items())
+    of_metric = dict.fromkeys(_OF_THE_METRIC, units.pop()) if len(units) == 1 else {}
+    return with_units(frame.astype(_TYPES), units=of_metric)
 
 
 def _row(manifest: Manifest, records: Mapping[str, TrialRecord]) -> dict[str, Any]:

@@ -38,14 +38,14 @@ class TrialView:
     evaluations: tuple[FoundEvaluation, ...] = ()
 
     def __repr__(self) -> str:
-        told = [f"arm '{self.record.arm}'", f"seed {self.record.seed}", str(self.record.outcome)]
-        told += [f"{name} {value}" for name, value in self._errors]
-        return summary("TrialView", self.record.trial_key[:8], *told)
+        words = [f"arm '{self.record.arm}'", f"seed {self.record.seed}", str(self.record.outcome)]
+        words += [f"{name} {value}" for name, value in self._errors]
+        return summary("TrialView", self.record.trial_key[:8], *words)
 
     def _repr_html_(self) -> str:
         """Return it for a notebook: how it went, its curve and its settings, small and escaped."""
         record = self.record
-        told = [
+        entries = [
             ("sweep", record.sweep),
             ("arm", record.arm),
             ("seed", str(record.seed)),
@@ -58,7 +58,7 @@ class TrialView:
         rows = [[Shown(text) for text in _point(point)] for point in self.curve[-MOST_ROWS:]]
         curve = Grid(_HEADINGS, rows, range(len(_HEADINGS)))
         folds = (folded("curve", curve.html) if rows else "", settings(self.config))
-        return block(f"trial {record.trial_key}", facts(told), *folds)
+        return block(f"trial {record.trial_key}", facts(entries), *folds)
 
     @property
     def _errors(self) -> list[tuple[str, str]]:

@@ -83,7 +83,7 @@ def _draw(trial: str, place: Place, out: str, *, as_json: bool) -> None:
     """Draw a trial's pictures, and say which."""
     from sweeps.aggregation.pictures.trial_pictures import pictures as draw
 
-    drawn = draw(trial, *place, out)
+    drawn = draw(trial, *place, out=out)
     if as_json:
         from sweeps.cli.answers.records import pictures_answer
 

@@ -1,14 +1,16 @@
 """Arms of two sweeps put beside each other, and what keeps their results from comparing."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from sweeps.aggregation.results.arms import ArmResults
+from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import shortened
 from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking.record_facts import flat_settings
+from sweeps.tracking.store import RecordStore
 
 Aspect = Literal["settings", "data", "code protocol", "epochs", "seeds"]
 
@@ -20,7 +22,7 @@ _LONGEST_VALUE = 40
 
 
 @dataclass(frozen=True)
-class MatchedArms:
+class ArmMatch:
     """An arm of one sweep beside one of another.
 
     Attributes:
@@ -40,7 +42,7 @@ class MatchedArms:
         assert arm is not None
         return arm.arm.name
 
-    def unlike(self) -> dict[Aspect, str]:
+    def differences(self) -> dict[Aspect, str]:
         """Return what differs between the two, with the values: {} where nothing does.
 
         That the code's protocol is another one shows where equal settings, seeds and data have
@@ -54,15 +56,23 @@ class MatchedArms:
             "epochs": (_epochs(_trials(first)), _epochs(_trials(second))),
             "seeds": (_numbers(first.counted), _numbers(second.counted)),
         }
-        found: dict[Aspect, str] = {}
+        differences: dict[Aspect, str] = {}
         if paths := _paths(first, second):
-            found["settings"] = paths
+            differences["settings"] = paths
         elif pairs["data"][0] == pairs["data"][1] and _has_other_keys(first, second):
-            found["code protocol"] = ""
-        for aspect, (own, other) in pairs.items():
-            if own and other and own != other:
-                found[aspect] = f"{own} | {other}"
-        return found
+            differences["code protocol"] = ""
+        for aspect, (left, right) in pairs.items():
+            if left and right and left != right:
+                differences[aspect] = f"{left} | {right}"
+        return differences
+
+    @property
+    def differences_text(self) -> str:
+        """What differs between the two, in one line."""
+        texts = (
+            f"{what}: {values}" if values else what for what, values in self.differences().items()
+        )
+        return "; ".join(texts)
 
     def num_same_trials(self) -> int:
         """Return how many counted trials are the same in both sweeps."""
@@ -74,9 +84,7 @@ class MatchedArms:
         return len(first & second)
 
 
-def matched_arms(
-    first: Sequence[ArmResults], second: Sequence[ArmResults]
-) -> Iterator[MatchedArms]:
+def match_arms(first: Sequence[ArmResults], second: Sequence[ArmResults]) -> Iterator[ArmMatch]:
     """Yield the first sweep's arms in its order with those that match, then the second's others.
 
     Arms match where their whole configs are equal, else where their names are. Each arm stands
@@ -88,17 +96,26 @@ def matched_arms(
         for arm in first:
             if arm.arm.name in partners:
                 continue
-            found = next((other for other in left if _key(other, by) == _key(arm, by)), None)
-            if found is not None:
-                left = [other for other in left if other is not found]
-                partners[arm.arm.name] = (found, by)
+            partner = next((other for other in left if _key(other, by) == _key(arm, by)), None)
+            if partner is not None:
+                left = [other for other in left if other is not partner]
+                partners[arm.arm.name] = (partner, by)
     for arm in first:
-        yield MatchedArms(arm, *partners.get(arm.arm.name, (None, "")))
+        yield ArmMatch(arm, *partners.get(arm.arm.name, (None, "")))
     for arm in left:
-        yield MatchedArms(None, arm)
+        yield ArmMatch(None, arm)
 
 
-def unlike_sweeps(matched: Sequence[MatchedArms]) -> dict[Aspect, tuple[str, str]]:
+def comparable_records(store: RecordStore, manifest: Manifest) -> Mapping[str, TrialRecord]:
+    """Return the records of a sweep's trials, but for those that its scheduler stopped.
+
+    Raises:
+        StoreUnreachable: If the store does not answer.
+    """
+    return store.records({cell.trial_key for cell in manifest.cells if cell.stopped is None})
+
+
+def differing_sweeps(matched: Sequence[ArmMatch]) -> dict[Aspect, tuple[str, str]]:
     """Return the data and the epochs of all trials of each sweep, where they are not the same."""
     first = [trial for one in matched if one.first for trial in _trials(one.first)]
     second = [trial for one in matched if one.second for trial in _trials(one.second)]
@@ -116,9 +133,9 @@ def _key(arm: ArmResults, by: Literal["config", "name"]) -> str:
 def _paths(first: ArmResults, second: ArmResults) -> str:
     """Return the settings that differ, the first few with their values."""
     seeds = [seed for seed in first.trials if seed in second.trials]
-    own, other = _settings(first, seeds), _settings(second, seeds)
-    paths = [path for path in dict.fromkeys((*own, *other)) if own.get(path) != other.get(path)]
-    texts = [f"{path} {_value(own.get(path))} | {_value(other.get(path))}" for path in paths]
+    left, right = _settings(first, seeds), _settings(second, seeds)
+    paths = [path for path in dict.fromkeys((*left, *right)) if left.get(path) != right.get(path)]
+    texts = [f"{path} {_value(left.get(path))} | {_value(right.get(path))}" for path in paths]
     more = len(texts) - _MOST_PATHS
     return ", ".join(texts[:_MOST_PATHS]) + (f" and {more} more" if more > 0 else "")
 
@@ -165,5 +182,5 @@ def _numbers(numbers: Collection[int]) -> str:
 
 def _has_other_keys(first: ArmResults, second: ArmResults) -> bool:
     """Whether a seed of both has another trial key in each."""
-    own, other = first.counted, second.counted
-    return any(own[seed].trial_key != other[seed].trial_key for seed in own if seed in other)
+    left, right = first.counted, second.counted
+    return any(left[seed].trial_key != right[seed].trial_key for seed in left if seed in right)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from capsmodel.metrics import Metric
-from sweeps.aggregation.comparison.arm_matching import MatchedArms, matched_arms
+from sweeps.aggregation.comparison.arm_matching import ArmMatch, comparable_records, match_arms
 from sweeps.aggregation.frames import with_units
 from sweeps.aggregation.results.arms import ArmResults, arms_to_their_end
 from sweeps.aggregation.results.ranking import ranking
@@ -63,8 +63,8 @@ class ComparedArms:
 
 
 @dataclass
-class _Together:
-    """Arms that stand together, the first one's name above them."""
+class _ArmGroup:
+    """Arms that match each other, under the name of the first."""
 
     first: ArmResults
     rows: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -97,16 +97,16 @@ def compare(
     """
     import pandas as pd
 
-    _refuse(names)
+    _check_names(names)
     store = open_to_read(tracking_uri, storage)
     manifests = [store.manifest(name) for name in names]
     chosen = metric or manifests[0].objective.metric.name
     compared = [compared_arms(one, store, chosen) for one in manifests]
-    rows = [row for group in _together(compared) for row in group.rows]
+    rows = [row for group in _grouped(compared) for row in group.rows]
     frame = pd.DataFrame(rows, columns=[*_TYPES]).astype(_TYPES)
     frame.attrs["metric"] = chosen
     unit = compared[0].metric.unit
-    return with_units(frame, own=dict.fromkeys(_OF_THE_METRIC, unit).items())
+    return with_units(frame, units=dict.fromkeys(_OF_THE_METRIC, unit))
 
 
 def compared_arms(manifest: Manifest, store: RecordStore, metric: str) -> ComparedArms:
@@ -115,8 +115,7 @@ def compared_arms(manifest: Manifest, store: RecordStore, metric: str) -> Compar
     Raises:
         BadInput: If the sweep has no such metric.
     """
-    keys = {cell.trial_key for cell in manifest.cells if cell.stopped is None}
-    records = store.records(keys)
+    records = comparable_records(store, manifest)
     ranked = {one.arm.arm.name: one for one in ranking(manifest, records)}
     arms = arms_to_their_end(manifest, records)
     return ComparedArms(
@@ -127,27 +126,26 @@ def compared_arms(manifest: Manifest, store: RecordStore, metric: str) -> Compar
     )
 
 
-def _together(compared: Sequence[ComparedArms]) -> Iterator[_Together]:
+def _grouped(compared: Sequence[ComparedArms]) -> Iterator[_ArmGroup]:
     """Yield arms that match, in the order in which the sweeps have them."""
-    groups: list[_Together] = []
+    groups: list[_ArmGroup] = []
     for one in compared:
         by_arm = {id(group.first): group for group in groups}
-        for pair in matched_arms([group.first for group in groups], one.arms):
+        for pair in match_arms([group.first for group in groups], one.arms):
             if pair.second is None:
                 continue
-            group = by_arm[id(pair.first)] if pair.first else _Together(pair.second)
+            group = by_arm[id(pair.first)] if pair.first else _ArmGroup(pair.second)
             if not pair.first:
                 groups.append(group)
             group.rows.append(_row(group, pair, one))
     yield from groups
 
 
-def _row(group: _Together, pair: MatchedArms, sweep: ComparedArms) -> dict[str, Any]:
+def _row(group: _ArmGroup, pair: ArmMatch, sweep: ComparedArms) -> dict[str, Any]:
     arm = pair.second
     assert arm is not None
     values = sweep.values(arm)
     interval = arm.metric_interval(values, sweep.metric)
-    unlike = pair.unlike()
     return {
         "arm": group.first.arm.name,
         "sweep": sweep.manifest.sweep,
@@ -159,13 +157,11 @@ def _row(group: _Together, pair: MatchedArms, sweep: ComparedArms) -> dict[str, 
         "mean": interval.mean,
         "low": interval.low,
         "high": interval.high,
-        "differs_in": "; ".join(
-            f"{aspect}: {told}" if told else aspect for aspect, told in unlike.items()
-        ),
+        "differs_in": pair.differences_text,
     }
 
 
-def _refuse(names: Sequence[str]) -> None:
+def _check_names(names: Sequence[str]) -> None:
     if len(names) < 2:
         given = f"given was '{names[0]}' alone" if names else "none was given"
         raise BadInput(f"Two sweeps or more are compared, {given}: give their names.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from capsmodel.metrics import BUILT_IN, EVALUATION, HEALTH, VALIDATION_ERROR, Metric, find_metric
-from sweeps.aggregation.comparison.arm_matching import matched_arms
+from sweeps.aggregation.comparison.arm_matching import match_arms
 from sweeps.aggregation.comparison.compare import ComparedArms, compared_arms
 from sweeps.aggregation.frames import UNITS, flat_config, subject_of
 from sweeps.aggregation.rendering.notebook_pieces import (
@@ -44,9 +44,9 @@ class Several(str):
 
     def __new__(cls, values: Iterable[Any]) -> Self:
         """Join the values."""
-        held = [*values]
-        text = super().__new__(cls, ", ".join(map(str, held)))
-        text.shown = ", ".join(map(_short_text, held))
+        listed = [*values]
+        text = super().__new__(cls, ", ".join(map(str, listed)))
+        text.shown = ", ".join(map(_short_text, listed))
         return text
 
 
@@ -237,17 +237,17 @@ def diff(
     one, other = subject_of(first, store), subject_of(second, store)
     if isinstance(one, Manifest) and isinstance(other, Manifest):
         names = one.sweep, other.sweep
-        _refuse_the_same("Sweep", *names)
+        _check_different("Sweep", *names)
         return Difference("sweeps", *names, tuple(_of_sweeps(one, other, store)))
     if isinstance(one, TrialRecord) and isinstance(other, TrialRecord):
         keys = one.trial_key, other.trial_key
-        _refuse_the_same("Trial", *keys)
+        _check_different("Trial", *keys)
         return Difference("trials", *keys, tuple(_of_trials(one, other, store)))
     sweep, trial = (first, second) if isinstance(one, Manifest) else (second, first)
     raise BadInput(f"'{sweep}' is a sweep and '{trial}' a trial: give two of one sort.")
 
 
-def _refuse_the_same(what: str, first: str, second: str) -> None:
+def _check_different(what: str, first: str, second: str) -> None:
     if first == second:
         raise BadInput(f"{what} {first} would be held against itself: give another one.")
 
@@ -263,7 +263,7 @@ def _of_sweeps(one: Manifest, other: Manifest, store: RecordStore) -> Iterator[C
     yield Changed("result", "arms", len(one.arms), len(other.arms))
     yield Changed("result", "finished trials", _num_finished(left), _num_finished(right))
     yield Changed("result", "best arm", _best(left), _best(right))
-    pairs = list(matched_arms(left.arms, right.arms))
+    pairs = list(match_arms(left.arms, right.arms))
     for pair in pairs:
         if pair.first and pair.second:
             intervals = (
@@ -281,13 +281,13 @@ def _of_sweeps(one: Manifest, other: Manifest, store: RecordStore) -> Iterator[C
 
 def _values_of_arms(sweep: Manifest) -> dict[str, Value]:
     """Return path -> what the arms have there, each value once: a text where they are several."""
-    held: dict[str, dict[Value, None]] = {}
+    by_path: dict[str, dict[Value, None]] = {}
     for arm in sweep.arms:
         for path, value in _settings(arm.config).items():
-            held.setdefault(path, {})[value] = None
+            by_path.setdefault(path, {})[value] = None
     return {
         path: next(iter(values)) if len(values) == 1 else Several(sorted(values, key=_place))
-        for path, values in held.items()
+        for path, values in by_path.items()
     }
 
 
@@ -343,7 +343,7 @@ def _of_trials(one: TrialRecord, other: TrialRecord, store: RecordStore) -> Iter
 
 
 def _circumstances(trial: TrialRecord) -> dict[str, Value]:
-    told: dict[str, Value] = {
+    circumstances: dict[str, Value] = {
         "data": trial.data_fingerprint or None,
         "code": trial.git_revision or None,
         "device": trial.device or None,
@@ -355,8 +355,8 @@ def _circumstances(trial: TrialRecord) -> dict[str, Value]:
         versions = {}
     if isinstance(versions, Mapping):
         packages = cast(Mapping[str, object], versions)
-        told |= {f"version of {name}": str(version) for name, version in packages.items()}
-    return told
+        circumstances |= {f"version of {name}": str(version) for name, version in packages.items()}
+    return circumstances
 
 
 def _short_text(value: Any) -> str:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from capsmodel.metrics import TEST_ERROR
 from sweeps.aggregation.comparison.arm_matching import (
+    ArmMatch,
     Aspect,
-    MatchedArms,
-    matched_arms,
-    unlike_sweeps,
+    comparable_records,
+    differing_sweeps,
+    match_arms,
 )
 from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.measured import measured_spread_cell
@@ -73,9 +74,9 @@ def compare_sweeps(
     """
     store = open_to_read(tracking_uri, storage)
     first, second = store.manifest(sweep), store.manifest(other)
-    _refuse(first, second)
+    _check_sweeps(first, second)
     arms = [_arms(store, manifest) for manifest in (first, second)]
-    table = side_by_side(first, second, list(matched_arms(arms[0], arms[1])))
+    table = side_by_side(first, second, list(match_arms(arms[0], arms[1])))
     section = Section("compare", "compare", (table,), formats=("markdown", "csv", "latex"))
     files = list(section_files(section))
     target = make_folder(Path(reports), first.sweep)
@@ -84,7 +85,7 @@ def compare_sweeps(
     return ComparedSweeps(table, tuple(target / name for name, _ in files))
 
 
-def _refuse(first: Manifest, second: Manifest) -> None:
+def _check_sweeps(first: Manifest, second: Manifest) -> None:
     if first.sweep == second.sweep:
         raise BadInput(
             f"'{first.sweep}' would stand beside itself: give --compare the name of another sweep."
@@ -103,12 +104,11 @@ def _refuse(first: Manifest, second: Manifest) -> None:
 
 
 def _arms(store: RecordStore, manifest: Manifest) -> tuple[ArmResults, ...]:
-    """Return a sweep's arms; of a trial that its scheduler stopped it has no result."""
-    keys = {cell.trial_key for cell in manifest.cells if cell.stopped is None}
-    return arms_to_their_end(manifest, store.records(keys))
+    """Return a sweep's arms, without results of trials that its scheduler stopped."""
+    return arms_to_their_end(manifest, comparable_records(store, manifest))
 
 
-def side_by_side(first: Manifest, second: Manifest, matched: Sequence[MatchedArms]) -> Table:
+def side_by_side(first: Manifest, second: Manifest, matched: Sequence[ArmMatch]) -> Table:
     """Return a row a matched pair of arms, and one for each arm that stands alone."""
     return Table(
         name=f"compare-{second.sweep}",
@@ -126,15 +126,15 @@ def side_by_side(first: Manifest, second: Manifest, matched: Sequence[MatchedArm
     )
 
 
-def _lead(matched: Sequence[MatchedArms]) -> str:
+def _lead(matched: Sequence[ArmMatch]) -> str:
     pairs = [one for one in matched if one.first and one.second]
     if not pairs:
         return "No arm of one has the config or the name of an arm of the other."
-    unlike = [aspect for aspect in _ASPECTS if any(aspect in one.unlike() for one in pairs)]
-    told = f"{len(pairs)} arm{'s' * (len(pairs) > 1)} stand{'s' * (len(pairs) == 1)} in both"
+    unlike = [aspect for aspect in _ASPECTS if any(aspect in one.differences() for one in pairs)]
+    count = f"{len(pairs)} arm{'s' * (len(pairs) > 1)} stand{'s' * (len(pairs) == 1)} in both"
     if not unlike:
-        return f"{told}, with equal settings, data, epochs and seeds."
-    return f"{told}; not all is alike: {', '.join(unlike)}."
+        return f"{count}, with equal settings, data, epochs and seeds."
+    return f"{count}; not all is alike: {', '.join(unlike)}."
 
 
 def _columns(sweep: str, place: str) -> tuple[Column, ...]:
@@ -145,14 +145,12 @@ def _columns(sweep: str, place: str) -> tuple[Column, ...]:
     )
 
 
-def _row(one: MatchedArms, first: Manifest, second: Manifest) -> tuple[Cell, ...]:
+def _row(one: ArmMatch, first: Manifest, second: Manifest) -> tuple[Cell, ...]:
     names = [arm.arm.name if arm else None for arm in (one.first, one.second)]
     text = one_line(one.name)
     if one.first and one.second and names[0] != names[1]:
         text = f"{text} | {one_line(one.second.arm.name)}"
-    differs = "; ".join(
-        f"{aspect}: {values}" if values else aspect for aspect, values in one.unlike().items()
-    )
+    differs = one.differences_text
     if not (one.first and one.second):
         differs = f"only in {first.sweep if one.first else second.sweep}"
     return (
@@ -177,20 +175,20 @@ def _results(arm: ArmResults | None) -> tuple[Cell, ...]:
     )
 
 
-def _notes(first: Manifest, second: Manifest, matched: Sequence[MatchedArms]) -> Iterator[str]:
+def _notes(first: Manifest, second: Manifest, matched: Sequence[ArmMatch]) -> Iterator[str]:
     yield (
         "Nothing is tested across two sweeps: there is no difference and no bold. sd: spread over "
         "seeds. To compare arms, have both in one sweep."
     )
     yield "Arms stand beside each other where their whole configs are equal, else by their names."
     for aspect, words in _ASPECTS.items():
-        names = [one_line(one.name) for one in matched if aspect in one.unlike()]
+        names = [one_line(one.name) for one in matched if aspect in one.differences()]
         if names:
             yield f"{words}: {shortened(', '.join(names), _LONGEST_LIST)}."
-    for aspect, (own, other) in unlike_sweeps(matched).items():
-        told = f"{first.sweep} {own}; {second.sweep} {other}"
-        yield shortened(f"{aspect.capitalize()} of all trials differ: {told}.", _LONGEST_LIST)
-    by_name = [one_line(one.name) for one in matched if "settings" in one.unlike()]
+    for aspect, (left, right) in differing_sweeps(matched).items():
+        both = f"{first.sweep} {left}; {second.sweep} {right}"
+        yield shortened(f"{aspect.capitalize()} of all trials differ: {both}.", _LONGEST_LIST)
+    by_name = [one_line(one.name) for one in matched if "settings" in one.differences()]
     if by_name:
         yield "Where settings differ, keys do not tell whether the code's protocol does as well."
     if same := sum(one.num_same_trials() for one in matched):

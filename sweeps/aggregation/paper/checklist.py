@@ -39,16 +39,18 @@ def _varying(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
     seeds = list(dict.fromkeys(seed for arm in arms.arms for seed in arm.trials))
     trained = f"Each of {_number(len(arms.arms), 'arm')} was trained with {_seeds(seeds)}"
     if search := manifest.search:
-        again = len(arms.arms)
+        num_confirmed = len(arms.arms)
         yield (
             f"A search of {_number(search.num_asked, 'proposal')} (sampler {search.sampler}) "
             f"chose arms by {' and '.join(filter(None, (search.objective, search.cost)))} on "
             f"{_seeds(manifest.seeds)}."
         )
-        if not again:
+        if not num_confirmed:
             yield "None of them was run again on fresh seeds, so that no test figure is given."
             return
-        trained = f"{_number(again, 'arm')} ran again on {_seeds(seeds)}, which chose nothing"
+        trained = (
+            f"{_number(num_confirmed, 'arm')} ran again on {_seeds(seeds)}, which chose nothing"
+        )
     by_it = " and, by it, in the split" * bool(manifest.splits)
     yield f"{trained}; runs of one arm differ in the seed{by_it or ' alone'}."
     yield from tuning_notes(manifest)
@@ -140,8 +142,8 @@ def _objects(tested: Sequence[Comparison]) -> str:
 
 
 def _span(numbers: Iterable[int]) -> str:
-    found = sorted(set(numbers))
-    low, high = f"{found[0]:,}", f"{found[-1]:,}"
+    ordered = sorted(set(numbers))
+    low, high = f"{ordered[0]:,}", f"{ordered[-1]:,}"
     return low if low == high else f"{low} to {high}"
 
 

@@ -55,12 +55,12 @@ def paper_numbers(results: Results) -> Numbers:
 def numbers_of(arms: ComparedArms) -> Numbers:
     """Return the numbers of arms that were compared."""
     by_arm = arms.by_arm
-    found = dict[str, Mapping[str, str]]()
+    printed = dict[str, Mapping[str, str]]()
     for arm in arms.arms:
         name = arm.arm.name
         values = arm_values(arm, name) | difference_values(by_arm.get(name))
-        found[name] = _printed(_derived(values))
-    return found
+        printed[name] = _printed(_derived(values))
+    return printed
 
 
 def _printed(values: Mapping[str, Any]) -> dict[str, str]:

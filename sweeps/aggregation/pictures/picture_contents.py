@@ -33,7 +33,7 @@ class Examples:
     @property
     def has_wrong(self) -> bool:
         """Whether any image after the first ones is classified wrongly."""
-        return any(own[-1] for own in self.by_class)
+        return any(examples[-1] for examples in self.by_class)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def pictured(arrays: Mapping[str, Array]) -> Pictured:
 
 
 def _examples(arrays: Mapping[str, Array]) -> Examples:
-    own = [
+    examples = [
         Example(image, drawn, int(label), int(predicted))
         for image, drawn, label, predicted in zip(
             *(arrays[f"examples_{name}"] for name in ("images", "drawn", "labels", "predicted")),
@@ -119,7 +119,7 @@ def _examples(arrays: Mapping[str, Array]) -> Examples:
         )
     ]
     by_class = tuple(
-        tuple(own[place] if place >= 0 else None for place in row.tolist())
+        tuple(examples[place] if place >= 0 else None for place in row.tolist())
         for row in arrays["examples_places"]
     )
     return Examples(by_class, int(arrays["examples_num_images"]))

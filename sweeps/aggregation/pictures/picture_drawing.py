@@ -48,9 +48,9 @@ def reconstruction_picture(examples: Examples) -> bytes:
         axes.set_xlim(-0.04, 1.08 * columns)
         axes.set_ylim(rows * _PAIR, 0)
         axes.axis("off")
-        for column, own in enumerate(examples.by_class):
-            _heading(axes, column, own)
-            for row, example in enumerate(own):
+        for column, of_class in enumerate(examples.by_class):
+            _heading(axes, column, of_class)
+            for row, example in enumerate(of_class):
                 if example:
                     _draw_pair(axes, example, 1.08 * column, row * _PAIR)
         for row in range(rows):
@@ -65,8 +65,8 @@ def reconstruction_picture(examples: Examples) -> bytes:
 _LABEL: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 7, "color": GREY}
 
 
-def _heading(axes: "Axes", column: int, own: Sequence[Example | None]) -> None:
-    label = next((example.label for example in own if example), None)
+def _heading(axes: "Axes", column: int, of_class: Sequence[Example | None]) -> None:
+    label = next((example.label for example in of_class if example), None)
     text = "" if label is None else f"{label}"
     axes.text(1.08 * column + 0.5, -0.12, text, ha="center", va="bottom", fontsize=9)
 
@@ -87,7 +87,7 @@ def _draw_pair(axes: "Axes", example: Example, left: float, top: float) -> None:
         axes.text(*place, words, ha="center", va="top", fontsize=6, color=ORANGE)
 
 
-def _draw_image(axes: "Axes", image: Array, left: float, top: float, side: float = 1.0) -> None:
+def _draw_image(axes: "Axes", image: Array, left: float, top: float, *, side: float = 1.0) -> None:
     axes.imshow(
         _shown(image),
         extent=(left, left + side, top + side, top),
@@ -155,7 +155,7 @@ def _draw_grid(axes: "Axes", grid: Perturbed) -> None:
     axes.set_ylim(rows - 0.5, -0.5)
     for row in range(rows):
         for column in range(columns):
-            _draw_image(axes, grid.drawn[row, column], column - 0.46, row - 0.46, 0.92)
+            _draw_image(axes, grid.drawn[row, column], column - 0.46, row - 0.46, side=0.92)
     middle = grid.offsets.index(0)
     frame = Rectangle((middle - 0.5, -0.5), 1, rows, fill=False, edgecolor=BLUE, lw=1.1, zorder=3)
     axes.add_patch(frame)
@@ -222,14 +222,14 @@ def _draw_maps(axes: Sequence["Axes"], image: RoutedImage, norm: "TwoSlopeNorm")
         words += f",\ntaken for {image.predicted}"
     axes[0].set_ylabel(words, fontsize=8)
     maps = [image.shares.mean(axis=0), *image.shares[strongest]]
-    for own, values in zip(axes[1:], maps, strict=True):
-        own.imshow(values, cmap="PuOr_r", norm=norm, interpolation="nearest")
-    for own, number in zip(axes[2:], strongest, strict=True):
-        own.set_xlabel(f"type {number + 1}", fontsize=7, color=GREY, labelpad=1)
-    for own in axes:
-        own.set_xticks([])
-        own.set_yticks([])
-        own.spines[:].set_visible(False)
+    for panel, values in zip(axes[1:], maps, strict=True):
+        panel.imshow(values, cmap="PuOr_r", norm=norm, interpolation="nearest")
+    for panel, number in zip(axes[2:], strongest, strict=True):
+        panel.set_xlabel(f"type {number + 1}", fontsize=7, color=GREY, labelpad=1)
+    for panel in axes:
+        panel.set_xticks([])
+        panel.set_yticks([])
+        panel.spines[:].set_visible(False)
 
 
 def _draw_distribution(axes: "Axes", couplings: Couplings, uniform: float) -> None:

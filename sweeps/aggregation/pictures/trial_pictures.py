@@ -45,6 +45,7 @@ def pictures(
     trial: str,
     tracking_uri: str | RecordStore | None = None,
     storage: str | None = None,
+    *,
     out: str | Path = "pictures",
     parts: Sequence[type[Any]] = (),
 ) -> Pictures:

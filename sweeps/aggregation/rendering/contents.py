@@ -129,9 +129,9 @@ class Report:
 
     def __repr__(self) -> str:
         counts = (len(self.tables), sum(len(section.figures) for section in self.sections))
-        told = (f"{n} {word}{'s' * (n != 1)}" for n, word in zip(counts, _PARTS, strict=True))
+        counted = (f"{n} {word}{'s' * (n != 1)}" for n, word in zip(counts, _PARTS, strict=True))
         records = f"{self.provenance.num_records} records"
-        return summary("Report", self.provenance.sweep, *told, records)
+        return summary("Report", self.provenance.sweep, *counted, records)
 
     def _repr_html_(self) -> str:
         return self.html

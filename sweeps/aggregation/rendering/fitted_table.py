@@ -66,12 +66,12 @@ class FittedTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the table, then what was left out of it."""
-        kept = self._that_fit(options.max_width)
-        if kept is None:
+        places = self._that_fit(options.max_width)
+        if places is None:
             yield from self._as_lines()
             return
-        yield self._table(kept, options.max_width)
-        if left_out := [c.title for n, c in enumerate(self._columns) if n not in kept]:
+        yield self._table(places, options.max_width)
+        if left_out := [c.title for n, c in enumerate(self._columns) if n not in places]:
             shows = f"{self._elsewhere} or a" if self._elsewhere else "A"
             what = "it" if len(left_out) == 1 else "them"
             names = ", ".join(left_out)
@@ -79,17 +79,17 @@ class FittedTable:
                 f"Left out at this width: {names}. {shows} wider terminal shows {what}.", "dim"
             )
 
-    def _table(self, kept: Sequence[int], room: int) -> Table:
+    def _table(self, places: Sequence[int], room: int) -> Table:
         """Return the columns that are kept, each as wide as it is to be."""
-        widths = self._widths(kept, room)
+        widths = self._widths(places, room)
         padding = (0, self._gap[1], 0, self._gap[0])
         table = Table(box=self._box, pad_edge=False, padding=padding, show_header=self.show_header)
-        for place, width in zip(kept, widths, strict=True):
+        for place, width in zip(places, widths, strict=True):
             column = self._columns[place]
             title = Text(column.title)
             table.add_column(title, justify=column.justify, width=width, overflow="fold")
         for row in self._rows:
-            table.add_row(*(row[place] for place in kept))
+            table.add_row(*(row[place] for place in places))
         return table
 
     def _that_fit(self, room: int) -> list[int] | None:
@@ -102,29 +102,29 @@ class FittedTable:
                 if column.gives_way is not None
             )
         ]
-        kept = list(range(len(self._columns)))
-        while self._beside(kept) + sum(map(self._least, kept)) > room:
+        places = list(range(len(self._columns)))
+        while self._width_of_gaps(places) + sum(map(self._least, places)) > room:
             if not going:
                 return None
-            kept.remove(going.pop(0))
-        return kept
+            places.remove(going.pop(0))
+        return places
 
-    def _widths(self, kept: Sequence[int], room: int) -> list[int]:
+    def _widths(self, places: Sequence[int], room: int) -> list[int]:
         """Return how wide each column is: the widest gets narrower first."""
-        least = [self._least(place) for place in kept]
+        least = [self._least(place) for place in places]
         widths = [
             max(_longest_line(text.plain for text in self._texts(place)), low)
-            for place, low in zip(kept, least, strict=True)
+            for place, low in zip(places, least, strict=True)
         ]
-        while sum(widths) + self._beside(kept) > room:
+        while sum(widths) + self._width_of_gaps(places) > room:
             loose = [place for place, width in enumerate(widths) if width > least[place]]
             widths[max(loose, key=lambda place: widths[place])] -= 1
         return widths
 
-    def _beside(self, kept: Sequence[int]) -> int:
+    def _width_of_gaps(self, places: Sequence[int]) -> int:
         """Return what gaps and lines take."""
-        lines = len(kept) + 1 if self._box else 0
-        return sum(self._gap) * len(kept) + lines
+        lines = len(places) + 1 if self._box else 0
+        return sum(self._gap) * len(places) + lines
 
     def _least(self, place: int) -> int:
         """Return how wide a column is at least."""

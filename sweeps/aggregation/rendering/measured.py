@@ -56,9 +56,9 @@ def measured_cell(values: Iterable[float], metric: Metric, digits: int = 2) -> C
 
     Of fractions the two ends lie where fractions can be, though half the width is told whole.
     """
-    found = measured_interval(values, metric)
-    ends = where_fractions_lie(found, percent(1)) if metric.is_fraction else found
-    return Cell(mean_cell(found, digits).text, (found.mean, ends.low, ends.high))
+    interval = measured_interval(values, metric)
+    ends = where_fractions_lie(interval, percent(1)) if metric.is_fraction else interval
+    return Cell(mean_cell(interval, digits).text, (interval.mean, ends.low, ends.high))
 
 
 def measured_spread_cell(values: Iterable[float], metric: Metric, digits: int = 2) -> Cell:

@@ -93,8 +93,8 @@ def text(words: str) -> str:
 
 def summary(kind: str, name: str, *words: str) -> str:
     """Return what `repr` gives: `<Plan quickstart: 9 cells, 3 to train>`, on one line."""
-    told = ", ".join(one_line(word) for word in words if word)
-    return f"<{kind} {shortened(name, 60)}{': ' * bool(told)}{told}>"
+    listed = ", ".join(one_line(word) for word in words if word)
+    return f"<{kind} {shortened(name, 60)}{': ' * bool(listed)}{listed}>"
 
 
 def mean_text(interval: Interval, metric: Metric) -> str:

@@ -18,12 +18,12 @@ def make_folder(folder: Path, name: str) -> Path:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _unwritable(target, error) from error
-    refuse_leading_out(target, folder)
+    check_inside(target, folder)
     remove_leftovers(target)
     return target
 
 
-def refuse_leading_out(target: Path, folder: Path) -> None:
+def check_inside(target: Path, folder: Path) -> None:
     """Refuse a folder that a link leads out of the one that it seems to be in.
 
     Raises:

@@ -98,15 +98,15 @@ class Table:
 
 def shown(table: Table) -> Table:
     """Return what a reader sees of the table: all but the empty columns that may be hidden."""
-    kept = [
+    places = [
         place
         for place, column in enumerate(table.columns)
         if not column.hide_if_empty or any(row[place].text for row in table.rows)
     ]
     return replace(
         table,
-        columns=tuple(table.columns[place] for place in kept),
-        rows=tuple(tuple(row[place] for place in kept) for row in table.rows),
+        columns=tuple(table.columns[place] for place in places),
+        rows=tuple(tuple(row[place] for place in places) for row in table.rows),
     )
 
 

@@ -33,8 +33,8 @@ def to_rich(table: Table, elsewhere: str = "") -> RenderableType:
 def _columns(table: Table) -> list[FittedColumn]:
     """Return its columns: those that not every such table has are left out first."""
     titles = [column.title for column in table.columns]
-    own = [place for place, column in enumerate(table.columns) if column.hide_if_empty]
-    order = from_the_right(titles, own)
+    optional = [place for place, column in enumerate(table.columns) if column.hide_if_empty]
+    order = from_the_right(titles, optional)
     return [
         FittedColumn(column.title, column.align, gives_way)
         for column, gives_way in zip(table.columns, order, strict=True)
@@ -45,6 +45,6 @@ def _numbered(table: Table) -> list[str]:
     """Return the first notes with their numbers, and where the others stand."""
     notes = [one_line(note) for note in table.notes]
     if len(notes) > MOST_NOTES:
-        kept = notes[: MOST_NOTES - 1]
-        notes = [*kept, f"{len(notes) - len(kept)} more notes: see {table.name}.md."]
+        first = notes[: MOST_NOTES - 1]
+        notes = [*first, f"{len(notes) - len(first)} more notes: see {table.name}.md."]
     return [f"({number}) {note}" for number, note in enumerate(notes, start=1)]

@@ -191,13 +191,15 @@ def _search_notes(manifest: Manifest, search: ManifestSearch) -> Iterator[str]:
         yield f"The search {search.ending}."
     elif search.until:
         yield f"The search ends earlier at: {search.until}."
-    if again := search.confirmation:
-        best = f"{again.best} of the front" if search.cost else f"The best {again.best}"
-        yield f"{best} run again with the fresh seeds {_numbers(again.seeds)}."
-        if again.random:
+    if confirmation := search.confirmation:
+        best = (
+            f"{confirmation.best} of the front" if search.cost else f"The best {confirmation.best}"
+        )
+        yield f"{best} run again with the fresh seeds {_numbers(confirmation.seeds)}."
+        if confirmation.random:
             yield (
                 f"So does the best of random points at equal compute, drawn by seed "
-                f"{again.random.seed}."
+                f"{confirmation.random.seed}."
             )
 
 
@@ -374,8 +376,8 @@ def _versions(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Table:
 def _packages(text: str) -> list[tuple[str, str]]:
     """Return packages with their versions, of what a record holds and nobody has checked."""
     try:
-        told: Any = json.loads(text)
+        versions: Any = json.loads(text)
     except (ValueError, RecursionError):
         return []
-    pairs = told.items() if isinstance(told, dict) else ()
+    pairs = versions.items() if isinstance(versions, dict) else ()
     return [(str(package), str(version)) for package, version in pairs]

@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypedDict, Unpack
 
 from search_spaces.tables import OwnTable
 from sweeps.aggregation.paper.style import Style, style_of
 from sweeps.aggregation.rendering.contents import Report
 from sweeps.aggregation.rendering.renderers import RENDERERS, Renderer, render
-from sweeps.aggregation.rendering.result_files import make_folder, refuse_leading_out, write_result
+from sweeps.aggregation.rendering.result_files import check_inside, make_folder, write_result
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.tables.sweep_results import read_results
 from sweeps.records.errors import BadInput, StoreUnreachable
@@ -20,35 +19,17 @@ from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore, ReportPublisher
 
 
-class ReportOptions(TypedDict, total=False):
-    """How a report is written.
-
-    Attributes:
-        reports: Where the sweep's own folder is made, by default ./reports.
-        tables: Classes of the user's own kinds of tables. Those of other such kinds are left out,
-            which the report says.
-        renderers: Name of a format -> its renderer, besides the package's or in their place.
-        style: "paper" adds the arms as a paper prints them: `mean ± sd (n)`. By default that of
-            the report that is there.
-    """
-
-    reports: str | Path
-    tables: Sequence[type[OwnTable]]
-    renderers: Mapping[str, Renderer] | None
-    style: Style | None
-
-
 @dataclass(frozen=True)
 class CheckedReport:
-    """What was found of a report's files.
+    """How the files of a report compare with the records.
 
     Attributes:
         sweep: Whose report.
         folder: Where its files are, or should be.
         num_files: How many the report has.
-        stale: Names of those that hold something else than follows from the records.
-        missing: Names of those that are not there.
-        others: Names of files that stand there and are none of the report's.
+        stale: Names of those that differ from what the records give.
+        missing: Names of those that do not exist.
+        others: Names of other files in its folder.
         left_out: A sentence for each declared table that could not be made here.
     """
 
@@ -70,36 +51,46 @@ def check_report(
     sweep: str,
     tracking_uri: str | RecordStore | None = None,
     storage: str | None = None,
-    **options: Unpack[ReportOptions],
+    *,
+    reports: str | Path = "reports",
+    tables: Sequence[type[OwnTable]] = (),
+    renderers: Mapping[str, Renderer] | None = None,
+    style: Style | None = None,
 ) -> CheckedReport:
     """Make a sweep's report anew and compare it with its files. Nothing is written.
 
-    Files in its folder that are none of the report's are named, and not looked at.
+    Other files in its folder are named, and not read.
 
     Args:
         sweep: As of `report`, like all others.
         tracking_uri: Where records are, or the store.
         storage: The storage folder.
-        **options: See `ReportOptions`.
+        reports: Where the sweep's own folder is.
+        tables: Classes of the user's own kinds of tables.
+        renderers: Name of a format -> its renderer.
+        style: None for that of the report that exists.
 
     Raises:
         BadInput: If there is no such sweep or style, or a table or a file cannot be made.
         StoreUnreachable: If the tracking store does not answer.
     """
     store = open_to_read(tracking_uri, storage)
-    reports = Path(options.get("reports", "reports"))
-    style = style_of(reports / sweep, options.get("style"))
-    renderers = {**RENDERERS, **(options.get("renderers") or {})}
-    made, files = report_files(store, sweep, renderers, options.get("tables", ()), style)
-    folder = reports / made.provenance.sweep
-    refuse_leading_out(folder, reports)
-    found = {name: _content(folder / name, content) for name, content in files}
+    made, files = report_files(
+        store,
+        sweep,
+        renderers={**RENDERERS, **(renderers or {})},
+        tables=tables,
+        style=style_of(Path(reports) / sweep, style),
+    )
+    folder = Path(reports) / made.provenance.sweep
+    check_inside(folder, Path(reports))
+    contents = {name: _content(folder / name, content) for name, content in files}
     return CheckedReport(
         sweep=made.provenance.sweep,
         folder=folder,
         num_files=len(files),
-        stale=tuple(name for name, content in files if found[name] not in {None, content}),
-        missing=tuple(name for name, _ in files if found[name] is None),
+        stale=tuple(name for name, content in files if contents[name] not in {None, content}),
+        missing=tuple(name for name, _ in files if contents[name] is None),
         others=tuple(sorted(_names(folder) - {name for name, _ in files})),
         left_out=made.left_out,
     )
@@ -108,8 +99,9 @@ def check_report(
 def report_files(
     store: RecordStore,
     sweep: str,
+    *,
     renderers: Mapping[str, Renderer] = RENDERERS,
-    own: Sequence[type[OwnTable]] = (),
+    tables: Sequence[type[OwnTable]] = (),
     style: Style = "default",
 ) -> tuple[Report, list[tuple[str, bytes]]]:
     """Return a sweep's report with the name and content of each of its files. Nothing is written.
@@ -118,7 +110,7 @@ def report_files(
         store: As of `write_report`, like all others.
         sweep: Its name.
         renderers: Name of a format -> its renderer.
-        own: As of `make_report`.
+        tables: As of `make_report`.
         style: As of `make_report`.
 
     Raises:
@@ -127,7 +119,7 @@ def report_files(
     """
     results = read_results(store, sweep)
     manifest = results.manifest
-    report = make_report(results, own, style)
+    report = make_report(results, tables, style)
     files = list(render(report, renderers))
     _check_files(manifest, [name for name, _ in files])
     return report, files
@@ -137,7 +129,11 @@ def report(
     sweep: str,
     tracking_uri: str | RecordStore | None = None,
     storage: str | None = None,
-    **options: Unpack[ReportOptions],
+    *,
+    reports: str | Path = "reports",
+    tables: Sequence[type[OwnTable]] = (),
+    renderers: Mapping[str, Renderer] | None = None,
+    style: Style | None = None,
 ) -> Report:
     """Rebuild a sweep's report from its manifest and records, as files and with its parent run.
 
@@ -148,16 +144,26 @@ def report(
         tracking_uri: Where records are, or the store; by default `CAPSWEEP_TRACKING_URI` or in
             the storage.
         storage: The storage folder, by default `CAPSWEEP_STORAGE` or ./capsweep-store.
-        **options: See `ReportOptions`: where files go, own tables, formats, the style.
+        reports: Where the sweep's own folder is made, by default ./reports.
+        tables: Classes of the user's own kinds of tables. Tables of other such kinds are left
+            out, which the report says.
+        renderers: Name of a format -> its renderer, besides the package's or in their place.
+        style: "paper" adds the arms as a paper prints them: `mean ± sd (n)`. By default that of
+            the report that exists.
 
     Raises:
         BadInput: If there is no such sweep, or a table or a file cannot be made.
         StoreUnreachable: If the tracking store does not answer.
     """
     store = open_to_read(tracking_uri, storage)
-    chosen = {**RENDERERS, **(options.get("renderers") or {})}
-    folder, own = Path(options.get("reports", "reports")), options.get("tables", ())
-    written = write_report(store, sweep, folder, chosen, own, options.get("style"))
+    written = write_report(
+        store,
+        sweep,
+        Path(reports),
+        renderers={**RENDERERS, **(renderers or {})},
+        tables=tables,
+        style=style,
+    )
     return replace(written, left_out=(*written.left_out, *why_not_published(store, sweep, written)))
 
 
@@ -165,8 +171,9 @@ def write_report(
     store: RecordStore,
     sweep: str,
     folder: Path = Path("reports"),
+    *,
     renderers: Mapping[str, Renderer] = RENDERERS,
-    own: Sequence[type[OwnTable]] = (),
+    tables: Sequence[type[OwnTable]] = (),
     style: Style | None = None,
 ) -> Report:
     """Rebuild a sweep's tables and figures from manifest and records, under `folder/<sweep>/`.
@@ -178,7 +185,7 @@ def write_report(
         sweep: Its name.
         folder: Where the sweep's own folder is made.
         renderers: Name of a format -> its renderer.
-        own: As of `make_report`.
+        tables: As of `make_report`.
         style: The same; None for that of the report that is there.
 
     Returns:
@@ -189,7 +196,7 @@ def write_report(
         StoreUnreachable: If the tracking store does not answer.
     """
     chosen = style_of(folder / str(sweep), style)
-    report, files = report_files(store, sweep, renderers, own, chosen)
+    report, files = report_files(store, sweep, renderers=renderers, tables=tables, style=chosen)
     target = make_folder(folder, report.provenance.sweep)
     for name, content in files:
         write_result(target / name, content)
@@ -197,7 +204,7 @@ def write_report(
 
 
 def why_not_published(store: RecordStore, sweep: str, report: Report) -> tuple[str, ...]:
-    """Publish the report, and return a sentence where that failed: nothing else has."""
+    """Publish the report; return a sentence where that fails, as the report itself is written."""
     try:
         publish_report(store.publisher(), store.sweep_id(sweep), report)
     except (StoreUnreachable, OSError) as error:  # of somebody else's store, which may be read-only
@@ -217,7 +224,7 @@ def publish_report(records: ReportPublisher, sweep_id: str, report: Report) -> N
 
 
 def _check_files(manifest: Manifest, names: Sequence[str]) -> None:
-    """Refuse two files of one name, which names that tables derive from their own can give."""
+    """Check that no two files have one name, as tables derive names from their own."""
     counts = Counter(names)
     if outside := next((name for name in names if Path(name).name != name), None):
         raise BadInput(f"'{outside}' cannot be a file's name: name the table by a word.")
@@ -228,7 +235,7 @@ def _check_files(manifest: Manifest, names: Sequence[str]) -> None:
 
 
 def _content(path: Path, expected: bytes) -> bytes | None:
-    """Return what a file holds, None where there is none; of what is no such file nothing."""
+    """Return a file's content, None where it is missing, b"" where it cannot be the report's."""
     try:
         return read_regular(path, most_bytes=len(expected))
     except FileNotFoundError:

@@ -18,7 +18,7 @@ from sweeps.records.trial_record import (
 
 
 @dataclass(frozen=True)
-class Asked:
+class InputRecorder:
     """Curves and predictions as a store gives them, remembered.
 
     Attributes:
@@ -42,27 +42,27 @@ class Asked:
 
     def predictions(self, trials: Iterable[TrialRecord]) -> Mapping[str, Predictions]:
         """Return what some trials predicted."""
-        found = self.results.find_predictions(trials)
-        self.predicted.update(found)
-        return found
+        predictions = self.results.find_predictions(trials)
+        self.predicted.update(predictions)
+        return predictions
 
     def digest(self) -> str:
         """Return the SHA-256 of manifest, records, and what was asked for up to now."""
         manifest = self.results.manifest
-        kept = {cell.trial_key for cell in manifest.cells if cell.stopped is None}
-        records = {k: _record(r, manifest) for k, r in self.results.records.items() if k in kept}
+        counted = {cell.trial_key for cell in manifest.cells if cell.stopped is None}
+        records = {k: _record(r, manifest) for k, r in self.results.records.items() if k in counted}
         stops = {cell.trial_key: cell.stopped.epoch for cell in manifest.cells if cell.stopped}
         curves = {
             metric: {key: _curve(curve, stops.get(key)) for key, curve in by_key.items()}
             for metric, by_key in self.curves.items()
         }
-        told = {
+        inputs = {
             "manifest": manifest.model_dump(mode="json"),
             "records": records,
             "curves": curves,
-            "predictions": {key: _predictions(found) for key, found in self.predicted.items()},
+            "predictions": {key: _predictions(one) for key, one in self.predicted.items()},
         }
-        text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+        text = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -92,9 +92,9 @@ def _record(record: TrialRecord, manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _predictions(found: Predictions) -> list[str]:
+def _predictions(predictions: Predictions) -> list[str]:
     """Return what a table rests on: validation, which old trials do not hold, ranks elsewhere."""
-    return [_judged(found.test)]
+    return [_judged(predictions.test)]
 
 
 def _judged(judged: Judged) -> str:

@@ -8,7 +8,7 @@ from search_spaces.tables import OwnTable
 from sweeps.aggregation.paper.style import Style, paper_sections, paper_texts, why_not_in_style
 from sweeps.aggregation.rendering.contents import Provenance, Report, Section
 from sweeps.aggregation.report.background import background, runs_section
-from sweeps.aggregation.report.input_recorder import Asked
+from sweeps.aggregation.report.input_recorder import InputRecorder
 from sweeps.aggregation.tables.cost_table import cost_table, mixtures
 from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.aggregation.tables.kinds import headlines, left_out, make
@@ -22,7 +22,7 @@ _RESERVED = ("cost", "trials")
 
 
 def make_report(
-    results: Results, own: Sequence[type[OwnTable]] = (), style: Style = "default"
+    results: Results, tables: Sequence[type[OwnTable]] = (), style: Style = "default"
 ) -> Report:
     """Return a sweep's report as a value: nothing is rendered, drawn or written yet.
 
@@ -30,7 +30,7 @@ def make_report(
 
     Args:
         results: What it is made from.
-        own: Classes of the user's own kinds of tables. A table of another such kind is left out.
+        tables: Classes of the user's own kinds of tables. A table of another such kind is left out.
         style: "paper" adds the arms as a paper prints them, which a terminal is then shown.
 
     Raises:
@@ -38,17 +38,17 @@ def make_report(
             no such style.
         StoreUnreachable: If curves are asked for and the tracking store does not answer.
     """
-    asked = Asked(results)
-    results = replace(results, histories=asked.histories, find_predictions=asked.predictions)
+    recorder = InputRecorder(results)
+    results = replace(results, histories=recorder.histories, find_predictions=recorder.predictions)
     manifest, records = results.manifest, results.records
-    refuse_names(manifest)
-    made = [(declared, make(declared, results, own)) for declared in manifest.tables]
+    check_names(manifest)
+    made = [(declared, make(declared, results, tables)) for declared in manifest.tables]
     sections = tuple(section for _, section in made if section)
     in_style = paper_sections(results, style)
     cost = cost_table(manifest, records)
     behind = background(results)
     return Report(
-        provenance=provenance(manifest, records, asked.digest()),
+        provenance=provenance(manifest, records, recorder.digest()),
         sections=(*sections, *in_style),
         trials=Section("trials", "trials", data=(trials_table(manifest, records),)),
         costs=Section("cost", "cost", tables=(cost,), formats=("markdown", "csv")),
@@ -64,8 +64,8 @@ def make_report(
     )
 
 
-def refuse_names(manifest: Manifest) -> None:
-    """Hold every name that becomes a path against the slug once more.
+def check_names(manifest: Manifest) -> None:
+    """Check every name that becomes a path.
 
     Raises:
         BadInput: If one is no slug, two tables have the same, or there is no table.

@@ -70,9 +70,9 @@ def _means(arms: tuple[ArmResults, ...]) -> dict[str, float]:
 def _shown(arm: ArmResults) -> ShownArm:
     numbers: dict[str, float] = {}
     for metric in _metrics(arm):
-        found = arm.interval(arm.errors(metric))
-        told = {metric: found.mean, metric + HALF_WIDTH: found.half_width}
-        numbers |= {name: value for name, value in told.items() if value is not None}
+        interval = arm.interval(arm.errors(metric))
+        values = {metric: interval.mean, metric + HALF_WIDTH: interval.half_width}
+        numbers |= {name: value for name, value in values.items() if value is not None}
     is_whole = not arm.count("missing") and not arm.count("unfinished")
     numbers[NUM_TRIALS] = len(arm.counted)
     return ShownArm(arm.arm.name, numbers, _note(arm), is_whole)
@@ -103,7 +103,7 @@ def _trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[Sho
         data = flat_settings(arm.arm.config).get("data", "")
         for trial in arm.trials.values():
             if trial is not None:
-                told = data, trial.data_fingerprint, trial.git_revision
-                place = ShownTrial(trial.record_id, arm.arm.name, *told)
+                facts = data, trial.data_fingerprint, trial.git_revision
+                place = ShownTrial(trial.record_id, arm.arm.name, *facts)
                 shown.setdefault(trial.record_id, place)
     return tuple(shown.values())

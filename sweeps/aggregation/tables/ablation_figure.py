@@ -103,10 +103,10 @@ def _label(group: Group) -> str:
     if len(lines) > 2:
         lines = [lines[0], shortened(" ".join(lines[1:]), _LINE_CHARACTERS)]
     planned, counted = len(arm.trials), len(arm.counted)
-    told = [f"n = {counted}"] if 0 < counted < planned else []
-    told += [f"{late} missed the target"] if (late := len(missed(arm))) else []
-    if told:
-        lines[-1] += f" ({', '.join(told)})"
+    remarks = [f"n = {counted}"] if 0 < counted < planned else []
+    remarks += [f"{late} missed the target"] if (late := len(missed(arm))) else []
+    if remarks:
+        lines[-1] += f" ({', '.join(remarks)})"
     return "\n".join(lines)
 
 
@@ -157,8 +157,8 @@ def legend_of_differences(
             (Line2D([], [], color=BLUE, marker="D", ms=5.5, lw=0), "different, the name in bold")
         )
     if margin_points is not None and compared:
-        told = f"does not matter: {PLUS_MINUS}{margin_points:g} points, as declared"
-        entries.append((Patch(color=_MARGIN, alpha=0.2, lw=0), told))
+        margin = f"does not matter: {PLUS_MINUS}{margin_points:g} points, as declared"
+        entries.append((Patch(color=_MARGIN, alpha=0.2, lw=0), margin))
     return entries
 
 

@@ -72,12 +72,12 @@ def _count(compared: Sequence[Comparison]) -> str:
 def _reach(compared: Sequence[Comparison]) -> str:
     """Return how small a difference these could show."""
     points = (shown_value(one.detectable, TEST_ERROR) for one in compared)
-    found = [value for value in points if value is not None]
-    if not found:
+    detectable = [value for value in points if value is not None]
+    if not detectable:
         reasons = dict.fromkeys(_why_none(one) for one in compared)
         why = f", as {'; '.join(reasons)}" if reasons else ""
         return f"no difference can be tested{why}"
-    low, high = detectable_text(min(found)), detectable_text(max(found))
+    low, high = detectable_text(min(detectable)), detectable_text(max(detectable))
     if low.startswith("over"):
         return f"{_data(compared)} show only differences of {low} points"
     reach = low if low == high else f"{low} to {high}"

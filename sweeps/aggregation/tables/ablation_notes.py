@@ -45,12 +45,12 @@ DIVERGED_COLUMN = Column(
 
 def diverged_cell(arm: ArmResults) -> Cell:
     """Return `2 of 5 (5 % to 85 %)`, nothing where none diverged. Values: count, low, high."""
-    found = diverged_share(arm)
-    values = (int(found.count), found.low, found.high)
-    if not found.count:
+    diverged = diverged_share(arm)
+    values = (int(diverged.count), diverged.low, diverged.high)
+    if not diverged.count:
         return Cell("", values)
-    ends = f"({found.low:.0%} to {found.high:.0%})".replace("%", " %")
-    return Cell(f"{found.count:.0f} of {found.total} {ends}", values)
+    ends = f"({diverged.low:.0%} to {diverged.high:.0%})".replace("%", " %")
+    return Cell(f"{diverged.count:.0f} of {diverged.total} {ends}", values)
 
 
 def diverged_share(arm: ArmResults) -> Share:
@@ -61,8 +61,8 @@ def diverged_share(arm: ArmResults) -> Share:
 
 def diverged_p(arm: ArmResults, baseline: ArmResults) -> float:
     """Return the p value of both arms diverging equally often."""
-    own, theirs = diverged_share(arm), diverged_share(baseline)
-    return more_often_p(int(own.count), own.total, int(theirs.count), theirs.total)
+    ours, theirs = diverged_share(arm), diverged_share(baseline)
+    return more_often_p(int(ours.count), ours.total, int(theirs.count), theirs.total)
 
 
 def ablation_words(
@@ -151,8 +151,8 @@ def tuning_cost(manifest: Manifest) -> str:
 
 def _values(plan: ManifestPlan, arm: ManifestArm) -> str:
     names = short_names(tuple(plan.factors))
-    there = [path for path in plan.factors if path in arm.changes]
-    return ", ".join(f"{one_line(names[path])} {_text(arm.changes[path])}" for path in there)
+    changed = [path for path in plan.factors if path in arm.changes]
+    return ", ".join(f"{one_line(names[path])} {_text(arm.changes[path])}" for path in changed)
 
 
 def _text(value: Any) -> str:
@@ -211,20 +211,22 @@ def length_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
     baseline = next((arm for arm in arms if arm.is_baseline), None)
     if baseline is None:
         return
-    own = _epochs(baseline)
+    usual = _epochs(baseline)
     others = [
         f"{one_line(arm.arm.name)} {_epochs(arm)}"
         for arm in arms
         if arm.arm.config.get("stopping") != baseline.arm.config.get("stopping")
-        and _epochs(arm) not in {"", own}
+        and _epochs(arm) not in {"", usual}
     ]
-    if others and own:
-        yield shortened(f"Epochs differ: the baseline has {own}, {', '.join(others)}.", 400)
+    if others and usual:
+        yield shortened(f"Epochs differ: the baseline has {usual}, {', '.join(others)}.", 400)
 
 
 def _epochs(arm: ArmResults) -> str:
-    found = sorted({trial.epochs for trial in arm.counted.values()})
-    return "" if not found else f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    numbers = sorted({trial.epochs for trial in arm.counted.values()})
+    if not numbers:
+        return ""
+    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
 
 
 def _without_spread(compared: Sequence[Comparison]) -> Iterator[str]:

@@ -92,18 +92,18 @@ def pairs_table(
     for arm in arms:
         for seed, trial in arm.counted.items():
             other = baseline.counted.get(seed)
-            own = predictions.get(trial.trial_key)
+            ours = predictions.get(trial.trial_key)
             theirs = predictions.get(other.trial_key) if other and other is not trial else None
-            if own and theirs and _show_the_same(own, theirs):
-                wrong, against = own.test.is_wrong, theirs.test.is_wrong
+            if ours and theirs and _show_the_same(ours, theirs):
+                wrong, against = ours.test.is_wrong, theirs.test.is_wrong
                 counts = (int((wrong & ~against).sum()), int((against & ~wrong).sum()))
                 rows.append((arm.arm.name, seed, *counts, mcnemar_p(wrong, against)))
     return data_table(name, _PAIR_FIELDS, rows) if rows else None
 
 
-def _show_the_same(own: Predictions, theirs: Predictions) -> bool:
-    is_of_one = own.data_fingerprint == theirs.data_fingerprint
-    return is_of_one and own.test.shows_the_same(theirs.test)
+def _show_the_same(ours: Predictions, theirs: Predictions) -> bool:
+    is_of_one = ours.data_fingerprint == theirs.data_fingerprint
+    return is_of_one and ours.test.shows_the_same(theirs.test)
 
 
 def compared_table(
@@ -295,18 +295,18 @@ def _of_pairs(arm: ArmResults, baseline: ArmResults) -> dict[str, Value]:
 
 
 def _common(
-    own: Mapping[int, float], theirs: Mapping[int, float]
+    ours: Mapping[int, float], theirs: Mapping[int, float]
 ) -> tuple[Mapping[int, float], Mapping[int, float]]:
     """Return both with the seeds that both have."""
-    seeds = [seed for seed in own if seed in theirs]
-    return {seed: own[seed] for seed in seeds}, {seed: theirs[seed] for seed in seeds}
+    seeds = [seed for seed in ours if seed in theirs]
+    return {seed: ours[seed] for seed in seeds}, {seed: theirs[seed] for seed in seeds}
 
 
 def _slack(arm: ArmResults, compared: Mapping[str, Comparison]) -> float | None:
     """Return how far an arm may lie above its best in points, None where nobody can say."""
-    own = [one.slack[0] for one in [compared.get(arm.arm.name)] if one]
+    ours = [one.slack[0] for one in [compared.get(arm.arm.name)] if one]
     theirs = [one.slack[1] for one in compared.values()] if arm.is_baseline else []
-    slack = next(iter((*own, *theirs)), None)
+    slack = next(iter((*ours, *theirs)), None)
     return _points(slack) if slack is not None and np.isfinite(slack) else None
 
 

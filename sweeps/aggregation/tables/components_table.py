@@ -102,8 +102,8 @@ def component_marks(manifest: Manifest) -> tuple[tuple[str, ...], Marks]:
     words = [_level_marks(factor) for factor in factors]
     return tuple(factor.name for factor in factors), {
         arm.name: [
-            "" if (place := factor.place(arm.changes)) == ABSENT else own[place]
-            for factor, own in zip(factors, words, strict=True)
+            "" if (place := factor.place(arm.changes)) == ABSENT else marks[place]
+            for factor, marks in zip(factors, words, strict=True)
         ]
         for arm in manifest.arms
     }

@@ -16,9 +16,9 @@ from sweeps.records.plain_text import one_line
 def settings_cell(arm: ArmResults, confirmed: Confirmed) -> Cell:
     """Return what the search chose for an arm; nothing for the base."""
     drawn = confirmed.random.reference.draws if confirmed.random else ()
-    found = {one.arm: one.params for one in drawn}
-    found |= {name: one.params for name, one in confirmed.proposals.items()}
-    return point_cell(found.get(arm.arm.name, {}), confirmed.results.search)
+    by_arm = {one.arm: one.params for one in drawn}
+    by_arm |= {name: one.params for name, one in confirmed.proposals.items()}
+    return point_cell(by_arm.get(arm.arm.name, {}), confirmed.results.search)
 
 
 def confirmation_lead(confirmed: Confirmed, manifest: Manifest) -> str:
@@ -101,15 +101,15 @@ def random_progress(confirmed: Confirmed) -> str:
 
 
 def _notes(confirmed: Confirmed, manifest: Manifest) -> Iterator[str]:
-    again, metric = confirmed.again, confirmed.metric
-    if again is None or not confirmed.chosen:
+    confirmation, metric = confirmed.again, confirmed.metric
+    if confirmation is None or not confirmed.chosen:
         return
     percent = ", in percent" if metric.is_fraction else ""
     yield (
         f"The {_which(confirmed)} with that of n new trials on "
-        f"{_seeds(again.seeds)}, which had no part in choosing them{percent}; {PLUS_MINUS} half "
-        "the width of its 95 % t interval (n - 1 degrees of freedom). All figures are those of the "
-        "last epoch."
+        f"{_seeds(confirmation.seeds)}, which had no part in choosing them{percent}; "
+        f"{PLUS_MINUS} half the width of its 95 % t interval (n - 1 degrees of freedom). "
+        "All figures are those of the last epoch."
     )
     yield from _compared(confirmed)
     yield from random_notes(confirmed)

@@ -150,11 +150,12 @@ def _verdict_cell(compared: Comparison | None) -> Cell:
 
 def _search_cell(arm: ArmResults, confirmed: Confirmed) -> Cell:
     """Return the value for which the search chose the arm."""
-    found, drawn = confirmed.proposals.get(arm.arm.name), confirmed.random
+    proposal, drawn = confirmed.proposals.get(arm.arm.name), confirmed.random
     if drawn and drawn.best and drawn.best.arm.name == arm.arm.name:
         value = drawn.value
     else:
-        value = found.value if found else confirmed.results.base_value  # the base is no proposal
+        # the base is no proposal
+        value = proposal.value if proposal else confirmed.results.base_value
     if value is None:
         return Cell("", (None,))
     return value_cell(value, confirmed.metric, _digits(confirmed.metric))

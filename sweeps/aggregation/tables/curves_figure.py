@@ -84,16 +84,16 @@ def curves_figure(manifest: Manifest, curves: Sequence[ArmCurve], spec: CurvesFi
 
 def shown_curve(curve: ArmCurve, metric: Metric) -> ArmCurve:
     """Return a curve in the unit that readers are shown."""
-    points = {epoch: tuple(map(metric.shown, own)) for epoch, own in curve.points.items()}
+    points = {epoch: tuple(map(metric.shown, values)) for epoch, values in curve.points.items()}
     return replace(curve, points=points)
 
 
 def _to_draw(manifest: Manifest, curves: Sequence[ArmCurve]) -> list[ArmCurve]:
-    again = manifest.search.confirmation if manifest.search else None
-    if again is None or not again.arms:
+    confirmation = manifest.search.confirmation if manifest.search else None
+    if confirmation is None or not confirmation.arms:
         return list(curves)
     by_name = {curve.arm.arm.name: curve for curve in curves}
-    return [by_name[name] for name in again.confirmed]
+    return [by_name[name] for name in confirmation.confirmed]
 
 
 def _wrapped(notes: Iterator[str]) -> str:
@@ -114,8 +114,12 @@ def _notes(
     else:
         yield "One seed an arm, no band."
     if manifest.search and len(curves) < len(manifest.arms):
-        again = manifest.search.confirmation
-        against = [one for one in again.confirmed if one not in (again.arms or ())] if again else []
+        confirmation = manifest.search.confirmation
+        against = (
+            [one for one in confirmation.confirmed if one not in (confirmation.arms or ())]
+            if confirmation
+            else []
+        )
         name = f" ({', '.join(map(one_line, against))})" if against else ""
         yield f"Drawn are the arms confirmed and what they are held against{name}."
     if any(curve.is_cut for curve in drawn):
@@ -166,8 +170,8 @@ def _label(curve: ArmCurve) -> str:
     name = shortened(drawable(one_line(curve.arm.arm.name)), _LABEL_CHARACTERS)
     name += " (baseline)" if curve.arm.is_baseline else ""
     name += f" {MARK}" if missed(curve.arm) else ""
-    planned, there = len(curve.arm.trials), len(curve.seeds)
-    return name if there == planned else f"{name}, n = {there} of {planned}"
+    planned, drawn = len(curve.arm.trials), len(curve.seeds)
+    return name if drawn == planned else f"{name}, n = {drawn} of {planned}"
 
 
 def _dress(axes: "Axes", manifest: Manifest, spec: CurvesFigure, is_empty: bool) -> None:

@@ -45,38 +45,38 @@ _LARGEST_LEGEND = 0.6
 _LINE_CHARACTERS = 105
 
 
-def effect_figures(manifest: Manifest, found: Effects, name: str) -> tuple[Figure, ...]:
+def effect_figures(manifest: Manifest, effects: Effects, name: str) -> tuple[Figure, ...]:
     """Return the figure of levels, and of two factors or more that of pairs.
 
     Their names: `{name}-levels`, `{name}-pairs`.
 
     Args:
         manifest: Of a design of factors.
-        found: Its effects.
+        effects: Its effects.
         name: As the manifest declares it.
     """
-    if not found.crossed.arms:
+    if not effects.crossed.arms:
         return ()
-    levels = Figure(f"{name}-levels", partial(levels_figure, manifest, found))
-    if not _pairs(found):
+    levels = Figure(f"{name}-levels", partial(levels_figure, manifest, effects))
+    if not _pairs(effects):
         return (levels,)
-    return levels, Figure(f"{name}-pairs", partial(pairs_figure, manifest, found))
+    return levels, Figure(f"{name}-pairs", partial(pairs_figure, manifest, effects))
 
 
-def levels_figure(manifest: Manifest, found: Effects) -> "Drawing":
+def levels_figure(manifest: Manifest, effects: Effects) -> "Drawing":
     """Return mean test error by level, a panel a factor, to be drawn in the house's style.
 
     The bar of a level is the interval of its difference from the first level, around its own mean:
     it leaves out the dashed line, the first level's mean, where the difference leaves out 0.
     """
-    shown = range(min(len(found.factors), _MOST_PANELS))
+    shown = range(min(len(effects.factors), _MOST_PANELS))
     figure, panels = _grid(manifest, len(shown), "mean test error by level")
-    means = level_means(found)
+    means = level_means(effects)
     for place in shown:
-        own = [one for one in means if one.factor == place]
-        mains = (one for one in found.effects if one.term == (place,))
-        draw_levels(panels[place], found.factors[place], own, next(mains, None))
-    _finish(figure, panels, legend_of_levels(found), _more(len(found.factors), "setting"))
+        of_factor = [one for one in means if one.factor == place]
+        mains = (one for one in effects.effects if one.term == (place,))
+        draw_levels(panels[place], effects.factors[place], of_factor, next(mains, None))
+    _finish(figure, panels, legend_of_levels(effects), _more(len(effects.factors), "setting"))
     return figure
 
 
@@ -151,12 +151,12 @@ def _dress(axes: "Axes", factor: Factor, title: str, effect: Effect | None) -> N
     axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
     weight = "bold" if effect and effect.is_found else "normal"
-    told = _told(effect)
-    text = f"{title}\n{told}" if told else title
+    verdict = _verdict_text(effect)
+    text = f"{title}\n{verdict}" if verdict else title
     axes.set_title(text, fontsize=8, parse_math=False, fontweight=weight)
 
 
-def _told(effect: Effect | None) -> str:
+def _verdict_text(effect: Effect | None) -> str:
     """Return what may be said of an effect in a few words."""
     if effect is None or effect.weighed is None:
         return "cannot be estimated"
@@ -192,14 +192,14 @@ def _finish(
     legend.get_title().set_parse_math(False)
 
 
-def legend_of_levels(found: Effects) -> list[tuple[object, str]]:
+def legend_of_levels(effects: Effects) -> list[tuple[object, str]]:
     """Return what stands in the legend of levels: handles with their texts."""
     from matplotlib.lines import Line2D
 
     first = Line2D([], [], color=ORANGE, marker="s", ms=5.5, lw=1, ls=(0, (4, 3)))
     entries: list[tuple[object, str]] = [(first, "first level, its mean as a line")]
-    if any(one.weighed and one.weighed.way for one in found.estimated):
-        images = "objects" if found.crossed.objects is not None else "images"
+    if any(one.weighed and one.weighed.way for one in effects.estimated):
+        images = "objects" if effects.crossed.objects is not None else "images"
         bar = Line2D([], [], color=BLUE, marker="o", ms=5.5, lw=2)
         words = f"difference from the first, 95 % for new seeds and new test {images}"
         entries.append((bar, words))
@@ -214,9 +214,9 @@ def _more(num: int, what: str) -> str:
     return f"Not drawn: {more} more {what}{'s' * (more > 1)}." if more > 0 else ""
 
 
-def _pairs(found: Effects) -> list[Effect]:
+def _pairs(effects: Effects) -> list[Effect]:
     """Return the interactions that can be estimated, by p, those without one last."""
-    pairs = [one for one in found.estimated if one.is_interaction]
+    pairs = [one for one in effects.estimated if one.is_interaction]
 
     def doubt(one: Effect) -> float:
         p_value = one.weighed.p_value if one.weighed else None
@@ -225,17 +225,17 @@ def _pairs(found: Effects) -> list[Effect]:
     return sorted(pairs, key=doubt)
 
 
-def pairs_figure(manifest: Manifest, found: Effects) -> "Drawing":
+def pairs_figure(manifest: Manifest, effects: Effects) -> "Drawing":
     """Return mean test error by two factors at a time, those first that are surest to depend.
 
     Lines that are not parallel are an interaction of these trials; the words above each panel say
     what may be concluded from it.
     """
-    pairs = _pairs(found)
+    pairs = _pairs(effects)
     figure, panels = _grid(
         manifest, min(len(pairs), _MOST_PANELS), "mean test error by two settings"
     )
-    lines = [draw_lines(axes, found, one) for axes, one in zip(panels, pairs, strict=False)]
+    lines = [draw_lines(axes, effects, one) for axes, one in zip(panels, pairs, strict=False)]
     legend = min(_LINE_SHARE * max(lines), _LARGEST_LEGEND)
     low, high = panels[0].get_ylim()
     panels[0].set_ylim(low, low + (high - low) / (1 - legend))
@@ -243,15 +243,15 @@ def pairs_figure(manifest: Manifest, found: Effects) -> "Drawing":
     return figure
 
 
-def draw_lines(axes: "Axes", found: Effects, effect: Effect) -> int:
+def draw_lines(axes: "Axes", effects: Effects, effect: Effect) -> int:
     """Draw the means of two factors: across the first one's levels, a line a level of the other.
 
     Returns:
         How many lines of text the legend has, at the top of the panel.
     """
     first, second = effect.term
-    cells = cell_means(found, first, second)
-    labels = level_words(found.factors[second].levels)
+    cells = cell_means(effects, first, second)
+    labels = level_words(effects.factors[second].levels)
     for level in range(cells.shape[1]):
         known = np.flatnonzero(np.isfinite(cells[:, level]))  # a line goes on past what is absent
         heights = [TEST_ERROR.shown(value) for value in cells[known, level]]
@@ -268,7 +268,7 @@ def draw_lines(axes: "Axes", found: Effects, effect: Effect) -> int:
             label=setting_label(labels[level], 28, 2),
         )
     legend = axes.legend(
-        title=setting_label(found.factors[second].name, 24, 1),
+        title=setting_label(effects.factors[second].name, 24, 1),
         title_fontsize=7,
         fontsize=7,
         frameon=False,
@@ -279,8 +279,8 @@ def draw_lines(axes: "Axes", found: Effects, effect: Effect) -> int:
     )
     for text in (legend.get_title(), *legend.get_texts()):
         text.set_parse_math(False)
-    names = (found.factors[place].name for place in effect.term)
+    names = (effects.factors[place].name for place in effect.term)
     title = setting_label(" x ".join(names), 32, 2)
-    _dress(axes, found.factors[first], title, effect)
-    axes.set_xlabel(setting_label(found.factors[first].name, 30, 1), fontsize=8, parse_math=False)
+    _dress(axes, effects.factors[first], title, effect)
+    axes.set_xlabel(setting_label(effects.factors[first].name, 30, 1), fontsize=8, parse_math=False)
     return 1 + sum(1 + text.get_text().count("\n") for text in legend.get_texts())

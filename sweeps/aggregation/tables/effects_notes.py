@@ -22,25 +22,25 @@ ARROW = "\N{RIGHTWARDS ARROW}"
 _LEVEL_LONGEST = 40
 
 
-def effect_lead(found: Effects) -> str:
+def effect_lead(effects: Effects) -> str:
     """Return what was found, and how small an effect could have been."""
-    if not found.crossed.arms:
+    if not effects.crossed.arms:
         return "No trial has finished: there is nothing to fit."
-    if not found.estimated:
+    if not effects.estimated:
         return "Too few combinations have a result: no effect can be estimated."
-    return " ".join(_verdicts(found))
+    return " ".join(_verdicts(effects))
 
 
-def _verdicts(found: Effects) -> Iterator[str]:
-    clear = [one for one in found.estimated if one.is_found]
-    undecided = [one for one in found.estimated if not one.is_found]
+def _verdicts(effects: Effects) -> Iterator[str]:
+    clear = [one for one in effects.estimated if one.is_found]
+    undecided = [one for one in effects.estimated if not one.is_found]
     if clear:
-        yield f"Found: {_named(clear, found.factors)}."
+        yield f"Found: {_named(clear, effects.factors)}."
     if undecided:
         what = "effect" if len(undecided) == 1 else "effects"
-        yield f"Undecided ({len(undecided)} {what}): {_reach(undecided, found)}."
-    if lost := [one for one in found.effects if not one.weighed]:
-        yield f"Not estimated: {_named(lost, found.factors)}."
+        yield f"Undecided ({len(undecided)} {what}): {_reach(undecided, effects)}."
+    if lost := [one for one in effects.effects if not one.weighed]:
+        yield f"Not estimated: {_named(lost, effects.factors)}."
 
 
 def _named(effects: Sequence[Effect], factors: Sequence[Factor]) -> str:
@@ -69,13 +69,13 @@ def _name(term: Term, factors: Sequence[Factor]) -> str:
     return one_line(TIMES.join(factors[place].name for place in term))
 
 
-def _reach(undecided: Sequence[Effect], found: Effects) -> str:
+def _reach(undecided: Sequence[Effect], effects: Effects) -> str:
     points = [
         shown
         for one in undecided
         if one.weighed and (shown := shown_value(one.weighed.detectable, TEST_ERROR)) is not None
     ]
-    crossed = found.crossed
+    crossed = effects.crossed
     if not points:
         why = crossed.why_seeds_alone or "there are fewer than three seeds that differ"
         return f"no effect can be tested, as {why}"
@@ -87,13 +87,13 @@ def _reach(undecided: Sequence[Effect], found: Effects) -> str:
     return f"{data} show effects from about {from_on} points on, and smaller ones may be there"
 
 
-def effect_notes(manifest: Manifest, arms: Sequence[ArmResults], found: Effects) -> Iterator[str]:
+def effect_notes(manifest: Manifest, arms: Sequence[ArmResults], effects: Effects) -> Iterator[str]:
     """Say how to read the figures and what they do not cover, the most needed first."""
-    if found.estimated:
-        yield from reading_notes(manifest, found)
-    names = [named_effect(one, found.factors) for one in found.effects]
+    if effects.estimated:
+        yield from reading_notes(manifest, effects)
+    names = [named_effect(one, effects.factors) for one in effects.effects]
     is_partly_aliased = bool(manifest.design and manifest.design.is_partly_aliased)
-    yield from fit_notes(found, names, is_partly_aliased=is_partly_aliased)
+    yield from fit_notes(effects, names, is_partly_aliased=is_partly_aliased)
     yield from diverged_notes(arms)
     yield from gap_notes(arms)
     yield (
@@ -104,14 +104,14 @@ def effect_notes(manifest: Manifest, arms: Sequence[ArmResults], found: Effects)
     yield from reason_notes(arms)
 
 
-def reading_notes(manifest: Manifest, found: Effects) -> Iterator[str]:
+def reading_notes(manifest: Manifest, effects: Effects) -> Iterator[str]:
     """Say what each column is, and of what its intervals and verdicts hold."""
-    yield from _column_notes(found)
-    yield from _covered_notes(manifest, found)
+    yield from _column_notes(effects)
+    yield from _covered_notes(manifest, effects)
 
 
-def _column_notes(found: Effects) -> Iterator[str]:
-    figures = [one for one in found.estimated if one.contrast.effect is not None]
+def _column_notes(effects: Effects) -> Iterator[str]:
+    figures = [one for one in effects.estimated if one.contrast.effect is not None]
     if any(not one.is_interaction for one in figures):
         yield (
             "Points, of a setting: test error at its second level minus that at its first (the "
@@ -123,23 +123,23 @@ def _column_notes(found: Effects) -> Iterator[str]:
             "level is from its effect at the first. Added to a setting's own points it gives the "
             "effect at the other's second level, taken off them that at the first."
         )
-    if any(one.contrast.effect is None for one in found.estimated):
+    if any(one.contrast.effect is None for one in effects.estimated):
         yield (
             "F (degrees of freedom, of the residual): of settings with more than two levels, with "
             "seeds as blocks. Their p also holds for new test images."
         )
-    if any(one.share is not None for one in found.estimated):
+    if any(one.share is not None for one in effects.estimated):
         yield "Squares: share of the sum of squares of all trials, seeds as blocks taken out."
 
 
-def _covered_notes(manifest: Manifest, found: Effects) -> Iterator[str]:
-    crossed = found.crossed
+def _covered_notes(manifest: Manifest, effects: Effects) -> Iterator[str]:
+    crossed = effects.crossed
     if crossed.wrong is None:
         yield (
             f"{PLUS_MINUS} and p cover new seeds alone, with seeds as blocks, and nothing is bold, "
             f"as {crossed.why_seeds_alone}."
         )
-    elif any(one.weighed and one.weighed.way for one in found.estimated):
+    elif any(one.weighed and one.weighed.way for one in effects.estimated):
         images = "objects" if crossed.objects is not None else "images"
         yield (
             f"{PLUS_MINUS} and p: 95 %, for new seeds and new test {images}, on one split; not "
@@ -148,7 +148,7 @@ def _covered_notes(manifest: Manifest, found: Effects) -> Iterator[str]:
         )
     else:
         yield "Fewer than three seeds are common to the arms: there is no interval and no p."
-    if found.has_added_seeds:
+    if effects.has_added_seeds:
         planned = ", ".join(str(seed) for seed in manifest.planned_seeds)
         yield (
             f"Seeds other than {planned} were added after looking: bold here needs half the level, "
@@ -156,29 +156,29 @@ def _covered_notes(manifest: Manifest, found: Effects) -> Iterator[str]:
         )
 
 
-def fit_notes(found: Effects, names: Sequence[str], *, is_partly_aliased: bool) -> Iterator[str]:
+def fit_notes(effects: Effects, names: Sequence[str], *, is_partly_aliased: bool) -> Iterator[str]:
     """Say what the fit leaves out or cannot tell apart.
 
     Args:
-        found: Effects of a design.
+        effects: Effects of a design.
         names: Of each effect, for readers.
         is_partly_aliased: Whether a part of each alias enters an effect, as in a screen.
     """
-    if not found.crossed.arms:
+    if not effects.crossed.arms:
         return
-    if any(one.aliases for one in found.effects):
+    if any(one.aliases for one in effects.effects):
         share = "the first and a part of each other" if is_partly_aliased else "all of them"
         yield (
             f"(or ...): this design cannot tell these effects apart. The row is of {share} "
             f"together; it is the first one's alone only where the others do nothing."
         )
-    yield from _gap_notes(found)
-    yield from _lost_notes(found, names)
-    yield from _spread_notes(found, names)
+    yield from _gap_notes(effects)
+    yield from _lost_notes(effects, names)
+    yield from _spread_notes(effects, names)
 
 
-def _gap_notes(found: Effects) -> Iterator[str]:
-    crossed = found.crossed
+def _gap_notes(effects: Effects) -> Iterator[str]:
+    crossed = effects.crossed
     if crossed.left_out:
         words = ", ".join(
             f"{one_line(arm.arm.name)} ({len(arm.counted)} of {len(arm.trials)} finished: "
@@ -190,13 +190,13 @@ def _gap_notes(found: Effects) -> Iterator[str]:
     if spare:
         seeds = ", ".join(str(seed) for seed in sorted(spare))
         yield f"Seeds that not all of these arms have are left out: {seeds}."
-    if not found.is_whole:
+    if not effects.is_whole:
         yield (
             "Not every combination is there, so that the fit is unbalanced: each effect is what it "
             "adds to all others but its own interactions (type II sums of squares)."
         )
-    levels = level_places(crossed.arms, found.factors)
-    for place, factor in enumerate(found.factors):
+    levels = level_places(crossed.arms, effects.factors)
+    for place, factor in enumerate(effects.factors):
         without = int((levels[:, place] == ABSENT).sum())
         if without:
             yield (
@@ -205,9 +205,9 @@ def _gap_notes(found: Effects) -> Iterator[str]:
             )
 
 
-def _lost_notes(found: Effects, names: Sequence[str]) -> Iterator[str]:
+def _lost_notes(effects: Effects, names: Sequence[str]) -> Iterator[str]:
     lost = [
-        name for name, one in zip(names, found.effects, strict=True) if not one.contrast.degrees
+        name for name, one in zip(names, effects.effects, strict=True) if not one.contrast.degrees
     ]
     if lost:
         yield shortened(
@@ -215,7 +215,7 @@ def _lost_notes(found: Effects, names: Sequence[str]) -> Iterator[str]:
             f"result or cannot be: {', '.join(lost)}.",
             _FIT_LONGEST,
         )
-    for name, one in zip(names, found.effects, strict=True):
+    for name, one in zip(names, effects.effects, strict=True):
         if 0 < one.contrast.degrees < one.contrast.num_wanted:
             yield (
                 f"{name}: only {one.contrast.degrees} of {one.contrast.num_wanted} degrees of "
@@ -223,10 +223,10 @@ def _lost_notes(found: Effects, names: Sequence[str]) -> Iterator[str]:
             )
 
 
-def _spread_notes(found: Effects, names: Sequence[str]) -> Iterator[str]:
+def _spread_notes(effects: Effects, names: Sequence[str]) -> Iterator[str]:
     alike = [
         name
-        for name, one in zip(names, found.effects, strict=True)
+        for name, one in zip(names, effects.effects, strict=True)
         if one.weighed and one.weighed.way and not one.weighed.has_spread
     ]
     if alike:

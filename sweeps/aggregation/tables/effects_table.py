@@ -83,26 +83,26 @@ def make_effects(declared: EffectsTable, results: Results) -> Section:
     """
     manifest, name = results.manifest, declared.name
     arms = arm_results(manifest, results.records)
-    found = effects_of(manifest, arms, results.predictions)
-    effects = effects_table(manifest, arms, found, name)
-    tables = [effects, means_table(manifest, found, f"{name}-means")]
+    effects = effects_of(manifest, arms, results.predictions)
+    table = effects_table(manifest, arms, effects, name)
+    tables = [table, means_table(manifest, effects, f"{name}-means")]
     if manifest.design and manifest.design.kind == "factorial":
-        shares = shares_of(found)
+        shares = shares_of(effects)
         if shares.shares:
-            tables.append(shares_table(manifest, found, shares, f"{name}-shares"))
+            tables.append(shares_table(manifest, effects, shares, f"{name}-shares"))
         else:
             note = f"No shares of the variance are given: {shares.why_none}."
-            tables[0] = replace(effects, notes=(*effects.notes, note))
+            tables[0] = replace(table, notes=(*table.notes, note))
     return Section(
         name=name,
         kind=declared.kind,
         tables=tuple(tables),
-        figures=effect_figures(manifest, found, name),
+        figures=effect_figures(manifest, effects, name),
     )
 
 
 def effects_table(
-    manifest: Manifest, arms: Sequence[ArmResults], found: Effects, name: str = "effects"
+    manifest: Manifest, arms: Sequence[ArmResults], effects: Effects, name: str = "effects"
 ) -> Table:
     """Return one row an effect: main effects first, then interactions.
 
@@ -111,33 +111,33 @@ def effects_table(
     Args:
         manifest: Of a design of factors.
         arms: All of the sweep's.
-        found: Its effects.
+        effects: Its effects.
         name: The table's name, as the manifest declares it.
     """
     table = Table(
         name=name,
         title=f"Effects {manifest.sweep}: what each setting does to the test error",
-        lead=effect_lead(found),
+        lead=effect_lead(effects),
         description=one_line(manifest.description),
         columns=EFFECT_COLUMNS,
-        rows=tuple(effect_row(place, found) for place in range(len(found.effects))),
-        notes=tuple(effect_notes(manifest, arms, found)),
-        for_programs=with_departures(manifest, effect_values(found, name)),
+        rows=tuple(effect_row(place, effects) for place in range(len(effects.effects))),
+        notes=tuple(effect_notes(manifest, arms, effects)),
+        for_programs=with_departures(manifest, effect_values(effects, name)),
     )
     return with_departures(manifest, table)
 
 
-def effect_row(place: int, found: Effects) -> tuple[Cell, ...]:
+def effect_row(place: int, effects: Effects) -> tuple[Cell, ...]:
     """Return the row of one effect, by its place among all."""
-    one = found.effects[place]
+    one = effects.effects[place]
     term = one.weighed
-    levels = "" if one.is_interaction else change_words(found.factors[one.term[0]].levels)
+    levels = "" if one.is_interaction else change_words(effects.factors[one.term[0]].levels)
     points = _points_cell(term.effect if term else None, is_bold=one.is_found)
     return (
-        Cell(named_effect(one, found.factors), (term_name(one.term, found.factors),)),
+        Cell(named_effect(one, effects.factors), (term_name(one.term, effects.factors),)),
         Cell(levels, (levels,)),
         points,
-        _f_cell(place, found),
+        _f_cell(place, effects),
         Cell(part_cell(one.share).text if term else "", (one.share,)),
         p_cell(term.p_value if term else None),
         p_cell(one.adjusted_p),
@@ -154,25 +154,25 @@ def _points_cell(effect: Interval | None, *, is_bold: bool) -> Cell:
     return Cell(f"{sign}{text}", (shown.mean,), is_bold=is_bold)
 
 
-def _f_cell(place: int, found: Effects) -> Cell:
+def _f_cell(place: int, effects: Effects) -> Cell:
     """Return F with its degrees of freedom, of an effect that no one figure tells."""
-    anova, one = found.anova, found.effects[place]
+    anova, one = effects.anova, effects.effects[place]
     value = anova.f_value(place)
     if one.contrast.effect is not None or value is None:
         return Cell("", (value,))
     return Cell(f"{value:.2f} ({one.contrast.degrees}, {anova.residual_degrees})", (value,))
 
 
-def effect_values(found: Effects, name: str) -> Table:
+def effect_values(effects: Effects, name: str) -> Table:
     """Return one row an effect. Effects are in percentage points of test error.
 
     Args:
-        found: Effects of a design.
+        effects: Effects of a design.
         name: The table's.
     """
     rows = [
-        _names(one, found.factors) | _tested(one, found) | _explained(place, found)
-        for place, one in enumerate(found.effects)
+        _names(one, effects.factors) | _tested(one, effects) | _explained(place, effects)
+        for place, one in enumerate(effects.effects)
     ]
     return data_table(name, [*rows[0]], ([*row.values()] for row in rows))
 
@@ -189,10 +189,10 @@ def _names(one: Effect, factors: Sequence[Factor]) -> dict[str, Value]:
     }
 
 
-def _tested(one: Effect, found: Effects) -> dict[str, Value]:
+def _tested(one: Effect, effects: Effects) -> dict[str, Value]:
     term = one.weighed
     way = term.way if term and one.contrast.effect is not None else None
-    crossed = found.crossed
+    crossed = effects.crossed
     return {
         **_ends("effect_points", term.effect if term else None),
         "covers_images": bool(term and term.way),
@@ -226,8 +226,8 @@ def _first(value: Any) -> float:
     return float(np.ravel(value)[0])
 
 
-def _explained(place: int, found: Effects) -> dict[str, Value]:
-    one, anova = found.effects[place], found.anova
+def _explained(place: int, effects: Effects) -> dict[str, Value]:
+    one, anova = effects.effects[place], effects.anova
     return {
         "sum_of_squares_percent": part_cell(one.share).values[0],
         "num_degrees": one.contrast.degrees,
@@ -238,19 +238,19 @@ def _explained(place: int, found: Effects) -> dict[str, Value]:
     }
 
 
-def means_table(manifest: Manifest, found: Effects, name: str) -> Table:
+def means_table(manifest: Manifest, effects: Effects, name: str) -> Table:
     """Return one row a level of each setting. Nothing is bold: verdicts stand with the effects.
 
     Args:
         manifest: Of a design of factors.
-        found: Its effects.
+        effects: Its effects.
         name: The table's.
     """
     table = Table(
         name=name,
         title=f"Effects {manifest.sweep}: mean test error by level",
         columns=_MEAN_COLUMNS,
-        rows=tuple(_mean_row(found, one) for one in level_means(found)),
+        rows=tuple(_mean_row(effects, one) for one in level_means(effects)),
         notes=(
             "Error: mean over the n trials of all arms with this level and the seeds that all arms "
             "have.",
@@ -262,8 +262,8 @@ def means_table(manifest: Manifest, found: Effects, name: str) -> Table:
     return with_departures(manifest, table)
 
 
-def _mean_row(found: Effects, one: LevelMean) -> tuple[Cell, ...]:
-    factor = found.factors[one.factor]
+def _mean_row(effects: Effects, one: LevelMean) -> tuple[Cell, ...]:
+    factor = effects.factors[one.factor]
     words = level_words(factor.levels)[one.level]
     mean = Cell("", (None,)) if one.mean is None else value_cell(one.mean, TEST_ERROR)
     difference = no_difference_cell()
@@ -279,12 +279,12 @@ def _mean_row(found: Effects, one: LevelMean) -> tuple[Cell, ...]:
     )
 
 
-def shares_table(manifest: Manifest, found: Effects, shares: Shares, name: str) -> Table:
+def shares_table(manifest: Manifest, effects: Effects, shares: Shares, name: str) -> Table:
     """Return one row a setting and one a pair. Nothing is bold.
 
     Args:
         manifest: Of a full factorial.
-        found: Its effects.
+        effects: Its effects.
         shares: There is at least one.
         name: The table's.
     """
@@ -293,7 +293,7 @@ def shares_table(manifest: Manifest, found: Effects, shares: Shares, name: str) 
         name=name,
         title=f"Effects {manifest.sweep}: share of each setting in the differences of the arms",
         columns=_SHARE_COLUMNS,
-        rows=tuple(_share_row(found, share) for share in shares.shares),
+        rows=tuple(_share_row(effects, share) for share in shares.shares),
         notes=(
             f"Share: exact Shapley share of the variance of the arms' {TEST_ERROR.text}, without "
             f"what {noise} add to it; the settings together are 100 %.",
@@ -307,10 +307,10 @@ def shares_table(manifest: Manifest, found: Effects, shares: Shares, name: str) 
     return with_departures(manifest, table)
 
 
-def _share_row(found: Effects, share: Share) -> tuple[Cell, ...]:
-    name = TIMES.join(found.factors[place].name for place in share.term)
+def _share_row(effects: Effects, share: Share) -> tuple[Cell, ...]:
+    name = TIMES.join(effects.factors[place].name for place in share.term)
     return (
-        Cell(one_line(name), (term_name(share.term, found.factors),)),
+        Cell(one_line(name), (term_name(share.term, effects.factors),)),
         share_cell(share.shapley),
         share_cell(share.alone),
     )

@@ -101,15 +101,15 @@ def _finished(arm: ArmResults, stopped: set[tuple[str, int]]) -> _Finished:
     return _Finished(arm, trials)
 
 
-def _row(evaluation: ManifestEvaluation, metric: Metric, own: _Finished) -> tuple[Cell, ...]:
-    values = own.values(evaluation, metric)
-    without = own.num_without(evaluation)
-    mean = recorded_mean_cell(own.arm.interval(values), metric)
+def _row(evaluation: ManifestEvaluation, metric: Metric, finished: _Finished) -> tuple[Cell, ...]:
+    values = finished.values(evaluation, metric)
+    without = finished.num_without(evaluation)
+    mean = recorded_mean_cell(finished.arm.interval(values), metric)
     return (
         Cell(evaluation_words(evaluation), (evaluation.kind, evaluation.evaluation_key)),
         Cell(heading(metric), (metric.name, metric.unit, evaluation.looks_at)),
-        arm_cell(own.arm.arm.name, own.arm.is_baseline),
-        count_cell(len(values), len(own.arm.trials)),
+        arm_cell(finished.arm.arm.name, finished.arm.is_baseline),
+        count_cell(len(values), len(finished.arm.trials)),
         replace(mean, text=NOT_AVAILABLE) if not values and without > 0 else mean,
         Cell(str(without or ""), (without,)),
     )

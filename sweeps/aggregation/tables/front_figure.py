@@ -27,7 +27,7 @@ _MOST_NAMED = 12
 _WIDE_RATIO = 8
 
 
-def front_figure(found: FrontResults) -> "Figure":
+def front_figure(results: FrontResults) -> "Figure":
     """Return the figure, to be drawn in the house's style.
 
     Each kind of point has a shape of its own: filled dots with a stepped line are the front, rings
@@ -40,20 +40,20 @@ def front_figure(found: FrontResults) -> "Figure":
     figure = Figure(figsize=(WIDTH_INCHES, 4.2), layout="constrained")
     axes = figure.add_subplot()
     axes.set_xscale("log")
-    others = [arm for arm in found.arms if arm.standing != "front"]
+    others = [arm for arm in results.arms if arm.standing != "front"]
     noise = [arm for arm in others if arm.standing == "within noise"]
     ring: dict[str, Any] = {"marker": "o", "mfc": "white", "mec": GREY, "mew": 0.9, "ms": 5}
-    _draw(axes, found, [arm for arm in others if arm not in noise], "behind the front", **ring)
+    _draw(axes, results, [arm for arm in others if arm not in noise], "behind the front", **ring)
     dotted: dict[str, Any] = {"marker": r"$\odot$", "mfc": GREY, "mec": GREY, "mew": 0.4, "ms": 6.5}
-    _draw(axes, found, noise, "behind it within noise", **dotted)
-    _draw_front(axes, found)
-    fresh = [arm for arm in found.arms if arm.again]
+    _draw(axes, results, noise, "behind it within noise", **dotted)
+    _draw_front(axes, results)
+    fresh = [arm for arm in results.arms if arm.again]
     triangle: dict[str, Any] = {"marker": "^", "mfc": "none", "mec": BLUE, "mew": 1.2, "ms": 7}
-    _draw(axes, found, fresh, "the same on fresh seeds", is_again=True, **triangle)
+    _draw(axes, results, fresh, "the same on fresh seeds", is_fresh=True, **triangle)
     square: dict[str, Any] = {"marker": "s", "mfc": ORANGE, "mec": ORANGE, "ms": 7}
-    _draw(axes, found, [found.base] if found.base else [], "base", **square)
-    _dress(axes, found)
-    if found.arms:
+    _draw(axes, results, [results.base] if results.base else [], "base", **square)
+    _dress(axes, results)
+    if results.arms:
         figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     else:
         words = "No proposal has run to full length."
@@ -63,18 +63,20 @@ def front_figure(found: FrontResults) -> "Figure":
 
 def _draw(
     axes: "Axes",
-    found: FrontResults,
+    results: FrontResults,
     arms: Sequence[FrontArm],
     label: str,
     *,
-    is_again: bool = False,
+    is_fresh: bool = False,
     **style: Any,
 ) -> None:
     """Draw arms as points with the intervals of their seeds."""
-    metric = found.results.objective.metric
-    shown = [(arm, arm.again if is_again else arm.arm) for arm in arms]
-    held = [(arm, found.values(one).values()) for arm, one in shown if one and found.values(one)]
-    for place, (arm, values) in enumerate(held):
+    metric = results.results.objective.metric
+    shown = [(arm, arm.again if is_fresh else arm.arm) for arm in arms]
+    shown_values = [
+        (arm, results.values(one).values()) for arm, one in shown if one and results.values(one)
+    ]
+    for place, (arm, values) in enumerate(shown_values):
         interval = measured_interval(values, metric)
         half = [interval.half_width] if interval.half_width else None
         axes.errorbar(
@@ -91,16 +93,16 @@ def _draw(
         )
 
 
-def _draw_front(axes: "Axes", found: FrontResults) -> None:
+def _draw_front(axes: "Axes", results: FrontResults) -> None:
     """Draw the front with its stepped line and its names: behind the line all is dominated."""
-    metric, arms = found.results.objective.metric, found.front
+    metric, arms = results.results.objective.metric, results.front
     if not arms:
         return
-    heights = [metric.shown(found.results.objective.cost(arm.point[0])) for arm in arms]
+    heights = [metric.shown(results.results.objective.cost(arm.point[0])) for arm in arms]
     places = [arm.arm.arm.num_parameters for arm in arms]
     axes.step([*places], heights, where="post", color=BLUE, lw=1.0, zorder=2)
     dot: dict[str, Any] = {"marker": "o", "mfc": BLUE, "mec": BLUE, "ms": 6}
-    _draw(axes, found, arms, "front", **dot)
+    _draw(axes, results, arms, "front", **dot)
     for arm, place, height in zip(arms[:_MOST_NAMED], places, heights, strict=False):
         axes.annotate(
             drawable(one_line(arm.name).removeprefix("proposal ")),
@@ -116,18 +118,18 @@ def _draw_front(axes: "Axes", found: FrontResults) -> None:
         )
 
 
-def _dress(axes: "Axes", found: FrontResults) -> None:
-    metric = found.results.objective.metric
-    arms = [*found.arms, *([found.base] if found.base else [])]
-    heights = [metric.shown(found.results.objective.cost(arm.point[0])) for arm in arms]
+def _dress(axes: "Axes", results: FrontResults) -> None:
+    metric = results.results.objective.metric
+    arms = [*results.arms, *([results.base] if results.base else [])]
+    heights = [metric.shown(results.results.objective.cost(arm.point[0])) for arm in arms]
     _in_logarithms(axes.xaxis)
     if heights and min(heights) > 0 and max(heights) > _WIDE_RATIO * min(heights):
         axes.set_yscale("log")
         _in_logarithms(axes.yaxis)
     axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
-    axes.set(xlabel="Parameters (log scale)", ylabel=f"{objective_label(found.results)}, mean")
-    title = f"{found.results.sweep}: what errs least for its size; numbers are of proposals"
+    axes.set(xlabel="Parameters (log scale)", ylabel=f"{objective_label(results.results)}, mean")
+    title = f"{results.results.sweep}: what errs least for its size; numbers are of proposals"
     axes.set_title(title, loc="left", fontsize=10, parse_math=False)
 
 

@@ -34,56 +34,56 @@ def make_front(declared: FrontTable, results: Results) -> Section:
     Raises:
         BadInput: If the sweep is no search with two objectives.
     """
-    found = front_results(results.manifest, results.records, results.predictions)
-    table = front_table(found, results.manifest, declared.name)
+    front = front_results(results.manifest, results.records, results.predictions)
+    table = front_table(front, results.manifest, declared.name)
     return Section(
         name=declared.name,
         kind=declared.kind,
         tables=(with_departures(results.manifest, table),),
-        figures=(Figure(declared.name, partial(front_figure, found)),),
+        figures=(Figure(declared.name, partial(front_figure, front)),),
     )
 
 
-def front_table(found: FrontResults, manifest: Manifest, name: str = "front") -> Table:
+def front_table(front: FrontResults, manifest: Manifest, name: str = "front") -> Table:
     """Return one row an arm of the front, the cheapest first, and then the base.
 
     Programs read a row of each proposal that ran to full length. Holds only what trial keys decide.
 
     Args:
-        found: As `front_results` returns it.
+        front: As `front_results` returns it.
         manifest: Of its search.
         name: The table's name, as the manifest declares it.
     """
-    metric = found.results.objective.metric
-    base = [found.base] if found.base else []
-    others = [arm for arm in found.arms if arm.standing != "front"]
+    metric = front.results.objective.metric
+    base = [front.base] if front.base else []
+    others = [arm for arm in front.arms if arm.standing != "front"]
 
     def table(arms: list[FrontArm], inner: Table | None = None) -> Table:
         return Table(
             name=name,
             title=f"Front of {manifest.sweep}: {metric.text} against parameters",
-            lead=front_lead(found),
+            lead=front_lead(front),
             description=one_line(manifest.description),
             columns=_columns(metric),
-            rows=tuple(_row(arm, found) for arm in arms),
-            notes=tuple(front_notes(found, manifest)),
+            rows=tuple(_row(arm, front) for arm in arms),
+            notes=tuple(front_notes(front, manifest)),
             for_programs=inner,
         )
 
-    everything = table([*found.front, *others, *base])
-    return table([*found.front, *base], everything)
+    everything = table([*front.front, *others, *base])
+    return table([*front.front, *base], everything)
 
 
-def front_lead(found: FrontResults) -> str:
+def front_lead(front: FrontResults) -> str:
     """Return what was found, "" before anything is."""
-    if not found.arms:
+    if not front.arms:
         return ""
-    num, of = len(found.front), len(found.arms)
+    num, of = len(front.front), len(front.arms)
     lead = f"{num} of {of} proposals that ran to full length {'is' if num == 1 else 'are'} on the "
     lead += "front."
-    if found.base:
-        better = _words(found.base.dominated_by)
-        is_noise = " within noise" * (found.base.standing == "within noise")
+    if front.base:
+        better = _words(front.base.dominated_by)
+        is_noise = " within noise" * (front.base.standing == "within noise")
         lead += (
             f" Better than the base in both{is_noise}: {better}."
             if better
@@ -111,11 +111,11 @@ def _columns(metric: Metric) -> tuple[Column, ...]:
     )
 
 
-def _row(arm: FrontArm, found: FrontResults) -> tuple[Cell, ...]:
-    metric, search = found.results.objective.metric, found.results.search
+def _row(arm: FrontArm, front: FrontResults) -> tuple[Cell, ...]:
+    metric, search = front.results.objective.metric, front.results.search
     digits = 2 if metric.is_fraction else 5
-    params = {one.proposal.arm: one.params for one in found.results.proposals}
-    values = found.values(arm.arm)
+    params = {one.proposal.arm: one.params for one in front.results.proposals}
+    values = front.values(arm.arm)
     is_base = arm.name == search.base
     name = one_line(arm.name)
     return (
@@ -125,7 +125,7 @@ def _row(arm: FrontArm, found: FrontResults) -> tuple[Cell, ...]:
         measured_cell(values.values(), metric, digits),
         count_cell(len(values), len(arm.arm.trials)),
         Cell(one_line(_standing(arm)), (arm.standing, ", ".join(arm.dominated_by))),
-        measured_cell(found.values(arm.again).values(), metric, digits)
+        measured_cell(front.values(arm.again).values(), metric, digits)
         if arm.again
         else Cell("", (None, None, None)),
     )
@@ -144,13 +144,13 @@ def _standing(arm: FrontArm) -> str:
     return f"{words[arm.standing]} {by}{more}"
 
 
-def front_notes(found: FrontResults, manifest: Manifest) -> Iterator[str]:
+def front_notes(front: FrontResults, manifest: Manifest) -> Iterator[str]:
     """Say what the front is, what chance has to do with it, and what lies behind it."""
-    results = found.results
+    results = front.results
     over = len(results.proposals) - results.count("unfinished")
     if over < results.search.num_asked:
         yield f"The search has not ended: {over} of {results.search.num_asked} proposals are over."
-    if not found.arms:
+    if not front.arms:
         yield "No proposal has run to full length, so that there is no front."
         return
     yield (
@@ -159,12 +159,12 @@ def front_notes(found: FrontResults, manifest: Manifest) -> Iterator[str]:
         f"{_seeds(manifest.seeds)}, which chose them too, so that their errors are optimistic, the "
         f"more the smaller."
     )
-    shown = [one for arm in found.arms for one in (arm.arm, arm.again) if one]
-    if any(len(found.values(one)) > 1 for one in shown):
+    shown = [one for arm in front.arms for one in (arm.arm, arm.again) if one]
+    if any(len(front.values(one)) > 1 for one in shown):
         yield f"{PLUS_MINUS} half the width of the 95 % t interval over seeds (n - 1 degrees)."
-    yield from _behind(found)
-    yield from _base(found)
-    if any(arm.again for arm in found.arms):
+    yield from _behind(front)
+    yield from _base(front)
+    if any(arm.again for arm in front.arms):
         yield (
             "On fresh seeds: the mean of new trials, which had no part in any choice, on the same "
             "validation images. Chosen for them were, beside the base, the proposal with the best "
@@ -177,9 +177,9 @@ def _seeds(seeds: Sequence[int]) -> str:
     return f"seed{'s' * (len(seeds) > 1)} {', '.join(str(seed) for seed in seeds)}"
 
 
-def _behind(found: FrontResults) -> Iterator[str]:
+def _behind(front: FrontResults) -> Iterator[str]:
     """Say how sure it is that the others are dominated."""
-    others = [arm for arm in found.arms if arm.standing != "front"]
+    others = [arm for arm in front.arms if arm.standing != "front"]
     if not others:
         return
     noise = [arm for arm in others if arm.standing == "within noise"]
@@ -188,7 +188,7 @@ def _behind(found: FrontResults) -> Iterator[str]:
     yield (
         f"Of the other {len(others)} proposals {sure} are dominated by more than noise: an arm of "
         f"the front has no more parameters, and the 95 % interval of the difference lies above 0 "
-        f"({_of_what(found)}; each pair alone). Within noise: "
+        f"({_of_what(front)}; each pair alone). Within noise: "
         f"{_words([arm.name for arm in noise]) or 'none'}. Any of those may belong to the front."
     )
     if unknown:
@@ -198,16 +198,16 @@ def _behind(found: FrontResults) -> Iterator[str]:
         )
 
 
-def _of_what(found: FrontResults) -> str:
-    num = max((len(found.values(arm.arm)) for arm in found.arms), default=0)
-    if not found.results.objective.metric.is_fraction:
+def _of_what(front: FrontResults) -> str:
+    num = max((len(front.values(arm.arm)) for arm in front.arms), default=0)
+    if not front.results.objective.metric.is_fraction:
         return "over seeds"
     return "over validation images and seeds" if num >= FEWEST_SEEDS else "over validation images"
 
 
-def _base(found: FrontResults) -> Iterator[str]:
-    if found.base is None:
+def _base(front: FrontResults) -> Iterator[str]:
+    if front.base is None:
         return
-    worse = [arm.name for arm in found.front if dominates(found.base.point, arm.point)]
+    worse = [arm.name for arm in front.front if dominates(front.base.point, arm.point)]
     if worse:
         yield f"The base itself is better in both than these of the front: {_words(worse)}."

@@ -23,7 +23,7 @@ from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.errors import BadInput
 
 
-def make_own(kind: type[OwnTable], declared: DeclaredTable, results: Results) -> Section:
+def make_user_kind(kind: type[OwnTable], declared: DeclaredTable, results: Results) -> Section:
     """Return what the class of a user's own kind makes.
 
     Raises:
@@ -92,14 +92,14 @@ MAKERS: Mapping[str, Maker] = {
 
 
 def make(
-    declared: DeclaredTable, results: Results, own: Sequence[type[OwnTable]] = ()
+    declared: DeclaredTable, results: Results, classes: Sequence[type[OwnTable]] = ()
 ) -> Section | None:
     """Return what a declared table or figure becomes, None where its kind is unknown.
 
     Args:
         declared: As the manifest holds it.
         results: What it is made from.
-        own: Classes of a user's own kinds.
+        classes: Those of a user's own kinds.
 
     Raises:
         BadInput: If the sweep's plan has none such, or its manifest cannot make one.
@@ -109,9 +109,9 @@ def make(
         return Section(declared.name, declared.kind, notes=(_STILL_CHOOSING,))
     if built_in := MAKERS.get(declared.kind):
         return built_in.make(declared, results)
-    for kind in own:
+    for kind in classes:
         if kind_of(kind) == declared.kind:
-            return make_own(kind, declared, results)
+            return make_user_kind(kind, declared, results)
     return None
 
 

@@ -79,11 +79,11 @@ def _names(spec: PublishedTable) -> dict[str, None]:
 
 def _label_columns(headings: Sequence[str]) -> tuple[Column, ...]:
     """Return a column a heading; its name in CSV is the heading's letters, or its place."""
-    own = {field for column in _COLUMNS for field in column.fields} | _LATER_FIELDS
+    taken = {field for column in _COLUMNS for field in column.fields} | _LATER_FIELDS
     fields: list[str] = []
     for place, heading in enumerate(headings, start=1):
         field = re.sub(r"[^a-z0-9]+", "_", heading.lower()).strip("_")
-        fields.append(field if field and field not in {*own, *fields} else f"label_{place}")
+        fields.append(field if field and field not in {*taken, *fields} else f"label_{place}")
     return tuple(
         Column(one_line(heading), (field,), align="left")
         for heading, field in zip(headings, fields, strict=True)

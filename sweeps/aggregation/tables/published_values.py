@@ -92,11 +92,11 @@ def _kind(config: Json) -> str:
 
 def _is_same(kind: str, published_data: str) -> bool:
     """Whether a data set is the published one: "fashion_mnist" is "Fashion-MNIST"."""
-    own, other = (
+    ours, theirs = (
         "".join(letter for letter in name.lower() if letter.isalnum())
         for name in (kind, published_data)
     )
-    return own == other
+    return ours == theirs
 
 
 def _kinds(arms: Sequence[ArmResults]) -> list[str]:

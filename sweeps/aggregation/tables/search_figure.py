@@ -43,7 +43,7 @@ def history_figure(results: SearchResults) -> "Figure":
     axes = figure.add_subplot()
     proposals = results.proposals
     finished = [result for result in proposals if result.state == "finished"]
-    stopped = [own for own in proposals if own.state == "stopped" and own.value is not None]
+    stopped = [one for one in proposals if one.state == "stopped" and one.value is not None]
     broken = [result for result in proposals if result.state in {"failed", "diverged"}]
     heights = [shown_value(results, result.number) for result in (*finished, *stopped)]
     dots: dict[str, Any] = {"s": 18, "zorder": 3}

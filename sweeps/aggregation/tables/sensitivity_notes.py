@@ -91,8 +91,8 @@ def sample_notes(sensitivity: Sensitivity) -> Iterator[str]:
             "left out, a setting that makes training diverge would look harmless."
         )
     gaps = Counter(_gap(result, sensitivity) for result in results.proposals)
-    if told := [f"{count} {gap}" for gap, count in gaps.items() if gap]:
-        yield f"Not counted: {', '.join(told)}."
+    if left_out := [f"{count} {gap}" for gap, count in gaps.items() if gap]:
+        yield f"Not counted: {', '.join(left_out)}."
     yield from _bias_notes(sensitivity)
 
 

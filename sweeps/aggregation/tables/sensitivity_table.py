@@ -252,15 +252,15 @@ def sensitivity_headline(table: Table) -> Table:
 
     Columns without anything in them are left out.
     """
-    kept = [
+    places = [
         place
         for place, column in enumerate(table.columns)
         if column.title in _FIRST and any(row[place].text for row in table.rows)
     ]
-    rows = tuple(tuple(row[place] for place in kept) for row in table.rows[:_MOST_ROWS])
+    rows = tuple(tuple(row[place] for place in places) for row in table.rows[:_MOST_ROWS])
     notes = [note for note in table.notes if note.startswith(_REASONS)]
     more = len(table.rows) - len(rows)
     rest = f", and {more} more setting{'s' * (more > 1)}" if more > 0 else ""
     notes.append(f"How to read it{rest}: see {table.name}.md.")
-    columns = tuple(table.columns[place] for place in kept)
+    columns = tuple(table.columns[place] for place in places)
     return replace(table, columns=columns, rows=rows, notes=tuple(notes))

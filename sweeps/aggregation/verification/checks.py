@@ -118,8 +118,8 @@ class Verified:
     @property
     def lines(self) -> tuple[str, ...]:
         """A line for each finding, and the answer in the last."""
-        found = (f"{one.kind}: {one.place}: {one.sentence}" for one in self.findings)
-        return (*found, self.sentence)
+        sentences = (f"{one.kind}: {one.place}: {one.sentence}" for one in self.findings)
+        return (*sentences, self.sentence)
 
     @property
     def sentence(self) -> str:
@@ -165,7 +165,7 @@ def stale_values(file: TexFile, truths: Truths, used: set[Place]) -> Iterator[Fi
             "stale",
             file.place(value.start),
             f"{metric} of '{arm_of(arm)}' in {sweep} is '{text}' here and {by_records} by the "
-            f"records: {_again(sweep)}.",
+            f"records: {_command(sweep)}.",
         )
     more = len(stale) - _MOST_STALE
     if more > 0:
@@ -177,7 +177,7 @@ def _now(value: Macro, truth: SweepTruth) -> str | None:
     return truth.values.get((arm, metric))
 
 
-def _again(sweep: str) -> str:
+def _command(sweep: str) -> str:
     return f"copy what capsweep report {sweep} writes"
 
 
@@ -206,7 +206,7 @@ def stale_fragment(file: TexFile, truths: Truths) -> Iterator[Finding]:
         yield Finding(
             "stale",
             file.shown,
-            f"Table {table} of {truth.sweep} differs from the records: {_again(truth.sweep)}.",
+            f"Table {table} of {truth.sweep} differs from the records: {_command(truth.sweep)}.",
         )
 
 

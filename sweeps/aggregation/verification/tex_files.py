@@ -126,7 +126,7 @@ class Paper:
     files: dict[Path, TexFile] = field(default_factory=dict[Path, TexFile])
     unread: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
-    def beside(self, name: str) -> TexFile | None:
+    def sibling(self, name: str) -> TexFile | None:
         """Return a file of the paper's own folder, whether or not it is input, None without one."""
         path = Path(name)
         if path in self.files:
@@ -168,7 +168,7 @@ def _decoded(content: bytes) -> str:
 def _follow(paper: Paper, file: TexFile, depth: int) -> Iterator[TexFile]:
     """Yield the files that one inputs and that were not read before."""
     for name, offset in file.macros.inputs:
-        path = _found(paper.folder, name)
+        path = _existing_path(paper.folder, name)
         if path in paper.files:
             continue
         if why := _why_not(paper.folder, path):
@@ -189,12 +189,12 @@ def _follow(paper: Paper, file: TexFile, depth: int) -> Iterator[TexFile]:
         yield read
 
 
-def _found(folder: Path, name: str) -> Path:
+def _existing_path(folder: Path, name: str) -> Path:
     """Return the path that LaTeX would take, in the paper's folder: first with the ending."""
     path = Path(os.path.normpath(name))
     with_ending = path.with_name(f"{path.name}.tex") if path.name else path
-    is_there = not name.endswith(".tex") and os.path.lexists(folder / with_ending)
-    return with_ending if is_there or not path.suffix else path
+    exists = not name.endswith(".tex") and os.path.lexists(folder / with_ending)
+    return with_ending if exists or not path.suffix else path
 
 
 def _why_not(folder: Path, path: Path) -> str:
@@ -271,17 +271,17 @@ def line_of(source: str, place: int) -> int:
 
 def find_macros(text: str) -> Macros:
     """Return the macros of a source from which comments and verbatim text were taken out."""
-    found = Macros()
+    macros_found = Macros()
     for match in _OURS.finditer(text):
         before = text[max(0, match.start() - 60) : match.start()]
         if _DEFINING.search(before):
-            found.redefined.append(match.start())
+            macros_found.redefined.append(match.start())
         elif not _NAMING.search(before):
             is_value = match[1] == "capsweepvalue"
-            macros = found.values if is_value else found.uses
+            macros = macros_found.values if is_value else macros_found.uses
             macros.append(_macro(text, match, num_arguments=4 if is_value else 3))
-    found.inputs.extend(_inputs(text))
-    return found
+    macros_found.inputs.extend(_inputs(text))
+    return macros_found
 
 
 def _macro(text: str, match: re.Match[str], num_arguments: int) -> Macro:

@@ -63,10 +63,10 @@ class KnownNumbers:
         plain = _plain(number)
         if len(_digits(plain)) < _FEWEST_DIGITS["." in plain]:
             return []
-        found = list(self._printed.get(plain, ()))
-        if not found and is_beside_a_macro:
-            found = list(self._digits.get(_digits(plain), ()))
-        return found
+        likely = list(self._printed.get(plain, ()))
+        if not likely and is_beside_a_macro:
+            likely = list(self._digits.get(_digits(plain), ()))
+        return likely
 
     def _add(self, known: Known, text: str) -> None:
         plain = _plain(text)
@@ -85,20 +85,20 @@ def typed_numbers(file: TexFile, known: KnownNumbers) -> Iterator[Finding]:
     uses = file.macros.uses
     text, start = _prose(file), 0
     for end in (*(match.start() for match in _BREAK.finditer(file.text)), len(text)):
-        beside = {use.arguments for use in uses if start <= use.start < end and use.is_whole}
+        near_macros = {use.arguments for use in uses if start <= use.start < end and use.is_whole}
         for match in _NUMBER.finditer(text, start, end):
-            if found := known.like(match[0], is_beside_a_macro=bool(beside)):
-                yield _warning(file, match, found, beside)
+            if likely := known.like(match[0], is_beside_a_macro=bool(near_macros)):
+                yield _warning(file, match, likely, near_macros)
         start = end
 
 
 def _warning(
-    file: TexFile, match: re.Match[str], found: list[Known], beside: set[tuple[str, ...]]
+    file: TexFile, match: re.Match[str], known: list[Known], near_macros: set[tuple[str, ...]]
 ) -> Finding:
-    arms = {arguments[:2] for arguments in beside}
-    near = [one for one in found if (one.sweep, macro_key(one.arm)) in arms]
-    likely = (near or found)[0]
-    others = f" (or {len(found) - 1} more)" if len(found) > 1 else ""
+    arms = {arguments[:2] for arguments in near_macros}
+    near = [one for one in known if (one.sweep, macro_key(one.arm)) in arms]
+    likely = (near or known)[0]
+    others = f" (or {len(known) - 1} more)" if len(known) > 1 else ""
     return Finding(
         "warning",
         file.place(match.start()),

@@ -63,9 +63,9 @@ def verify(
     if not truths:
         raise BadInput(f"Nothing can be verified: {next(iter(absent.values()), '')}")
     files = [file for paper in read for file in paper.files.values()]
-    found = [finding for paper in read for finding in _findings(paper, truths, absent)]
+    findings = [finding for paper in read for finding in _findings(paper, truths, absent)]
     return Verified(
-        findings=tuple(sorted(dict.fromkeys(found), key=lambda one: _ORDER.index(one.kind))),
+        findings=tuple(sorted(dict.fromkeys(findings), key=lambda one: _ORDER.index(one.kind))),
         num_macros=sum(len(file.macros.uses) for file in files),
         num_tables=sum(signature(file) is not None for file in files),
         num_files=len(files),
@@ -97,7 +97,7 @@ def _asked(
 
 
 def _findings(paper: Paper, truths: Truths, absent: dict[str, str]) -> Iterator[Finding]:
-    files = {**paper.files, **_beside(paper, truths)}
+    files = {**paper.files, **_value_files(paper, truths)}
     uses = [use for file in files.values() for use in file.macros.uses if use.is_whole]
     used: set[Place] = {(use.arguments[0], use.arguments[1], use.arguments[2]) for use in uses}
     defined: set[Place] = {
@@ -107,7 +107,7 @@ def _findings(paper: Paper, truths: Truths, absent: dict[str, str]) -> Iterator[
         if value.is_whole
     }
     known = KnownNumbers({name: truth.numbers for name, truth in truths.items()})
-    if style := paper.beside(STYLE_NAME):
+    if style := paper.sibling(STYLE_NAME):
         yield from stale_style(style)
     for file in files.values():
         yield from stale_values(file, truths, used)
@@ -126,7 +126,7 @@ def _few(file: TexFile, findings: Iterator[Finding]) -> Iterator[Finding]:
         yield Finding(more.kind, file.shown, "There are more of these.")
 
 
-def _beside(paper: Paper, truths: Truths) -> dict[Path, TexFile]:
+def _value_files(paper: Paper, truths: Truths) -> dict[Path, TexFile]:
     """Return the files of numbers that lie beside a paper, also where it inputs them otherwise."""
-    found = {Path(values_name(name)): paper.beside(values_name(name)) for name in truths}
-    return {path: file for path, file in found.items() if file is not None}
+    by_path = {Path(values_name(name)): paper.sibling(values_name(name)) for name in truths}
+    return {path: file for path, file in by_path.items() if file is not None}

@@ -16,10 +16,10 @@ def best(
     tracking_uri: TrackingOption = None,
 ) -> None:
     """Rank a sweep's arms by mean last-epoch validation error; of two objectives their front."""
-    from sweeps.aggregation.best_configs import ranked_configs, refuse_count
+    from sweeps.aggregation.best_configs import check_count, ranked_configs
     from sweeps.aggregation.best_words import ranking_words
 
-    refuse_count(count)
+    check_count(count)
     ranking = ranked_configs(name, tracking_uri, storage)
     words = ranking_words(name, ranking)
     if as_json:

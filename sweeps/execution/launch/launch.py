@@ -152,7 +152,7 @@ def report_cells(progress: Progress, reports: Path) -> None:
     try:
         own_tables = survey.definition.sweep.own_tables
         report = when_there_is_room(
-            lambda: write_report(survey.store, survey.name, reports, own=own_tables),
+            lambda: write_report(survey.store, survey.name, reports, tables=own_tables),
             reports,
             waiting=lambda wanted: print_line(full_disk(reports, wanted)) if wanted else None,
         )

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from sweeps.aggregation.comparison.arm_matching import matched_arms
+from sweeps.aggregation.comparison.arm_matching import match_arms
 from sweeps.aggregation.comparison.side_by_side import compare_sweeps, side_by_side
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.results.arms import arm_results
@@ -64,7 +64,7 @@ def test_sweeps_of_other_lengths_or_data_say_so_also_where_no_arm_stands_in_both
 
 
 def compared(first, second):
-    matched = list(matched_arms(arm_results(*first), arm_results(*second)))
+    matched = list(match_arms(arm_results(*first), arm_results(*second)))
     return side_by_side(first[0], second[0], matched)
 
 
@@ -79,7 +79,7 @@ A, B, C = ({"batch_size": size, "stopping": {"epochs": 15}} for size in (32, 64,
 def test_arms_match_by_their_configs_and_else_by_their_names():
     first = sweep_of("one", {"a": A, "b": B, "only": C})
     second = sweep_of("two", {"b": A, "a": {"batch_size": 7}, "more": {"batch_size": 9}})
-    matched = list(matched_arms(arm_results(*first), arm_results(*second)))
+    matched = list(match_arms(arm_results(*first), arm_results(*second)))
     names = [
         (one.first and one.first.arm.name, one.second and one.second.arm.name, one.by)
         for one in matched
@@ -89,7 +89,7 @@ def test_arms_match_by_their_configs_and_else_by_their_names():
     assert names == [*expected, (None, "a", ""), (None, "more", "")]
 
     third = sweep_of("three", {"b": {"batch_size": 7}})
-    (found,) = (one for one in matched_arms(arm_results(*first), arm_results(*third)) if one.second)
+    (found,) = (one for one in match_arms(arm_results(*first), arm_results(*third)) if one.second)
     assert (found.name, found.by) == ("b", "name")
 
 
@@ -127,7 +127,7 @@ def test_another_protocol_shows_in_the_keys_of_equal_settings_seeds_and_data():
     ],
     ids=["data", "epochs", "seeds", "settings"],
 )
-def test_what_keeps_results_from_comparing_is_said(arms, seeds, more, words, note):
+def test_what_keeps_results_from_comparing_is_said(arms, seeds, more, words, *, note):
     table = compared(sweep_of("one", {"a": A}), sweep_of("two", arms, seeds, **more))
 
     assert words in differs(table)["a"]

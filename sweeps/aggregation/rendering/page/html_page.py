@@ -39,12 +39,14 @@ class _Inlined(XMLGenerator):
             self._left_out += 1
             return
         given = {str(key): str(attrs[key]) for key in attrs.getNames()}
-        kept = {
+        attributes = {
             key.removeprefix("xlink:"): self._renamed(key, value)
             for key, value in given.items()
             if not key.startswith("xmlns")
         }
-        super().startElement(name, AttributesImpl(self._of_root(kept) if name == "svg" else kept))
+        super().startElement(
+            name, AttributesImpl(self._of_root(attributes) if name == "svg" else attributes)
+        )
 
     def endElement(self, name: str) -> None:  # noqa: N802
         """Write the end of a tag that was begun."""
@@ -66,9 +68,9 @@ class _Inlined(XMLGenerator):
         return _REFERENCE.sub(rf"url(#{self._prefix}\1)", value)
 
     def _of_root(self, given: Mapping[str, str]) -> dict[str, str]:
-        kept = {key: value for key, value in given.items() if key not in _OF_THE_ROOT}
+        others = {key: value for key, value in given.items() if key not in _OF_THE_ROOT}
         joins = {"stroke-linejoin": "round", "stroke-linecap": "butt"}
-        return {**kept, **joins, "role": "img", "aria-label": self._label}
+        return {**others, **joins, "role": "img", "aria-label": self._label}
 
 
 class _Drawings:
@@ -101,9 +103,9 @@ def results_page(report: Report) -> bytes:
 
 def _page(template: str, report: Report, **more: Any) -> bytes:
     drawings = _Drawings()
-    told = {"report": report, "provenance": report.provenance, "runs_page": f"{RUNS_PAGE}.html"}
+    values = {"report": report, "provenance": report.provenance, "runs_page": f"{RUNS_PAGE}.html"}
     functions = {"title_of": _title, "shown": shown, "drawing": drawings.drawing}
-    page = _environment().get_template(template).render(**told, **functions, **more)
+    page = _environment().get_template(template).render(**values, **functions, **more)
     return page.encode()
 
 

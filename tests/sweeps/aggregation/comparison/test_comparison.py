@@ -20,7 +20,7 @@ from tests.sweeps.aggregation.rendering.seen_html import checked
 from tests.sweeps.aggregation.small_search import confirmed_search
 
 
-def put(store, sweep, arms, seeds=(0, 1), epochs=3):
+def put(store, sweep, arms, *, seeds=(0, 1), epochs=3):
     """Put a sweep of arms, name -> (config, wrong images of each seed)."""
     manifest = manifest_of(arms, seeds, sweep=sweep)
     held = tuple(arm.model_copy(update={"config": arms[arm.name][0]}) for arm in manifest.arms)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sweeps.aggregation.report.input_recorder import Asked
+from sweeps.aggregation.report.input_recorder import InputRecorder
 from sweeps.aggregation.results.search_results import search_results
 from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS, sample_of
 from sweeps.aggregation.tables.sweep_results import Results
@@ -135,7 +135,7 @@ def test_where_others_took_a_stopped_trial_changes_neither_sample_nor_digest():
             curves = {"proposal 0": {2: 0.5, 5: 0.1}, "proposal 1": {2: 0.75, **further}}
             return {one.trial_key: curves[one.arm] for one in trials}
 
-        asked = Asked(Results(manifest, records, histories))
+        asked = InputRecorder(Results(manifest, records, histories))
         results = search_results(manifest, records)
         return sample_of(results, manifest, records, asked.histories), asked.digest()
 

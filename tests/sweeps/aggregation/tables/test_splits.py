@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sweeps.aggregation.comparison.arm_matching import MatchedArms
+from sweeps.aggregation.comparison.arm_matching import ArmMatch
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
@@ -149,10 +149,10 @@ def test_beside_a_sweep_on_one_split_the_splits_are_what_differs() -> None:
     manifest, wrong = over(CLEAR)
     plain = manifest.model_copy(update={"splits": {}})
     first, second = (arm_results(one, by_key(*trials_of(wrong)))[0] for one in (plain, manifest))
-    unlike = MatchedArms(first, second, "config").unlike()
+    unlike = ArmMatch(first, second, "config").differences()
     assert [*unlike] == ["settings"]
     assert "data.split_seed not there | 0 of seed 0, 1 of seed 1" in unlike["settings"]
-    assert MatchedArms(second, second, "config").unlike() == {}
+    assert ArmMatch(second, second, "config").differences() == {}
 
 
 def test_a_share_that_no_record_tells_is_the_worst() -> None:
