@@ -1,1 +1,1 @@
-"""From records to statistics, tables, figures, reports and answers. Nothing is run here."""
+"""Statistics, tables, figures, reports and answers from records. Nothing is trained here."""

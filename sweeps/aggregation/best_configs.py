@@ -46,7 +46,7 @@ class RankedTrial:
 
 @dataclass(frozen=True, repr=False)
 class BestConfig:
-    """An arm with its place among the others.
+    """An arm with its rank.
 
     Attributes:
         rank: From 1, by the mean of `objective`.
@@ -98,7 +98,7 @@ class BestConfig:
         return summary("BestConfig", f"{self.rank} '{self.arm}'", *words)
 
     def _repr_html_(self) -> str:
-        """Return it for a notebook: its value, its settings and its trials, small and escaped."""
+        """Return it for a notebook: its value, settings and trials, small and escaped."""
         chance = self.chance_of_best
         rows = [
             (self.metric.text, mean_text(self.value, self.metric)),
@@ -129,7 +129,7 @@ class BestConfig:
 
     @property
     def words(self) -> str:
-        """What sets it apart, in short names: `routing dynamic, iterations 3`."""
+        """The settings that distinguish it, in short names: `routing dynamic, iterations 3`."""
         names = short_names([*self.settings])
         return ", ".join(
             f"{names[path]} {value:.3g}" if isinstance(value, float) else f"{names[path]} {value}"
@@ -174,7 +174,7 @@ class BestConfig:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The arms of a sweep in their places.
+    """The ranked arms of a sweep, and those without a rank.
 
     Attributes:
         configs: The best first.
@@ -227,7 +227,7 @@ def check_count(count: int | None) -> None:
 def ranked_configs(
     name: str, tracking_uri: str | RecordStore | None = None, storage: str | None = None
 ) -> Ranking:
-    """Return all arms of a sweep in their places, and those that have none.
+    """Return the ranked arms of a sweep, and those that have no rank.
 
     Raises:
         BadInput: If there is no such sweep or store.
@@ -253,7 +253,7 @@ def ranked_configs(
 
 
 def _standings(ranked: Sequence[RankedArm], store: RecordStore) -> "Mapping[str, Standing]":
-    """Return how sure it is where arms stand, of arms that are ranked by validation error."""
+    """Return how sure the rank of each arm is, where arms are ranked by validation error."""
     if not ranked or ranked[0].objective != _ERROR:
         return {}
     from sweeps.aggregation.results.predictions import read_predictions  # numpy comes with it

@@ -1,4 +1,4 @@
-"""What a ranking says in words: how it was made, and how sure its first place is."""
+"""A ranking in words: how it was made, and how sure its first place is."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ _MOST_NAMED = 10
 
 
 def ranking_words(name: str, ranking: Ranking) -> Iterator[str]:
-    """Say how arms were ranked, which may be as good as the first, and which have no place."""
+    """Yield how arms were ranked, which may be as good as the first, and which have no rank."""
     configs = ranking.configs
     if configs:
         yield from _of_places(configs)
@@ -41,7 +41,7 @@ def _of_places(configs: Sequence[BestConfig]) -> Iterator[str]:
 
 
 def _of_the_first(configs: Sequence[BestConfig]) -> Iterator[str]:
-    """Say from which of the others the first can be told."""
+    """Yield from which of the others the first can be distinguished."""
     if configs[0].may_be_best is None or not configs[1:]:
         return
     alike = [config.arm for config in configs[1:] if config.may_be_best]

@@ -152,7 +152,7 @@ def trials(
 
 
 def check_no_filter(where: object) -> None:
-    """Refuse a filter in the language of earlier versions.
+    """Check that `where`, which earlier versions had, is not given.
 
     Raises:
         BadInput: If one is given.
@@ -221,7 +221,7 @@ def with_units(
     metrics: Iterable[Metric] = (),
     units: Mapping[str, str | None] | None = None,
 ) -> "pd.DataFrame":
-    """Return the frame, which now says the units of its columns.
+    """Return the frame with the units of its columns in `attrs`.
 
     Losses, seeds and settings have none. A fraction of 0.02 is 2 %.
 
@@ -398,7 +398,7 @@ def predictions(
 
 
 def subject_of(name: str, store: RecordStore) -> Manifest | TrialRecord:
-    """Return the sweep of that name, else the trial whose key begins with it or whose id it is.
+    """Return the sweep of that name, else the trial with that id or beginning of a key.
 
     Raises:
         BadInput: If there is neither, or more than one trial.
@@ -413,7 +413,7 @@ def subject_of(name: str, store: RecordStore) -> Manifest | TrialRecord:
 
 
 def _places(manifest: Manifest) -> Iterator[Place]:
-    """Yield what the images of each cell's trial begin with."""
+    """Yield the first columns of the images of each cell's trial."""
     for cell in manifest.cells:
         if cell.stopped is None:
             split = {SPLIT_COLUMN: manifest.splits[cell.seed]} if manifest.splits else {}

@@ -1,4 +1,4 @@
-"""A trained model out of a record: the one place of this package that needs capsmodel and torch."""
+"""Trained models of records: the one module of this package that needs capsmodel and torch."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def load_trained(
     weights: Path, config: Json, *, seed: int, parts: Sequence[type[Any]], device: str
 ) -> "Trained":
-    """Return the model that a config and a weights file make.
+    """Return the model of a config and a weights file.
 
     Nothing is imported because the config names it: parts that are not capsmodel's own come as
     classes.

@@ -1,4 +1,4 @@
-"""One trial closely, from Python: its record, config, curve and what was found of its network."""
+"""One trial in full: its record, config, curve and evaluations."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from sweeps.tracking.store import CurvePoint, RecordStore
 
 @dataclass(frozen=True, repr=False)
 class TrialView:
-    """One trial closely.
+    """One trial in full.
 
     Attributes:
         config: Its full training config.
@@ -43,7 +43,7 @@ class TrialView:
         return summary("TrialView", self.record.trial_key[:8], *words)
 
     def _repr_html_(self) -> str:
-        """Return it for a notebook: how it went, its curve and its settings, small and escaped."""
+        """Return it for a notebook: outcome, curve and settings, small and escaped."""
         record = self.record
         entries = [
             ("sweep", record.sweep),

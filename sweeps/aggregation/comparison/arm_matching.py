@@ -1,4 +1,4 @@
-"""Arms of two sweeps put beside each other, and what keeps their results from comparing."""
+"""The arms of two sweeps that match, and what keeps their results from comparing."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ _LONGEST_VALUE = 40
 
 @dataclass(frozen=True)
 class ArmMatch:
-    """An arm of one sweep beside one of another.
+    """An arm of one sweep with the matching arm of another.
 
     Attributes:
         first: Of the first sweep, None where it has none such.
@@ -43,7 +43,7 @@ class ArmMatch:
         return arm.arm.name
 
     def differences(self) -> dict[Aspect, str]:
-        """Return what differs between the two, with the values: {} where nothing does.
+        """Return aspect -> both values, of what differs between the two.
 
         That the code's protocol is another one shows where equal settings, seeds and data have
         different trial keys; under other settings nobody can tell.
@@ -75,7 +75,7 @@ class ArmMatch:
         return "; ".join(texts)
 
     def num_same_trials(self) -> int:
-        """Return how many counted trials are the same in both sweeps."""
+        """Return the number of counted trials that both sweeps share."""
         if self.first is None or self.second is None:
             return 0
         first, second = (
@@ -85,7 +85,7 @@ class ArmMatch:
 
 
 def match_arms(first: Sequence[ArmResults], second: Sequence[ArmResults]) -> Iterator[ArmMatch]:
-    """Yield the first sweep's arms in its order with those that match, then the second's others.
+    """Yield the first sweep's arms with those that match, then the other arms of the second.
 
     Arms match where their whole configs are equal, else where their names are. Each arm stands
     once.
@@ -116,7 +116,7 @@ def comparable_records(store: RecordStore, manifest: Manifest) -> Mapping[str, T
 
 
 def differing_sweeps(matched: Sequence[ArmMatch]) -> dict[Aspect, tuple[str, str]]:
-    """Return the data and the epochs of all trials of each sweep, where they are not the same."""
+    """Return the data and the epochs of each sweep's trials, where they differ."""
     first = [trial for one in matched if one.first for trial in _trials(one.first)]
     second = [trial for one in matched if one.second for trial in _trials(one.second)]
     pairs: dict[Aspect, tuple[str, str]] = {
@@ -141,7 +141,7 @@ def _paths(first: ArmResults, second: ArmResults) -> str:
 
 
 def _settings(arm: ArmResults, seeds: Sequence[int]) -> dict[str, str]:
-    """Return an arm's settings; over splits with those of seeds that another arm has as well."""
+    """Return an arm's settings, with the splits of the seeds that both arms have."""
     settings = flat_settings(arm.arm.config)
     if arm.splits:
         splits = (f"{arm.splits[seed]} of seed {seed}" for seed in seeds or arm.splits)
@@ -181,6 +181,6 @@ def _numbers(numbers: Collection[int]) -> str:
 
 
 def _has_other_keys(first: ArmResults, second: ArmResults) -> bool:
-    """Whether a seed of both has another trial key in each."""
+    """Whether a seed of both arms has different trial keys."""
     left, right = first.counted, second.counted
     return any(left[seed].trial_key != right[seed].trial_key for seed in left if seed in right)

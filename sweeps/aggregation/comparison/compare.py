@@ -1,4 +1,4 @@
-"""Two sweeps or more side by side: one row an arm of each, equal configurations together."""
+"""A frame that compares sweeps: one row an arm of each, equal configurations together."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ _OF_THE_METRIC = ("mean", "low", "high")
 
 @dataclass(frozen=True)
 class ComparedArms:
-    """A sweep's arms as they are compared.
+    """The arms of a sweep that is compared.
 
     Attributes:
         metric: Whose means are compared.
@@ -53,7 +53,7 @@ class ComparedArms:
     arms: tuple[ArmResults, ...]
 
     def values(self, arm: ArmResults) -> dict[int, float]:
-        """Return the metric of each finished trial of an arm that holds it, by seed."""
+        """Return the metric of an arm's finished trials, by seed."""
         values = {
             seed: trial.metrics.get(self.metric.name, math.nan)
             for seed, trial in arm.trials.items()
@@ -110,7 +110,7 @@ def compare(
 
 
 def compared_arms(manifest: Manifest, store: RecordStore, metric: str) -> ComparedArms:
-    """Return a sweep's arms with their places.
+    """Return a sweep's arms with their ranks.
 
     Raises:
         BadInput: If the sweep has no such metric.
@@ -127,7 +127,7 @@ def compared_arms(manifest: Manifest, store: RecordStore, metric: str) -> Compar
 
 
 def _grouped(compared: Sequence[ComparedArms]) -> Iterator[_ArmGroup]:
-    """Yield arms that match, in the order in which the sweeps have them."""
+    """Yield groups of matching arms, in the order of the sweeps."""
     groups: list[_ArmGroup] = []
     for one in compared:
         by_arm = {id(group.first): group for group in groups}

@@ -1,4 +1,4 @@
-"""Two trials, or two sweeps, held against each other."""
+"""The difference between two trials, or between two sweeps."""
 
 import json
 import math
@@ -52,7 +52,7 @@ class Several(str):
 
 @dataclass(frozen=True)
 class Changed:
-    """Something that two trials or two sweeps both may have.
+    """A setting, circumstance or result with its value in each of two trials or sweeps.
 
     Attributes:
         part: A result is told also where both have the same.
@@ -71,7 +71,7 @@ class Changed:
 
     @property
     def difference(self) -> float | None:
-        """The second less the first, of two finite values of a metric; it is no test."""
+        """The second minus the first value of a metric, None unless both are finite; no test."""
         if self.metric is None:
             return None
         values = (self.first, self.second)
@@ -81,19 +81,19 @@ class Changed:
 
     @property
     def difference_text(self) -> str:
-        """The difference as readers are shown it: of fractions in points."""
+        """The difference as readers see it, in points where values are fractions."""
         if self.difference is None or self.metric is None:
             return ""
         return difference_text(self.difference, self.metric)
 
     @property
     def unit(self) -> str | None:
-        """Of both values; None of what is no value of a metric, or has none."""
+        """The unit of both values; None where they are no values of a metric, or it has no unit."""
         return self.metric.unit if self.metric else None
 
     @property
     def texts(self) -> tuple[str, str]:
-        """Both values as readers are shown them."""
+        """Both values as readers see them."""
         return self._text(self.first, 0), self._text(self.second, 1)
 
     def _text(self, value: Value, place: Literal[0, 1]) -> str:
@@ -108,7 +108,7 @@ class Changed:
 
 @dataclass(frozen=True, repr=False)
 class Difference:
-    """In what two trials, or two sweeps, differ.
+    """The difference between two trials, or between two sweeps.
 
     Attributes:
         kind: What both are.
@@ -182,7 +182,7 @@ class Difference:
 
     @property
     def _short(self) -> tuple[str, str]:
-        """Both names, of trials the first characters of their keys, as many as tell them apart."""
+        """Both names; for trials, enough characters of their keys to distinguish them."""
         if self.kind == "sweeps":
             return self.first, self.second
         length = _SHORT if self.first[:_SHORT] != self.second[:_SHORT] else None
@@ -217,7 +217,7 @@ def diff(
     tracking_uri: str | RecordStore | None = None,
     storage: str | None = None,
 ) -> Difference:
-    """Return in what two trials, or two sweeps, differ: changed settings alone, and results.
+    """Return how two trials, or two sweeps, differ: the settings that differ, and results.
 
     Of a sweep a setting is what its arms have of it, each value once. Results of trials are how
     they ended and their metrics; of sweeps the best arm, and the mean of each arm that both have.
@@ -280,7 +280,7 @@ def _of_sweeps(one: Manifest, other: Manifest, store: RecordStore) -> Iterator[C
 
 
 def _values_of_arms(sweep: Manifest) -> dict[str, Value]:
-    """Return path -> what the arms have there, each value once: a text where they are several."""
+    """Return path -> the value that all arms have, or the text of their several values."""
     by_path: dict[str, dict[Value, None]] = {}
     for arm in sweep.arms:
         for path, value in _settings(arm.config).items():
@@ -292,7 +292,7 @@ def _values_of_arms(sweep: Manifest) -> dict[str, Value]:
 
 
 def _settings(config: Json) -> dict[str, Value]:
-    """Return path -> setting, parts by their kinds; what is null is not there."""
+    """Return path -> setting. A part is its kind."""
     return {path: _plain(value) for path, value in flat_config(config)}
 
 
@@ -303,7 +303,7 @@ def _plain(value: Any) -> Value:
 
 
 def _place(value: Value) -> tuple[bool, float, str]:
-    """Return what sorts values: numbers by size, then texts."""
+    """Return the sort key of a value: numbers by size, then texts."""
     is_number = isinstance(value, int | float)
     return not is_number, float(value) if is_number else 0.0, str(value)
 

@@ -1,4 +1,4 @@
-"""Two sweeps of one store set side by side, as files beside the first one's report."""
+"""A table of two sweeps side by side, written as files in the first one's report."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def compare_sweeps(
     *,
     reports: str | Path = "reports",
 ) -> ComparedSweeps:
-    """Set two sweeps side by side, in files `compare-<other>` in the first one's folder.
+    """Write a table of two sweeps side by side: `compare-<other>` in the first one's folder.
 
     Args:
         sweep: The name of a launched sweep.

@@ -1,1 +1,1 @@
-"""What a paper takes over from a sweep: its table, its numbers as macros, its checklist."""
+"""A sweep's results for a paper: its table, its numbers as macros, its checklist."""

@@ -1,4 +1,4 @@
-"""What a conference's checklist asks of error bars and compute, answered from the records."""
+"""Answers to a conference's checklist on error bars and compute, from the records."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

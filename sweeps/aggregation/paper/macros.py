@@ -41,7 +41,7 @@ def style_file() -> str:
 
 
 def values_name(sweep: str) -> str:
-    """Return what the file of a sweep's numbers is called."""
+    """Return the name of the file of a sweep's numbers."""
     return f"capsweep-{sweep}.tex"
 
 
@@ -75,12 +75,12 @@ def macro_key(arm: str) -> str:
 
 
 def arm_of(key: str) -> str:
-    """Return the name that a key stands for; of what is no key, the nearest that could be."""
+    """Return the name that a key stands for, or the nearest possible name."""
     return _ENCODED.sub(lambda match: _character(match[1]), key)
 
 
 def macro_text(text: str) -> str:
-    """Return how a number is written in a macro: the same in text and in math."""
+    """Return a number as a macro prints it, the same in text and in math."""
     for sign, command in ((MINUS, r"\ensuremath{-}"), ("<", r"\ensuremath{<}"), (",", "{,}")):
         text = text.replace(sign, command)
     return text

@@ -14,7 +14,7 @@ from sweeps.aggregation.tables.ablation_table import arm_values, difference_valu
 from sweeps.aggregation.tables.sweep_results import Results
 
 Numbers = Mapping[str, Mapping[str, str]]
-"""Name of an arm -> name of a metric -> how it is printed. What is not known is not there."""
+"""Name of an arm -> name of a metric -> printed text. Unknown values are left out."""
 
 Printer = Callable[[Any], str]
 _SMALLEST_PRINTED = 0.0005
@@ -64,7 +64,7 @@ def numbers_of(arms: ComparedArms) -> Numbers:
 
 
 def _printed(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return what can be printed, in the order of the names of metrics."""
+    """Return the values that can be printed, in the order of the metrics' names."""
     return {
         metric: printer(values[field])
         for metric, (field, printer) in _METRICS.items()
@@ -73,7 +73,7 @@ def _printed(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _derived(values: dict[str, Value]) -> dict[str, Any]:
-    """Return the values with those that are made of them."""
+    """Return the values with those derived from them."""
     more: dict[str, Any] = dict(values)
     for name in ("difference_points", "simultaneous_points", "seeds_alone_points"):
         low, high = more[f"{name}_low"], more[f"{name}_high"]

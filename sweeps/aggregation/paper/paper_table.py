@@ -119,7 +119,7 @@ def _difference(one: Comparison | None, printed: Printed) -> Cell:
 
 
 def paper_notes(manifest: Manifest, arms: ComparedArms) -> Iterator[str]:
-    """Say how to read the table, and what cannot be concluded from it."""
+    """Yield how to read the table, and what cannot be concluded from it."""
     yield from _difference_notes(manifest, arms.compared)
     yield from tuning_notes(manifest)
     yield from slack_notes(manifest, arms.compared)

@@ -1,4 +1,4 @@
-"""What a report holds for a paper: files beside its tables, and a table in a paper's style."""
+"""A report's parts for a paper: macros, checklist, and a table in a paper's style."""
 
 from pathlib import Path
 from typing import Literal, get_args
@@ -32,7 +32,7 @@ def paper_texts(results: Results) -> tuple[TextFile, ...]:
 
 
 def style_of(folder: Path, style: Style | None) -> Style:
-    """Return a style as asked for, else that of the report that a sweep's folder holds.
+    """Return the given style, else that of the report in the sweep's folder.
 
     So a report stays in its style when it is made anew, and no file of a style is left behind.
     """
@@ -42,7 +42,7 @@ def style_of(folder: Path, style: Style | None) -> Style:
 
 
 def why_not_in_style(sections: tuple[Section, ...], style: Style) -> tuple[str, ...]:
-    """Return a sentence where a style that was asked for has added nothing."""
+    """Return a sentence where the given style adds nothing."""
     if style == "default" or sections:
         return ()
     why = "The search has run no arm again on fresh seeds, so that a paper has no figure of it."

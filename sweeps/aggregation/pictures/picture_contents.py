@@ -87,7 +87,7 @@ class Couplings:
 
 @dataclass(frozen=True)
 class Pictured:
-    """What pictures show of a trained network; None where the network has it not."""
+    """What pictures show of a trained network; None where the network has no such part."""
 
     examples: Examples | None
     perturbed: tuple[Perturbed, ...] | None

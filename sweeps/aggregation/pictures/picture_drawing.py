@@ -1,4 +1,4 @@
-"""The pictures of a trial, drawn of arrays."""
+"""The pictures of a trial, drawn from arrays."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -30,7 +30,7 @@ _LEFT_OUT = {
 
 @dataclass(frozen=True)
 class Pictures:
-    """What was drawn.
+    """The pictures of a trial.
 
     Attributes:
         paths: The files.
@@ -93,7 +93,7 @@ def pictures(
 
 
 def _recorded(record: TrialRecord, store: RecordStore) -> dict[str, Array]:
-    """Return the arrays that a sweep's evaluation left in the record, {} where none did."""
+    """Return the arrays of the recorded evaluation `pictures`, {} where there is none."""
     from safetensors.numpy import load_file
 
     for evaluation in found_evaluations(record, store):
@@ -103,7 +103,7 @@ def _recorded(record: TrialRecord, store: RecordStore) -> dict[str, Array]:
 
 
 def _of_other_evaluations(record: TrialRecord, store: RecordStore) -> Iterator[tuple[str, bytes]]:
-    """Yield the pictures that evaluations have left in the record as files."""
+    """Yield the pictures that other evaluations have recorded."""
     for evaluation in found_evaluations(record, store):
         if evaluation.told is None:
             continue

@@ -1,1 +1,1 @@
-"""Tables turned into Markdown, CSV, LaTeX and a terminal's lines, and written whole."""
+"""Renderers: tables and reports as Markdown, CSV, LaTeX, HTML and terminal output."""

@@ -30,13 +30,13 @@ class Figure:
 
     @cached_property
     def svg(self) -> bytes:
-        """Its vector drawing, made once: more than one file holds it."""
+        """The figure as SVG, drawn once for all files."""
         return drawn(self.draw, "svg")
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report: what one declared table or figure became.
+    """A part of a report: the result of one declared table or figure.
 
     Attributes:
         name: As declared.
@@ -138,7 +138,7 @@ class Report:
 
     @property
     def html(self) -> str:
-        """As a notebook shows it: what a terminal is shown of the tables, and where files are."""
+        """Return it for a notebook: the tables that a terminal shows, and the files."""
         tables = (table.html for table in self.shown or (self.table,))
         said = (line(sentence) for sentence in (*self.mixtures, *self.left_out))
         where = facts([("files", str(self.paths[0].parent))]) if self.paths else ""
@@ -146,12 +146,12 @@ class Report:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """Those that the sweep declares, in its order."""
+        """The tables that the sweep declares, in its order."""
         return tuple(table for section in self.sections for table in section.tables)
 
     @property
     def cost(self) -> Table:
-        """What its trials took."""
+        """The cost table."""
         return self.costs.tables[0]
 
     @property

@@ -1,4 +1,4 @@
-"""Tables as CSV: numbers for programs, texts that no spreadsheet takes for a formula."""
+"""Tables as CSV: numbers for programs, and texts that no spreadsheet runs as a formula."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""How every figure looks, and how its bytes come to hang on its content alone."""
+"""The style of figures, and their bytes, which depend on the content alone."""
 
 import io
 import re
@@ -44,7 +44,7 @@ _STYLE: dict[str, Any] = {
 
 @contextmanager
 def figure_style() -> Generator[None]:
-    """Draw inside of this in the house's style: no settings of the user's own enter."""
+    """Use the house's style inside this context, whatever the user's settings."""
     import matplotlib  # here, as it takes half a second to import
 
     with matplotlib.rc_context():

@@ -32,7 +32,7 @@ class FittedColumn:
 
 
 class FittedTable:
-    """Takes rows as rich's own table does, and fits them into the width that it gets.
+    """Takes rows as rich's own table does, and fits them into the console's width.
 
     Args:
         elsewhere: What else shows a column that was left out, such as "--json"; "" for nothing.
@@ -65,7 +65,7 @@ class FittedTable:
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the table, then what was left out of it."""
+        """Yield the table, then a line on the columns that were left out."""
         places = self._that_fit(options.max_width)
         if places is None:
             yield from self._as_lines()
@@ -80,7 +80,7 @@ class FittedTable:
             )
 
     def _table(self, places: Sequence[int], room: int) -> Table:
-        """Return the columns that are kept, each as wide as it is to be."""
+        """Return the table of the columns that fit."""
         widths = self._widths(places, room)
         padding = (0, self._gap[1], 0, self._gap[0])
         table = Table(box=self._box, pad_edge=False, padding=padding, show_header=self.show_header)
@@ -93,7 +93,7 @@ class FittedTable:
         return table
 
     def _that_fit(self, room: int) -> list[int] | None:
-        """Return the columns that have room at their narrowest, None if the last ones have not."""
+        """Return the columns that fit at their narrowest, None if even the last ones do not."""
         going = [
             place
             for _, place in sorted(
@@ -110,7 +110,7 @@ class FittedTable:
         return places
 
     def _widths(self, places: Sequence[int], room: int) -> list[int]:
-        """Return how wide each column is: the widest gets narrower first."""
+        """Return the width of each column; the widest shrinks first."""
         least = [self._least(place) for place in places]
         widths = [
             max(_longest_line(text.plain for text in self._texts(place)), low)
@@ -122,12 +122,12 @@ class FittedTable:
         return widths
 
     def _width_of_gaps(self, places: Sequence[int]) -> int:
-        """Return what gaps and lines take."""
+        """Return the width of gaps and lines."""
         lines = len(places) + 1 if self._box else 0
         return sum(self._gap) * len(places) + lines
 
     def _least(self, place: int) -> int:
-        """Return how wide a column is at least."""
+        """Return the least width of a column."""
         is_number = self._columns[place].justify == "right"
         least = _longest_word(self._columns[place].title)
         for row in self._rows:

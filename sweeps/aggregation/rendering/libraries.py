@@ -1,4 +1,4 @@
-"""What computes and draws a report, loaded before one is asked for."""
+"""The libraries of a report, loaded ahead of time."""
 
 from importlib import import_module
 
@@ -14,6 +14,6 @@ _LOADED = (
 
 
 def load_libraries() -> None:
-    """Load the libraries that a report takes: half a second, once a process."""
+    """Load the libraries that a report needs: half a second, once a process."""
     for name in _LOADED:
         import_module(name)

@@ -28,12 +28,12 @@ def to_markdown(table: Table) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Return one line that Markdown shows as the text and nothing else: no markup, HTML or math."""
+    """Return one line of Markdown that shows the text as it is: no markup, HTML or math."""
     return _SPECIAL.sub(lambda match: _escaped(match[0]), one_line(text))
 
 
 def _paragraph(text: str) -> str:
-    """Return the escaped text, not to be taken for a list or a heading where a line begins."""
+    """Return the escaped text, so that no line of it begins a list or a heading."""
     return _BLOCK_START.sub(r"\1\\", escape_markdown(text))
 
 

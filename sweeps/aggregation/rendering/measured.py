@@ -1,4 +1,4 @@
-"""Measured numbers as readers are shown them: here fractions become percent, and nowhere before.
+"""Measured numbers as readers see them. Fractions become percent here, and nowhere else.
 
 Results, tables and figures hand over what the records hold, one value a seed.
 """
@@ -26,7 +26,7 @@ _SMALLEST_P = 0.001
 
 
 def heading(metric: Metric, words: str = "") -> str:
-    """Return what stands over a metric's values, with the unit that they are shown in.
+    """Return the heading of a metric's values, with the unit that readers see.
 
     Args:
         metric: Whose values they are.
@@ -36,7 +36,7 @@ def heading(metric: Metric, words: str = "") -> str:
 
 
 def field_name(metric: Metric) -> str:
-    """Return what programs read over a metric's values as they are shown."""
+    """Return the field name of a metric's values in the unit that readers see."""
     return metric.name + "_percent" * metric.is_fraction
 
 

@@ -1,4 +1,4 @@
-"""What prompts and notebooks are shown: lines, and pieces of HTML.
+"""Lines for prompts and pieces of HTML for notebooks.
 
 The HTML is small, escaped, and without scripts, styles or names that others share.
 
@@ -23,7 +23,7 @@ _LONGEST_TEXT = 300
 
 
 class Shown(NamedTuple):
-    """A cell as a reader sees it."""
+    """A cell's text for a reader."""
 
     text: str
     is_bold: bool = False
@@ -82,7 +82,7 @@ def settings(config: Json) -> str:
 
 
 def folded(title: str, part: str) -> str:
-    """Return a piece of HTML that is not seen before its title is clicked."""
+    """Return a piece of HTML that opens when its title is clicked."""
     return f"<details><summary>{text(title)}</summary>{part}</details>"
 
 

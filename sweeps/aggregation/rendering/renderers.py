@@ -38,7 +38,7 @@ class TableRenderer:
     signature: str = ""
 
     def file_name(self, table: Table) -> str:
-        """Return what a table's file is called."""
+        """Return the file name of a table."""
         return f"{table.name}{self.suffix}.{self.ending}"
 
 
@@ -77,10 +77,10 @@ class TerminalRenderer:
 
 
 FRAGMENT = "-table"
-"""What the name of a LaTeX file ends with that holds a table alone."""
+"""The ending of a LaTeX file that holds only a table."""
 
 FRAGMENT_SIGNATURE = "% Table {table} of sweep {sweep}, written by capsweep report."
-"""What such a file begins with: who finds it in a paper knows what it is to follow from."""
+"""The first words of such a file, by which `verify` recognises it in a paper."""
 
 Renderer = TableRenderer | FigureRenderer | ReportRenderer | TerminalRenderer
 

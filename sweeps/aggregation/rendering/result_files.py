@@ -1,4 +1,4 @@
-"""Files of results: each appears whole or not at all, in a folder that is where it seems to be."""
+"""Files of results: each is written whole or not at all, and never through a link."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from sweeps.storage.leftover_files import remove_leftovers
 
 
 def make_folder(folder: Path, name: str) -> Path:
-    """Return the folder of that name in another one, made if need be, rid of what kills have left.
+    """Return the folder of that name in another one, created if missing, without leftover files.
 
     Raises:
         BadInput: If it cannot be made, or a link leads it elsewhere.
@@ -24,7 +24,7 @@ def make_folder(folder: Path, name: str) -> Path:
 
 
 def check_inside(target: Path, folder: Path) -> None:
-    """Refuse a folder that a link leads out of the one that it seems to be in.
+    """Check that no link leads a folder out of its parent.
 
     Raises:
         BadInput: If it does.
@@ -36,7 +36,7 @@ def check_inside(target: Path, folder: Path) -> None:
 
 
 def write_result(path: Path, content: bytes) -> None:
-    """Write a file, or leave what was there.
+    """Write a file whole, or leave the old one.
 
     Raises:
         BadInput: If it cannot be written.

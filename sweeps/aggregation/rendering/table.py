@@ -85,7 +85,7 @@ class Table:
 
     @property
     def html(self) -> str:
-        """As a notebook shows it: what a reader sees, small and escaped."""
+        """Return it for a notebook: what a reader sees, small and escaped."""
         seen = shown(self)
         grid = Grid(
             [column.title for column in seen.columns],
@@ -111,7 +111,7 @@ def shown(table: Table) -> Table:
 
 
 def data_table(name: str, fields: Sequence[str], rows: Iterable[Sequence[Value]]) -> Table:
-    """Return a table that only programs read: a column a field, and no texts."""
+    """Return a table for programs: one column a field, and no texts."""
     return Table(
         name=name,
         title=name,
@@ -127,12 +127,12 @@ def arm_cell(name: str, is_baseline: bool) -> Cell:
 
 
 def count_cell(count: int, total: int) -> Cell:
-    """Return a count, with what it is out of where that is more. Values: count, total."""
+    """Return a count, with the total where that is larger. Values: count, total."""
     return Cell(str(count) if count == total else f"{count} of {total}", (count, total))
 
 
 def integer_cell(value: int) -> Cell:
-    """Return a whole number with its thousands apart. Value: the number."""
+    """Return a whole number with separated thousands. Value: the number."""
     return Cell(f"{value:,}", (value,))
 
 
@@ -169,12 +169,12 @@ def difference_cell(interval: Interval, n: int, digits: int = 2, *, is_bold: boo
 
 
 def no_difference_cell() -> Cell:
-    """Return the baseline's own difference: none. Values as in `difference_cell`."""
+    """Return the empty difference of the baseline. Values as in `difference_cell`."""
     return Cell("", (None, None, None, None))
 
 
 def spread_cell(values: Sequence[float], digits: int = 2) -> Cell:
-    """Return the mean of the values and their standard deviation, which claims nothing.
+    """Return the mean of the values and their standard deviation, which is no test.
 
     Values: mean, standard deviation, standard error, lowest, highest; without a mean all are
     empty, without a second value the two of the spread.

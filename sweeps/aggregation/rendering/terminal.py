@@ -12,7 +12,7 @@ MOST_NOTES = 5
 
 
 def to_rich(table: Table, elsewhere: str = "") -> RenderableType:
-    """Return what a rich console prints. Texts stand as they are: markup in them is not obeyed.
+    """Return what a rich console prints. Markup in texts is printed, not interpreted.
 
     Args:
         table: Of a report, or a value.
@@ -31,7 +31,7 @@ def to_rich(table: Table, elsewhere: str = "") -> RenderableType:
 
 
 def _columns(table: Table) -> list[FittedColumn]:
-    """Return its columns: those that not every such table has are left out first."""
+    """Return the columns. Optional ones are left out first on a narrow terminal."""
     titles = [column.title for column in table.columns]
     optional = [place for place, column in enumerate(table.columns) if column.hide_if_empty]
     order = from_the_right(titles, optional)
@@ -42,7 +42,7 @@ def _columns(table: Table) -> list[FittedColumn]:
 
 
 def _numbered(table: Table) -> list[str]:
-    """Return the first notes with their numbers, and where the others stand."""
+    """Return the first notes, numbered, and the file that holds the others."""
     notes = [one_line(note) for note in table.notes]
     if len(notes) > MOST_NOTES:
         first = notes[: MOST_NOTES - 1]

@@ -78,7 +78,7 @@ def background(results: Results) -> tuple[Section, ...]:
 
 
 def _curves(results: Results) -> Iterator[Section]:
-    """Yield the validation error over the epochs, unless the sweep shows it itself."""
+    """Yield the curves of the validation error, unless the sweep declares them itself."""
     manifest = results.manifest
     is_shown = any(_METRIC in table.curves for table in manifest.tables)
     if not is_shown and finished_trials(manifest, results.records):
@@ -107,7 +107,7 @@ def _health(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Section:
 def _ill(
     arms: Sequence[ArmResults], cells: Mapping[tuple[str, int], ManifestCell]
 ) -> Iterator[tuple[str, ...]]:
-    """Yield what is wrong with each cell: that it does not count, and what its trial warned of."""
+    """Yield why each cell does not count, and the warnings of its trial."""
     for arm in arms:
         for seed, trial in arm.trials.items():
             if cells[arm.arm.name, seed].stopped is not None:
@@ -129,7 +129,7 @@ def _texts(name: str, title: str, headings: Sequence[str], rows: Sequence[Sequen
 
 
 def definition_sections(manifest: Manifest) -> Iterator[Section]:
-    """Yield what the sweep varies, its arms where these are many, and the base of a design."""
+    """Yield what the sweep varies, its arms where they are many, and a design's baseline."""
     title = "Definition"
     notes = tuple(_notes(manifest))
     if manifest.search:
@@ -374,7 +374,7 @@ def _versions(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Table:
 
 
 def _packages(text: str) -> list[tuple[str, str]]:
-    """Return packages with their versions, of what a record holds and nobody has checked."""
+    """Return (package, version) pairs from a record's unchecked text."""
     try:
         versions: Any = json.loads(text)
     except (ValueError, RecursionError):

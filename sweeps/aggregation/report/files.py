@@ -135,7 +135,7 @@ def report(
     renderers: Mapping[str, Renderer] | None = None,
     style: Style | None = None,
 ) -> Report:
-    """Rebuild a sweep's report from its manifest and records, as files and with its parent run.
+    """Rebuild a sweep's report from its records, write its files and store them with its run.
 
     Where the store cannot be written to, the files are there and the report says so.
 

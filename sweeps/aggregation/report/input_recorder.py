@@ -1,4 +1,4 @@
-"""What was asked of the store while a report was made: each thing once, and its digest."""
+"""The curves and predictions that a report reads from the store, and the digest of all inputs."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ from sweeps.records.trial_record import (
 
 @dataclass(frozen=True)
 class InputRecorder:
-    """Curves and predictions as a store gives them, remembered.
+    """Reads curves and predictions for a report and remembers them.
 
     Attributes:
         results: Where they come from.
@@ -32,7 +32,7 @@ class InputRecorder:
     predicted: dict[str, Predictions] = field(default_factory=dict)
 
     def histories(self, trials: Iterable[TrialRecord], metric: str) -> Histories:
-        """Return one epoch metric of some trials; the store is asked for those not known yet."""
+        """Return one epoch metric of some trials. Each curve is read from the store once."""
         wanted = list(trials)
         known = self.curves.setdefault(metric, {})
         if new := [trial for trial in wanted if trial.trial_key not in known]:
@@ -41,13 +41,13 @@ class InputRecorder:
         return {key: known[key] for key in keys if key in known}
 
     def predictions(self, trials: Iterable[TrialRecord]) -> Mapping[str, Predictions]:
-        """Return what some trials predicted."""
+        """Return the predictions of some trials."""
         predictions = self.results.find_predictions(trials)
         self.predicted.update(predictions)
         return predictions
 
     def digest(self) -> str:
-        """Return the SHA-256 of manifest, records, and what was asked for up to now."""
+        """Return the SHA-256 of the manifest, the records and all that was read so far."""
         manifest = self.results.manifest
         counted = {cell.trial_key for cell in manifest.cells if cell.stopped is None}
         records = {k: _record(r, manifest) for k, r in self.results.records.items() if k in counted}
@@ -67,12 +67,12 @@ class InputRecorder:
 
 
 def _curve(curve: Mapping[int, float], stop: int | None) -> list[tuple[int, float]]:
-    """Return a curve in order, of a stopped trial no further: others may have gone on with it."""
+    """Return a curve in order, cut where the trial stopped: another sweep may resume it."""
     return sorted((epoch, value) for epoch, value in curve.items() if not stop or epoch <= stop)
 
 
 def _record(record: TrialRecord, manifest: Manifest) -> dict[str, Any]:
-    """Return what results are made from of a record: nothing of the machine, no id, no time."""
+    """Return the parts of a record that decide results: no machine, id or time."""
     names = {*EPOCH_METRICS, METRIC_TEST_ERROR, *(metric.name for metric in manifest.metrics)}
     declared = {evaluation.evaluation_key for evaluation in manifest.evaluations}
     metrics = {
@@ -93,7 +93,7 @@ def _record(record: TrialRecord, manifest: Manifest) -> dict[str, Any]:
 
 
 def _predictions(predictions: Predictions) -> list[str]:
-    """Return what a table rests on: validation, which old trials do not hold, ranks elsewhere."""
+    """Return the digest of the test predictions, the only ones that tables use."""
     return [_judged(predictions.test)]
 
 

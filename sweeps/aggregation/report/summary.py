@@ -1,4 +1,4 @@
-"""A sweep summed up for who browses the store: means over seeds, the best arm, its trials."""
+"""A sweep's summary for MLflow's UI: means over seeds, the best arm, the trials."""
 
 from collections.abc import Mapping
 from statistics import fmean
@@ -25,7 +25,7 @@ _FEWEST_SEEDS = 2
 
 
 def sum_up(manifest: Manifest, records: Mapping[str, TrialRecord]) -> ShownSweep:
-    """Return a sweep as it is shown. Its numbers are those of the tables.
+    """Return a sweep's summary. Its numbers are those of the tables.
 
     Only trials that tables count enter a mean; the others only lower the count.
 
@@ -59,7 +59,7 @@ def _best(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[str, 
 
 
 def _means(arms: tuple[ArmResults, ...]) -> dict[str, float]:
-    """Return the means of all counted trials, and how many these are."""
+    """Return the means over all counted trials, and their number."""
     means: dict[str, float] = {}
     for metric in (METRIC_TEST_ERROR, METRIC_VALIDATION_ERROR):
         if errors := [error for arm in arms for error in arm.errors(metric).values()]:
@@ -79,7 +79,7 @@ def _shown(arm: ArmResults) -> ShownArm:
 
 
 def _note(arm: ArmResults) -> str:
-    """Return what an arm is, and what its numbers rest on, in Markdown."""
+    """Return an arm's description in Markdown: its changes and its number of trials."""
     changes = [f"`{path}` = `{text}`" for path, text in flat_settings(arm.arm.changes).items()]
     what = ", ".join(changes) or "nothing changed"
     return (
@@ -90,14 +90,14 @@ def _note(arm: ArmResults) -> str:
 
 
 def _metrics(arm: ArmResults) -> list[str]:
-    """Return the errors that an arm's counted trials hold, by name."""
+    """Return the names of the errors that an arm's counted trials have."""
     extra = {name for trial in arm.counted.values() for name in trial.extra_test_errors}
     names = [METRIC_EXTRA_TEST_ERRORS + name for name in sorted(extra)]
     return [METRIC_TEST_ERROR, METRIC_VALIDATION_ERROR, *names]
 
 
 def _trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[ShownTrial, ...]:
-    """Return each record once, at the first place that it has."""
+    """Return each record once, in its first cell."""
     shown: dict[str, ShownTrial] = {}
     for arm in arms_as_trained(manifest, records):
         data = flat_settings(arm.arm.config).get("data", "")

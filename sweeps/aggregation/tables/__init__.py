@@ -1,1 +1,1 @@
-"""Tables as values, made from results."""
+"""Tables and figures: one file a kind with its maker, values and notes, one with its figure."""

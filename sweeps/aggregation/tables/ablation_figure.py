@@ -32,7 +32,7 @@ _BLACK = "#222222"
 _DASHES: tuple[Any, ...] = (0, (2, 1.5))
 _MARGIN = "#009E73"
 MOST_ROWS = 100
-"""More nobody reads: a picture of two thousand would be twelve metres high."""
+"""Nobody reads more: a picture of two thousand arms would be twelve metres high."""
 
 _LINE_CHARACTERS = 30
 _ACROSS_CHARACTERS = 88  # of a title and the longest label before it
@@ -42,7 +42,7 @@ Group = Sequence[ArmResults]
 def ablation_figure(
     manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison]
 ) -> "Figure":
-    """Return the figure, to be drawn in the house's style.
+    """Return the figure. Call it inside `figure_style`.
 
     On the left stand an arm's seeds and their mean, which test nothing: no bar, no band. On the
     right its difference from the baseline, with the interval that the table prints and the one
@@ -111,7 +111,7 @@ def _label(group: Group) -> str:
 
 
 def _title(manifest: Manifest, labels: Sequence[str], num_more: int) -> str:
-    """Return the title, below what the launch changed of the sweep as declared."""
+    """Return the title, below the changes that the launch made to the declared sweep."""
     longest = max(len(line) for label in labels for line in label.split("\n"))
     width = _ACROSS_CHARACTERS - longest
     changed = textwrap.wrap(drawable(departure_sentence(manifest)), width)
@@ -134,7 +134,7 @@ def _legend_of_seeds() -> list[tuple[object, str]]:
 def legend_of_differences(
     compared: Sequence[Comparison], margin_points: float | None
 ) -> list[tuple[object, str]]:
-    """Return what stands in the legend of this half: handles with their texts."""
+    """Return the legend of this half: handles with their texts."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

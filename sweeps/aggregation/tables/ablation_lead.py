@@ -22,7 +22,7 @@ _MOST_NAMED = 5
 def ablation_lead(
     manifest: Manifest, compared: Sequence[Comparison], arms: Sequence[ArmResults]
 ) -> str:
-    """Return what was found, and how small a difference could have been."""
+    """Return the verdicts, and the smallest difference that the trials could show."""
     if len(arms) == 1:
         return "There is one arm: nothing to compare it with."
     if not any(arm.counted for arm in arms):
@@ -70,7 +70,7 @@ def _count(compared: Sequence[Comparison]) -> str:
 
 
 def _reach(compared: Sequence[Comparison]) -> str:
-    """Return how small a difference these could show."""
+    """Return the smallest difference that these could show."""
     points = (shown_value(one.detectable, TEST_ERROR) for one in compared)
     detectable = [value for value in points if value is not None]
     if not detectable:
@@ -85,7 +85,7 @@ def _reach(compared: Sequence[Comparison]) -> str:
 
 
 def _why_none(one: Comparison) -> str:
-    """Return why nothing could be shown of an arm."""
+    """Return why no difference of an arm can be tested."""
     if one.log_e is None or not one.has_spread:
         return one.why_seeds_alone or NO_SPREAD
     fewest = fewest_seeds(evidence_needed(one.num_together))
@@ -111,7 +111,7 @@ def span(numbers: Sequence[int]) -> str:
 
 
 def _without_verdict(compared: Sequence[Comparison], arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Name the arms that are the baseline in all but their name, and those without a result."""
+    """Yield the arms that equal the baseline, and those without a result."""
     same = next(group for group in grouped(arms) if any(arm.is_baseline for arm in group))
     if others := [one_line(arm.arm.name) for arm in same if not arm.is_baseline]:
         yield f"Identical to the baseline: {', '.join(others)}."
@@ -126,7 +126,7 @@ def _without_verdict(compared: Sequence[Comparison], arms: Sequence[ArmResults])
 def covered_notes(
     manifest: Manifest, arms: Sequence[ArmResults], compared: Sequence[Comparison]
 ) -> Iterator[str]:
-    """Say what the figures of a table speak of, and what not."""
+    """Yield what the numbers of a table cover, and what they do not."""
     counts = sorted({len(arm.counted) for arm in arms if len(arm.counted) > 1})
     if counts:
         on = f" on {manifest.num_splits} splits" * bool(manifest.splits)
@@ -149,7 +149,7 @@ def covered_notes(
 
 
 def covered(compared: Sequence[Comparison]) -> str:
-    """Return what intervals are for: `new seeds and new test images, on one split`."""
+    """Return what intervals cover: `new seeds and new test images, on one split`."""
     images = _images_word(compared)
     numbers = sorted({one.num_splits for one in compared if one.way}) or [1]
     if numbers == [1]:
@@ -172,14 +172,14 @@ def _images_word(compared: Sequence[Comparison]) -> str:
 
 
 def not_covered(compared: Sequence[Comparison]) -> str:
-    """Return what intervals are not for."""
+    """Return what intervals do not cover."""
     is_over_splits = any(one.num_splits >= FEWEST_SPLITS for one in compared)
     beyond = "training images beyond these" if is_over_splits else "new training images"
     return f"not for {beyond} or other data"
 
 
 def split_words(manifest: Manifest) -> str:
-    """Return how a sweep over splits counts them, "" where there is one."""
+    """Return how a sweep counts its splits, "" where there is one."""
     if not manifest.num_splits:
         return ""
     unit = (
@@ -195,7 +195,7 @@ def split_words(manifest: Manifest) -> str:
 
 
 def seeds_alone_notes(compared: Sequence[Comparison]) -> Iterator[str]:
-    """Say which differences rest on seeds alone, the arms of one reason together."""
+    """Yield which differences rest on seeds alone, grouped by reason."""
     reasons: dict[str, list[Comparison]] = {}
     for one in compared:
         if not one.way and one.difference.mean is not None:
@@ -207,7 +207,7 @@ def seeds_alone_notes(compared: Sequence[Comparison]) -> Iterator[str]:
 
 
 def few_splits_notes(manifest: Manifest) -> Iterator[str]:
-    """Say before anything is trained what fewer than five splits cannot show."""
+    """Yield, before training, what fewer than five splits cannot show."""
     num_splits, num_seeds = manifest.num_splits, len(manifest.seeds)
     if not 0 < num_splits < FEWEST_SPLITS:
         return

@@ -277,7 +277,7 @@ def same_row_notes(manifest: Manifest) -> Iterator[str]:
 
 
 def alias_notes(manifest: Manifest) -> Iterator[str]:
-    """Say which part of all combinations a design is, and what it mixes by that."""
+    """Yield which fraction of all combinations a design is, and which effects it aliases."""
     design = manifest.design
     if design is None or design.resolution is None:
         return
@@ -331,7 +331,7 @@ def _short(effect: str, names: dict[str, str]) -> str:
 
 
 def design_notes(manifest: Manifest) -> Iterator[str]:
-    """Say of a design what is known before anything is trained."""
+    """Yield what is known of a design before training."""
     yield from same_row_notes(manifest)
     yield from alias_notes(manifest)
     yield from generator_notes(manifest)
@@ -339,7 +339,7 @@ def design_notes(manifest: Manifest) -> Iterator[str]:
 
 
 def generator_notes(manifest: Manifest) -> Iterator[str]:
-    """Say how a fraction was made, with the letters of its factors."""
+    """Yield the generators of a fraction, with the letters of its factors."""
     design = manifest.design
     if design and design.generators:
         names = short_names(tuple(design.factors)).values()

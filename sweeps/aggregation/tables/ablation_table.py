@@ -178,7 +178,7 @@ def difference_of(compared: Comparison | None, n: int) -> Cell:
 
 
 def verdict_of(compared: Comparison | None) -> Cell:
-    """Return what may be said of a difference."""
+    """Return the verdict on a difference."""
     if compared is None or compared.difference.mean is None:
         return Cell("", (None,))
     cell = text_cell(compared.verdict)
@@ -217,7 +217,7 @@ def ablation_values(
 
 
 def arm_values(arm: ArmResults, first: str) -> dict[str, Value]:
-    """Return what an arm's trials came to, whatever it is compared with.
+    """Return the results of an arm's trials.
 
     Args:
         arm: Of the sweep.
@@ -245,7 +245,7 @@ def arm_values(arm: ArmResults, first: str) -> dict[str, Value]:
 
 
 def difference_values(one: Comparison | None) -> dict[str, Value]:
-    """Return what a comparison came to; every value is None where there is none."""
+    """Return the values of a comparison; each is None where there is no comparison."""
     way = one.way if one else None
     return {
         "verdict": one.verdict if one and one.difference.n else None,
@@ -297,13 +297,13 @@ def _of_pairs(arm: ArmResults, baseline: ArmResults) -> dict[str, Value]:
 def _common(
     ours: Mapping[int, float], theirs: Mapping[int, float]
 ) -> tuple[Mapping[int, float], Mapping[int, float]]:
-    """Return both with the seeds that both have."""
+    """Return both, with only the seeds that both have."""
     seeds = [seed for seed in ours if seed in theirs]
     return {seed: ours[seed] for seed in seeds}, {seed: theirs[seed] for seed in seeds}
 
 
 def _slack(arm: ArmResults, compared: Mapping[str, Comparison]) -> float | None:
-    """Return how far an arm may lie above its best in points, None where nobody can say."""
+    """Return how many points an arm may lie above its best, None where it is not known."""
     ours = [one.slack[0] for one in [compared.get(arm.arm.name)] if one]
     theirs = [one.slack[1] for one in compared.values()] if arm.is_baseline else []
     slack = next(iter((*ours, *theirs)), None)

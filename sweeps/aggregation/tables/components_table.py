@@ -128,12 +128,12 @@ def _row(
 
 
 def plain_mark(mark: str) -> str | bool:
-    """Return what programs read for a mark."""
+    """Return a mark's value for programs."""
     return {CHECK: True, NONE: False}.get(mark, mark)
 
 
 def mark_notes(marks: Marks) -> Iterator[str]:
-    """Say what the marks mean."""
+    """Yield what the marks mean."""
     used = {mark for row in marks.values() for mark in row}
     if used & {CHECK, NONE}:
         yield f"{CHECK}: it is there; {NONE}: it is not."

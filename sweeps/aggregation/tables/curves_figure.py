@@ -40,7 +40,7 @@ _LINE_CHARACTERS = 105
 
 
 def make_curves(declared: CurvesFigure, results: Results) -> contents.Section:
-    """Return the figure with the numbers behind it, for which the curves are asked for.
+    """Return the figure with the numbers behind it. Reads the curves from the store.
 
     Raises:
         StoreUnreachable: If the tracking store does not answer.
@@ -60,7 +60,7 @@ def make_curves(declared: CurvesFigure, results: Results) -> contents.Section:
 
 
 def curves_figure(manifest: Manifest, curves: Sequence[ArmCurve], spec: CurvesFigure) -> "Figure":
-    """Return the figure, to be drawn in the house's style.
+    """Return the figure. Call it inside `figure_style`.
 
     A line is the mean over an arm's seeds, its band goes from the lowest to the highest seed. It
     ends with the last epoch that all its seeds have. Trials that did not run to their end are left
@@ -134,7 +134,7 @@ def _notes(
 
 
 def _left_out(curve: ArmCurve) -> str:
-    """Return what became of an arm's trials that did not run to their end, "" where all did."""
+    """Return the outcomes of an arm's trials that did not finish, "" where all did."""
     gone = len(curve.arm.trials) - len(curve.seeds)
     return "" if not gone else gap_text(curve.arm) or f"{gone} stopped"
 

@@ -1,4 +1,4 @@
-"""What a launch changed of its sweep as declared, said where nobody overlooks it."""
+"""What a launch changed of the declared sweep, as the first line of each table."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _LONGEST_VALUE = 60
 
 
 def departure_sentence(manifest: Manifest) -> str:
-    """Return what the launch changed of the sweep as declared, "" where it changed nothing."""
+    """Return what the launch changed of the declared sweep, "" where it changed nothing."""
     if not manifest.departures:
         return ""
     is_smaller = all(
@@ -35,7 +35,7 @@ def departure_sentence(manifest: Manifest) -> str:
 
 
 def with_departures(manifest: Manifest, table: Table) -> Table:
-    """Return the table with the departures as its title's first line, and as a column in CSV.
+    """Return the table with the changes as the first line of its title and as a column in CSV.
 
     A table of a sweep launched as declared comes back as it is.
     """

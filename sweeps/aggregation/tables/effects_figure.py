@@ -157,7 +157,7 @@ def _dress(axes: "Axes", factor: Factor, title: str, effect: Effect | None) -> N
 
 
 def _verdict_text(effect: Effect | None) -> str:
-    """Return what may be said of an effect in a few words."""
+    """Return the verdict on an effect in a few words."""
     if effect is None or effect.weighed is None:
         return "cannot be estimated"
     interval = effect.weighed.effect
@@ -175,7 +175,7 @@ def _finish(
     entries: Sequence[tuple[Any, str]],
     more: str,
 ) -> None:
-    """Draw the legend, and what is not drawn."""
+    """Draw the legend and the sentence on what is left out."""
     if not entries and not more:
         return
     legend = figure.legend(
@@ -193,7 +193,7 @@ def _finish(
 
 
 def legend_of_levels(effects: Effects) -> list[tuple[object, str]]:
-    """Return what stands in the legend of levels: handles with their texts."""
+    """Return the legend of levels: handles with their texts."""
     from matplotlib.lines import Line2D
 
     first = Line2D([], [], color=ORANGE, marker="s", ms=5.5, lw=1, ls=(0, (4, 3)))

@@ -155,7 +155,7 @@ def _points_cell(effect: Interval | None, *, is_bold: bool) -> Cell:
 
 
 def _f_cell(place: int, effects: Effects) -> Cell:
-    """Return F with its degrees of freedom, of an effect that no one figure tells."""
+    """Return F with its degrees of freedom, for an effect that is not a single number."""
     anova, one = effects.anova, effects.effects[place]
     value = anova.f_value(place)
     if one.contrast.effect is not None or value is None:

@@ -1,4 +1,4 @@
-"""What evaluations found, by arm."""
+"""Results of evaluations, by arm."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -28,7 +28,7 @@ _WIDE_RATIO = 8
 
 
 def front_figure(results: FrontResults) -> "Figure":
-    """Return the figure, to be drawn in the house's style.
+    """Return the figure. Call it inside `figure_style`.
 
     Each kind of point has a shape of its own: filled dots with a stepped line are the front, rings
     what lies behind it, small dots in rings what does so within noise, a square the base, and

@@ -75,7 +75,7 @@ def front_table(front: FrontResults, manifest: Manifest, name: str = "front") ->
 
 
 def front_lead(front: FrontResults) -> str:
-    """Return what was found, "" before anything is."""
+    """Return the verdict on the front, "" before any arm has a result."""
     if not front.arms:
         return ""
     num, of = len(front.front), len(front.arms)
@@ -145,7 +145,7 @@ def _standing(arm: FrontArm) -> str:
 
 
 def front_notes(front: FrontResults, manifest: Manifest) -> Iterator[str]:
-    """Say what the front is, what chance has to do with it, and what lies behind it."""
+    """Yield what the front is, how much of it may be chance, and what lies behind it."""
     results = front.results
     over = len(results.proposals) - results.count("unfinished")
     if over < results.search.num_asked:
@@ -178,7 +178,7 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 
 def _behind(front: FrontResults) -> Iterator[str]:
-    """Say how sure it is that the others are dominated."""
+    """Yield how sure it is that the other arms are dominated."""
     others = [arm for arm in front.arms if arm.standing != "front"]
     if not others:
         return

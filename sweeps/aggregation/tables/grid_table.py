@@ -112,7 +112,7 @@ def _grid(manifest: Manifest, records: Mapping[str, TrialRecord], spec: GridTabl
 
 
 def _lines(row: GridRow, grid: _Grid) -> Iterator[tuple[Cell, ...]]:
-    """Yield a row of ours and, where the paper has values in it, the row of these."""
+    """Yield a row of our values and, where the paper has values, the row of the published ones."""
     ours = (_seen_cell(cell, grid) for cell in row.cells)
     yield (text_cell(row.label), text_cell("ours"), *ours)
     theirs = [published_text(cell.published, cell.spread) for cell in row.cells]
@@ -121,7 +121,7 @@ def _lines(row: GridRow, grid: _Grid) -> Iterator[tuple[Cell, ...]]:
 
 
 def _seen_cell(cell: GridCell, grid: _Grid) -> Cell:
-    """Return our value, or why there is none; n stands beside it where it is not the planned."""
+    """Return our value with n where it is not as planned, or the reason why there is no value."""
     arm = grid.arm(cell)
     if arm is None:
         return Cell("", (None,))

@@ -48,7 +48,7 @@ def make_user_kind(kind: type[OwnTable], declared: DeclaredTable, results: Resul
 
 
 def left_out(declared: DeclaredTable, sweep: str) -> str:
-    """Return that a table is not made here, and how to get it."""
+    """Return a sentence that names a table that is not made here, and how to get it."""
     return (
         f"The table '{declared.name}' is left out, as its kind '{declared.kind}' is one of the "
         f"sweep's own file: give that, capsweep report FILE.py"
@@ -65,7 +65,7 @@ def _whole(table: Table) -> Table:
 
 @dataclass(frozen=True)
 class Maker:
-    """What makes the tables and figures of one kind.
+    """The maker of one kind of table or figure.
 
     Attributes:
         make: Turns a declaration of the kind and the sweep's results into a section.
@@ -94,7 +94,7 @@ MAKERS: Mapping[str, Maker] = {
 def make(
     declared: DeclaredTable, results: Results, classes: Sequence[type[OwnTable]] = ()
 ) -> Section | None:
-    """Return what a declared table or figure becomes, None where its kind is unknown.
+    """Return the section of a declared table or figure, None where its kind is unknown.
 
     Args:
         declared: As the manifest holds it.
@@ -116,7 +116,7 @@ def make(
 
 
 def headlines(sections: Sequence[Section]) -> tuple[Table, ...]:
-    """Return what a terminal is shown of a report: its headlines, or else its first table."""
+    """Return the tables of a report that a terminal shows: its headlines, else its first table."""
     first = {section.kind: section.tables[0] for section in reversed(sections) if section.tables}
     shown = (
         maker.headline(first[kind])

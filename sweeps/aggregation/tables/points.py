@@ -11,7 +11,7 @@ from sweeps.records.plain_text import one_line
 
 
 def point_cell(params: Mapping[str, Plain], search: ManifestSearch) -> Cell:
-    """Return a point, nothing of the base: short names to read, whole ones in JSON."""
+    """Return a point's cell, empty for the base: short names for readers, JSON for programs."""
     names = short_names([dimension.path for dimension in search.dimensions])
     paths = {dimension.name: dimension.path for dimension in search.dimensions}
     text = ", ".join(

@@ -19,7 +19,7 @@ _LONGEST_NAME = 60
 def beside_published(
     table: Table, manifest: Manifest, arms: Sequence[ArmResults], published_data: str
 ) -> Table:
-    """Return a table that says what its sweep is not as declared, and of which data values are.
+    """Return a table that names its data and what the launch changed of the declared sweep.
 
     Args:
         table: Beside published values.
@@ -54,7 +54,7 @@ def with_data(table: Table, arms: Sequence[ArmResults], published_data: str) -> 
 
 
 def data_sentence(arms: Sequence[ArmResults], published_data: str) -> str:
-    """Return which data our values are of, and which the published ones if these are others.
+    """Return the data of our values, and those of the published values where these differ.
 
     "Data: viewpoints, fraction 0.1; the published figures are of smallNORB." Where the arms differ
     each data set has its arms beside it. "" where no arm tells.
@@ -104,7 +104,7 @@ def _kinds(arms: Sequence[ArmResults]) -> list[str]:
 
 
 def other_data(arms: Sequence[ArmResults], published_data: str) -> str:
-    """Return that ours are of other data than the published values, "" where they are not."""
+    """Return a sentence where our data differ from the published ones, else ""."""
     others = [kind for kind in _kinds(arms) if not _is_same(kind, published_data)]
     if not published_data or not others:
         return ""
@@ -126,7 +126,7 @@ def _as_printed(value: float) -> str:
 
 
 def own_note(manifest: Manifest, arms: Sequence[ArmResults], what: str) -> str:
-    """Return what our values are.
+    """Return the note on our values.
 
     Args:
         manifest: Of the sweep.
@@ -152,7 +152,7 @@ def _length(arms: Sequence[ArmResults]) -> str:
 
 
 def published_note(spread: str, has_spread: bool) -> str:
-    """Return what the published values are.
+    """Return the note on the published values.
 
     Args:
         spread: What stands beside them, in words; "" where that is not known.
@@ -169,7 +169,7 @@ def published_note(spread: str, has_spread: bool) -> str:
 
 
 def trial_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Say what a reader has to know of our trials: targets, gaps, warnings and their reasons."""
+    """Yield notes on our trials: targets, cells that do not count, warnings, reasons."""
     yield from target_notes(arms)
     yield from gap_notes(arms)
     yield from health_notes(arms)

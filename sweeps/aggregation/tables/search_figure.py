@@ -122,7 +122,7 @@ def shown_value(results: SearchResults, number: int) -> float:
 
 
 def objective_label(results: SearchResults) -> str:
-    """Return what stands beside an axis of the objective."""
+    """Return the label of the objective's axis."""
     text = heading(results.objective.metric)
     return text[:1].upper() + text[1:]
 
@@ -132,7 +132,7 @@ def _title(axes: "Axes", words: str) -> None:
 
 
 def _say(axes: "Axes", words: str) -> None:
-    """Say why there is nothing to show, where it would be."""
+    """Write into the empty axes why there is nothing to show."""
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", style="italic")
 
 
@@ -188,7 +188,7 @@ def _draw_line(axes: "Axes", units: Sequence[float | None], rank: int, num_lines
 
 
 def _scale(axis: SettingAxis) -> list[tuple[float, str]]:
-    """Return what is written along a setting's axis: place and text."""
+    """Return the ticks of a setting's axis: position and text."""
     if not axis.levels:
         return [(unit, value_text(axis.number(unit))) for unit in (0.0, 1.0)]
     places = [(place + 0.5) / len(axis.levels) for place in range(len(axis.levels))]

@@ -75,7 +75,7 @@ def _conditional_notes(sensitivity: Sensitivity) -> Iterator[str]:
 
 
 def sample_notes(sensitivity: Sensitivity) -> Iterator[str]:
-    """Yield what counts and what does not, and the direction of the bias where there is one."""
+    """Yield which proposals count, and the direction of any bias."""
     results, sample = sensitivity.results, sensitivity.sample
     words = results.objective.metric.text
     seeds = f", mean over {len(results.seeds)} seeds" if len(results.seeds) > 1 else ""

@@ -39,19 +39,19 @@ class Results:
 
     @cached_property
     def compared(self) -> Sequence[Comparison]:
-        """How each arm of a design compares with the baseline: it takes long in a large one."""
+        """The comparison of each arm of a design with the baseline. Slow in a large design."""
         return ablation_comparisons(self.manifest, self.arms, self.predictions)
 
     @cached_property
     def predictions(self) -> Mapping[str, Predictions]:
-        """What the sweep's finished trials predicted, by trial key, asked for once."""
+        """The predictions of the sweep's finished trials, by trial key. Read once."""
         return self.find_predictions(
             record for record in self.records.values() if record.outcome is Outcome.FINISHED
         )
 
 
 def read_results(store: RecordStore, sweep: str) -> Results:
-    """Return a sweep's manifest and records, with ways to ask for curves and predictions.
+    """Return a sweep's manifest and records, with functions that read curves and predictions.
 
     Raises:
         BadInput: If there is no such sweep.

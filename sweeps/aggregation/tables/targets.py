@@ -1,4 +1,4 @@
-"""Trainings that end with a target: what it is in words, and which trials never reached it."""
+"""Trainings that stop at a target: the target in words, and the trials that missed it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -29,18 +29,18 @@ def target_words(config: Json) -> str:
 
 
 def most_epochs(config: Json) -> int | None:
-    """Return after how many epochs a training ends that does not reach its target."""
+    """Return the number of epochs after which a training stops without its target."""
     epochs = _stopping(config).get("max_epochs")
     return epochs if isinstance(epochs, int) else None
 
 
 def missed(arm: ArmResults) -> list[TrialRecord]:
-    """Return those counted trials of an arm that never reached their target."""
+    """Return the counted trials of an arm that missed their target."""
     return [trial for trial in arm.counted.values() if trial.target == "missed"]
 
 
 def marked(cell: Cell, arm: ArmResults) -> Cell:
-    """Return a value, with a mark where trials that missed their target are in it."""
+    """Return a cell, marked where its value includes trials that missed their target."""
     return replace(cell, text=f"{cell.text} {MARK}") if cell.text and missed(arm) else cell
 
 
@@ -57,7 +57,7 @@ def target_cells(arm: ArmResults | None, columns: Sequence[Column]) -> tuple[Cel
 
 
 def target_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Say which trainings end with a target, and how many trials of each arm never reached it."""
+    """Yield which trainings stop at a target, and how many trials of each arm missed it."""
     ending = [
         one_line(arm.arm.name)
         for arm in arms

@@ -1,4 +1,4 @@
-"""One row a trial: `trials.csv`, which only trial keys decide, and the full list for queries."""
+"""One row a trial: `trials.csv`, which only trial keys decide, and the rows of frames."""
 
 from collections.abc import Mapping, Sequence
 
@@ -103,7 +103,7 @@ def setting_column(path: str, manifest: Manifest) -> str:
 
 
 def _split(manifest: Manifest, seed: int | None) -> dict[str, Value]:
-    """Return the split of a seed by the name of its column, {} where all have one."""
+    """Return column -> split of a seed, {} where all seeds share a split."""
     return (
         {SPLIT_COLUMN: manifest.splits.get(seed) if seed is not None else None}
         if (manifest.splits)
@@ -153,7 +153,7 @@ def _row(arm: ArmResults, cell: ManifestCell, trial: TrialRecord | None) -> dict
 
 
 def _stop(cell: ManifestCell, objective: str) -> dict[str, Value]:
-    """Return what stands in the row of a stopped trial instead of its record, {} for another."""
+    """Return the values that replace those of the record where a trial was stopped, else {}."""
     if cell.stopped is None:
         return {}
     return {

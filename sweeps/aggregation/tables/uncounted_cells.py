@@ -35,18 +35,18 @@ def gap_text(arm: ArmResults, states: Sequence[CellState] = _GAPS) -> str:
 
 
 def other_gaps_cell(arm: ArmResults) -> Cell:
-    """Return the same but for those that diverged. Values: as of `OTHER_GAPS_COLUMN`."""
+    """Return the same without diverged cells. Values: as the fields of `OTHER_GAPS_COLUMN`."""
     return Cell(gap_text(arm, _OTHER_GAPS), tuple(arm.count(state) for state in _OTHER_GAPS))
 
 
 def gap_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Say that cells without a result enter no mean, where there are such."""
+    """Yield that cells without a result enter no mean, where there are any."""
     if any(len(arm.counted) < len(arm.trials) for arm in arms):
         yield "Trials that failed, diverged, are missing or unfinished enter no mean."
 
 
 def reason_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Say what became of each cell that does not count, seeds of the same outcome together."""
+    """Yield the outcome of each cell that does not count, seeds of one outcome together."""
     seeds: dict[tuple[str, str], list[int]] = {}
     for arm in arms:
         for seed, trial in arm.trials.items():
@@ -65,7 +65,7 @@ def _outcome(trial: TrialRecord | None) -> str:
 
 
 def health_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
-    """Say what trials warned of, the first few, and how many more there are."""
+    """Yield the first few warnings of trials, and how many more there are."""
     notes = list(_warnings(arms))
     yield from islice(notes, _MOST_NOTES)
     if len(notes) > _MOST_NOTES:

@@ -1,1 +1,1 @@
-"""Whether the numbers in a paper still follow from the records."""
+"""Checks that the numbers in a paper still follow from the records."""

@@ -1,4 +1,4 @@
-"""What each file of a paper is held against, finding by finding."""
+"""The checks of a paper's files against the records."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ class SweepTruth:
 
     @cached_property
     def values(self) -> Mapping[tuple[str, str], str]:
-        """What stands in its file of numbers: key of the arm and metric -> text of the macro."""
+        """The content of its file of numbers: key of the arm and metric -> text of the macro."""
         return {
             (macro_key(arm), metric): macro_text(text)
             for arm, metrics in self.numbers.items()
@@ -78,7 +78,7 @@ _SIGNATURE = re.compile(
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is not as it should be.
+    """One thing that is wrong in a paper.
 
     Attributes:
         kind: Stale is what the records no longer give, missing what they never gave. A warning
@@ -94,7 +94,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verified:
-    """What came of verifying papers.
+    """The result of verifying papers.
 
     Attributes:
         findings: The stale first, then the missing, then warnings.
@@ -150,7 +150,7 @@ def read_truth(store: RecordStore, sweep: str) -> SweepTruth:
 
 
 def stale_values(file: TexFile, truths: Truths, used: set[Place]) -> Iterator[Finding]:
-    """Yield what a file of numbers holds and the records no longer give, the used ones first."""
+    """Yield the numbers of a file that the records no longer give, those used first."""
     stale = [
         (value, _now(value, truths[value.arguments[0]]))
         for value in file.macros.values
@@ -182,7 +182,7 @@ def _command(sweep: str) -> str:
 
 
 def stale_style(file: TexFile) -> Iterator[Finding]:
-    """Yield a finding if a style file beside a paper is not ours."""
+    """Yield a finding if a paper's style file is not ours."""
     if file.source != style_file():
         yield Finding(
             "stale", file.shown, f"It is not the {STYLE_NAME} that capsweep report writes: copy it."
@@ -275,7 +275,7 @@ def _why_unknown(truth: SweepTruth, key: str, metric: str) -> str:
 
 
 def absent_sweeps(file: TexFile, absent: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield why what a report wrote into a file cannot be held against records, each sweep once."""
+    """Yield why a file of a report cannot be checked against records, once a sweep."""
     names = dict.fromkeys(value.arguments[0] for value in file.macros.values if value.is_whole)
     if signed := signature(file):
         names[signed[1]] = None
@@ -285,7 +285,7 @@ def absent_sweeps(file: TexFile, absent: Mapping[str, str]) -> Iterator[Finding]
 
 
 def warnings_of(paper: Paper, file: TexFile) -> Iterator[Finding]:
-    """Yield what could not be looked at, and macros that are not what they were."""
+    """Yield what could not be checked, and macros that were redefined."""
     for offset in file.macros.redefined:
         sentence = r"A macro of ours is defined anew: what \capsweep prints may be anything."
         yield Finding("warning", file.place(offset), sentence)

@@ -11,7 +11,7 @@ from sweeps.records.errors import BadInput
 from sweeps.storage.regular_files import read_regular
 
 REMOVED = "\0"
-"""Stands for each character that was taken out, so that places and lines stay what they are."""
+"""Replaces each character that is taken out, so that positions and lines stay."""
 
 _VERBATIM = r"verbatim\*?|[BLS]?Verbatim\*?|lstlisting|minted|comment|filecontents\*?"
 _TOKENS = re.compile(
@@ -60,7 +60,7 @@ class Macro:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its arguments are there."""
+        """Whether it has all its arguments."""
         return bool(self.arguments)
 
     @property
@@ -100,7 +100,7 @@ class TexFile:
 
     @cached_property
     def text(self) -> str:
-        """The source without comments and verbatim text, in the same places."""
+        """The source with comments and verbatim text blanked out, so that positions stay."""
         return without_unset(self.source)
 
     @cached_property
@@ -109,7 +109,7 @@ class TexFile:
         return find_macros(self.text)
 
     def place(self, offset: int) -> str:
-        """Return a place in it, as the user is told."""
+        """Return a position in it for users: `paper.tex, line 3`."""
         return f"{self.shown}, line {line_of(self.source, offset)}"
 
 
@@ -127,7 +127,7 @@ class Paper:
     unread: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     def sibling(self, name: str) -> TexFile | None:
-        """Return a file of the paper's own folder, whether or not it is input, None without one."""
+        """Return a file of the paper's folder, input or not; None where it is missing."""
         path = Path(name)
         if path in self.files:
             return self.files[path]
@@ -166,7 +166,7 @@ def _decoded(content: bytes) -> str:
 
 
 def _follow(paper: Paper, file: TexFile, depth: int) -> Iterator[TexFile]:
-    """Yield the files that one inputs and that were not read before."""
+    """Yield the files that one inputs, without those already read."""
     for name, offset in file.macros.inputs:
         path = _existing_path(paper.folder, name)
         if path in paper.files:
@@ -190,7 +190,7 @@ def _follow(paper: Paper, file: TexFile, depth: int) -> Iterator[TexFile]:
 
 
 def _existing_path(folder: Path, name: str) -> Path:
-    """Return the path that LaTeX would take, in the paper's folder: first with the ending."""
+    """Return the path that LaTeX would take in the paper's folder."""
     path = Path(os.path.normpath(name))
     with_ending = path.with_name(f"{path.name}.tex") if path.name else path
     exists = not name.endswith(".tex") and os.path.lexists(folder / with_ending)
@@ -198,7 +198,7 @@ def _existing_path(folder: Path, name: str) -> Path:
 
 
 def _why_not(folder: Path, path: Path) -> str:
-    """Return why a file is not to be read, "" where it is."""
+    """Return why a file is not read, "" where it is."""
     if path.is_absolute() or ".." in path.parts:
         return "it lies outside the paper's folder"
     if not os.path.lexists(folder / path):
@@ -296,7 +296,7 @@ def _macro(text: str, match: re.Match[str], num_arguments: int) -> Macro:
 
 
 def _group(text: str, place: int) -> tuple[str, int] | None:
-    """Return what stands in braces from here on, after blanks, and where it ends."""
+    """Return the text in the next braces, and the position after them."""
     blanks = _BLANKS.match(text, place)
     start = blanks.end() if blanks else place
     if text[start : start + 1] != "{":

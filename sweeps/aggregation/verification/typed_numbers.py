@@ -47,7 +47,7 @@ class Known:
 
 
 class KnownNumbers:
-    """The numbers of some sweeps, found again by how they are printed and by their digits."""
+    """The numbers of some sweeps, indexed by their printed text and by their digits."""
 
     def __init__(self, numbers: Mapping[str, Numbers]) -> None:
         """Index the numbers of sweeps, by the sweep's name."""
@@ -59,7 +59,7 @@ class KnownNumbers:
                     self._add(Known(sweep, arm, metric), text)
 
     def like(self, number: str, *, is_beside_a_macro: bool) -> list[Known]:
-        """Return what a typed number may be, nothing where it is none of these or too short."""
+        """Return the numbers that a typed number may be, none where it is too short."""
         plain = _plain(number)
         if len(_digits(plain)) < _FEWEST_DIGITS["." in plain]:
             return []
@@ -108,7 +108,7 @@ def _warning(
 
 
 def _prose(file: TexFile) -> str:
-    """Return a file's text with blanks for all that is no prose, in the same places."""
+    """Return a file's text with all but prose blanked out, so that positions stay."""
     parts, place = list[str](), 0
     macros = sorted((*file.macros.uses, *file.macros.values), key=lambda macro: macro.start)
     for macro in macros:
@@ -127,6 +127,6 @@ def _plain(number: str) -> str:
 
 
 def _digits(plain: str) -> str:
-    """Return the digits that count: none that only places the point."""
+    """Return the significant digits."""
     digits = plain.replace(".", "").lstrip("0")
     return digits.rstrip("0") if "." in plain else digits

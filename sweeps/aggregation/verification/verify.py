@@ -1,4 +1,4 @@
-"""Whether the numbers in papers follow from the records."""
+"""Checks the numbers in papers against the records."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -120,13 +120,13 @@ def _findings(paper: Paper, truths: Truths, absent: dict[str, str]) -> Iterator[
 
 
 def _few(file: TexFile, findings: Iterator[Finding]) -> Iterator[Finding]:
-    """Yield the first of many findings, and that there are more."""
+    """Yield the first of many findings, and how many more there are."""
     yield from islice(findings, _MOST_OF_A_FILE)
     if more := next(findings, None):
         yield Finding(more.kind, file.shown, "There are more of these.")
 
 
 def _value_files(paper: Paper, truths: Truths) -> dict[Path, TexFile]:
-    """Return the files of numbers that lie beside a paper, also where it inputs them otherwise."""
+    """Return the files of numbers in a paper's folder, whichever way it inputs them."""
     by_path = {Path(values_name(name)): paper.sibling(values_name(name)) for name in truths}
     return {path: file for path, file in by_path.items() if file is not None}

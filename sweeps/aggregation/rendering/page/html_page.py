@@ -1,4 +1,4 @@
-"""The two pages of a report: what trial keys decide, and apart from it what the trials took."""
+"""The two HTML pages of a report: results, which trial keys decide, and costs."""
 
 import io
 import re
@@ -31,10 +31,10 @@ class _Inlined(XMLGenerator):
         self._left_out = 0
 
     def startDocument(self) -> None:  # noqa: N802 - the name is the interface's
-        """Begin without a declaration: it stands inside of a page."""
+        """Write no XML declaration, as the drawing stands inside a page."""
 
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802
-        """Write a tag with its ids prefixed, or pass over all of an element."""
+        """Write a tag with its ids prefixed, or skip a whole element."""
         if self._left_out or name in _LEFT_OUT:
             self._left_out += 1
             return
@@ -56,7 +56,7 @@ class _Inlined(XMLGenerator):
         super().endElement(name)
 
     def characters(self, content: str) -> None:
-        """Write text; of what is between tags nothing but lines' ends is ever drawn."""
+        """Write text, unless it is inside an element that is left out."""
         if not self._left_out:
             super().characters(content)
 
@@ -74,7 +74,7 @@ class _Inlined(XMLGenerator):
 
 
 class _Drawings:
-    """Figures of one page, each with ids of its own."""
+    """The figures of one page, each with unique ids."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -110,14 +110,14 @@ def _page(template: str, report: Report, **more: Any) -> bytes:
 
 
 def _title(section: Section) -> str:
-    """Return what stands over a section: its title, or that of its first table."""
+    """Return a section's heading: its title, or that of its first table."""
     first: Iterator[Table] = chain(section.tables, section.data)
     return section.title or next((table.title for table in first if table.title), section.name)
 
 
 @cache
 def _environment() -> "Environment":
-    """Return what fills templates: every text in one line, and none of it taken for markup."""
+    """Return the template functions: each text on one line and escaped."""
     import jinja2  # here, so that other formats do not wait for it
 
     def text(value: object) -> object:
@@ -135,7 +135,7 @@ def _environment() -> "Environment":
 
 
 def runs_page(report: Report) -> bytes:
-    """Return the page of what trial keys do not decide: costs, machines, records, versions."""
+    """Return the page of costs, machines, records and versions."""
     return _page("runs.html.jinja", report, chapters=[report.costs, report.runs])
 
 
