@@ -1,7 +1,7 @@
-"""Python's garbage collector in processes of our own, which load far more than they throw away.
+"""Python's garbage collector in capsweep's processes, which import a lot and throw away little.
 
-While libraries load, next to nothing is garbage, and the collector looks through all that is there
-again and again: a fifth of the time.
+While libraries are imported there is hardly any garbage, and the collector searches all objects
+over and over: that takes a fifth of the time.
 """
 
 import atexit
@@ -9,21 +9,21 @@ import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 
-_MADE_SINCE = 100_000  # objects; Python's own is 700
+_NUM_NEW_OBJECTS = 100_000  # before a collection; Python's default is 700
 
 
 def collect_seldom() -> None:
-    """Have a process that makes little but libraries look for garbage seldom, and not at its end.
+    """Collect garbage seldom in this process, and not when it ends.
 
-    There it would look through all of them once more, which takes up to a second.
+    At the end a collection would search all imported modules, which takes up to a second.
     """
-    gc.set_threshold(_MADE_SINCE)
+    gc.set_threshold(_NUM_NEW_OBJECTS)
     atexit.register(gc.freeze)
 
 
 @contextmanager
 def not_collecting() -> Generator[None]:
-    """Look for no garbage in the block, and from then on in nothing that is there at its end."""
+    """Collect no garbage in the block; objects that exist at its end are never searched later."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -47,7 +47,7 @@ class LaunchOptions(Changes):
     )
     budget_epochs: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="Hand out no new trial once this launch has trained so many epochs.",
+        description="Dispatch no new trial once this launch has trained so many epochs.",
     )
     warm_start: str | None = Field(
         default=None,

@@ -1,4 +1,4 @@
-"""A sweep as earlier launches left it: from its journal, from its manifest, or from both."""
+"""The decisions of earlier launches, restored from a sweep's journal, its manifest, or both."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,32 +31,32 @@ def restored(
     *,
     beyond_its_trials: bool = False,
 ) -> Definition:
-    """Return a definition with all that its plan has decided so far.
+    """Return the definition with all decisions of its plan so far.
 
     Args:
-        definition: As declared. To one that is declared in full only the seeds that were planned
+        definition: The definition as declared. If it declares all cells, only the planned seeds
             are added.
-        journals: Folder of the journals; the sweep's need not be there.
-        current: The manifest that is there, None for a new sweep.
-        beyond_its_trials: Whether with those cells that an earlier, longer launch proposed.
+        journals: The folder of the journals; the sweep may have none.
+        current: The current manifest, None for a new sweep.
+        beyond_its_trials: Whether to add the cells that an earlier, longer launch proposed.
     """
     if (plan := definition.decided_by) is None:
         return with_planned_seeds(definition, current)
     from_manifest = decisions_of(current, plan) if current else []
-    noted = _noted(definition, journals, plan)
-    growing = GrowingDefinition(_begun(definition, (*noted, *from_manifest)))
-    _replay_proposals(growing, from_manifest, noted, beyond_its_trials=beyond_its_trials)
-    if enough := _enough(growing, (*noted, *from_manifest)):
+    logged = _logged(definition, journals, plan)
+    growing = GrowingDefinition(_with_warm_start(definition, (*logged, *from_manifest)))
+    _replay_proposals(growing, from_manifest, logged, beyond_its_trials=beyond_its_trials)
+    if enough := _enough(growing, (*logged, *from_manifest)):
         growing.enough(enough)
-    if choice := _choice(growing, noted, current if from_manifest else None):
+    if choice := _choice(growing, logged, current if from_manifest else None):
         growing.choose(choice)
-    if DONE in noted or (from_manifest and current and current.plan and current.plan.is_over):
+    if DONE in logged or (from_manifest and current and current.plan and current.plan.is_over):
         growing.end()
-    return replace(growing.snapshot(), waiting=known_from(noted).waiting)
+    return replace(growing.snapshot(), waiting=known_from(logged).waiting)
 
 
-def _noted(definition: Definition, journals: Path, plan: str) -> list[Decision]:
-    """Return what the journal has noted, nothing where there is none."""
+def _logged(definition: Definition, journals: Path, plan: str) -> list[Decision]:
+    """Return the decisions in the journal, none if there is no journal."""
     name = definition.manifest.sweep
     if not (journals / f"{name}.db").exists():
         return []
@@ -67,8 +67,8 @@ def _noted(definition: Definition, journals: Path, plan: str) -> list[Decision]:
         journal.close()
 
 
-def _begun(definition: Definition, decisions: Sequence[Decision]) -> Definition:
-    """Return a definition with the points of another sweep that it has begun with."""
+def _with_warm_start(definition: Definition, decisions: Sequence[Decision]) -> Definition:
+    """Return the definition with the points of its warm start, if it had one."""
     begun = next((one for one in decisions if isinstance(one, WarmStart)), None)
     search = definition.manifest.search
     if begun is None or search is None:
@@ -85,19 +85,19 @@ def _begun(definition: Definition, decisions: Sequence[Decision]) -> Definition:
 def _replay_proposals(
     growing: GrowingDefinition,
     from_manifest: Sequence[Decision],
-    noted: Sequence[Decision],
+    logged: Sequence[Decision],
     *,
     beyond_its_trials: bool,
 ) -> None:
-    """Let a definition grow by what was proposed, and by where trials were stopped."""
+    """Add the proposals to the definition, and where trials were stopped."""
     stops = {
         decision.trial_key: decision
-        for decision in (*from_manifest, *noted)
+        for decision in (*from_manifest, *logged)
         if isinstance(decision, Stop)
     }
     search = growing.declared.manifest.search
     for proposal in (
-        decision for decision in (*noted, *from_manifest) if isinstance(decision, Propose)
+        decision for decision in (*logged, *from_manifest) if isinstance(decision, Propose)
     ):
         if isinstance(proposal, Draw):
             _replay_draw(growing, proposal)
@@ -110,7 +110,7 @@ def _replay_proposals(
 
 
 def _replay_draw(growing: GrowingDefinition, draw: Draw) -> None:
-    """Let a search have a random point that it is held against, if it is still to be so."""
+    """Add a random point that the search is compared with, if it still declares that."""
     random = growing.declared.manifest.random_reference
     is_asked = random is not None and random.seed == draw.random_seed
     if is_asked and draw.cells[0].place not in growing.manifest.keys:
@@ -118,7 +118,7 @@ def _replay_draw(growing: GrowingDefinition, draw: Draw) -> None:
 
 
 def _enough(growing: GrowingDefinition, decisions: Sequence[Decision]) -> Enough | None:
-    """Return why the search has ended after these very proposals, by the ends that it has now."""
+    """Return the end of the search after exactly these proposals, by its present conditions."""
     search = growing.declared.manifest.search
     asked = search and (search.until, growing.manifest.num_proposals)
     ends = (one for one in decisions if isinstance(one, Enough))
@@ -126,13 +126,13 @@ def _enough(growing: GrowingDefinition, decisions: Sequence[Decision]) -> Enough
 
 
 def _choice(
-    growing: GrowingDefinition, noted: Sequence[Decision], current: Manifest | None
+    growing: GrowingDefinition, logged: Sequence[Decision], current: Manifest | None
 ) -> Choose | None:
-    """Return what an earlier launch has chosen, None where it is to be chosen anew.
+    """Return the choice of an earlier launch, None if it has to be made once more.
 
-    What a search confirms stands while it is chosen from these very proposals, in the same number.
+    A choice of arms to confirm is valid as long as the proposals are the same.
     """
-    choices = [decision for decision in noted if isinstance(decision, Choose)]
+    choices = [decision for decision in logged if isinstance(decision, Choose)]
     if choices and choices[-1].question == growing.declared.sweep.plan.question():
         return choices[-1]
     search = growing.declared.manifest.search
@@ -142,16 +142,16 @@ def _choice(
     before = current.search if current else None
     if not before or not before.confirmation or not search.confirmation:
         return None
-    was, again = before.confirmation, search.confirmation
-    is_same = (*_asked(was), before.until) == (*_asked(again), search.until)
+    old, new = before.confirmation, search.confirmation
+    is_same = (*_question(old), before.until) == (*_question(new), search.until)
     num_proposals = growing.manifest.num_proposals
     num_asked = num_proposals if growing.manifest.ended else search.num_trials
     numbers = {len(before.proposals), num_proposals, num_asked}
-    if not is_same or len(numbers) > 1 or was.arms is None:
+    if not is_same or len(numbers) > 1 or old.arms is None:
         return None
-    return Choose(was.arms, was.reference, random=was.random.best if was.random else None)
+    return Choose(old.arms, old.reference, random=old.random.best if old.random else None)
 
 
-def _asked(again: Confirmation) -> tuple[object, ...]:
-    """Return what is to be confirmed, and against what."""
-    return again.best, again.seeds, again.random and again.random.seed
+def _question(confirmation: Confirmation) -> tuple[object, ...]:
+    """Return how many arms to confirm, on which seeds, and the seed of the random reference."""
+    return confirmation.best, confirmation.seeds, confirmation.random and confirmation.random.seed
