@@ -31,29 +31,29 @@ if TYPE_CHECKING:
     from search_spaces.tables import ComponentsTable as ComponentsTable
     from search_spaces.tables import ConfirmationTable as ConfirmationTable
     from search_spaces.tables import CurvesFigure as CurvesFigure
+    from search_spaces.tables import CustomTable as CustomTable
     from search_spaces.tables import EffectsTable as EffectsTable
     from search_spaces.tables import EvaluationsTable as EvaluationsTable
     from search_spaces.tables import FrontTable as FrontTable
     from search_spaces.tables import GridCell as GridCell
     from search_spaces.tables import GridRow as GridRow
     from search_spaces.tables import GridTable as GridTable
-    from search_spaces.tables import OwnTable as OwnTable
     from search_spaces.tables import PublishedRow as PublishedRow
     from search_spaces.tables import PublishedTable as PublishedTable
     from search_spaces.tables import SensitivityTable as SensitivityTable
 
 _HOMES = {
-    "Cell": "search_spaces.plans.decisions",
-    "Plan": "search_spaces.plans.base",
     "AblationTable": "search_spaces.tables",
     "AfterEpochs": "search_spaces.plans.ends",
     "Arm": "search_spaces.plans.listed",
     "Asha": "search_spaces.plans.scheduler",
     "AtTarget": "search_spaces.plans.ends",
+    "Cell": "search_spaces.plans.decisions",
     "ComponentsTable": "search_spaces.tables",
     "Confirm": "search_spaces.plans.search",
     "ConfirmationTable": "search_spaces.tables",
     "CurvesFigure": "search_spaces.tables",
+    "CustomTable": "search_spaces.tables",
     "Dimension": "search_spaces.space.dimensions",
     "EffectsTable": "search_spaces.tables",
     "EvaluationsTable": "search_spaces.tables",
@@ -70,9 +70,9 @@ _HOMES = {
     "NoImprovement": "search_spaces.plans.ends",
     "NoScheduler": "search_spaces.plans.scheduler",
     "OneFactor": "search_spaces.plans.designs.one_factor",
-    "OwnTable": "search_spaces.tables",
     "Path": "search_spaces.plans.path",
     "PlackettBurman": "search_spaces.plans.designs.plackett_burman",
+    "Plan": "search_spaces.plans.base",
     "PromotionAsha": "search_spaces.plans.scheduler",
     "PublishedRow": "search_spaces.tables",
     "PublishedTable": "search_spaces.tables",
@@ -84,8 +84,13 @@ _HOMES = {
 }
 
 
+_RENAMED = {"OwnTable": "CustomTable"}
+
+
 def __getattr__(name: str) -> Any:
-    """Load a public name from its home, so that listing sweeps does not load torch."""
+    """Load a public name from its module, so that listing sweeps does not load torch."""
+    if new := _RENAMED.get(name):  # an AttributeError would not be shown by `from ... import`
+        raise ImportError(f"'search_spaces.{name}' is called '{new}' now: import {new} instead.")
     if name not in _HOMES:
         raise AttributeError(f"module 'search_spaces' has no attribute '{name}'")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""The named sweeps of this package, found by file name and read without being imported."""
+"""The catalogue of named sweeps: listed without importing their files."""
 
 import ast
 import importlib
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from search_spaces.sweep import Sweep
 
-_AT_THE_TOP = "quickstart"  # users' files begin with it, and their versions hold where it is
+_AT_THE_TOP = "quickstart"  # users' files import it, so its path is part of their versions
 _FOLDERS = (Path(__file__).parent, Path(__file__).parent / "named")
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A named sweep.
+class SweepEntry:
+    """A named sweep in a list.
 
     Attributes:
-        name: What `capsweep run` takes.
+        name: Its name, as `capsweep run` takes it.
         summary: The first line of its file's docstring.
     """
 
@@ -27,14 +27,14 @@ class Entry:
     summary: str
 
 
-def named_sweeps(folders: Sequence[Path] = _FOLDERS) -> list[Entry]:
-    """Return the named sweeps, by name. Nothing is imported: their files are only read."""
-    entries: list[Entry] = []
+def named_sweeps(folders: Sequence[Path] = _FOLDERS) -> list[SweepEntry]:
+    """Return all named sweeps, sorted by name. Their files are read, not imported."""
+    entries: list[SweepEntry] = []
     for path in (path for folder in folders for path in folder.glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         if any(_defines_sweep(statement) for statement in tree.body):
             docstring = ast.get_docstring(tree) or ""
-            entries.append(Entry(path.stem, docstring.partition("\n")[0]))
+            entries.append(SweepEntry(path.stem, docstring.partition("\n")[0]))
     return sorted(entries, key=lambda entry: entry.name)
 
 
@@ -42,7 +42,7 @@ def named_sweep(name: str) -> "Sweep":
     """Return a named sweep.
 
     Raises:
-        ValueError: If there is none of this name, with the nearest that is.
+        ValueError: If it does not exist, with the nearest name.
     """
     names = [entry.name for entry in named_sweeps()]
     if name not in names:
@@ -53,7 +53,7 @@ def named_sweep(name: str) -> "Sweep":
 
 
 def module_of(name: str) -> str:
-    """Return the module that a named sweep is imported from."""
+    """Return the module that defines a named sweep."""
     package = "search_spaces" if name == _AT_THE_TOP else "search_spaces.named"
     return f"{package}.{name}"
 

@@ -1,7 +1,7 @@
-"""The evaluation key: a hash of all that decides what an evaluation finds, the trial apart.
+"""The evaluation key: a hash of everything but the trial that decides an evaluation's result.
 
-A result stands under both keys. No trial key knows of an evaluation, so one that is declared later
-finds every training where it was.
+A result is stored under both keys. Evaluations do not enter trial keys, so an evaluation that is
+declared later reuses all trainings.
 """
 
 import hashlib
@@ -13,9 +13,9 @@ from search_spaces.trial_key import differences, versions_below
 
 
 def evaluation_key(evaluation: Evaluation) -> str:
-    """Return 20 hexadecimal digits that are equal exactly where two evaluations are one.
+    """Return 20 hexadecimal digits that are equal exactly if two evaluations are the same.
 
-    Only what differs from the defaults enters, so a new setting leaves every old key as it was.
+    Only values that differ from their defaults enter, so a new setting changes no old key.
     """
     identity = evaluation_identity(evaluation)
     text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
@@ -23,9 +23,9 @@ def evaluation_key(evaluation: Evaluation) -> str:
 
 
 def evaluation_identity(evaluation: Evaluation) -> dict[str, Any]:
-    """Return what an evaluation key is the hash of, as plain JSON values.
+    """Return what an evaluation key hashes, as plain JSON values.
 
-    The data are those that the evaluation brings along: those of the trial are in its own key.
+    The data are those of the evaluation; the trial's data are in the trial key.
     """
     identity: dict[str, Any] = {
         "kind": evaluation.kind,

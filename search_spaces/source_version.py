@@ -1,4 +1,4 @@
-"""The version of a user's own part: a hash of its code, blind to comments and docstrings."""
+"""The version of a custom part: a hash of its code without comments and docstrings."""
 
 import ast
 import hashlib
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def part_version(text: str, class_name: str) -> str:
-    """Return 16 hexadecimal digits that change with the class or anything of its file it reaches.
+    """Return 16 hexadecimal digits that change with a class or anything in its file that it uses.
 
     Comments, docstrings, formatting and the rest of the file (arms, seeds) do not enter.
 
@@ -24,7 +24,7 @@ def part_version(text: str, class_name: str) -> str:
 
 
 def reached_statements(text: str, class_names: Sequence[str]) -> list[ast.stmt]:
-    """Return the statements of a file that decide the versions of some of its classes, in order.
+    """Return the statements of a file that decide the versions of some classes, in order.
 
     Args:
         text: The file's source.
@@ -38,7 +38,7 @@ def reached_statements(text: str, class_names: Sequence[str]) -> list[ast.stmt]:
 
 
 def _definitions(module: ast.Module) -> dict[str, list[ast.stmt]]:
-    """Return the statements that give each module-level name its value."""
+    """Return the statements that assign each module-level name."""
     statements: dict[str, list[ast.stmt]] = {}
     for statement in module.body:
         for name in _names_bound(statement):
@@ -47,7 +47,7 @@ def _definitions(module: ast.Module) -> dict[str, list[ast.stmt]]:
 
 
 def _names_bound(statement: ast.stmt) -> set[str]:
-    """Return the module-level names that a statement gives a value, or changes in place."""
+    """Return the module-level names that a statement assigns or changes in place."""
     symbols = _scope(statement).get_symbols()
     bound = {symbol.get_name() for symbol in symbols if symbol.is_assigned()}
     bound |= {symbol.get_name() for symbol in symbols if symbol.is_imported()}
@@ -60,7 +60,7 @@ def _names_bound(statement: ast.stmt) -> set[str]:
 
 
 def _names_read(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement takes from its module; locals of functions are none."""
+    """Return the names that a statement reads from its module, without locals of functions."""
     module = _scope(statement)
     names = {symbol.get_name() for symbol in module.get_symbols() if symbol.is_referenced()}
     waiting = list(module.get_children())
@@ -91,7 +91,7 @@ def _reached(start: str, definitions: dict[str, list[ast.stmt]]) -> set[str]:
 
 
 def _plain(node: Any) -> Any:
-    """Turn a syntax tree into JSON that is the same in every version of Python."""
+    """Return a syntax tree as JSON that is the same in every version of Python."""
     if isinstance(node, ast.AST):
         fields = {name: _plain(value) for name, value in ast.iter_fields(node) if value}
         fields.pop("ctx", None)
@@ -104,7 +104,7 @@ def _plain(node: Any) -> Any:
 
 
 def _falsy_constant(node: ast.AST) -> dict[str, str]:
-    """Keep 0, "", False and None apart: an empty field is left out elsewhere."""
+    """Distinguish 0, "", False and None, since empty fields are left out elsewhere."""
     return {"value": repr(node.value)} if isinstance(node, ast.Constant) else {}
 
 

@@ -1,4 +1,4 @@
-"""Checks of a sweep as it is declared: its parts, tables, evaluations, splits and settings."""
+"""Checks of a sweep's declaration: its parts, tables, evaluations, splits and changed settings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from search_spaces.plans.base import (
     Parts,
     Plan,
     Varied,
-    refuse_undeclared_part,
+    check_declared_part,
 )
-from search_spaces.tables import Table, own_kinds
+from search_spaces.tables import Table, custom_table_classes
 
 SPLIT_SEED = "data.split_seed"
 
@@ -39,11 +39,11 @@ class _Changed:
     arm_seeds: tuple[int, ...]
 
 
-def refuse_parts(parts: Parts) -> None:
-    """Refuse a user's own parts whose kinds do not tell them from all others.
+def check_parts(parts: Parts) -> None:
+    """Check that custom parts have new kinds.
 
     Raises:
-        ValueError: Naming the first.
+        ValueError: For the first part that does not.
     """
     for index, part in enumerate(parts):
         siblings = built_in_members(family_class(part))
@@ -61,37 +61,36 @@ def refuse_parts(parts: Parts) -> None:
         check_own(part.epoch_metrics)
 
 
-def refuse_tables(tables: Sequence[Table], plan: Plan, definition: Definition) -> None:
-    """Refuse tables that a sweep cannot make: of arms or metrics that it does not have.
+def check_tables(tables: Sequence[Table], plan: Plan, definition: Definition) -> None:
+    """Check that a sweep has the arms and metrics of its tables.
 
     Raises:
-        ValueError: In one sentence.
+        ValueError: For the first table that cannot be made.
     """
     names = [table.name for table in tables]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"Two tables are called '{twice[0]}': give one another name.")
-    own_kinds(tables)
+    custom_table_classes(tables)
     metrics = declared_metrics(definition.base, definition.parts)
     for table in tables:
-        plan.refuse_table(table)
-        arms = plan.told_arms(definition) if table.arms else ()
+        plan.check_table(table)
+        arms = plan.arm_names(definition) if table.arms else ()
         for arm in table.arms:
             if arm not in arms:
                 raise ValueError(unknown(f"arm in the table '{table.name}'", arm, arms))
-        refuse_unknown_metrics(table, metrics)
+        check_table_metrics(table, metrics)
 
 
-def refuse_unknown_metrics(table: Table, own: Iterable[Metric]) -> None:
-    """Refuse a table of metrics that no epoch has, or that are no fraction where they must be.
+def check_table_metrics(table: Table, metrics: Sequence[Metric]) -> None:
+    """Check that the metrics of a table exist, and are fractions where it shows errors.
 
     Args:
-        table: As a sweep declares it.
-        own: The metrics that the sweep's parts declare.
+        table: The declared table.
+        metrics: The metrics that the sweep's parts declare.
 
     Raises:
-        ValueError: Naming the first, and those that it could be.
+        ValueError: For the first metric that does not fit, with those that do.
     """
-    metrics = tuple(own)
     names = metric_names(metric.name for metric in metrics)
     for name in table.curves:
         metric = find_metric(name, metrics)
@@ -113,23 +112,19 @@ def refuse_unknown_metrics(table: Table, own: Iterable[Metric]) -> None:
             raise ValueError(unknown(f"error in the table '{table.name}'", name, known))
 
 
-def refuse_evaluations_of(evaluations: Sequence[Evaluation], parts: Parts) -> None:
-    """Refuse evaluations that need not or cannot be made, or hold parts that are not declared.
+def check_evaluations(evaluations: Sequence[Evaluation], parts: Parts) -> None:
+    """Check that evaluations are needed and distinct, and that their parts are declared.
 
     Raises:
-        ValueError: In one sentence.
+        ValueError: For the first evaluation that does not fit.
     """
-    refuse_evaluations(evaluations)
+    _check_distinct(evaluations)
     for evaluation in evaluations:
-        refuse_undeclared_part(evaluation, parts)
+        check_declared_part(evaluation, parts)
 
 
-def refuse_evaluations(evaluations: Sequence[Evaluation]) -> None:
-    """Refuse evaluations that every trial has already, or that are declared twice.
-
-    Raises:
-        ValueError: In one sentence.
-    """
+def _check_distinct(evaluations: Sequence[Evaluation]) -> None:
+    """Check that evaluations are not part of every training, and that none is declared twice."""
     for evaluation in evaluations:
         if evaluation.is_measured_in_training:
             raise ValueError(
@@ -143,11 +138,11 @@ def refuse_evaluations(evaluations: Sequence[Evaluation]) -> None:
         )
 
 
-def refuse_splits(split_seeds: Sequence[int], num_seeds: int) -> None:
-    """Refuse splits that cannot be dealt.
+def check_splits(split_seeds: Sequence[int], num_seeds: int) -> None:
+    """Check that splits can be assigned to seeds.
 
     Raises:
-        ValueError: If there is one alone, one is listed twice, or one would get no seed.
+        ValueError: If there is only one, one is listed twice, or one would get no seed.
     """
     listed = ", ".join(map(str, split_seeds))
     if len(split_seeds) < _FEWEST_SPLITS:
@@ -165,14 +160,14 @@ def refuse_splits(split_seeds: Sequence[int], num_seeds: int) -> None:
         )
 
 
-def refuse_plan_over_splits(definition: Definition, plan: Plan, tables: Sequence[Table]) -> None:
-    """Refuse splits where what is asked rests on one alone.
+def check_plan_with_splits(definition: Definition, plan: Plan, tables: Sequence[Table]) -> None:
+    """Check that plan, tables and base of a sweep allow several splits.
 
     Raises:
-        ValueError: If the plan chooses by validation images, a table knows of one split, or the
-            base has a split of its own.
+        ValueError: If the plan selects by validation images, a table assumes one split, or the base
+            sets a split.
     """
-    if plan.is_search or not plan.is_whole_at_start(definition):
+    if plan.is_search or not plan.is_complete_at_start(definition):
         raise ValueError(
             f"The plan '{plan.kind}' chooses as it runs, by the validation images of one split: "
             f"leave split_seeds out, and put what it finds into a design over splits."
@@ -196,11 +191,11 @@ def refuse_plan_over_splits(definition: Definition, plan: Plan, tables: Sequence
         )
 
 
-def refuse_arms_with_splits(base: TrainingConfig, arms: Sequence[Arm]) -> None:
-    """Refuse arms that choose a split themselves where the sweep deals them.
+def check_arms_with_splits(base: TrainingConfig, arms: Sequence[Arm]) -> None:
+    """Check that arms leave the split to the sweep.
 
     Raises:
-        ValueError: Naming the first, or the first whose data have one split alone.
+        ValueError: For the first arm that sets a split, or whose data have only one.
     """
     for arm in arms:
         data = arm.config.data
@@ -217,42 +212,42 @@ def refuse_arms_with_splits(base: TrainingConfig, arms: Sequence[Arm]) -> None:
 
 
 def changed_base(definition: Definition, plan: Plan, settings: Mapping[str, Any]) -> TrainingConfig:
-    """Return the base of a sweep with settings changed for all of its arms.
+    """Return the base of a sweep with settings changed for all arms.
 
     Args:
-        definition: Of the sweep.
-        plan: Of the sweep.
+        definition: Definition of the sweep.
+        plan: Plan of the sweep.
         settings: Path -> value.
 
     Raises:
-        ValueError: If a path leads nowhere, or the plan varies what it sets, alone or by a
-            profile, so that the value would not be seen there.
+        ValueError: If a path does not exist, or the plan varies it, directly or by a profile, so
+            that the new value would have no effect.
     """
     varied = plan.varied(definition, with_profiles=False)
-    _refuse_varied(settings, list(varied), plan.arms_at_start(definition))
+    _check_not_varied(settings, list(varied), plan.initial_arms(definition))
     base = with_settings(definition.base, settings, definition.parts)
     changed = _Changed(base, definition.parts, definition.arm_seeds)
-    _refuse_varied_profiles(settings, base, list(plan.varied(changed)))
+    _check_profiles_not_varied(settings, base, list(plan.varied(changed)))
     return base
 
 
-def _refuse_varied(
+def _check_not_varied(
     paths: Iterable[str], varied: Sequence[Varied], arms: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Refuse paths at which a plan has values of its own, which would hide those set for all.
+    """Check that a plan does not vary the paths that are set for all arms.
 
     Args:
-        paths: Set for all arms.
+        paths: The paths that are set for all arms.
         varied: What the plan varies.
-        arms: Those that it starts with, name -> changes.
+        arms: The initial arms, name -> changes.
 
     Raises:
-        ValueError: If an arm or the space changes one of them, or no arm would read it.
+        ValueError: If an arm or the space changes one of them, or no arm reads it.
     """
     for path in paths:
-        for own in varied:
-            if own.hides(path):
-                raise ValueError(f"'{path}' is varied by {own.who}: {own.advice}.")
+        for one in varied:
+            if one.hides(path):
+                raise ValueError(f"'{path}' is varied by {one.who}: {one.advice}.")
         if arms and all(
             any(path.startswith(f"{changed}.") for changed in changes) for changes in arms.values()
         ):
@@ -261,26 +256,26 @@ def _refuse_varied(
             )
 
 
-def _refuse_varied_profiles(
+def _check_profiles_not_varied(
     settings: Mapping[str, Any], base: TrainingConfig, varied: Sequence[Varied]
 ) -> None:
-    """Refuse what a profile sets for all arms and a plan varies, or the other way round.
+    """Check that a plan does not vary what a profile sets for all arms, or the other way round.
 
     Args:
-        settings: What is set for all, path -> value.
-        base: With these settings.
+        settings: What is set for all arms, path -> value.
+        base: The base with these settings.
         varied: What the plan varies over that base.
 
     Raises:
-        ValueError: If an arm, alone or by a profile, or the space changes what is set.
+        ValueError: If the space or an arm changes what is set, directly or by a profile.
     """
     for given, paths in paths_set(base, settings).items():
         for path in paths:
             set_by = given if given.endswith(KIND) else path
-            for own in varied:
-                if own.hides(set_by):
+            for one in varied:
+                if one.hides(set_by):
                     sets = "" if path == given else f" sets '{path}', which"
-                    raise ValueError(f"'{given}'{sets} is varied by {own.who}: {own.advice}.")
+                    raise ValueError(f"'{given}'{sets} is varied by {one.who}: {one.advice}.")
 
 
 def _is_same_kind(part: type[Part], other: type[Part]) -> bool:

@@ -1,6 +1,6 @@
-"""A user's own sweep: one Python file anywhere, with parts of their own in it.
+"""Sweep files: a user's sweep and custom parts in one Python file, anywhere.
 
-The file's text travels to the workers and runs there under a module name made from its hash.
+The file's text is sent to the workers and runs there as a module named after its hash.
 """
 
 import ast
@@ -26,11 +26,11 @@ def sweep_from_file(path: Path) -> tuple[Sweep, str]:
     """Return the sweep that a file defines as `SWEEP`, and the file's text.
 
     Raises:
-        ValueError: In one sentence, if the file cannot be read or run, imports a neighbouring
-            file, or defines no sweep.
+        ValueError: If the file cannot be read or run, imports a neighbouring file, or defines no
+            sweep.
     """
     text = _read(path)
-    _refuse_neighbours(text, path)
+    _check_imports(text, path)
     module = module_from_text(text, str(path))
     sweep = getattr(module, "SWEEP", None)
     if not isinstance(sweep, Sweep):
@@ -39,37 +39,37 @@ def sweep_from_file(path: Path) -> tuple[Sweep, str]:
 
 
 def module_from_text(text: str, filename: str = "<sweep>") -> ModuleType:
-    """Run a sweep file's text as a module, once a process, and version the parts it declares.
+    """Run a sweep file's text as a module, once per process, and set the versions of its parts.
 
     Raises:
-        ValueError: In one sentence, if it raises.
+        ValueError: If running it raises an error.
     """
     name = "capsweep_sweep_" + hashlib.sha256(text.encode()).hexdigest()[:16]
     if name in sys.modules:
         return sys.modules[name]
-    # so that a traceback shows the lines of a file that the worker does not have
+    # so that a traceback shows lines of a file that does not exist on the worker
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     module = ModuleType(name)
     module.__file__ = filename
     sys.modules[name] = module
     try:
-        with warnings.catch_warnings(record=True) as warned:  # told of if it can be run at all
-            exec(compile(text, filename, "exec"), module.__dict__)  # the user's, on their word
+        with warnings.catch_warnings(record=True) as warned:  # shown if the file can be run at all
+            exec(compile(text, filename, "exec"), module.__dict__)  # the user asked to run it
     except BaseException as error:
         del sys.modules[name]
         if isinstance(error, KeyboardInterrupt):
             raise
         raise ValueError(f"{filename} cannot be run: {_one_line(error)}") from error
-    for told in warned:
-        warnings.showwarning(told.message, told.category, told.filename, told.lineno)
-    for part in own_parts(module):
+    for warning in warned:
+        warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
+    for part in custom_parts(module):
         if part.__module__ == module.__name__:
             part.protocol_version = part_version(text, part.__name__)
     return module
 
 
-def own_parts(module: ModuleType) -> tuple[type[Part], ...]:
-    """Return the parts with a kind that a module defines, or that its sweep declares."""
+def custom_parts(module: ModuleType) -> tuple[type[Part], ...]:
+    """Return the parts with a kind that a module defines or that its sweep declares."""
     sweep = vars(module).get("SWEEP")
     declared = sweep.parts if isinstance(sweep, Sweep) else ()
     defined = (
@@ -85,7 +85,7 @@ def own_parts(module: ModuleType) -> tuple[type[Part], ...]:
 
 def _read(path: Path) -> str:
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
+        if path.exists() and not path.is_file():  # reading a pipe would block
             raise ValueError(f"The sweep file '{path}' is no file: give the path of one.")
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -102,10 +102,10 @@ def _one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {words_of(error)}".replace("\n", " ")
 
 
-def _refuse_neighbours(text: str, path: Path) -> None:
+def _check_imports(text: str, path: Path) -> None:
     for name in _imported(_parsed(text, path)):
-        beside = (path.parent / f"{name}.py", path.parent / name)
-        if name == "" or (any(file.exists() for file in beside) and not _installed(name, path)):
+        neighbours = (path.parent / f"{name}.py", path.parent / name)
+        if name == "" or (any(file.exists() for file in neighbours) and not _installed(name, path)):
             raise ValueError(
                 f"{path} imports a neighbouring file ('{name or '.'}'), which the workers do not "
                 f"have: put it into the sweep's own file, or install it as a package."
@@ -114,7 +114,7 @@ def _refuse_neighbours(text: str, path: Path) -> None:
 
 def _parsed(text: str, path: Path) -> ast.Module:
     try:
-        with warnings.catch_warnings(action="ignore"):  # it is warned of when the file is run
+        with warnings.catch_warnings(action="ignore"):  # shown when the file is run
             return ast.parse(text)
     except SyntaxError as error:
         raise ValueError(
@@ -125,7 +125,7 @@ def _parsed(text: str, path: Path) -> ast.Module:
 
 
 def _imported(tree: ast.Module) -> set[str]:
-    """Return the top-level names a file imports, "" for a relative import."""
+    """Return the top-level names that a file imports, "" for a relative import."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -136,9 +136,9 @@ def _imported(tree: ast.Module) -> set[str]:
 
 
 def _installed(name: str, path: Path) -> bool:
-    """Return whether an import would find it elsewhere than beside the file, or as a package.
+    """Return whether an import finds a package or another module than a neighbour of the file.
 
-    A package that is installed for development may well lie beside the file.
+    A package that is installed for development may lie beside the file.
     """
     if name in packages_distributions():
         return True
@@ -147,5 +147,5 @@ def _installed(name: str, path: Path) -> bool:
         return False
     places = list(spec.submodule_search_locations or ())
     places += [spec.origin] if spec.origin and spec.has_location else []
-    beside = path.parent.resolve()
-    return not any(beside in Path(place).resolve().parents for place in places)
+    folder = path.parent.resolve()
+    return not any(folder in Path(place).resolve().parents for place in places)

@@ -270,7 +270,7 @@ class FrontTable(DeclaredTable):
     name: FileName = "front"
 
 
-class OwnTable(DeclaredTable, ABC):
+class CustomTable(DeclaredTable, ABC):
     """A table or figure that a user defines in a sweep's file.
 
     The sweep's manifest stores the declaration as plain JSON. Rebuilding the table needs the class,
@@ -357,26 +357,26 @@ def kind_of(table: type[DeclaredTable]) -> str:
     return str(table.model_fields["kind"].default)
 
 
-def own_kinds(tables: Iterable[DeclaredTable]) -> tuple[type[OwnTable], ...]:
+def custom_table_classes(tables: Iterable[DeclaredTable]) -> tuple[type[CustomTable], ...]:
     """Return the classes of the tables that a user defined, each once.
 
     Raises:
-        ValueError: If one has the kind of another or a built-in kind, or is no `OwnTable`.
+        ValueError: If one has the kind of another or a built-in kind, or is no `CustomTable`.
     """
     built_in = {kind_of(kind) for kind in TABLES}
-    classes: dict[str, type[OwnTable]] = {}
+    classes: dict[str, type[CustomTable]] = {}
     for table in tables:
         if isinstance(table, TABLES):
             continue
-        own = type(table)
-        if not isinstance(table, OwnTable):
-            raise ValueError(f"{own.__name__} cannot be made: derive it from OwnTable.")
+        table_class = type(table)
+        if not isinstance(table, CustomTable):
+            raise ValueError(f"{table_class.__name__} cannot be made: derive it from CustomTable.")
         if table.kind in built_in:
             raise ValueError(
-                f"The kind '{table.kind}' of {own.__name__} is built in and cannot be overridden: "
-                f"choose another kind."
+                f"The kind '{table.kind}' of {table_class.__name__} is built in and cannot be "
+                f"overridden: choose another kind."
             )
-        if classes.setdefault(str(table.kind), type(table)) is not own:
+        if classes.setdefault(str(table.kind), type(table)) is not table_class:
             raise ValueError(
                 f"Two tables of your own are of the kind '{table.kind}': choose another kind."
             )

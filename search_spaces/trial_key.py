@@ -1,4 +1,4 @@
-"""The trial key: a hash of all that decides a trial's result, and of nothing else."""
+"""The trial key: a hash of everything that decides a trial's result, and of nothing else."""
 
 import hashlib
 import json
@@ -9,16 +9,16 @@ from capsmodel.settings.parts import Part, Settings
 
 
 def trial_key(config: TrainingConfig, seed: int) -> str:
-    """Return 20 hexadecimal digits that are equal exactly where two trials give one result.
+    """Return 20 hexadecimal digits that are equal exactly if two trials give the same result.
 
-    Only what differs from the defaults enters, so a new setting leaves every old key as it was.
+    Only values that differ from their defaults enter, so a new setting changes no old key.
     """
     text = json.dumps(identity(config, seed), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 def identity(config: TrainingConfig, seed: int) -> dict[str, Any]:
-    """Return what a trial key is the hash of, as plain JSON values."""
+    """Return what a trial key hashes, as plain JSON values."""
     fields: dict[str, Any] = {
         "settings": differences(config),
         "seed": seed,
@@ -32,8 +32,8 @@ def identity(config: TrainingConfig, seed: int) -> dict[str, Any]:
 def differences(settings: Settings) -> dict[str, Any]:
     """Return the settings that differ from their defaults.
 
-    A part equal to its field's default is left out whole; any other is written with its kind and
-    those of its fields that differ from its own class's defaults.
+    A part equal to its field's default is left out; any other part is written with its kind and
+    the fields that differ from the defaults of its class.
     """
     different: dict[str, Any] = {}
     for name, field in type(settings).model_fields.items():
@@ -49,18 +49,18 @@ def differences(settings: Settings) -> dict[str, Any]:
 
 
 def _unsigned(value: Any) -> Any:
-    """Write zero in one way, as both are one setting."""
+    """Return 0.0 for -0.0, since both are the same setting."""
     return 0.0 if isinstance(value, float) and value == 0.0 else value
 
 
 def protocol_versions(config: TrainingConfig) -> dict[str, int | str]:
-    """Return the version of each part in use where it is not 1, by its path."""
-    own = {} if config.protocol_version == 1 else {"training": config.protocol_version}
-    return own | versions_below(config)
+    """Return the versions other than 1 of the training and its parts, by path."""
+    training = {} if config.protocol_version == 1 else {"training": config.protocol_version}
+    return training | versions_below(config)
 
 
 def versions_below(settings: Settings) -> dict[str, int | str]:
-    """Return the version of each part below some settings where it is not 1, by its path."""
+    """Return the versions other than 1 of all parts in some settings, by path."""
     versions: dict[str, int | str] = {}
     _collect_versions(settings, "", versions)
     return versions

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from search_spaces import FractionalFactorial, PlackettBurman
-from search_spaces.codegen.changes import flat
-from search_spaces.codegen.grid_sweep import Grid
+from search_spaces.codegen.changes import merged
+from search_spaces.codegen.grid_sweep import GridSweep
 from search_spaces.sweep_file import sweep_from_file
 from sweeps.aggregation.tables.ablation_notes import alias_notes
 from sweeps.execution.plan.definition import Changes, define
@@ -23,7 +23,7 @@ def test_its_grid_is_what_its_command_writes() -> None:
         "model.routing.iterations": (1, 2, 3),
         "model.reconstruction": ("none", "fully_connected"),
     }
-    grid: Grid = of("quickstart", factors=factors, seeds=(0, 1, 2, 3, 4))
+    grid: GridSweep = of("quickstart", factors=factors, seeds=(0, 1, 2, 3, 4))
     assert grid.text() == GRID
 
 
@@ -78,7 +78,7 @@ def test_its_path_is_what_its_command_writes(tmp_path: Path) -> None:
     path = tmp_path / "capsule_search_path.py"
     path.write_text(PATH, encoding="utf-8")
     sweep, _ = sweep_from_file(path)
-    changes = flat(iter(sweep.plan.model_dump()["changes"].values()))
+    changes = merged(iter(sweep.plan.model_dump()["changes"].values()))
     assert path_of(changes, arm="proposal 39").text() == PATH
     assert define(sweep, Changes(), ()).manifest.num_expected == 14 * 2 + 6 * 5
 

@@ -23,13 +23,13 @@ from search_spaces.sweep import Sweep
 
 @dataclass(frozen=True)
 class GridDesign:
-    """A design and words about it, with places for `{varied}` and `{combinations}`.
+    """A kind of design with its texts, which have fields `{varied}` and `{combinations}`.
 
     Attributes:
-        plan: Its class.
-        title: As the description of the sweep has it.
+        plan: The class of its plan.
+        title: The description of the sweep.
         question: The first line of the file.
-        meaning: What it tells, or does not.
+        meaning: What the design can show, and what it cannot.
     """
 
     plan: type[FactorDesign]
@@ -80,17 +80,17 @@ _MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
-class Grid:
-    """What a grid is asked for.
+class GridSweep:
+    """A grid over the base of another sweep, before it is a sweep.
 
     Attributes:
-        origin: The sweep whose base it varies.
-        module: Where the named sweep lies; "" for one of a file, which no other may import.
-        factors: Path -> levels, plain values.
-        design: One of `DESIGNS`.
-        resolution: Of a fraction; None takes the smallest one with clear main effects.
-        settings: What is changed of the base, path -> plain value.
-        name: None for one made of the origin and the factors.
+        origin: The sweep whose base is varied.
+        module: The module of the named sweep; "" for a sweep of a file, which cannot be imported.
+        factors: Path -> levels as plain values.
+        design: A key of `DESIGNS`.
+        resolution: Resolution of a fraction; None takes the smallest with clear main effects.
+        settings: Changes to the base, path -> plain value.
+        name: Name of the sweep; None derives it from the origin and the factors.
     """
 
     origin: Sweep
@@ -107,10 +107,10 @@ class Grid:
         """The sweep.
 
         Raises:
-            ValueError: In one sentence, if it cannot be.
+            ValueError: If the sweep is not valid.
         """
         return Sweep(
-            name=self._own_name() if self.name is None else self.name,
+            name=self._default_name() if self.name is None else self.name,
             description=self._description,
             base=self._base,
             plan=self._plan,
@@ -118,10 +118,10 @@ class Grid:
         )
 
     def text(self) -> str:
-        """Return the text of its file, which gives an equal sweep.
+        """Return the text of a file that defines an equal sweep.
 
         Raises:
-            ValueError: In one sentence, if it cannot be.
+            ValueError: If the sweep is not valid.
         """
         kind = type(self.sweep.plan).__name__
         named = {
@@ -133,12 +133,12 @@ class Grid:
         }
         design = DESIGNS[self.design]
         base = f"The base is that of {self.origin.name}{', changed' if self.settings else ''}."
-        question = f"{self._said(design.question)}\n\n{base}\n{design.meaning}"
+        question = f"{self._filled(design.question)}\n\n{base}\n{design.meaning}"
         return sweep_text(question, Call(Imported(_HERE, "Sweep"), named=named))
 
     @property
     def _description(self) -> str:
-        title = self._said(DESIGNS[self.design].title)
+        title = self._filled(DESIGNS[self.design].title)
         return f"{title[0].upper()}{title[1:]}."
 
     @cached_property
@@ -150,7 +150,7 @@ class Grid:
         return DESIGNS[self.design].plan(**self._plan_fields())
 
     def _plan_fields(self) -> dict[str, Any]:
-        """Return the plan's settings as the file says them."""
+        """Return the fields of the plan as the file writes them."""
         if self.design != "fractional":
             if self.resolution is not None:
                 raise ValueError(
@@ -161,20 +161,20 @@ class Grid:
         asked = FractionalFactorial(factors=self.factors, resolution=self.resolution)
         return {"factors": dict(self.factors), "resolution": asked.fraction.resolution}
 
-    def _own_name(self) -> str:
+    def _default_name(self) -> str:
         names = "_".join((self.origin.name, *short_names(tuple(self.factors)).values()))
         plain = re.sub(r"[^a-z0-9_]+", "_", names.lower()).strip("_")
         if len(plain) <= _LONGEST_NAME:
             return plain
         return f"{self.origin.name[: _LONGEST_NAME - len(self.design) - 1]}_{self.design}"
 
-    def _said(self, words: str) -> str:
+    def _filled(self, words: str) -> str:
         combinations = math.prod(map(len, self.factors.values()))
         return words.format(varied=self._varied, combinations=f"{combinations:,}")
 
     @property
     def _varied(self) -> str:
-        """The factors in words, as far as they are few."""
+        """The names of the factors, or their number if there are many."""
         names = tuple(short_names(tuple(self.factors)).values())
         if len(names) == 1:
             return names[0]

@@ -10,9 +10,9 @@ from typing import Any
 
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
-from search_spaces.codegen.changes import Change, changes_between, flat, named
+from search_spaces.codegen.changes import Change, changes_between, merged, named_changes
 from search_spaces.codegen.python_text import Call, Imported, settings_call
-from search_spaces.codegen.sweep_text import NO_CODE, OwnCode, base_call, seeds_call, sweep_text
+from search_spaces.codegen.sweep_text import NO_CODE, CustomCode, base_call, seeds_call, sweep_text
 from search_spaces.plans.path import Path
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
@@ -27,22 +27,22 @@ _NUM_SEEDS, _NUM_CHOOSING = 5, 2
 
 
 @dataclass(frozen=True)
-class Ablation:
-    """What a path is asked for.
+class PathSweep:
+    """A path from the base of a search to one of its arms, before it is a sweep.
 
     Attributes:
-        search: Its name.
-        arm: Of the search: the target.
+        search: Name of the search.
+        arm: The arm of the search that is the target.
         role: What the arm is in the search, as the end of a sentence.
-        base: As the search was launched with.
+        base: The base that the search was launched with.
         target: The arm's configuration.
-        module: Where the named sweep lies; "" where no other file may import it.
-        declared: Its base as it stands there, which a launch may have changed.
-        taken: Seeds by which the arm was found.
-        again: Those on which the search trained its best anew; empty where it did not.
-        seeds: Those on which the path is compared; None for those of `again`, else fresh ones.
-        name: None for one made of the search's.
-        own: The user's own parts that base and target have.
+        module: The module of the named sweep; "" if no other file can import it.
+        declared_base: The base that the module declares, which a launch may have changed.
+        search_seeds: Seeds of the search, by which the arm was selected.
+        confirmation_seeds: Seeds of the search's confirmation; empty if there was none.
+        seeds: Seeds on which the path is compared; None for the confirmation's, or fresh ones.
+        name: Name of the sweep; None derives it from the search's.
+        custom_code: The user's parts in base and target.
     """
 
     search: str
@@ -51,21 +51,21 @@ class Ablation:
     base: TrainingConfig
     target: TrainingConfig
     module: str = ""
-    declared: TrainingConfig | None = None
-    taken: tuple[int, ...] = ()
-    again: tuple[int, ...] = ()
+    declared_base: TrainingConfig | None = None
+    search_seeds: tuple[int, ...] = ()
+    confirmation_seeds: tuple[int, ...] = ()
     seeds: tuple[int, ...] | None = None
     name: str | None = None
-    own: OwnCode = field(default=NO_CODE)
+    custom_code: CustomCode = field(default=NO_CODE)
 
     @cached_property
     def changes(self) -> Mapping[str, Change]:
-        """What the target changes of the base, by name.
+        """The changes from base to target, by name.
 
         Raises:
-            ValueError: If they are fewer than two, so that there is no order to find.
+            ValueError: If there are fewer than two, so that there is no order to find.
         """
-        changes = named(changes_between(self.base, self.target))
+        changes = named_changes(changes_between(self.base, self.target))
         if not changes:
             raise ValueError(f"'{self.arm}' of '{self.search}' changes nothing of the base.")
         if len(changes) == 1:
@@ -78,17 +78,17 @@ class Ablation:
 
     @property
     def compared_seeds(self) -> tuple[int, ...]:
-        """On which base and steps are compared.
+        """The seeds on which base and steps are compared.
 
         Raises:
-            ValueError: If one of those given has found the arm.
+            ValueError: If one of the given seeds is a seed of the search.
         """
-        fresh = self.again or _fresh(_NUM_SEEDS, self.taken)
+        fresh = self.confirmation_seeds or _fresh(_NUM_SEEDS, self.search_seeds)
         if self.seeds is None:
             return fresh
-        if found := sorted({*self.seeds} & {*self.taken}):
+        if both := sorted({*self.seeds} & {*self.search_seeds}):
             raise ValueError(
-                f"The seed {found[0]} has found '{self.arm}', which flatters it there: compare on "
+                f"The seed {both[0]} has found '{self.arm}', which flatters it there: compare on "
                 f"others, such as --seeds {','.join(map(str, fresh))}."
             )
         return self.seeds
@@ -98,7 +98,7 @@ class Ablation:
         """The sweep.
 
         Raises:
-            ValueError: In one sentence, if it cannot be.
+            ValueError: If the sweep is not valid.
         """
         return Sweep(
             name=f"{self.search[: _LONGEST_NAME - 5]}_path" if self.name is None else self.name,
@@ -106,7 +106,7 @@ class Ablation:
             base=self.base,
             plan=Path(changes=self.changes, choosing_seeds=self._choosing_seeds),
             seeds=self.compared_seeds,
-            parts=tuple(self.own.parts),
+            parts=tuple(self.custom_code.parts),
         )
 
     def keys(self, sweep: Sweep) -> list[str]:
@@ -116,10 +116,10 @@ class Ablation:
         return [trial_key(config, seed) for config in (sweep.base, target) for seed in sweep.seeds]
 
     def text(self) -> str:
-        """Return the text of its file, which gives an equal sweep.
+        """Return the text of a file that defines an equal sweep.
 
         Raises:
-            ValueError: In one sentence, if it cannot be.
+            ValueError: If the sweep is not valid.
         """
         plan = {"changes": self.changes, "choosing_seeds": self._choosing_seeds}
         fields: dict[str, Any] = {
@@ -129,13 +129,15 @@ class Ablation:
             "plan": Call(Imported(_HERE, "Path"), named=plan),
             "seeds": seeds_call(self.sweep.seeds),
         }
-        if self.own.parts:
-            fields["parts"] = tuple(self.own.parts.values())
-        return sweep_text(self._question, Call(Imported(_HERE, "Sweep"), named=fields), self.own)
+        if self.custom_code.parts:
+            fields["parts"] = tuple(self.custom_code.parts.values())
+        return sweep_text(
+            self._question, Call(Imported(_HERE, "Sweep"), named=fields), self.custom_code
+        )
 
     @property
     def _choosing_seeds(self) -> tuple[int, ...]:
-        return _fresh(_NUM_CHOOSING, (*self.compared_seeds, *self.taken))
+        return _fresh(_NUM_CHOOSING, (*self.compared_seeds, *self.search_seeds))
 
     @property
     def _question(self) -> str:
@@ -149,11 +151,15 @@ class Ablation:
         return f"{asked}\n\n{fill(words, _WIDTH)}"
 
     def _base_text(self) -> Call | Imported:
-        changed = {} if self.declared is None else flat(changes_between(self.declared, self.base))
-        return base_call(self.module, changed) or settings_call(self.base, self.own.parts)
+        changed = (
+            {}
+            if self.declared_base is None
+            else merged(changes_between(self.declared_base, self.base))
+        )
+        return base_call(self.module, changed) or settings_call(self.base, self.custom_code.parts)
 
 
-def _fresh(num: int, taken: Sequence[int]) -> tuple[int, ...]:
-    """Return seeds that are none of those taken, from the first hundred that is free."""
+def _fresh(num: int, search_seeds: Sequence[int]) -> tuple[int, ...]:
+    """Return unused seeds, starting at the first hundred that has enough of them."""
     blocks = (tuple(range(start, start + num)) for start in count(101, 100))
-    return next(block for block in blocks if not {*block} & {*taken})
+    return next(block for block in blocks if not {*block} & {*search_seeds})

@@ -17,13 +17,13 @@ _STEP = 4
 
 @dataclass(frozen=True)
 class Imported:
-    """A name from a module, or what follows it: `QUICKSTART.base`.
+    """A name imported from a module, or an attribute of it: `QUICKSTART.base`.
 
     Attributes:
-        module: Where it is from; "" for a built-in.
-        name: There.
-        alias: What the file calls it, if otherwise.
-        rest: What is said of it: ".base".
+        module: The module; "" for a built-in.
+        name: The name in the module.
+        alias: The name in the file, if it differs.
+        rest: What follows the name: ".base".
     """
 
     module: str
@@ -33,13 +33,13 @@ class Imported:
 
     @property
     def text(self) -> str:
-        """As it stands in an expression."""
+        """The name as an expression uses it."""
         return (self.alias or self.name) + self.rest
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call, whose arguments may be calls."""
+    """A call; its arguments may be calls."""
 
     called: Imported
     arguments: Sequence[Any] = ()
@@ -47,16 +47,16 @@ class Call:
 
 
 def python_text(value: Any, indent: int = 0, before: int = 0, after: int = 0) -> str:
-    """Return a value as an expression that gives an equal value.
+    """Return an expression that evaluates to an equal value.
 
     Args:
-        value: A plain value as JSON has it, a tuple, a call or a name; or any of these in another.
-        indent: Of the line that it stands in.
-        before: Characters in front of it there.
-        after: Characters behind it there.
+        value: A JSON value, a tuple, a call or an imported name; these may be nested.
+        indent: Indentation of its line.
+        before: Number of characters before it on its line.
+        after: Number of characters after it on its line.
 
     Raises:
-        ValueError: If it is none of these, or a number that is not finite.
+        ValueError: If it is another value, or a number that is not finite.
     """
     line = _on_one_line(value)
     parts = _parts(value)
@@ -72,7 +72,7 @@ def python_text(value: Any, indent: int = 0, before: int = 0, after: int = 0) ->
 
 
 def imports_of(value: Any) -> Iterator[Imported]:
-    """Yield the names that an expression takes from modules."""
+    """Yield the names that an expression imports."""
     if isinstance(value, Imported):
         yield value
     if isinstance(value, Call):
@@ -82,12 +82,12 @@ def imports_of(value: Any) -> Iterator[Imported]:
 
 
 def import_lines(names: Iterator[Imported]) -> list[str]:
-    """Return the lines that import names, by module, each once."""
+    """Return the import lines of names, one line per module."""
     by_module: dict[str, set[str]] = {}
     for one in names:
         if one.module:
-            told = f"{one.name} as {one.alias}" if one.alias else one.name
-            by_module.setdefault(one.module, set()).add(told)
+            text = f"{one.name} as {one.alias}" if one.alias else one.name
+            by_module.setdefault(one.module, set()).add(text)
     lines: list[str] = []
     for module in sorted(by_module):
         members = sorted(by_module[module])
@@ -100,7 +100,7 @@ def import_lines(names: Iterator[Imported]) -> list[str]:
 
 
 def _parts(value: Any) -> tuple[str, list[tuple[str, Any]], str] | None:
-    """Return what a value opens with, its items with what leads each, and what closes it."""
+    """Return the opening bracket of a value, its items with their prefixes, and the closing one."""
     if isinstance(value, Call):
         items = [("", item) for item in value.arguments]
         items += [(f"{name}=", item) for name, item in value.named.items()]
@@ -128,7 +128,7 @@ def _on_one_line(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text in double quotes, in single ones where that needs fewer escapes."""
+    """Return a text in double quotes, or in single quotes if these need fewer escapes."""
     quote = "'" if text.count('"') > text.count("'") else '"'
     body = repr(text)[1:-1]
     if "'" in text and '"' in text:
@@ -136,37 +136,41 @@ def _quoted(text: str) -> str:
     return quote + body.replace(quote, f"\\{quote}") + quote
 
 
-Own = Mapping[type[Part], Imported]
+ImportedParts = Mapping[type[Part], Imported]
 
 
-_NO_OWN: Own = MappingProxyType({})
+_NO_PARTS: ImportedParts = MappingProxyType({})
 
 
-def settings_call(settings: Settings, own: Own = _NO_OWN) -> Call:
-    """Return the call that gives settings: `CapsNet(conv_channels=64, ...)`.
+def settings_call(settings: Settings, parts: ImportedParts = _NO_PARTS) -> Call:
+    """Return the call that makes settings: `CapsNet(conv_channels=64, ...)`.
 
     Args:
-        settings: To be written.
-        own: A user's own parts that the file has -> how it names them.
+        settings: The settings.
+        parts: Classes of a user's parts that the file contains -> how it refers to them.
 
     Raises:
-        ValueError: If one of them is another part of a user's own, which no file can import.
+        ValueError: If they contain another part of the user, which no file can import.
     """
     cls = type(settings)
-    if isinstance(settings, Part) and not is_built_in(type(settings)) and type(settings) not in own:
+    if (
+        isinstance(settings, Part)
+        and not is_built_in(type(settings))
+        and type(settings) not in parts
+    ):
         raise ValueError(
             f"The base has a part of the user's own ({cls.__name__}), which another file cannot "
             f"import: write the design into the file that defines it."
         )
     fields = {name: field for name, field in cls.model_fields.items() if name != "kind"}
     changed = {
-        name: _written(getattr(settings, name), own)
+        name: _written(getattr(settings, name), parts)
         for name, field in fields.items()
         if getattr(settings, name) != field.default
     }
-    named = next((name for part, name in own.items() if part is cls), None)
+    named = next((name for part, name in parts.items() if part is cls), None)
     return Call(named or Imported(home_of(cls), cls.__name__), named=changed)
 
 
-def _written(value: Any, own: Own) -> Any:
-    return settings_call(value, own) if isinstance(value, Settings) else value
+def _written(value: Any, parts: ImportedParts) -> Any:
+    return settings_call(value, parts) if isinstance(value, Settings) else value

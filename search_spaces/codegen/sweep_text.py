@@ -12,13 +12,13 @@ from search_spaces.source_version import reached_statements
 
 
 @dataclass(frozen=True)
-class OwnCode:
-    """What a file has of a user's own parts.
+class CustomCode:
+    """The code of a user's parts that a generated file needs.
 
     Attributes:
-        parts: Each of them -> how the file names it.
-        imports: What their code imports, as it stands where it is from.
-        code: That code, which has the same versions here; "" where all parts are imported.
+        parts: Class of a part -> how the file refers to it.
+        imports: The imports of the copied code, as in the original file.
+        code: The copied code, which has the same part versions; "" if all parts are imported.
     """
 
     parts: Mapping[type[Part], Imported] = field(default_factory=dict[type[Part], Imported])
@@ -26,42 +26,42 @@ class OwnCode:
     code: str = ""
 
     def with_imports(self, names: Iterator[Imported]) -> list[str]:
-        """Return the lines that import names beside those of the code.
+        """Return the lines that import names and whatever the copied code imports.
 
-        A name is bound once, as a second import of it would be another version of the code.
+        Each name is imported once: a second import would change the version of the code.
 
         Raises:
-            ValueError: If the code calls something else by one of the names.
+            ValueError: If the code uses one of the names for something else.
         """
         bound = {
             (alias.asname or alias.name): getattr(statement, "module", None)
             for statement in self.imports
             for alias in statement.names
         }
-        told = {name.alias or name.name: name for name in names if name.module}
-        for own, name in told.items():
-            if bound.get(own, name.module) != name.module:
+        imported = {name.alias or name.name: name for name in names if name.module}
+        for alias, name in imported.items():
+            if bound.get(alias, name.module) != name.module:
                 raise ValueError(
-                    f"The code of its own parts has a '{own}' of its own, and the file needs that "
-                    f"of {name.module}: import it there under another name."
+                    f"The code of its own parts has a '{alias}' of its own, and the file needs "
+                    f"that of {name.module}: import it there under another name."
                 )
         lines = [ast.unparse(statement) for statement in self.imports]
-        lines += import_lines(name for own, name in told.items() if own not in bound)
+        lines += import_lines(name for alias, name in imported.items() if alias not in bound)
         return _in_blocks(lines)
 
 
-NO_CODE = OwnCode()
+NO_CODE = CustomCode()
 
 
-def own_code(text: str | None, parts: Sequence[type[Part]]) -> OwnCode:
-    """Return what a file needs of a user's own parts to have them in the same version.
+def custom_code_of(text: str | None, parts: Sequence[type[Part]]) -> CustomCode:
+    """Return the code that a file needs to have a user's parts in the same version.
 
     Args:
-        text: Of the sweep's file that declares them; None where there is none.
-        parts: Those that are needed.
+        text: The sweep file that declares them; None if there is none.
+        parts: The parts that are needed.
 
     Raises:
-        ValueError: If one is made neither by a class at the top of that file, nor imported there.
+        ValueError: If a part is neither a class at the top level of that file nor importable.
     """
     classes = {node.name for node in ast.parse(text or "").body if isinstance(node, ast.ClassDef)}
     named: dict[type[Part], Imported] = {}
@@ -80,11 +80,11 @@ def own_code(text: str | None, parts: Sequence[type[Part]]) -> OwnCode:
         top = (one for one in ast.parse(text).body if isinstance(one, ast.ImportFrom))
         imports += [one for one in top if one.module == "__future__"]
     code = _code(text or "", [one for one in statements if one not in imports])
-    return OwnCode(named, tuple(imports), code)
+    return CustomCode(named, tuple(imports), code)
 
 
 def _code(text: str, statements: Sequence[ast.stmt]) -> str:
-    """Return statements as they stand in a text, with the comments above them."""
+    """Return the source of statements, with the comments above them."""
     lines, code, end = text.splitlines(), "", 0
     for statement in statements:
         decorators = getattr(statement, "decorator_list", [])
@@ -98,7 +98,7 @@ def _code(text: str, statements: Sequence[ast.stmt]) -> str:
 
 
 def _in_blocks(lines: Sequence[str]) -> list[str]:
-    """Return imports sorted, those of the standard library before the others."""
+    """Return import lines sorted, those of the standard library first."""
     blocks: dict[int, list[str]] = {}
     for line in sorted(lines, key=lambda line: (line.startswith("from"), line.split()[1])):
         top = line.split()[1].partition(".")[0]
@@ -114,24 +114,24 @@ _LEAD = "SWEEP = "
 _MOST_SEEDS_LISTED = 10
 
 
-def sweep_text(question: str, sweep: Call, own: OwnCode = NO_CODE) -> str:
+def sweep_text(question: str, sweep: Call, custom_code: CustomCode = NO_CODE) -> str:
     """Return the text of a sweep's file.
 
     Args:
-        question: Its docstring, of words alone: no backslash and no quote.
-        sweep: The call that makes it.
-        own: The user's own parts that the file is to have.
+        question: The docstring: plain words without a backslash or a quote.
+        sweep: The call that makes the sweep.
+        custom_code: The user's parts that the file contains.
     """
     assert not set(question) & set("\\\"'")
     docstring = f'"""{question}\n"""' if "\n" in question else f'"""{question}"""'
-    imports = "\n".join(own.with_imports(imports_of(sweep)))
-    gap = "\n" * (1 + own.code.startswith(("class ", "def ", "@")))
-    code = f"{gap}{own.code}\n\n" if own.code else ""
+    imports = "\n".join(custom_code.with_imports(imports_of(sweep)))
+    gap = "\n" * (1 + custom_code.code.startswith(("class ", "def ", "@")))
+    code = f"{gap}{custom_code.code}\n\n" if custom_code.code else ""
     return f"{docstring}\n\n{imports}\n{code}\n{_LEAD}{python_text(sweep, before=len(_LEAD))}\n"
 
 
 def base_call(module: str, settings: Mapping[str, Any]) -> Call | Imported | None:
-    """Return the base of a named sweep, changed by settings; None for a sweep of no module."""
+    """Return the base of a named sweep with settings changed; None if no module has the sweep."""
     if not module:
         return None
     base = Imported(module, "SWEEP", alias=module.rpartition(".")[2].upper(), rest=".base")
@@ -142,7 +142,7 @@ def base_call(module: str, settings: Mapping[str, Any]) -> Call | Imported | Non
 
 
 def seeds_call(seeds: Sequence[int]) -> Call | tuple[int, ...]:
-    """Return seeds as they are, or as a range where they are many."""
+    """Return seeds as they are, or as a range if there are many."""
     first, end = seeds[0], seeds[-1] + 1
     if len(seeds) > _MOST_SEEDS_LISTED and tuple(seeds) == tuple(range(first, end)):
         ends = (first, end) if first else (end,)

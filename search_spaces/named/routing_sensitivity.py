@@ -1,4 +1,4 @@
-"""How much hangs on routing's iterations, its start and the weights' scale? 8x8 digits, minutes.
+"""How much do routing's iterations, start and weight scale matter? 8x8 digits, minutes.
 
 One factor at a time from the first capsule network's own: 1 to 10 iterations; logits that start at
 zero, are learned, or are drawn in each pass; class capsules whose matrices begin 0.1 to 10 times as

@@ -1,1 +1,1 @@
-"""Which arms a sweep has: declared in full, or proposed by a search."""
+"""Plans: which arms a sweep has, declared in full or proposed as it runs."""

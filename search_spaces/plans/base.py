@@ -1,4 +1,4 @@
-"""A plan: who says which cells a sweep has next."""
+"""A plan: it decides which cells of a sweep are trained next."""
 
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from capsmodel.config import TrainingConfig
 from capsmodel.overrides import paths_set, with_settings, written_out
 from capsmodel.settings.parts import Part, Settings, is_built_in
 from search_spaces.plans.decisions import Cell, Decision, Done, Event, Propose, SlotFree, Wait
-from search_spaces.plans.known import Known, known_from
+from search_spaces.plans.known import Known, known_after
 from search_spaces.space.settings_tree import is_at_or_below
 from search_spaces.tables import AblationTable, Table
 
@@ -24,9 +24,22 @@ MISSING = frozenset(  # what pandas reads as no value
 )
 
 LONGEST = 200
-"""Characters of a name, as records hold it."""
+"""Most characters of an arm's name, so that records can store it."""
 
 KIND = ".kind"
+
+RENAMED = {
+    "told_baseline": "baseline_name",
+    "told_arms": "arm_names",
+    "told_factors": "factor_levels",
+    "told_objectives": "objective_names",
+    "refuse_table": "check_table",
+    "refuse_more_seeds": "check_more_seeds",
+    "cells_at_start": "initial_cells",
+    "arms_at_start": "initial_arms",
+    "is_whole_at_start": "is_complete_at_start",
+}
+"""Former names of a plan's methods, which a class must not define: nobody would call them."""
 
 Parts = tuple[type[Part], ...]
 
@@ -47,9 +60,9 @@ class Arm:
     """One configuration of a sweep, without its seed.
 
     Attributes:
-        name: What the tables call it.
+        name: Its name in tables.
         config: The full training config.
-        changes: What sets it apart from the sweep's base, path -> plain JSON value.
+        changes: Its changes to the sweep's base, path -> plain JSON value.
     """
 
     name: str
@@ -67,24 +80,24 @@ class Definition(Protocol):
 
     @property
     def parts(self) -> Parts:
-        """Classes of a user's own parts."""
+        """Classes of the user's parts."""
         ...
 
     @property
     def arm_seeds(self) -> tuple[int, ...]:
-        """Every arm is trained once with each."""
+        """The seeds; every arm is trained once with each."""
         ...
 
 
 @dataclass(frozen=True)
 class Varied:
-    """A path that a plan varies, and who does.
+    """A path that a plan varies, so that it cannot be set for all arms.
 
     Attributes:
-        who: Varies it, in words.
+        who: What varies it, for an error sentence.
         advice: What to do instead.
-        is_within_kinds: Whether values below a part leave its kind as it is: a kind that is set
-            for all stays in arms that change but settings below its part.
+        is_within_kinds: Whether a value below a part leaves the part's kind as it is: a kind that
+            is set for all arms is still there in arms that change only settings below the part.
     """
 
     path: str
@@ -93,28 +106,28 @@ class Varied:
     is_within_kinds: bool = False
 
     def hides(self, path: str) -> bool:
-        """Return whether what is varied would hide a value at a path."""
+        """Return whether a value that is set for all arms at a path would be overridden."""
         if path.endswith(KIND) and self.is_within_kinds:
             return self.path == part_of_kind(path)
         return is_at_or_below(self.path, part_of_kind(path))
 
 
 def part_of_kind(path: str) -> str:
-    """Return the path of the part whose kind a path names, other paths as they are."""
+    """Return the path of the part whose kind a path names; other paths are returned as they are."""
     return path.removesuffix(KIND)
 
 
 class Plan(Settings):
-    """Who says which cells there are next. A frozen settings class with a `kind` of its own.
+    """Base class of plans: frozen settings with a new `kind`, and a pure function that decides.
 
-    A plan writes `next_cells`, or `decide` where it also stops trials or chooses arms. Both are
-    pure: what they return hangs on their arguments alone, so that a sweep that was killed goes on
-    as it would have gone. The first answer is asked before anything runs; where the second one is
-    `DONE`, the sweep is declared in full.
+    A plan implements `next_cells`, or `decide` if it also stops trials or selects arms. Both must
+    depend on their arguments alone, so that a killed sweep resumes as it would have continued.
+    The first call happens before anything runs. If the second answer is `DONE`, all cells of the
+    sweep are known at its start.
 
     Attributes:
-        has_own_seeds: Whether its seeds stand in the plan, so that the sweep lists none.
-        options: Its fields that a launch may change.
+        has_own_seeds: Whether the plan holds the seeds, so that the sweep must not list any.
+        options: Names of the fields that a launch may change.
         is_search: Whether it proposes points of a space.
     """
 
@@ -125,11 +138,22 @@ class Plan(Settings):
     is_search: ClassVar[bool] = False
     kind: Any  # each member narrows it to its Literal
 
-    def decide(self, definition: Definition, journal: Known, event: Event) -> Sequence[Decision]:
-        """Return what follows from an event, given all that is known.
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Reject a class that defines a method by its former name."""
+        super().__pydantic_init_subclass__(**kwargs)
+        if old := RENAMED.keys() & vars(cls).keys():
+            name = min(old)
+            raise TypeError(
+                f"The plan {cls.__name__} defines '{name}', which is called '{RENAMED[name]}' now: "
+                f"rename it."
+            )
 
-        Nothing follows from the end of a trial or of an epoch unless a plan says so: a trial that
-        is not stopped goes on.
+    def decide(self, definition: Definition, journal: Known, event: Event) -> Sequence[Decision]:
+        """Return the decisions that follow from an event, given all that is known.
+
+        By default nothing follows from the end of a trial or an epoch: trials continue unless
+        they are stopped.
         """
         if not isinstance(event, SlotFree):
             return ()
@@ -137,61 +161,61 @@ class Plan(Settings):
         return (answer,) if isinstance(answer, Wait | Done) else (Propose(tuple(answer)),)
 
     def next_cells(self, definition: Definition, known: Known) -> Sequence[Cell] | Wait | Done:
-        """Return the cells to train next, `WAIT` until trials have ended, or `DONE`."""
+        """Return the cells to train next, or `WAIT` until a trial ends, or `DONE`."""
         raise NotImplementedError(f"{type(self).__name__} has neither next_cells nor decide.")
 
-    def told_baseline(self, definition: Definition) -> str:
-        """Return the arm that the others are compared with, "" where there is none."""
-        return next(iter(self.arms_at_start(definition)), "")
+    def baseline_name(self, definition: Definition) -> str:
+        """Return the name of the arm that the others are compared with, "" if there is none."""
+        return next(iter(self.initial_arms(definition)), "")
 
-    def told_arms(self, definition: Definition) -> Sequence[str]:
-        """Return the arms that tables may name."""
-        return tuple(self.arms_at_start(definition))
+    def arm_names(self, definition: Definition) -> Sequence[str]:
+        """Return the names of the arms that tables may refer to."""
+        return tuple(self.initial_arms(definition))
 
-    def told_factors(self) -> Mapping[str, Sequence[Any]]:
-        """Return what it varies, path -> levels; empty where it lists its arms otherwise."""
+    def factor_levels(self) -> Mapping[str, Sequence[Any]]:
+        """Return the factors, path -> levels; empty if its arms are not made of factors."""
         return {}
 
-    def told_objectives(self) -> tuple[str, ...]:
-        """Return the epoch metrics that it wants small; none where it only compares."""
+    def objective_names(self) -> tuple[str, ...]:
+        """Return the names of the metrics that it optimises; none if it only compares arms."""
         return ()
 
-    def share_to_come(self, num_epochs: int) -> float:
-        """Return which share of a full training one that is to come takes at most, on average."""
+    def mean_share(self, num_epochs: int) -> float:
+        """Return an upper bound of the mean share of a full training that a pending trial takes."""
         scheduler = getattr(self, "scheduler", None)
         return scheduler.mean_share(num_epochs) if scheduler else 1.0
 
     def question(self) -> str:
-        """Return what its choices answer: one that answered another question is made anew."""
+        """Return the question that its selection answers; with another one, it selects anew."""
         return ""
 
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
-        """Return what the manifest holds of it besides arms, cells and seeds, as plain values."""
+        """Return its fields of the manifest besides arms, cells and seeds, as plain values."""
         return {}
 
     def default_tables(self) -> tuple[Table, ...]:
-        """Return the tables of a sweep that declares none."""
+        """Return the tables of a sweep that declares no tables."""
         return (AblationTable(),)
 
     def check(self, definition: Definition) -> None:
-        """Refuse what can be seen to be impossible before anything is built.
+        """Check the plan against its sweep, as far as this is quick.
 
         Raises:
-            ValueError: In one sentence.
+            ValueError: If the plan is impossible for this sweep.
         """
 
     def check_all(self, definition: Definition) -> None:
-        """Refuse what only a look at many configurations shows: asked once, before a launch.
+        """Check many configurations of the plan; called once, before a launch.
 
         Raises:
-            ValueError: In one sentence.
+            ValueError: If a configuration is not valid.
         """
 
-    def refuse_table(self, table: Table) -> None:
-        """Refuse a table that this plan has nothing for.
+    def check_table(self, table: Table) -> None:
+        """Check that a table can be made from a sweep with this plan.
 
         Raises:
-            ValueError: In one sentence.
+            ValueError: If it cannot.
         """
         if table.kind in _OF_A_SEARCH:
             raise ValueError(
@@ -204,7 +228,7 @@ class Plan(Settings):
             )
 
     def seeds_given(self, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the seeds of every arm, of those that the sweep lists.
+        """Return the seeds of every arm, given those that the sweep lists.
 
         Raises:
             ValueError: If there are none.
@@ -213,47 +237,47 @@ class Plan(Settings):
             raise ValueError("seeds must be a list of at least 1, got ().")
         return seeds
 
-    def refuse_more_seeds(self) -> None:
-        """Refuse that a launch adds seeds to those that are there, unless it may.
+    def check_more_seeds(self) -> None:
+        """Check that a launch may add seeds to those that were launched before.
 
         Raises:
-            ValueError: In one sentence.
+            ValueError: If it may not.
         """
 
-    def launched(self, seeds: tuple[int, ...] | None, options: Mapping[str, Any]) -> Self:
-        """Return the plan with what a launch changes of it.
+    def with_options(self, seeds: tuple[int, ...] | None, options: Mapping[str, Any]) -> Self:
+        """Return the plan with the changes of a launch.
 
         Args:
-            seeds: Given at the launch; a plan without seeds of its own leaves them to the sweep.
-            options: Name -> value, each one of `options`.
+            seeds: The seeds given at the launch; used only by plans that hold their seeds.
+            options: Name -> value for some of the fields in `options`.
         """
         assert set(options) <= set(self.options)
-        own = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self).model_validate({**own, **options}) if options else self
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self).model_validate({**fields, **options}) if options else self
 
-    def cells_at_start(self, definition: Definition) -> tuple[Cell, ...]:
-        """Return the cells that there are before anything is known."""
+    def initial_cells(self, definition: Definition) -> tuple[Cell, ...]:
+        """Return the cells that are proposed before anything is known."""
         return _proposed(self.decide(definition, Known(), SlotFree()))
 
-    def is_whole_at_start(self, definition: Definition) -> bool:
-        """Return whether no cells follow those of the start, whatever becomes of them."""
-        known = known_from([Propose(self.cells_at_start(definition))])
+    def is_complete_at_start(self, definition: Definition) -> bool:
+        """Return whether the initial cells are all cells, however their trials end."""
+        known = known_after([Propose(self.initial_cells(definition))])
         return any(
             isinstance(decision, Done) for decision in self.decide(definition, known, SlotFree())
         )
 
-    def arms_at_start(self, definition: Definition) -> Mapping[str, Mapping[str, Any]]:
-        """Return the arms that there are before anything is known, name -> settings."""
-        return {cell.arm: cell.settings for cell in self.cells_at_start(definition)}
+    def initial_arms(self, definition: Definition) -> Mapping[str, Mapping[str, Any]]:
+        """Return the arms of the initial cells, name -> settings."""
+        return {cell.arm: cell.settings for cell in self.initial_cells(definition)}
 
     def with_arm_settings(self, settings: Mapping[str, Mapping[str, Any]]) -> Self:
-        """Return the plan with settings added to some of the arms that it starts with.
+        """Return the plan with settings added to some of its initial arms.
 
         Args:
             settings: Arm -> path -> value.
 
         Raises:
-            ValueError: If its arms are not listed, so that none can be changed alone.
+            ValueError: If the plan does not list its arms, so that none can be changed alone.
         """
         raise ValueError(
             f"Some arms of the plan '{self.kind}' choose their own stopping ({', '.join(settings)})"
@@ -261,10 +285,10 @@ class Plan(Settings):
         )
 
     def arm(self, definition: Definition, name: str, settings: Mapping[str, Any]) -> Arm:
-        """Return an arm over the sweep's base.
+        """Return the arm that changes some settings of the sweep's base.
 
         Raises:
-            ValueError: If it changes a setting that is not there, or to what is not allowed.
+            ValueError: If a setting does not exist, or its value is not allowed.
         """
         base, parts = definition.base, definition.parts
         try:
@@ -274,16 +298,16 @@ class Plan(Settings):
         return Arm(name, config, to_jsonable_python(written_out(config, settings)))
 
     def build(self, definition: Definition) -> tuple[Arm, ...]:
-        """Return the arms that there are at the start, in the order of the tables.
+        """Return the initial arms, in the order of the tables.
 
         Raises:
-            ValueError: If an arm cannot be, or holds a part that is not declared, or two are the
+            ValueError: If an arm is not valid or has an undeclared part, or if two arms are the
                 same configuration.
         """
-        listed = self.arms_at_start(definition)
+        listed = self.initial_arms(definition)
         if not listed and not self.is_search:
             raise ValueError(f"The plan '{self.kind}' proposes no cells at its start.")
-        refuse_arm_names(listed)
+        check_arm_names(listed)
         arms = tuple(self.arm(definition, name, listed[name]) for name in listed)
         for index, arm in enumerate(arms):
             for other in arms[:index]:
@@ -292,27 +316,27 @@ class Plan(Settings):
                         f"The arms '{other.name}' and '{arm.name}' are the same configuration."
                     )
         for arm in arms:
-            refuse_undeclared_parts(arm.config, definition.parts)
+            check_declared_parts(arm.config, definition.parts)
         return arms
 
     def varied(self, definition: Definition, *, with_profiles: bool = True) -> Iterator[Varied]:
-        """Yield the settings that it varies itself, so that they cannot be set for all arms.
+        """Yield the settings that it varies, which cannot be set for all arms.
 
         Args:
-            definition: Of the sweep.
-            with_profiles: Also what the profiles of arms set, which is known over a base alone.
+            definition: Definition of the sweep.
+            with_profiles: Include the settings that profiles of arms set; these depend on the base.
         """
-        for name, settings in self.arms_at_start(definition).items():
-            for path, own in _paths_of(settings, definition if with_profiles else None):
-                who = f"the sweep itself (arm '{name}' changes '{own}')"
+        for name, settings in self.initial_arms(definition).items():
+            for path, given in _paths_of(settings, definition if with_profiles else None):
+                who = f"the sweep itself (arm '{name}' changes '{given}')"
                 yield Varied(path, who, _ADVICE, is_within_kinds=True)
 
 
-def refuse_arm_names(names: Collection[str]) -> None:
-    """Refuse names that no record can hold, or that a file's reader would take for others.
+def check_arm_names(names: Collection[str]) -> None:
+    """Check that records can store names of arms, and that files are read back with these names.
 
     Raises:
-        ValueError: Naming the first.
+        ValueError: For the first name that is not allowed.
     """
     for name in names:
         if any(unicodedata.category(letter) in {"Cc", "Cs"} for letter in name):
@@ -329,41 +353,41 @@ def refuse_arm_names(names: Collection[str]) -> None:
         if name in MISSING:
             raise ValueError(
                 f"An arm cannot be called {name!r}: whoever reads its table takes that for a "
-                f"missing value. Call it otherwise."
+                f"missing value. Choose another name."
             )
 
 
-def refuse_undeclared_parts(settings: Settings, parts: tuple[type[Part], ...]) -> None:
-    """Refuse settings that hold a user's own part that no sweep declares.
+def check_declared_parts(settings: Settings, parts: tuple[type[Part], ...]) -> None:
+    """Check that the sweep declares all parts in some settings that are not built in.
 
     Raises:
-        ValueError: Naming the first.
+        ValueError: For the first part that is not declared.
     """
     for name in type(settings).model_fields:
         value = getattr(settings, name)
         if isinstance(value, Part):
-            refuse_undeclared_part(value, parts)
+            check_declared_part(value, parts)
 
 
-def refuse_undeclared_part(part: Part, parts: tuple[type[Part], ...]) -> None:
-    """Refuse a user's own part that no sweep declares, or one that holds such a part.
+def check_declared_part(part: Part, parts: tuple[type[Part], ...]) -> None:
+    """Check that the sweep declares a part and the parts in it, unless they are built in.
 
     Raises:
-        ValueError: Naming the first.
+        ValueError: For the first part that is not declared.
     """
     if not is_built_in(type(part)) and type(part) not in parts:
         raise ValueError(
             f"{type(part).__name__} is a part of your own: declare it, "
             f"Sweep(parts=[{type(part).__name__}], ...)."
         )
-    refuse_undeclared_parts(part, parts)
+    check_declared_parts(part, parts)
 
 
 def each_seed_once(seeds: tuple[int, ...]) -> tuple[int, ...]:
-    """Return seeds as they are.
+    """Return seeds unchanged.
 
     Raises:
-        ValueError: If one is listed twice.
+        ValueError: If a seed is listed twice.
     """
     if len(set(seeds)) != len(seeds):
         raise ValueError(f"A seed is listed twice: {', '.join(map(str, seeds))}.")
@@ -379,10 +403,10 @@ def _proposed(decisions: Sequence[Decision]) -> tuple[Cell, ...]:
 def _paths_of(
     settings: Mapping[str, Any], definition: Definition | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield each path that an arm sets, and the path by which it does."""
+    """Yield each path that an arm sets, and the path that it was given by."""
     if definition is None or not any(path.split(".")[-1] == "profile" for path in settings):
         yield from ((part_of_kind(path), path) for path in settings)
         return
     config = with_settings(definition.base, settings, definition.parts)
-    for own, paths in paths_set(config, settings).items():
-        yield from ((path, own) for path in (own, *paths))
+    for given, paths in paths_set(config, settings).items():
+        yield from ((path, given) for path in (given, *paths))

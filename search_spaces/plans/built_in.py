@@ -1,4 +1,4 @@
-"""The plans of this package."""
+"""The built-in plans."""
 
 from typing import Annotated
 
@@ -20,10 +20,10 @@ _Members = ListedArms | _Designs | TunedArms | Path | Search
 _BuiltIn = Annotated[_Members, Field(discriminator="kind")]
 
 
-def built_in_plan(values: object) -> Plan:
-    """Return the plan that plain values are of, found by its kind.
+def plan_from_values(values: object) -> Plan:
+    """Return the built-in plan that plain values describe, by their kind.
 
     Raises:
-        ValidationError: If there is no such kind, or the plan cannot be so.
+        ValidationError: If the kind does not exist, or the plan is not valid.
     """
     return TypeAdapter[_Members](_BuiltIn).validate_python(values)

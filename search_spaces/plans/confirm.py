@@ -10,15 +10,15 @@ from search_spaces.plans.base import Seed, each_seed_once
 
 
 class Confirm(Settings):
-    """The best arms of a search are trained again on seeds that had no part in choosing them.
+    """Training the best arms of a search again, on seeds that had no part in selecting them.
 
     Attributes:
-        best: How many are, beside the base, which they are held against.
-        seeds: Fresh ones.
-        against_random: Whether they are held against the best of random points as well, which are
-            trained in full on the search's seeds until they have taken as many epochs as the search
-            took. It doubles what the search costs.
-        random_seed: What these points are drawn by; the search's own points have no part in it.
+        best: Number of arms, besides the base, which they are compared with.
+        seeds: Fresh seeds.
+        against_random: Whether the arms are also compared with the best of random points. These
+            are trained in full on the search's seeds until they have taken as many epochs as the
+            search, which doubles its cost.
+        random_seed: Seed by which these points are drawn, independent of the search's points.
     """
 
     best: Annotated[int, Field(ge=1)] = 3
@@ -32,12 +32,12 @@ class Confirm(Settings):
         return each_seed_once(seeds)
 
     @property
-    def words(self) -> str:
-        """On which seeds, and against what besides the base."""
+    def description(self) -> str:
+        """The seeds, and the random points if there are any, as text."""
         drawn = f", against random points of seed {self.random_seed}" * self.against_random
         return f"seeds {self.seeds}{drawn}"
 
     def manifest_fields(self) -> dict[str, Any]:
-        """Return it as plain values, with nothing chosen."""
+        """Return its fields of the manifest, before arms are selected."""
         random = {"random": {"seed": self.random_seed}} if self.against_random else {}
         return {"best": self.best, "seeds": self.seeds, **random}

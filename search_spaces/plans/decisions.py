@@ -1,7 +1,6 @@
-"""What a plan hears of while its sweep runs, and what it may decide: plain values.
+"""The events that a plan receives and the decisions that it returns, as plain values.
 
-Events: an epoch was told of, a cell has ended, there is room for another trial. Decisions are noted
-in the sweep's journal before they take effect, and are never made a second time.
+Decisions are written to the sweep's journal before they take effect and are never computed again.
 """
 
 from collections.abc import Mapping
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 CellOutcome = Literal["finished", "diverged", "failed", "pruned"]
-"""How a trial ended, in the words of its record."""
+"""How a trial ended, as its record says."""
 
 
 @dataclass(frozen=True)
@@ -17,10 +16,10 @@ class Cell:
     """A place in a sweep that a trial fills.
 
     Attributes:
-        arm: What the tables call the configuration.
-        settings: What sets the arm apart from the sweep's base, path -> value; of a search the
-            point of its space, dimension -> value. All cells of one arm have the same.
-        seed: Of the training.
+        arm: Name of the configuration in tables.
+        settings: The arm's changes to the sweep's base, path -> value; in a search the point of
+            the space, dimension -> value. All cells of an arm have the same settings.
+        seed: Seed of the training.
     """
 
     arm: str
@@ -29,22 +28,22 @@ class Cell:
 
     @property
     def place(self) -> tuple[str, int]:
-        """Arm and seed, which no two cells of a sweep share."""
+        """Arm and seed, which identify the cell in its sweep."""
         return self.arm, self.seed
 
 
 @dataclass(frozen=True)
 class SlotFree:
-    """There is room for another trial, and no cell to hand out."""
+    """Another trial could run, and no cell is pending."""
 
 
 @dataclass(frozen=True)
 class EpochTold:
-    """A trial has told of an epoch.
+    """A trial has finished an epoch.
 
     Attributes:
-        epoch: Counted from 1.
-        metrics: Name -> value, none of them of the test split.
+        epoch: Number of the epoch, from 1.
+        metrics: Name -> value, without metrics of the test split.
     """
 
     trial_key: str
@@ -57,8 +56,8 @@ class CellEnded:
     """A trial has ended.
 
     Attributes:
-        epoch: The last one.
-        metrics: Of that epoch; empty where it told of none.
+        epoch: The last epoch, 0 if none was finished.
+        metrics: Metrics of that epoch.
     """
 
     trial_key: str
@@ -72,17 +71,17 @@ Event = SlotFree | EpochTold | CellEnded
 
 @dataclass(frozen=True)
 class Propose:
-    """These cells are trained next."""
+    """Train these cells next."""
 
     cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True)
-class Draw(Propose):
-    """Random points that a search is held against are trained next, to their full length.
+class ProposeRandom(Propose):
+    """Train random points next, in full; the search is compared with the best of them.
 
     Attributes:
-        random_seed: What they are drawn by.
+        random_seed: The seed by which they are drawn.
     """
 
     random_seed: int
@@ -90,10 +89,10 @@ class Draw(Propose):
 
 @dataclass(frozen=True)
 class Stop:
-    """A trial is not trained beyond an epoch.
+    """Prune a trial at an epoch.
 
     Attributes:
-        value: What it was judged by.
+        value: The score that it was judged by.
     """
 
     trial_key: str
@@ -103,7 +102,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Pause:
-    """A trial waits at an epoch, with its checkpoint, until it is continued there or stopped."""
+    """Pause a trial at an epoch, with its checkpoint, until it is continued or stopped."""
 
     trial_key: str
     epoch: int
@@ -111,7 +110,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class Continue:
-    """A trial was judged at an epoch and goes on."""
+    """Let a trial continue after it was judged at an epoch."""
 
     trial_key: str
     epoch: int
@@ -119,12 +118,12 @@ class Continue:
 
 @dataclass(frozen=True)
 class WarmStart:
-    """A search proposes points of another sweep first.
+    """Propose points of another sweep first.
 
     Attributes:
-        sweep: Which.
-        points: Of its space, dimension -> value, the best first.
-        num_fitting: How many of that sweep are points of its space at all.
+        sweep: Name of the other sweep.
+        points: Points of this search's space, dimension -> value, the best first.
+        num_fitting: Number of the other sweep's arms that are points of this space.
     """
 
     sweep: str
@@ -133,13 +132,13 @@ class WarmStart:
 
 
 @dataclass(frozen=True)
-class Enough:
-    """A search proposes no more, before it has made all its proposals.
+class EndSearch:
+    """End a search before all its proposals are made.
 
     Attributes:
-        reason: Why.
-        until: The ends that it had; with others it may go on.
-        num_proposals: That it had made.
+        reason: Why it ends.
+        until: The declared ends, as text; with other ends the search may continue.
+        num_proposals: Number of proposals made so far.
     """
 
     reason: str
@@ -148,14 +147,13 @@ class Enough:
 
 
 @dataclass(frozen=True)
-class Choose:
-    """These arms are what the sweep was to find, the best first.
+class Select:
+    """Select arms as the result of a sweep, the best first.
 
     Attributes:
-        reference: The arm that they are held against, None where there is none.
-        question: What they answer, so that a choice is not taken for the answer to another.
-        random: The best of random points, which they are held against as well; None where there is
-            none.
+        reference: The arm that they are compared with, if any.
+        question: The question that the selection answers, so that it answers no other one.
+        random: The best of random points, with which they are also compared, if any.
     """
 
     arms: tuple[str, ...]
@@ -166,17 +164,17 @@ class Choose:
 
 @dataclass(frozen=True)
 class Wait:
-    """Trials that run have to end first."""
+    """Wait until a running trial ends."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """There is nothing more to propose."""
+    """Propose nothing more."""
 
 
 WAIT = Wait()
 DONE = Done()
 
-Decision = Propose | Stop | Pause | Continue | WarmStart | Enough | Choose | Wait | Done
+Decision = Propose | Stop | Pause | Continue | WarmStart | EndSearch | Select | Wait | Done
 Entry = Decision | EpochTold | CellEnded
-"""What the journal of a sweep holds: what was decided, and what became of it."""
+"""An entry of a sweep's journal: a decision, or a result."""

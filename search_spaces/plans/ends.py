@@ -1,4 +1,4 @@
-"""Ends of a search: when it proposes no more, though it could."""
+"""Ends of a search: conditions under which it makes no more proposals."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from capsmodel.settings.parts import OneOf, Part
 
 
 @dataclass(frozen=True)
-class SoFar:
-    """How far a search is.
+class SearchProgress:
+    """The progress of a search.
 
     Attributes:
-        objective: What its proposals are chosen by.
-        values: The objective of each proposal that has ended, by number, None of one that did not
-            run to full length; without those that failed, which tell nothing.
-        epochs: Trained by the proposals and the base in all.
+        objective: The objective of the search.
+        values: The objective of each proposal that has ended, in the order of their numbers; None
+            for one that did not run to full length. Failed proposals are left out.
+        epochs: Epochs trained by the proposals and the base.
     """
 
     objective: Objective
@@ -28,74 +28,74 @@ class SoFar:
 
     @property
     def costs(self) -> list[float | None]:
-        """The same values as what is to be small."""
+        """The values as costs: smaller is better."""
         return [None if one is None else self.objective.cost(one) for one in self.values]
 
 
 class End(Part, ABC):
-    """When a search proposes no more. What runs then is trained on, and the best are confirmed.
+    """Base class of ends. After an end, running trials continue and the best are confirmed.
 
     Attributes:
-        asks_for_one_objective: Whether it looks for the best of one objective.
+        needs_one_objective: Whether it looks for the best value of one objective.
     """
 
     family: ClassVar[str] = "end"
-    asks_for_one_objective: ClassVar[bool] = True
+    needs_one_objective: ClassVar[bool] = True
 
     @abstractmethod
-    def reason(self, so_far: SoFar) -> str:
-        """Return why the search ends here, "" where it goes on."""
+    def reason(self, progress: SearchProgress) -> str:
+        """Return why the search ends now, "" if it continues."""
 
     @property
     @abstractmethod
-    def words(self) -> str:
-        """What it waits for, with all its settings."""
+    def description(self) -> str:
+        """The condition with all its settings, as text."""
 
-    def refuse(self, trials: int) -> None:
-        """Refuse it where it never comes in a search of so many proposals.
+    def check(self, trials: int) -> None:
+        """Check that it can occur in a search with this number of proposals.
 
         Raises:
-            ValueError: In one sentence.
+            ValueError: If it cannot.
         """
 
-    def refuse_for(self, metric: Metric, base_epochs: int) -> None:
-        """Refuse it where it never comes by an objective, or before anything is proposed.
+    def check_objective(self, metric: Metric, base_epochs: int) -> None:
+        """Check that it can occur with an objective, and not before the first proposal.
 
         Args:
             metric: The objective.
-            base_epochs: Of the base's trainings, which come first.
+            base_epochs: Epochs of the base's trainings, which come first.
 
         Raises:
-            ValueError: In one sentence.
+            ValueError: If it cannot.
         """
 
 
 class AtTarget(End):
-    """A proposal has reached a value of the objective at full length.
+    """End when a proposal of full length has reached a value of the objective.
 
     Attributes:
-        value: In the objective's own unit: an error is a fraction.
+        value: The target, in the objective's unit: an error is a fraction.
     """
 
     kind: Literal["target"] = "target"
     value: Annotated[float, Field(allow_inf_nan=False)]
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The target."""
         return f"target {self.value:g}"
 
-    def reason(self, so_far: SoFar) -> str:
-        """Return which value has reached it."""
-        target = so_far.objective.cost(self.value)
-        reached = [cost for cost in so_far.costs if cost is not None and cost <= target]
+    def reason(self, progress: SearchProgress) -> str:
+        """Return which value has reached the target."""
+        target = progress.objective.cost(self.value)
+        reached = [cost for cost in progress.costs if cost is not None and cost <= target]
         if not reached:
             return ""
-        value = so_far.objective.cost(min(reached))  # a sign turned twice is the value again
-        return f"{so_far.objective.metric.name} {value:.6g} has reached the target {self.value:g}"
+        value = progress.objective.cost(min(reached))  # a sign turned twice is the value again
+        return f"{progress.objective.metric.name} {value:.6g} has reached the target {self.value:g}"
 
-    def refuse_for(self, metric: Metric, base_epochs: int) -> None:
-        """Refuse a value that no fraction has."""
+    def check_objective(self, metric: Metric, base_epochs: int) -> None:
+        """Check that the target of a fraction is a fraction."""
         if metric.is_fraction and not 0 <= self.value <= 1:
             raise ValueError(
                 f"The search cannot end at {metric.name} {self.value:g}, as that is a fraction: "
@@ -104,13 +104,13 @@ class AtTarget(End):
 
 
 class NoImprovement(End):
-    """The last proposals were no better than one before them.
+    """End when the last proposals have not improved on the best one before them.
 
-    Counted by their numbers are those that have ended, also early or by diverging.
+    Proposals that have ended count in the order of their numbers, also pruned and diverged ones.
 
     Attributes:
-        proposals: How many.
-        by: A better one is better by more than this, in the objective's own unit.
+        proposals: Number of proposals without improvement.
+        by: The least improvement that counts, in the objective's unit.
     """
 
     kind: Literal["no_improvement"] = "no_improvement"
@@ -118,22 +118,22 @@ class NoImprovement(End):
     by: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
     @property
-    def words(self) -> str:
-        """How many, and by how much where that is something."""
+    def description(self) -> str:
+        """The number of proposals, and the least improvement if one is set."""
         least = f" by {self.by:g}" * (self.by > 0)
         return f"no improvement{least} for {self.proposals}"
 
-    def reason(self, so_far: SoFar) -> str:
-        """Return that there was none."""
+    def reason(self, progress: SearchProgress) -> str:
+        """Return for how many proposals there was no improvement."""
         best, num_since = float("inf"), 0
-        for cost in so_far.costs:
+        for cost in progress.costs:
             num_since += 1
             if cost is not None and cost < best - self.by:
                 best, num_since = cost, 0
-        return self.words if num_since >= self.proposals else ""
+        return self.description if num_since >= self.proposals else ""
 
-    def refuse(self, trials: int) -> None:
-        """Refuse as many as there are in all."""
+    def check(self, trials: int) -> None:
+        """Check that the search makes more proposals."""
         if self.proposals >= trials:
             raise ValueError(
                 f"The search cannot end after {self.proposals} proposals without improvement, as "
@@ -143,31 +143,31 @@ class NoImprovement(End):
 
 
 class AfterEpochs(End):
-    """So many epochs were trained by the proposals and the base in all.
+    """End when the proposals and the base have trained a number of epochs.
 
-    An epoch counts wherever it was trained: also those of trials that were there before.
+    An epoch counts wherever it was trained, also in an earlier launch or another sweep.
 
     Attributes:
-        epochs: How many.
+        epochs: Number of epochs.
     """
 
-    asks_for_one_objective: ClassVar[bool] = False
+    needs_one_objective: ClassVar[bool] = False
     kind: Literal["epochs"] = "epochs"
     epochs: Annotated[int, Field(ge=1)]
 
     @property
-    def words(self) -> str:
-        """How many."""
+    def description(self) -> str:
+        """The number of epochs."""
         return f"{self.epochs} epochs"
 
-    def reason(self, so_far: SoFar) -> str:
-        """Return how many there were."""
-        if so_far.epochs < self.epochs:
+    def reason(self, progress: SearchProgress) -> str:
+        """Return how many epochs were trained."""
+        if progress.epochs < self.epochs:
             return ""
-        return f"{so_far.epochs} epochs were trained, of {self.epochs}"
+        return f"{progress.epochs} epochs were trained, of {self.epochs}"
 
-    def refuse_for(self, metric: Metric, base_epochs: int) -> None:
-        """Refuse fewer than the base takes alone."""
+    def check_objective(self, metric: Metric, base_epochs: int) -> None:
+        """Check that the base alone does not reach the number."""
         if self.epochs <= base_epochs:
             raise ValueError(
                 f"The search cannot end after {self.epochs} epochs in all, as its base alone takes "

@@ -1,4 +1,4 @@
-"""What is known of a sweep at a moment: the fold of its journal."""
+"""What is known of a sweep so far: the fold of its journal."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,13 +8,13 @@ from search_spaces.plans.decisions import (
     Cell,
     CellEnded,
     CellOutcome,
-    Choose,
     Continue,
     Done,
     Entry,
     EpochTold,
     Pause,
     Propose,
+    Select,
     Stop,
 )
 
@@ -24,13 +24,13 @@ class KnownTrial:
     """What is known of one trial.
 
     Attributes:
-        epochs: Epoch -> its metrics, none of the test split.
-        ended: How it ended, None while it may go on.
-        last: Metrics of its last epoch, once it has ended; empty where there is none.
+        epochs: Epoch -> metrics, without metrics of the test split.
+        ended: How it ended, None while it is open.
+        last: Metrics of its last epoch once it has ended; empty if there are none.
         length: The last epoch that counts, once it has ended.
-        judged: Epochs at which a verdict fell.
-        pauses: Epochs at which it was to wait for one.
-        stopped: The verdict that ended it, None where none did.
+        judged: Epochs at which it was judged.
+        pauses: Epochs at which it was paused.
+        stopped: The decision that stopped it, if any.
     """
 
     epochs: dict[int, Mapping[str, Any]] = field(default_factory=dict[int, Mapping[str, Any]])
@@ -42,7 +42,7 @@ class KnownTrial:
     stopped: Stop | None = None
 
     def take(self, entry: EpochTold | CellEnded | Stop | Pause | Continue) -> None:
-        """Take one more entry about this trial; where it was stopped, it has ended."""
+        """Apply one more entry about this trial; a stopped trial has ended."""
         match entry:
             case EpochTold():
                 self.epochs[entry.epoch] = entry.metrics
@@ -60,7 +60,7 @@ class KnownTrial:
                 pass
 
     def go_on(self) -> None:
-        """Let it go on where it was stopped."""
+        """Reopen a trial that was stopped."""
         if self.stopped:
             self.stopped, self.ended, self.length = None, None, 0
             self.pauses.clear()
@@ -72,24 +72,24 @@ class KnownTrial:
 
     @property
     def waits_at(self) -> int:
-        """The epoch at which it waits for a verdict, 0 where it does not."""
+        """The epoch at which it is paused, 0 if it is not."""
         return max(self.pauses - self.judged, default=0) if self.is_open else 0
 
 
 class Known:
-    """The fold of a sweep's journal: an entry more changes it, and the order of facts does not.
+    """The fold of a sweep's journal. The order in which results arrive does not matter.
 
-    Plans read it; only who keeps the journal adds to it.
+    Plans read it; only the owner of the journal adds entries.
 
     Args:
-        keys: Trial key of each cell, by its place; one that is missing is made of the place.
-        num_epochs: Of a full training, by arm, as far as they are known.
+        keys: (arm, seed) of a cell -> its trial key; a missing key is made of arm and seed.
+        num_epochs: Arm -> epochs of a full training, as far as known.
 
     Attributes:
-        cells: What was proposed, by place (arm, seed), in order.
-        chosen: The last choice, None before there is one.
-        is_over: Whether the plan has said that no cells follow.
-        stops: Where trials were stopped, by trial key.
+        cells: (arm, seed) -> the proposed cell, in order.
+        chosen: The last selection, None if there is none yet.
+        is_over: Whether the plan has returned `DONE`.
+        stops: Trial key -> the decision that stopped the trial.
         num_epochs: As given.
     """
 
@@ -99,7 +99,7 @@ class Known:
         num_epochs: Mapping[str, int] | None = None,
     ) -> None:
         self.cells: dict[tuple[str, int], Cell] = {}
-        self.chosen: Choose | None = None
+        self.chosen: Select | None = None
         self.is_over = False
         self.stops: dict[str, Stop] = {}
         self.num_epochs = {} if num_epochs is None else num_epochs
@@ -107,11 +107,11 @@ class Known:
         self._trials: dict[str, KnownTrial] = {}
 
     def take(self, entry: Entry) -> None:
-        """Take one more entry of the journal."""
+        """Apply one more entry of the journal."""
         match entry:
             case Propose(cells):
                 self.cells |= {cell.place: cell for cell in cells}
-            case Choose():
+            case Select():
                 self.chosen = entry
             case Done():
                 self.is_over = True
@@ -123,15 +123,15 @@ class Known:
                 pass
 
     def by_key(self, trial_key: str) -> KnownTrial:
-        """Return what is known of a trial by its key."""
+        """Return what is known of the trial with a key."""
         return self._trials.setdefault(trial_key, KnownTrial())
 
     def trial(self, arm: str, seed: int) -> KnownTrial:
-        """Return what is known of the trial in a place."""
+        """Return what is known of the trial of an arm with a seed."""
         return self.by_key(self.key_of((arm, seed)))
 
     def key_of(self, place: tuple[str, int]) -> str:
-        """Return the trial key of a place."""
+        """Return the trial key of a cell's (arm, seed)."""
         return self._keys.get(place, f"{place[0]} {place[1]}")
 
     def trials(self, arm: str) -> list[KnownTrial]:
@@ -140,12 +140,12 @@ class Known:
 
     @property
     def waiting(self) -> dict[str, int]:
-        """The trials that wait for a verdict, and the epoch at which each does."""
+        """Trial key -> the epoch at which the trial is paused, for all paused trials."""
         return {key: trial.waits_at for key, trial in self._trials.items() if trial.waits_at}
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The arms so far, in the order in which they came."""
+        """The proposed arms, in order."""
         return tuple(dict.fromkeys(arm for arm, _ in self.cells))
 
     def __eq__(self, other: object) -> bool:
@@ -157,10 +157,10 @@ class Known:
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
 
-def known_from(
+def known_after(
     entries: Iterable[Entry], keys: Mapping[tuple[str, int], str] | None = None
 ) -> Known:
-    """Return the fold of a whole journal."""
+    """Return what is known after all entries of a journal."""
     known = Known(keys)
     for entry in entries:
         known.take(entry)

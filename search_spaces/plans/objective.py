@@ -1,4 +1,4 @@
-"""What arms are chosen by: an epoch metric of the validation split, and whether losses compare."""
+"""The objective of a search, and whether losses of different arms are comparable."""
 
 from collections.abc import Sequence
 
@@ -13,13 +13,13 @@ BUILT_IN = (VALIDATION_ERROR.name, VALIDATION_LOSS.name)
 _WEIGH_THE_LOSS = ("loss", "model.reconstruction")
 
 
-def refuse_objective(name: str) -> None:
-    """Refuse a metric that is not of the validation split, or that is no epoch's.
+def check_objective(name: str) -> None:
+    """Check that an objective is an epoch metric of the validation split.
 
-    A name that is not built in is left for `measured_objective`, as a part may measure it.
+    A name that is not built in is left to `measured_objective`, since a part may declare it.
 
     Raises:
-        ValueError: In one sentence.
+        ValueError: If it is not.
     """
     metric = find_metric(name)
     if metric and (why := why_unseen(metric)):
@@ -29,10 +29,10 @@ def refuse_objective(name: str) -> None:
 
 
 def measured_objective(name: str, definition: Definition) -> Objective:
-    """Return what the proposals of a sweep are chosen by.
+    """Return the objective of a sweep by its name.
 
     Raises:
-        ValueError: If it is neither built in nor what a part of the sweep measures.
+        ValueError: If it is neither built in nor declared by a part of the sweep.
     """
     metrics = declared_metrics(definition.base, definition.parts)
     metric = find_metric(name, metrics)
@@ -43,7 +43,7 @@ def measured_objective(name: str, definition: Definition) -> Objective:
 
 
 def weighing_the_loss(paths: Sequence[str]) -> list[str]:
-    """Return those of some settings that change what a loss measures."""
+    """Return the settings among these that change what a loss measures."""
     return [
         path
         for path in paths
@@ -52,5 +52,5 @@ def weighing_the_loss(paths: Sequence[str]) -> list[str]:
 
 
 def losses_compare(paths: Sequence[str]) -> bool:
-    """Return whether arms that differ in some settings still have the same loss."""
+    """Return whether losses are comparable between arms that differ in some settings."""
     return not weighing_the_loss(paths)

@@ -12,42 +12,48 @@ from search_spaces.plans.decisions import (
     DONE,
     WAIT,
     Cell,
-    Choose,
     Decision,
     Event,
     Propose,
+    Select,
     SlotFree,
 )
 from search_spaces.plans.known import Known
 from search_spaces.plans.objective import losses_compare
-from search_spaces.plans.selection import CHOOSING_SEEDS, best_of, has_ended, missing, refuse_seeds
+from search_spaces.plans.selection import (
+    CHOOSING_SEEDS,
+    best_of,
+    check_seeds_apart,
+    has_ended,
+    missing,
+)
 from search_spaces.trial_key import trial_key
 
-_RULES = 1  # raised whenever the same fields would try or choose otherwise
+_RULES = 1  # raised when a plan with the same fields would decide differently
 
 
 class Path(Plan):
-    """The way from the base to a target, which differs from it by some changes.
+    """The path from the base to a target, one change at a time.
 
-    At each step every change that is left is tried alone, on top of those taken so far; the best on
-    validation, the mean over the choosing seeds, is taken. Then the base and each step are trained
-    on the sweep's seeds, which chose nothing, and the tables show these trainings alone: each row
-    has the changes of all rows above it and one more, the last is the target. It takes about
-    m (m + 1) / 2 x choosing seeds trainings to find the order of m changes, and (m + 1) x seeds.
+    At each step every remaining change is tried on top of those taken so far. The best is selected
+    by the mean validation error over the choosing seeds. Then the base and each step are trained
+    on the sweep's seeds, which selected nothing, and tables show only these trainings: each row
+    has the changes of all rows above it and one more; the last row is the target. Finding the
+    order of m changes takes about m (m + 1) / 2 x choosing seeds trainings, and the comparison
+    (m + 1) x seeds.
 
-    It tells which few changes bring most of what the target is better by. The order is one good
-    order, found greedily: changes that help only together come late, and where changes do the same
-    work the first one taken has all of it.
+    It shows which few changes bring most of the target's improvement. The order is greedy: changes
+    that help only together come late, and of changes with the same effect the first takes all.
 
     Source: Fawcett and Hoos 2016, Analysing differences between algorithm configurations through
-    ablation; irace's `ablation()`. Difference: what is shown was trained on seeds without part in
-    the order.
+    ablation; irace's `ablation()`. Difference: the table is trained on seeds that had no part in
+    finding the order.
 
     Attributes:
-        changes: Name -> what it changes, path -> value, of what moves together: `{"iterations":
-            {"model.routing.iterations": 1}}`. All of them make the target.
-        baseline: What the base is called.
-        choosing_seeds: On which changes are tried; none of the sweep's seeds.
+        changes: Name -> settings that change together, path -> value: `{"iterations":
+            {"model.routing.iterations": 1}}`. All changes together make the target.
+        baseline: Name of the base.
+        choosing_seeds: Seeds on which changes are tried; none of the sweep's seeds.
     """
 
     kind: Literal["path"] = "path"
@@ -73,22 +79,22 @@ class Path(Plan):
         return self
 
     def decide(self, definition: Definition, journal: Known, event: Event) -> Sequence[Decision]:
-        """Try what is left of the changes, take the best, go on; then train the whole path."""
+        """Try the remaining changes and take the best until none is left; then train the path."""
         if not isinstance(event, SlotFree):
             return ()
         taken = self._taken(journal)
         if len(taken) < len(self.changes):
             return self._step(definition, journal, taken)
         arms = self._path(taken)
-        again = [Cell(arm, arms[arm], seed) for seed in definition.arm_seeds for arm in arms]
-        return (Propose(left),) if (left := self._plain(definition, journal, again)) else (DONE,)
+        cells = [Cell(arm, arms[arm], seed) for seed in definition.arm_seeds for arm in arms]
+        return (Propose(left),) if (left := self._plain(definition, journal, cells)) else (DONE,)
 
-    def told_baseline(self, definition: Definition) -> str:
-        """Return what the base is called."""
+    def baseline_name(self, definition: Definition) -> str:
+        """Return the name of the base."""
         return self.baseline
 
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
-        """Return on which seeds changes are tried, and what all of it costs."""
+        """Return the seeds on which changes are tried, and the number of cells."""
         num = len(self.changes)
         tried = num * (num + 1) // 2 - 1  # the last is alone, and need not be tried
         num_cells = tried * len(self.choosing_seeds) + (num + 1) * len(definition.arm_seeds)
@@ -102,9 +108,10 @@ class Path(Plan):
         return {"plan": plan}
 
     def check(self, definition: Definition) -> None:
-        """Refuse seeds that both choose and compare, and changes that cannot be made alone."""
-        refuse_seeds(definition.arm_seeds, self.choosing_seeds)
-        target = {path: value for own in self.changes.values() for path, value in own.items()}
+        """Check that seeds do not both select and compare, and that changes can be made alone."""
+        check_seeds_apart(definition.arm_seeds, self.choosing_seeds)
+        changes = self.changes.values()
+        target = {path: value for settings in changes for path, value in settings.items()}
         self.arm(definition, "target", target)
         for name, settings in self.changes.items():
             try:
@@ -117,15 +124,15 @@ class Path(Plan):
             if arm.config == definition.base:
                 raise ValueError(f"'{name}' changes nothing of the base: leave it out.")
 
-    def refuse_more_seeds(self) -> None:
-        """Refuse them, as what they would add to is chosen by then."""
+    def check_more_seeds(self) -> None:
+        """Raise the error: the order is found by then."""
         raise ValueError(
             "A path gets no more seeds once it was launched: list all of them in Sweep(seeds=...) "
             "under another name (--name NEW); what is trained is found again."
         )
 
     def _taken(self, known: Known) -> list[str]:
-        """Return the changes that the path has so far, in their order."""
+        """Return the changes on the path so far, in order."""
         steps = known.chosen.arms if known.chosen else ()
         return [step.partition(": ")[2] for step in steps]
 
@@ -135,7 +142,7 @@ class Path(Plan):
         arms = dict(self._tries(taken))
         before = tuple(self._path(taken))[1:]
         if len(arms) == 1:
-            return (Choose((*before, *arms)),)
+            return (Select((*before, *arms)),)
         cells = [Cell(arm, arms[arm], seed) for seed in self.choosing_seeds for arm in arms]
         if not taken:
             seeds = definition.arm_seeds
@@ -146,19 +153,19 @@ class Path(Plan):
             return (WAIT,)
         paths = [path for name in self._left(taken) for path in self.changes[name]]
         best = best_of(known, [*arms], self.choosing_seeds, by_loss=losses_compare(paths))
-        return (Choose((*before, best)),)
+        return (Select((*before, best)),)
 
     def _left(self, taken: Sequence[str]) -> list[str]:
         return [name for name in self.changes if name not in taken]
 
     def _tries(self, taken: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield an arm for each change that is left, on top of those taken."""
+        """Yield an arm for each remaining change on top of those taken."""
         settings = self._settings(taken)
         for name in self._left(taken):
             yield f"step {len(taken) + 1}: {name}", {**settings, **self.changes[name]}
 
     def _path(self, taken: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """Return the base and each step, with all that it changes."""
+        """Return the base and each step, with all its changes."""
         steps = {
             f"step {place}: {name}": self._settings(taken[:place])
             for place, name in enumerate(taken, start=1)
@@ -171,7 +178,7 @@ class Path(Plan):
     def _plain(
         self, definition: Definition, known: Known, cells: Sequence[Cell]
     ) -> tuple[Cell, ...]:
-        """Return cells that are still to be proposed, their settings as plain values."""
+        """Return the cells that were not proposed yet, with settings as plain values."""
         left = missing(known, cells)
         settings = {cell.arm: cell.settings for cell in left}
         plain = {arm: self.arm(definition, arm, settings[arm]).changes for arm in settings}

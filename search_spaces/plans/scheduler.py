@@ -1,4 +1,4 @@
-"""Schedulers: when a search gives up a trial that others have left behind."""
+"""Schedulers: which trials of a search are pruned, and when."""
 
 import math
 from abc import ABC, abstractmethod
@@ -14,15 +14,16 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Scheduler(Part, ABC):
-    """When a search gives up a trial that others have left behind.
+    """Base class of schedulers.
 
-    A verdict falls at a *rung*, an epoch at which all proposals are compared, each by its mean over
-    its seeds: it falls once all of them are there, and for all of them. Where fewer trainings run
-    at once than a proposal has seeds, little is saved, as most of them have ended by then.
+    Proposals are judged at a *rung*: an epoch at which they are compared by the mean over their
+    seeds. A proposal is judged once all its seeds have reached the rung, and the verdict holds for
+    all of them. If fewer trainings run at once than a proposal has seeds, little is saved, since
+    most of them have ended by then.
 
     Attributes:
-        pauses: Whether who comes to a rung waits there until it is promoted, else it trains on
-            until it is stopped.
+        pauses: Whether a trial pauses at a rung until it is promoted; otherwise it continues until
+            it is stopped.
     """
 
     family: ClassVar[str] = "scheduler"
@@ -30,29 +31,29 @@ class Scheduler(Part, ABC):
 
     @property
     @abstractmethod
-    def kept(self) -> float:
-        """The share of the trials at a rung that goes on."""
+    def surviving_share(self) -> float:
+        """The share of the trials at a rung that continue."""
 
     @property
     @abstractmethod
     def min_rivals(self) -> int:
-        """How many values of others a rung must hold before it gives verdicts."""
+        """How many other proposals must have reached a rung before it gives verdicts."""
 
     @abstractmethod
     def rungs(self, num_epochs: int) -> tuple[int, ...]:
         """Return the epochs of the rungs, ascending, all before the end of a full training."""
 
     def mean_share(self, num_epochs: int) -> float:
-        """Return which share of a full training a proposal takes at most, on average of many."""
+        """Return an upper bound of the mean share of a full training that a proposal takes."""
         del num_epochs
         return 1.0
 
-    def own(self, costs: Sequence[float]) -> float:
-        """Return what a proposal is judged by, of what it came to until then; small is good."""
+    def score(self, costs: Sequence[float]) -> float:
+        """Return the score that a proposal is judged by, given its costs so far; small is good."""
         return costs[-1]
 
-    def rival(self, costs: Sequence[float]) -> float:
-        """Return what others are held against, of what a proposal came to until then."""
+    def rival_score(self, costs: Sequence[float]) -> float:
+        """Return the score that other proposals are compared with, given its costs so far."""
         return costs[-1]
 
 
@@ -62,7 +63,7 @@ class NoScheduler(Scheduler):
     kind: Literal["none"] = "none"
 
     @property
-    def kept(self) -> float:
+    def surviving_share(self) -> float:
         """All of them."""
         return 1.0
 
@@ -77,19 +78,20 @@ class NoScheduler(Scheduler):
 
 
 class Asha(Scheduler):
-    """Asynchronous successive halving: at each rung the best of those seen so far go on.
+    """Asynchronous successive halving: at each rung the best of those seen so far continue.
 
     Source: Li, Jamieson, Rostamizadeh, Gonina, Hardt, Recht and Talwalkar 2018, arXiv:1810.05934,
     algorithm 2.
-    Difference: a trial is judged when it reaches a rung and is stopped there for good; none that
-    waits is promoted later. So no worker is idle and the early trials run longer.
+    Difference: a trial is judged when it reaches a rung, and a trial that is stopped is never
+    promoted later. So no worker is idle and the early trials run longer.
 
     Attributes:
         grace: Share of the full length before the first verdict.
-        reduction_factor: One in so many goes on, and the rungs are so many times farther apart.
-        rivals: How many values of others a rung must hold before it gives verdicts; None takes
-            `reduction_factor`, as it takes so many for one of them to be the kept share. With as
-            many as a sampler's random start has, that start is seen whole.
+        reduction_factor: One in this many continues; each rung is this many times later than the
+            one before.
+        rivals: How many other proposals must have reached a rung before it gives verdicts; None
+            takes `reduction_factor`, the least of which one is the surviving share. With the number
+            of a sampler's random proposals, all of these are seen first.
     """
 
     kind: Literal["asha"] = "asha"
@@ -98,36 +100,37 @@ class Asha(Scheduler):
     rivals: Annotated[int, Field(ge=1)] | None = None
 
     @property
-    def kept(self) -> float:
+    def surviving_share(self) -> float:
         """One in `reduction_factor`."""
         return 1 / self.reduction_factor
 
     @property
     def min_rivals(self) -> int:
-        """The rivals set, else as many as it takes for one of them to be the kept share."""
+        """The given number, or the least of which one is the surviving share."""
         return self.reduction_factor if self.rivals is None else self.rivals
 
     def rungs(self, num_epochs: int) -> tuple[int, ...]:
-        """Return the end of the grace, and the epochs `reduction_factor` times as late."""
-        return _ever_farther(self.grace, self.reduction_factor, num_epochs)
+        """Return the end of the grace, and each time the epoch `reduction_factor` times as late."""
+        return _geometric_rungs(self.grace, self.reduction_factor, num_epochs)
 
 
 class PromotionAsha(Scheduler):
-    """Asynchronous successive halving as published: all wait at a rung, the best are promoted.
+    """Asynchronous successive halving as published: all pause at a rung, the best are promoted.
 
-    A free place goes to the best that waits at the highest rung, where it is one of the best
-    `1 / reduction_factor` of all that have come there so far; else to a new proposal. So a proposal
-    may be promoted long after it has come to a rung, and little is trained of what is hopeless.
+    A free slot goes to the best trial that is paused at the highest rung, if it is one of the best
+    `1 / reduction_factor` of all that have reached this rung so far; otherwise to a new proposal.
+    So a proposal may be promoted long after it reached a rung, and hopeless ones train little.
 
     Source: Li, Jamieson, Rostamizadeh, Gonina, Hardt, Recht and Talwalkar 2018, arXiv:1810.05934,
     algorithm 2.
-    Difference: there is an end of proposals. When all are made and none is to be promoted any
-    more, the best of the highest rung go on until as many are of full length as are confirmed, at
-    least one; who waits then is stopped there.
+    Difference: the number of proposals is limited. When all are made and none can be promoted, the
+    best of the highest rung continue until as many have full length as are confirmed, at least one;
+    trials that are paused then are stopped.
 
     Attributes:
         grace: Share of the full length before the first rung.
-        reduction_factor: One in so many is promoted, and the rungs are so many times farther apart.
+        reduction_factor: One in this many is promoted; each rung is this many times later than the
+            one before.
     """
 
     kind: Literal["promotion"] = "promotion"
@@ -136,37 +139,40 @@ class PromotionAsha(Scheduler):
     reduction_factor: Annotated[int, Field(ge=2)] = 3
 
     @property
-    def kept(self) -> float:
+    def surviving_share(self) -> float:
         """One in `reduction_factor`."""
         return 1 / self.reduction_factor
 
     @property
     def min_rivals(self) -> int:
-        """As many as it takes for one of all to be the kept share."""
+        """The least number with which one of all is the surviving share."""
         return self.reduction_factor - 1
 
     def rungs(self, num_epochs: int) -> tuple[int, ...]:
-        """Return the end of the grace, and the epochs `reduction_factor` times as late."""
-        return _ever_farther(self.grace, self.reduction_factor, num_epochs)
+        """Return the end of the grace, and each time the epoch `reduction_factor` times as late."""
+        return _geometric_rungs(self.grace, self.reduction_factor, num_epochs)
 
     def mean_share(self, num_epochs: int) -> float:
-        """Return what is trained where just the kept share goes on from each rung."""
+        """Return the share if just the surviving share continues from each rung."""
         lengths = (end - begin for begin, end in pairwise((0, *self.rungs(num_epochs), num_epochs)))
-        return sum(length * self.kept**rung for rung, length in enumerate(lengths)) / num_epochs
+        return (
+            sum(length * self.surviving_share**rung for rung, length in enumerate(lengths))
+            / num_epochs
+        )
 
 
 class Median(Scheduler):
-    """The median rule: stopped is whose best so far is worse than the median of running averages.
+    """The median rule: a trial is stopped if its best is worse than the median running average.
 
-    One bad epoch stops nobody, and of curves that differ by noise alone most survive.
+    One bad epoch stops no trial, and most curves that differ only by noise survive.
 
     Source: Golovin, Solnik, Moitra, Kochanski, Karro and Sculley 2017, Google Vizier, section
     3.2.1.
-    Difference: the rivals are all that have come as far, not those alone that have ended.
+    Difference: a trial is compared with all that have come as far, not only with ended ones.
 
     Attributes:
         grace: Share of the full length before the first verdict.
-        rivals: How many values of others an epoch must hold before it gives verdicts.
+        rivals: How many other proposals must have reached an epoch before it gives verdicts.
     """
 
     kind: Literal["median"] = "median"
@@ -174,24 +180,24 @@ class Median(Scheduler):
     rivals: Annotated[int, Field(ge=1)] = 5
 
     @property
-    def kept(self) -> float:
+    def surviving_share(self) -> float:
         """Half of them."""
         return 0.5
 
     @property
     def min_rivals(self) -> int:
-        """The rivals set."""
+        """The given number."""
         return self.rivals
 
     def rungs(self, num_epochs: int) -> tuple[int, ...]:
         """Return every epoch from the end of the grace on."""
         return tuple(range(_end_of_grace(self.grace, num_epochs), num_epochs))
 
-    def own(self, costs: Sequence[float]) -> float:
+    def score(self, costs: Sequence[float]) -> float:
         """Return the best so far."""
         return min(costs)
 
-    def rival(self, costs: Sequence[float]) -> float:
+    def rival_score(self, costs: Sequence[float]) -> float:
         """Return the average so far."""
         return sum(costs) / len(costs)
 
@@ -200,7 +206,7 @@ SCHEDULERS = (NoScheduler, Asha, PromotionAsha, Median)
 AnyScheduler = Annotated[Scheduler, OneOf(SCHEDULERS)]
 
 
-def _ever_farther(grace: float, factor: int, num_epochs: int) -> tuple[int, ...]:
+def _geometric_rungs(grace: float, factor: int, num_epochs: int) -> tuple[int, ...]:
     epochs = [_end_of_grace(grace, num_epochs)]
     while epochs[-1] < num_epochs:
         epochs.append(epochs[-1] * factor)

@@ -1,4 +1,4 @@
-"""A search: an adaptive plan, in which each proposal may learn from those before it."""
+"""A search: an adaptive plan in which each proposal may learn from those before it."""
 
 import hashlib
 import json
@@ -14,25 +14,25 @@ from search_spaces.plans.base import Arm, Definition, Plan, Seed, Varied, each_s
 from search_spaces.plans.confirm import Confirm as Confirm
 from search_spaces.plans.decisions import Cell
 from search_spaces.plans.ends import AnyEnd
-from search_spaces.plans.objective import DEFAULT_OBJECTIVE, refuse_objective
+from search_spaces.plans.objective import DEFAULT_OBJECTIVE, check_objective
 from search_spaces.plans.scheduler import AnyScheduler, NoScheduler, Scheduler
 from search_spaces.plans.search_checks import (
     DEFAULT_STARTUP,
     Cost,
+    check_confirmation,
+    check_cost,
+    check_cost_varies,
+    check_definition,
+    check_ends,
+    check_front_table,
+    check_limits,
+    check_objective_comparable,
+    check_points,
+    check_random_reference,
+    check_sampler,
+    check_sampler_name,
+    check_startup,
     learns_nothing,
-    refuse_beside_cost,
-    refuse_confirmation,
-    refuse_definition,
-    refuse_ends,
-    refuse_front,
-    refuse_limits,
-    refuse_points,
-    refuse_random_reference,
-    refuse_same_cost,
-    refuse_sampler,
-    refuse_startup,
-    refuse_unknown_sampler,
-    refuse_varied_objective,
 )
 from search_spaces.space.dimensions import Dimension
 from search_spaces.space.space import Limit, Space
@@ -40,58 +40,57 @@ from search_spaces.tables import ConfirmationTable, FrontTable, SensitivityTable
 from search_spaces.trial_key import trial_key
 
 RULES = 2
-"""Raised whenever a search with the same fields would propose, stop or choose otherwise."""
+"""Version of the rules: raised when a search with the same fields would decide differently."""
 
 SAMPLER_FLAGS: Mapping[str, Mapping[str, Any]] = {
     "tpe": {"multivariate": True, "constant_liar": True, "group": False},
     "nsga2": {"crossover_prob": 0.9, "swapping_prob": 0.5},
 }
-"""What samplers of Optuna are given besides a seed, so that no default of its decides."""
+"""Arguments of Optuna's samplers besides the seed, so that none of its defaults decides."""
 
 FLAGS_WITH_LIMITS: Mapping[str, Mapping[str, Any]] = {
     "tpe": {"points_tried": 64},
     "gp": {"points_tried": 0},
 }
-"""How many points all over the space are tried, to tell a sampler of those that break the limits.
+"""How many points are tried at the start, to tell a sampler which of them break the limits.
 
-A model of the objective would have to be told what these came to, so that `gp` has none.
+`gp` gets none: its model would need the objective of these points.
 """
 
 Sampler = Literal["tpe", "random", "gp", "nsga2", "grid", "qmc"]
 
 BASE = "base"
-"""What the tables call the configuration that a search changes."""
+"""Name of the base configuration in tables."""
 
 
 class Search(Plan):
-    """Proposals of a sampler, each an arm; a scheduler stops the hopeless early.
+    """A search: a sampler proposes arms, and a scheduler prunes the hopeless ones.
 
-    The base is trained as well, in full: samplers learn from it where it is a point of the space,
-    and what is confirmed is confirmed against it. Proposals that diverge are told to samplers as
-    the worst that was seen, those that fail are not told. No point of a space that can be counted
-    is proposed twice.
+    The base is trained too, in full: samplers learn from it if it is a point of the space, and the
+    confirmed arms are compared with it. Samplers see a diverged proposal as the worst value so
+    far; they do not see failed ones. In a finite space no point is proposed twice.
 
     Attributes:
-        space: What varies, over which values.
-        objective: The epoch metric that proposals are chosen by, mean over the seeds: a built-in
-            one, or one that a part of the sweep declares. It is always one of the validation
-            split: selection never sees the test split.
-        cost: What is to be small as well, beside the objective: all proposals that none is better
-            than in both are then the answer, their front.
-        sampler: What proposes. `tpe`, `gp` and `nsga2` (children of the best so far, in generations
-            of `startup`) learn from the results so far, `random`, `qmc` (points that fill the
+        space: The settings that vary, and their values.
+        objective: The epoch metric to optimise, as the mean over the seeds: a built-in one, or
+            one that a part of the sweep declares. It is always a metric of the validation split:
+            selection never sees the test split.
+        cost: A second objective, to be minimised. The answer is then the front: all proposals that
+            no other one beats in both.
+        sampler: The sampler. `tpe`, `gp` and `nsga2` (children of the best so far, in generations
+            of `startup`) learn from the results so far; `random`, `qmc` (points that fill the
             space evenly) and `grid` (all points) do not.
-        sampler_seed: What all chance of the sampler comes from.
-        scheduler: When a trial is given up, or waits to be promoted; its kind alone is enough.
-        trials: Proposals in all, beside the base.
-        seeds: Every proposal is trained once with each.
-        confirm: What is done with the best, None where nothing is.
-        stop: Ends before all trials are proposed; whichever comes first. Like `trials` they decide
-            how many proposals there are and not which, so that a later launch may have others.
-        limits: What proposals may come to: a point that breaks one is never trained, and another
-            is drawn in its place. The base is trained whatever it comes to.
-        startup: Proposals at the start that are random, as there is nothing to learn from. From 20
-            on they are a sample of their own, which says what settings matter.
+        sampler_seed: Seed of the sampler.
+        scheduler: The scheduler, or its kind.
+        trials: Number of proposals, without the base.
+        seeds: Seeds of every proposal.
+        confirm: How the best are confirmed, None for no confirmation.
+        stop: Conditions that end the search early; the first one to occur counts. Like `trials`
+            they decide how many proposals are made, not which, so a later launch may change them.
+        limits: Limits on proposals: a point that exceeds one is never trained, and another one is
+            drawn instead. The base is trained in any case.
+        startup: Number of random proposals at the start, before there is anything to learn from.
+            With 20 or more they are also a random sample from which importances are estimated.
     """
 
     has_own_seeds: ClassVar[bool] = True
@@ -114,13 +113,13 @@ class Search(Plan):
     @field_validator("objective", mode="before")
     @classmethod
     def _objective_is_of_validation(cls, objective: object) -> object:
-        refuse_objective(str(objective))
+        check_objective(str(objective))
         return objective
 
     @field_validator("sampler", mode="before")
     @classmethod
     def _sampler_is_known(cls, sampler: object) -> object:
-        refuse_unknown_sampler(sampler, get_args(Sampler))
+        check_sampler_name(sampler, get_args(Sampler))
         return sampler
 
     @field_validator("scheduler", mode="before")
@@ -130,7 +129,7 @@ class Search(Plan):
 
     @field_validator("stop", "limits", mode="before")
     @classmethod
-    def _one_alone(cls, given: object) -> object:
+    def _single_in_a_tuple(cls, given: object) -> object:
         return given if isinstance(given, list | tuple) else (given,)
 
     @field_validator("seeds")
@@ -139,67 +138,68 @@ class Search(Plan):
         return each_seed_once(seeds)
 
     @model_validator(mode="after")
-    def _sampler_can_do_the_space(self) -> Self:
-        refuse_sampler(self.sampler, self.space, self.trials)
-        refuse_startup(self.startup, self.sampler, self.trials)
+    def _sampler_supports_the_space(self) -> Self:
+        check_sampler(self.sampler, self.space, self.trials)
+        check_startup(self.startup, self.sampler, self.trials)
         return self
 
     @model_validator(mode="after")
-    def _objective_is_the_same_for_all(self) -> Self:
-        refuse_varied_objective(self.objective, self.space)
+    def _objective_is_comparable(self) -> Self:
+        check_objective_comparable(self.objective, self.space)
         return self
 
     @model_validator(mode="after")
-    def _confirmation_is_apart(self) -> Self:
+    def _confirmation_has_fresh_seeds(self) -> Self:
         if self.confirm:
-            refuse_confirmation(self.confirm, self.trials, self.seeds)
+            check_confirmation(self.confirm, self.trials, self.seeds)
             is_random = learns_nothing(self.sampler, self.trials, self.startup)
-            refuse_random_reference(self.confirm, is_random and self.scheduler.kind == "none")
+            check_random_reference(self.confirm, is_random and self.scheduler.kind == "none")
         return self
 
     @model_validator(mode="after")
-    def _ends_can_come(self) -> Self:
+    def _ends_can_occur(self) -> Self:
         for end in self.stop:
-            end.refuse(self.trials)
-        refuse_beside_cost(self.cost, self.scheduler, self.stop, self.confirm)
+            end.check(self.trials)
+        check_cost(self.cost, self.scheduler, self.stop, self.confirm)
         return self
 
     def changed(self, **fields: Any) -> Self:
-        """Return the search with some fields changed and checked; None leaves one as it is.
+        """Return the search with some fields changed; None leaves a field as it is.
 
-        A scheduler of the kind that the search has keeps its settings.
+        If `scheduler` is the kind that the search already has, its settings stay.
 
         Raises:
-            ValueError: If the search cannot be so.
+            ValueError: If the changed search is not valid.
         """
         changes = {name: value for name, value in fields.items() if value is not None}
         if changes.get("scheduler") == self.scheduler.kind:
             del changes["scheduler"]
-        own = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self).model_validate({**own, **changes})
+        old = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self).model_validate({**old, **changes})
 
     @property
     def num_startup(self) -> int:
-        """Proposals at the start that are random."""
+        """Number of random proposals at the start."""
         return self.startup
 
-    def told_objectives(self) -> tuple[str, ...]:
-        """Those that are to be small."""
+    def objective_names(self) -> tuple[str, ...]:
+        """Return the objective, and the cost if there is one."""
         return (self.objective, self.cost) if self.cost else (self.objective,)
 
     def question(self) -> str:
-        """Return which are the best of how many, on which seeds they are confirmed."""
-        again = self.confirm
-        asked = f"{again.best} of {self.trials}, {again.words}" if again else ""
-        return f"{asked}, until {self.until}" if again and self.stop else asked
+        """Return how many of how many are confirmed, and on which seeds."""
+        if self.confirm is None:
+            return ""
+        question = f"{self.confirm.best} of {self.trials}, {self.confirm.description}"
+        return f"{question}, until {self.until}" if self.stop else question
 
     @property
     def until(self) -> str:
-        """Its ends in words, "" where it has none."""
-        return ", ".join(end.words for end in self.stop)
+        """Its ends as text, "" if it has none."""
+        return ", ".join(end.description for end in self.stop)
 
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
-        """Return what varies and how, without proposals."""
+        """Return the fields of the search, without proposals."""
         flags = sampler_flags(self.sampler, has_limits=bool(self.limits))
         decisive = self._decisive() | {"sampler flags": flags, "rules": RULES}
         fields = {
@@ -215,13 +215,13 @@ class Search(Plan):
             "dimensions": decisive["dimensions"],
             "confirmation": self.confirm and self.confirm.manifest_fields(),
             "until": self.until,
-            "limits": [limit.words for limit in self.limits],
+            "limits": [limit.description for limit in self.limits],
         }
         return {"search": fields}
 
     def _decisive(self) -> dict[str, Any]:
-        """Return what decides which points are proposed, but for the rules."""
-        limits = {"limits": [limit.words for limit in self.limits]} if self.limits else {}
+        """Return what decides which points are proposed, except for the version of the rules."""
+        limits = {"limits": [limit.description for limit in self.limits]} if self.limits else {}
         cost = {"cost": self.cost} if self.cost else {}
         startup = {"startup": self.startup} if self.startup != DEFAULT_STARTUP else {}
         return {
@@ -236,35 +236,36 @@ class Search(Plan):
         }
 
     def default_tables(self) -> tuple[Table, ...]:
-        """Return what the settings matter, after the front, and the best that are confirmed."""
-        again = (ConfirmationTable(),) if self.confirm else ()
-        return (*(FrontTable(),) * bool(self.cost), *again, SensitivityTable())
+        """Return the front and the confirmation, if there are any, and the sensitivity."""
+        front = (FrontTable(),) if self.cost else ()
+        confirmation = (ConfirmationTable(),) if self.confirm else ()
+        return (*front, *confirmation, SensitivityTable())
 
     def check(self, definition: Definition) -> None:
-        """Refuse a space that the base does not have, and parts that are not declared."""
-        refuse_definition(definition, self.space, self.objective)
-        refuse_ends(definition, self.stop, self.objective, len(self.seeds))
+        """Check the space against the base, the objective, and that ends can occur."""
+        check_definition(definition, self.space, self.objective)
+        check_ends(definition, self.stop, self.objective, len(self.seeds))
 
     def check_all(self, definition: Definition) -> None:
-        """Refuse a space in which some points are no settings."""
+        """Check many points of the space, the limits and the cost."""
 
         def proposed(params: Mapping[str, Any]) -> Arm:
             return self.arm(definition, "a proposal", params)
 
-        refuse_points(self.space, self.objective, proposed)
-        refuse_limits(self.limits, self.space, definition.base, proposed)
-        refuse_same_cost(self.cost, self.space, proposed)
+        check_points(self.space, self.objective, proposed)
+        check_limits(self.limits, self.space, definition.base, proposed)
+        check_cost_varies(self.cost, self.space, proposed)
 
-    def refuse_table(self, table: Table) -> None:
-        """Refuse a table that needs a baseline, or arms that are confirmed where none are."""
+    def check_table(self, table: Table) -> None:
+        """Check that a table needs no baseline, and no confirmation or cost that is missing."""
         if table.kind == "ablation":
             raise ValueError(
                 "A search has no baseline for an ablation table: declare a SensitivityTable, a "
                 "ConfirmationTable or a CurvesFigure."
             )
         if table.kind in {"effects", "components"}:
-            super().refuse_table(table)
-        refuse_front(table, self.cost)
+            super().check_table(table)
+        check_front_table(table, self.cost)
         if table.kind == "confirmation" and self.confirm is None:
             raise ValueError(
                 "The search confirms nothing, so there is no ConfirmationTable: leave it out, or "
@@ -272,7 +273,7 @@ class Search(Plan):
             )
 
     def seeds_given(self, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        """Return its own, as the sweep lists none."""
+        """Return the seeds of the search, since the sweep lists none."""
         if seeds:
             raise ValueError(
                 "The seeds of a search stand in its plan, Search(seeds=...): leave out "
@@ -280,34 +281,34 @@ class Search(Plan):
             )
         return self.seeds
 
-    def refuse_more_seeds(self) -> None:
-        """Refuse them."""
+    def check_more_seeds(self) -> None:
+        """Raise the error: a search allows no more seeds."""
         raise ValueError(
             "The seeds of a search are part of what it goes by, so none can be added: give it "
             "others and another name (--seeds, --name NEW), or more in Confirm(seeds=...)."
         )
 
-    def launched(self, seeds: tuple[int, ...] | None, options: Mapping[str, Any]) -> Self:
+    def with_options(self, seeds: tuple[int, ...] | None, options: Mapping[str, Any]) -> Self:
         """Return the search with other seeds or options."""
         return self.changed(seeds=seeds or None, **options)
 
-    def cells_at_start(self, definition: Definition) -> tuple[Cell, ...]:
-        """Return those of the base; all others are proposed while it runs."""
+    def initial_cells(self, definition: Definition) -> tuple[Cell, ...]:
+        """Return the cells of the base; all others are proposed while the search runs."""
         return tuple(Cell(BASE, {}, seed) for seed in self.seeds)
 
-    def is_whole_at_start(self, definition: Definition) -> bool:
-        """Return that it is not."""
+    def is_complete_at_start(self, definition: Definition) -> bool:
+        """Return False: cells are proposed while the search runs."""
         return False
 
     def arm(self, definition: Definition, name: str, settings: Mapping[str, Any]) -> Arm:
-        """Return the arm of a point of the space; a part of the base's kind keeps its settings."""
+        """Return the arm of a point; a part of the base's kind keeps its settings."""
         if name == BASE:
             return Arm(name, definition.base, {})
         config = self.space.config(definition.base, settings, definition.parts)
         return Arm(name, config, self.space.changes(settings))
 
     def varied(self, definition: Definition, *, with_profiles: bool = True) -> Iterator[Varied]:
-        """Yield the dimensions of its space."""
+        """Yield the dimensions of the space."""
         advice = "set something that it does not vary, or write a sweep of your own with a smaller"
         for dimension in self.space.dimensions:
             who = f"the search itself ('{dimension.name}')"
@@ -315,34 +316,34 @@ class Search(Plan):
 
 
 def sampler_flags(sampler: str, *, has_limits: bool) -> dict[str, Any]:
-    """Return what a sampler is given in a search, with limits or without."""
+    """Return the arguments of a sampler in a search, with limits or without."""
     more = FLAGS_WITH_LIMITS.get(sampler, {}) if has_limits else {}
     return {**SAMPLER_FLAGS.get(sampler, {}), **more}
 
 
 def decisive_scheduler(scheduler: Scheduler) -> list[Any]:
-    """Return a scheduler without defaults, so that a new setting leaves old hashes as they are."""
+    """Return a scheduler without its defaults, so that a new setting changes no old hash."""
     return [scheduler.kind, scheduler.model_dump(mode="json", exclude_defaults=True)]
 
 
 def definition_hash(base: TrainingConfig, decisive: Mapping[str, Any]) -> str:
-    """Return the hash of all that decides what is proposed, given how it went.
+    """Return the hash of everything that decides the proposals, apart from results.
 
     Args:
-        base: The config that the proposals change.
-        decisive: What else decides, as plain values.
+        base: The config that proposals change.
+        decisive: Everything else that decides, as plain values.
     """
     decisive = {"base": trial_key(base, 0), **decisive}
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:20]
 
 
 def dimension_fields(dimension: Dimension) -> dict[str, Any]:
-    """Return a dimension with all fields, as they enter the hash of the definition."""
-    known = dimension.range
+    """Return all fields of a dimension, as they enter the hash of the definition."""
+    values = dimension.range
     fields: dict[str, Any] = {
         "name": dimension.name,
         "path": dimension.path,
-        "kind": type(known).__name__.lower(),
+        "kind": type(values).__name__.lower(),
         "low": None,
         "high": None,
         "step": None,
@@ -350,6 +351,6 @@ def dimension_fields(dimension: Dimension) -> dict[str, Any]:
         "choices": [],
         "conditions": dict(dimension.conditions),
     }
-    if isinstance(known, Choices):
-        return fields | {"choices": list(known.values)}
-    return fields | vars(known) | {"low": float(known.low), "high": float(known.high)}
+    if isinstance(values, Choices):
+        return fields | {"choices": list(values.values)}
+    return fields | vars(values) | {"low": float(values.low), "high": float(values.high)}

@@ -10,7 +10,7 @@ from capsmodel.config import TrainingConfig
 from capsmodel.metrics import VALIDATION_LOSS
 from capsmodel.settings.measures import refuse_unmeasured
 from capsmodel.settings.messages import unknown
-from search_spaces.plans.base import Arm, Definition, refuse_undeclared_parts
+from search_spaces.plans.base import Arm, Definition, check_declared_parts
 from search_spaces.plans.confirm import Confirm
 from search_spaces.plans.ends import End
 from search_spaces.plans.objective import measured_objective, weighing_the_loss
@@ -21,10 +21,10 @@ from search_spaces.space.space import Space
 from search_spaces.tables import Table
 
 NUM_TRIED = 64
-"""How many points all over a space are looked at before a search begins."""
+"""How many points of a space are checked before a search begins."""
 
 DEFAULT_STARTUP = 10
-"""Proposals at random before a sampler learns, where nothing else is said."""
+"""Default number of random proposals before a sampler learns."""
 
 COSTS: tuple[str, ...] = get_args(Measure)
 
@@ -40,17 +40,17 @@ _OF_ENDLESS_SPACES = "tpe, random, gp, nsga2, qmc"
 
 
 def _known(cost: object) -> object:
-    """Return a cost that is known before anything is trained.
+    """Return the cost if it is known before a training.
 
     Raises:
-        ValueError: In one sentence, if it is another.
+        ValueError: If it is not.
     """
     if any(word in str(cost) for word in ("second", "memory", "duration")):
         raise ValueError(
-            f"The cost of a search cannot be '{cost}': what a trial takes hangs on the machine and "
-            f"on what runs beside it, not on its trial key, so that a search that goes on would "
-            f"not be the one that was begun; choose {', '.join(COSTS)}, and read what trials took "
-            f"in the cost table."
+            f"The cost of a search cannot be '{cost}': what a trial takes depends on the machine "
+            f"and on what runs beside it, not on its trial key, so that a search that goes on "
+            f"would not be the one that was begun; choose {', '.join(COSTS)}, and read "
+            f"what trials took in the cost table."
         )
     if cost is not None and cost not in COSTS:
         raise ValueError(unknown("cost of a search", str(cost), COSTS))
@@ -60,21 +60,21 @@ def _known(cost: object) -> object:
 Cost = Annotated[Measure | None, BeforeValidator(_known)]
 
 
-def refuse_unknown_sampler(sampler: object, known: Sequence[str]) -> None:
-    """Refuse a sampler that there is not.
+def check_sampler_name(sampler: object, known: Sequence[str]) -> None:
+    """Check that a sampler exists.
 
     Raises:
-        ValueError: Naming the near one.
+        ValueError: If it does not, with the nearest name.
     """
     if sampler not in known:
         raise ValueError(unknown("sampler", str(sampler), known))
 
 
-def refuse_sampler(sampler: str, space: Space, trials: int) -> None:
-    """Refuse a sampler that cannot do the space.
+def check_sampler(sampler: str, space: Space, trials: int) -> None:
+    """Check that a sampler supports the space.
 
     Raises:
-        ValueError: Naming those that can.
+        ValueError: If it does not, with the samplers that do.
     """
     if sampler in {"gp", "nsga2"} and space.is_conditional:
         conditional = next(dimension for dimension in space.dimensions if dimension.conditions)
@@ -84,7 +84,7 @@ def refuse_sampler(sampler: str, space: Space, trials: int) -> None:
             f"space."
         )
     if sampler == "grid":
-        _refuse_grid(space)
+        _check_grid(space)
     if space.num_points is not None and trials > space.num_points:
         raise ValueError(
             f"The space has {space.num_points} points, fewer than the {trials} trials, and none is "
@@ -93,15 +93,15 @@ def refuse_sampler(sampler: str, space: Space, trials: int) -> None:
 
 
 def learns_nothing(sampler: str, trials: int, startup: int) -> bool:
-    """Return whether all proposals are drawn at random."""
+    """Return whether all proposals are random."""
     return sampler == "random" or (sampler in _LEARNING and trials <= startup)
 
 
-def refuse_startup(startup: int, sampler: str, trials: int) -> None:
-    """Refuse a random start of a sampler that has none, or after which nothing is left to learn.
+def check_startup(startup: int, sampler: str, trials: int) -> None:
+    """Check the number of random proposals at the start of a search.
 
     Raises:
-        ValueError: In one sentence.
+        ValueError: If the sampler does not learn, or if no proposals are left after the start.
     """
     if startup == DEFAULT_STARTUP:
         return
@@ -117,11 +117,11 @@ def refuse_startup(startup: int, sampler: str, trials: int) -> None:
         )
 
 
-def refuse_varied_objective(objective: str, space: Space) -> None:
-    """Refuse an objective that does not measure the same in all of the space.
+def check_objective_comparable(objective: str, space: Space) -> None:
+    """Check that the objective is comparable between all points of the space.
 
     Raises:
-        ValueError: Naming the dimension.
+        ValueError: If a dimension changes what the objective measures.
     """
     names = {dimension.path: dimension.name for dimension in reversed(space.dimensions)}
     weighing = weighing_the_loss([one.path for one in space.dimensions])
@@ -132,11 +132,11 @@ def refuse_varied_objective(objective: str, space: Space) -> None:
         )
 
 
-def refuse_confirmation(confirm: Confirm, trials: int, seeds: tuple[int, ...]) -> None:
-    """Refuse a confirmation that leaves none to be better than, or is on seeds of the search.
+def check_confirmation(confirm: Confirm, trials: int, seeds: tuple[int, ...]) -> None:
+    """Check the number and the seeds of the arms that are confirmed.
 
     Raises:
-        ValueError: In one sentence.
+        ValueError: If all proposals would be confirmed, or on seeds of the search.
     """
     if confirm.best >= trials:
         raise ValueError(
@@ -151,15 +151,15 @@ def refuse_confirmation(confirm: Confirm, trials: int, seeds: tuple[int, ...]) -
         )
 
 
-def refuse_random_reference(confirm: Confirm, is_random: bool) -> None:
-    """Refuse to hold a search against random points that is made of such, or to draw none.
+def check_random_reference(confirm: Confirm, is_random: bool) -> None:
+    """Check that comparing a search with random points makes sense.
 
     Args:
-        confirm: What is asked.
-        is_random: Whether the search draws all its points at random and stops none.
+        confirm: The confirmation of the search.
+        is_random: Whether all points of the search are random and none is pruned.
 
     Raises:
-        ValueError: In one sentence.
+        ValueError: If the search is random itself, or only a random seed is given.
     """
     if confirm.against_random and is_random:
         raise ValueError(
@@ -174,42 +174,40 @@ def refuse_random_reference(confirm: Confirm, is_random: bool) -> None:
         )
 
 
-def refuse_definition(definition: Definition, space: Space, objective: str) -> None:
-    """Refuse a space that the base does not have, and parts and metrics that are not declared.
+def check_definition(definition: Definition, space: Space, objective: str) -> None:
+    """Check the space against the base, and that parts and the objective are declared.
 
     Raises:
-        ValueError: In one sentence.
+        ValueError: If one of them does not fit.
     """
-    refuse_undeclared_parts(definition.base, definition.parts)
+    check_declared_parts(definition.base, definition.parts)
     space.check(definition.base, definition.parts)
     measured_objective(objective, definition)
 
 
-def refuse_ends(
-    definition: Definition, ends: Sequence[End], objective: str, num_seeds: int
-) -> None:
-    """Refuse ends that never come.
+def check_ends(definition: Definition, ends: Sequence[End], objective: str, num_seeds: int) -> None:
+    """Check that every end can occur.
 
     Raises:
-        ValueError: In one sentence.
+        ValueError: For the first one that cannot.
     """
     metric = measured_objective(objective, definition).metric
     for end in ends:
-        end.refuse_for(metric, definition.base.stopping.num_epochs * num_seeds)
+        end.check_objective(metric, definition.base.stopping.num_epochs * num_seeds)
 
 
-def refuse_points(
+def check_points(
     space: Space, objective: str, proposed: Callable[[Mapping[str, Any]], Arm]
 ) -> None:
-    """Refuse a space in which some points are no settings, or have no objective.
+    """Check points of a space: their settings must be valid and must measure the objective.
 
-    Each end of each range is checked by the space itself; here points of all of it are, as two
-    settings may each be allowed and exclude each other.
+    The space itself checks both ends of each range. Points inside are checked here, since two
+    settings may each be allowed but exclude each other.
 
     Raises:
-        ValueError: Naming the first point.
+        ValueError: For the first point that is not valid.
     """
-    for params in points_all_over(space):
+    for params in spread_points(space):
         try:
             refuse_unmeasured(objective, proposed(params).config)
         except ValueError as error:
@@ -219,40 +217,42 @@ def refuse_points(
             ) from error
 
 
-def refuse_limits(
+def check_limits(
     limits: Sequence[Limit],
     space: Space,
     base: TrainingConfig,
     proposed: Callable[[Mapping[str, Any]], Arm],
 ) -> None:
-    """Refuse limits that nothing keeps, of the base's own point and of points all over the space.
+    """Check that the base or one of several points of the space meets the limits.
 
     Raises:
-        ValueError: Naming the least that a point comes to.
+        ValueError: If none does, with the smallest values found.
     """
     if not limits:
         return
     least = dict.fromkeys(limits, sys.maxsize)
-    own = point_of(space.dimensions, base)
-    for params in (*([own] if own else []), *points_all_over(space)):
+    base_point = point_of(space.dimensions, base)
+    for params in (*([base_point] if base_point else []), *spread_points(space)):
         values = {limit: limit.value(proposed(params).config) for limit in limits}
         if all(value <= limit.at_most for limit, value in values.items()):
             return
         least = {limit: min(least[limit], value) for limit, value in values.items()}
-    told = ", ".join(f"{limit.words}, where the least is {least[limit]}" for limit in limits)
+    values = ", ".join(
+        f"{limit.description}, where the least is {least[limit]}" for limit in limits
+    )
     raise ValueError(
-        f"No point of the space keeps the limits, of {NUM_TRIED} that were tried ({told}): raise "
+        f"No point of the space keeps the limits, of {NUM_TRIED} that were tried ({values}): raise "
         f"them, or let settings vary that make it smaller."
     )
 
 
-def refuse_beside_cost(
+def check_cost(
     cost: Measure | None, scheduler: Scheduler, ends: Sequence[End], confirm: Confirm | None
 ) -> None:
-    """Refuse what decides by one objective in a search that has two.
+    """Check that nothing in a search with a cost decides by the objective alone.
 
     Raises:
-        ValueError: In one sentence.
+        ValueError: For the first field that does.
     """
     if cost is None:
         return
@@ -268,38 +268,38 @@ def refuse_beside_cost(
             f"best by the objective alone is taken: leave out against_random, or the cost."
         )
     for end in ends:
-        if end.asks_for_one_objective:
+        if end.needs_one_objective:
             raise ValueError(
-                f"A search with the cost {cost} cannot end at '{end.words}', which asks for the "
-                f"best of one objective, and a front has no best: choose AfterEpochs, or fewer "
+                f"A search with the cost {cost} cannot end at '{end.description}', which asks for "
+                f"the best of one objective, and a front has no best: choose AfterEpochs, or fewer "
                 f"trials."
             )
 
 
-def refuse_same_cost(
+def check_cost_varies(
     cost: Measure | None, space: Space, proposed: Callable[[Mapping[str, Any]], Arm]
 ) -> None:
-    """Refuse a cost that is the same all over the space.
+    """Check that the cost varies over the space.
 
     Raises:
-        ValueError: In one sentence.
+        ValueError: If it does not.
     """
     if cost is None:
         return
-    found = {measured(cost, proposed(params).config) for params in points_all_over(space)}
-    if len(found) == 1:
+    values = {measured(cost, proposed(params).config) for params in spread_points(space)}
+    if len(values) == 1:
         raise ValueError(
-            f"The cost {cost} is {found.pop():,} at all of {NUM_TRIED} points of the space that "
+            f"The cost {cost} is {values.pop():,} at all of {NUM_TRIED} points of the space that "
             f"were tried, so that there is nothing to weigh against the objective: vary a setting "
             f"that changes it, or leave out the cost."
         )
 
 
-def refuse_front(table: Table, cost: Measure | None) -> None:
-    """Refuse the table of a front where there is one objective.
+def check_front_table(table: Table, cost: Measure | None) -> None:
+    """Check that a front table has a second objective.
 
     Raises:
-        ValueError: In one sentence.
+        ValueError: If there is one objective.
     """
     if table.kind == "front" and cost is None:
         raise ValueError(
@@ -308,15 +308,15 @@ def refuse_front(table: Table, cost: Measure | None) -> None:
         )
 
 
-def points_all_over(space: Space) -> Iterator[Mapping[str, Any]]:
-    """Yield so many points of a space that fill it evenly."""
+def spread_points(space: Space) -> Iterator[Mapping[str, Any]]:
+    """Yield points that fill a space evenly."""
     from scipy.stats import qmc
 
     for point in qmc.Sobol(len(space.dimensions), rng=0).random(NUM_TRIED):
         yield space.at([float(coordinate) for coordinate in point])
 
 
-def _refuse_grid(space: Space) -> None:
+def _check_grid(space: Space) -> None:
     for dimension in space.dimensions:
         if dimension.num_values is None:
             raise ValueError(

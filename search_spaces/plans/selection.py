@@ -1,4 +1,4 @@
-"""What designs that choose share: which of some configurations is best on validation."""
+"""Selection by validation: which of several arms is best. For plans that run in stages."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,11 @@ from search_spaces.plans.known import Known, KnownTrial
 CHOOSING_SEEDS = (101, 102)
 
 
-"""What choosing is done on where nothing else is said."""
+"""Default seeds on which arms are selected."""
 
 
 def has_ended(known: Known, cells: Sequence[Cell]) -> bool:
-    """Return whether no trial of some cells is open."""
+    """Return whether all trials of some cells have ended."""
     return not any(known.trial(*cell.place).is_open for cell in cells)
 
 
@@ -24,36 +24,36 @@ def best_of(
 ) -> str:
     """Return the arm with the lowest mean last-epoch validation error over the seeds.
 
-    Ties go to the lower mean validation loss, then to the arm that was declared first. An arm of
-    which a trial diverged stands behind all that did not, one of which a trial failed behind these.
+    Ties go to the lower mean validation loss, then to the arm that was declared first. An arm with
+    a diverged trial ranks behind all arms without one; an arm with a failed trial ranks last.
 
     Args:
-        known: In which all of their trials have ended.
-        arms: In the order of their declaration, at least one.
-        seeds: Of every arm.
-        by_loss: Whether their losses compare.
+        known: What is known, with all trials of the arms ended.
+        arms: At least one arm, in the order of declaration.
+        seeds: The seeds of every arm.
+        by_loss: Whether losses of the arms are comparable.
     """
 
-    def place(arm: str) -> tuple[float, ...]:
+    def rank(arm: str) -> tuple[float, ...]:
         trials = [known.trial(arm, seed) for seed in seeds]
         num_failed = sum(trial.ended == "failed" for trial in trials)
         num_diverged = sum(trial.ended == "diverged" for trial in trials)
         loss = _mean(trials, VALIDATION_LOSS.name) if by_loss else 0.0
         return num_failed, num_diverged, _mean(trials, VALIDATION_ERROR.name), loss
 
-    return min(arms, key=place)
+    return min(arms, key=rank)
 
 
 def missing(known: Known, cells: Sequence[Cell]) -> tuple[Cell, ...]:
-    """Return those of some cells that were not proposed yet."""
+    """Return the cells that were not proposed yet."""
     return tuple(cell for cell in cells if cell.place not in known.cells)
 
 
-def refuse_seeds(seeds: Sequence[int], choosing_seeds: Sequence[int]) -> None:
-    """Refuse to compare on seeds that choose.
+def check_seeds_apart(seeds: Sequence[int], choosing_seeds: Sequence[int]) -> None:
+    """Check that no seed both selects and compares.
 
     Raises:
-        ValueError: Naming the first.
+        ValueError: For the first seed that does.
     """
     if both := sorted({*seeds} & {*choosing_seeds}):
         raise ValueError(

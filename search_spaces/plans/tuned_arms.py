@@ -1,4 +1,4 @@
-"""Arms that are each tuned by the same small search before they are compared."""
+"""A plan that tunes every arm by the same small search before arms are compared."""
 
 import hashlib
 import json
@@ -10,32 +10,38 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from capsmodel.search_range import Choices, Floats, Ints, Plain
-from search_spaces.plans.base import Definition, Plan, Seed, each_seed_once, refuse_arm_names
+from search_spaces.plans.base import Definition, Plan, Seed, check_arm_names, each_seed_once
 from search_spaces.plans.decisions import (
     DONE,
     WAIT,
     Cell,
-    Choose,
     Decision,
     Event,
     Propose,
+    Select,
     SlotFree,
 )
 from search_spaces.plans.known import Known
 from search_spaces.plans.objective import losses_compare
-from search_spaces.plans.selection import CHOOSING_SEEDS, best_of, has_ended, missing, refuse_seeds
+from search_spaces.plans.selection import (
+    CHOOSING_SEEDS,
+    best_of,
+    check_seeds_apart,
+    has_ended,
+    missing,
+)
 from search_spaces.space.dimensions import Dimension, grid_points, num_points
 from search_spaces.space.settings_tree import is_at_or_below
 from search_spaces.trial_key import trial_key
 
 Point = Mapping[str, Plain]
-"""Path -> value: one setting of all that is tuned."""
+"""Path -> value of each tuned setting."""
 
 _MOST_LISTED = 10_000  # points of a grid
 
 _FEWEST_SEEDS = 2
 
-_RULES = 1  # raised whenever the same fields would try or choose otherwise
+_RULES = 1  # raised when a plan with the same fields would decide differently
 
 
 def _can_be_tuned(nuisance: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -58,28 +64,27 @@ Nuisance = Annotated[
 
 
 class TunedArms(Plan):
-    """Arms compared as each is best: every one gets the same search over nuisance settings.
+    """Arms that are each compared at their best: all get the same search over nuisance settings.
 
-    A learning rate that was found for the baseline favours the baseline. Here every arm is trained
-    at the same points of what nobody asks about, and the best of them on validation, the mean over
-    the tuning seeds, is what the arm is; ties go to the lower validation loss, then to the earlier
-    point. What was chosen is trained anew on the sweep's seeds, which chose nothing, and the tables
-    show these trainings alone. It costs arms x points x tuning seeds trainings before the arms x
-    seeds that are compared.
+    A learning rate that was tuned for the baseline favours the baseline. Here every arm is trained
+    at the same points of the nuisance settings. The best point of each arm is selected by the mean
+    validation error over the tuning seeds; ties go to the lower validation loss, then to the
+    earlier point. The selected configurations are trained anew on the sweep's seeds, which selected
+    nothing, and tables show only these trainings. Tuning costs arms x points x tuning seeds
+    trainings, in addition to the arms x seeds that are compared.
 
-    It tells how arms compare where each is tuned this well: what is bold holds also where choosing
-    by so few trainings has missed the best of the points. An arm that wants points beyond those
-    that were tried is still at a disadvantage; tables say where one has the first or last value of
-    a setting.
+    It shows how arms compare when each is tuned this well. A bold difference also allows for
+    selection by few trainings having missed the best point. An arm whose best point lies outside
+    the tried range is still at a disadvantage; tables note an arm at the first or last value.
 
     Attributes:
-        arms: Name -> changes, path -> value, as those of `ListedArms`.
+        arms: Name -> changes, path -> value, as in `ListedArms`.
         baseline: The arm that the others are compared with.
         nuisance: Path -> values, of which all combinations are tried, or a range: `Floats(1e-4,
             1e-2, log=True)`.
-        trials: How many points every arm gets; None stands for all combinations of values.
-        draw_seed: What points are drawn by, where not all are taken.
-        tuning_seeds: On which every point is trained, two or more; none of the sweep's seeds.
+        trials: Number of points of every arm; None takes all combinations of values.
+        draw_seed: Seed by which points are drawn, if not all are taken.
+        tuning_seeds: Two or more seeds on which every point is trained; none of the sweep's seeds.
     """
 
     kind: Literal["tuned"] = "tuned"
@@ -102,14 +107,16 @@ class TunedArms(Plan):
 
     @model_validator(mode="after")
     def _arms_can_be_tuned(self) -> Self:
-        refuse_arm_names(self.arms)
+        check_arm_names(self.arms)
         if self.baseline not in self.arms:
             raise ValueError(
-                f"The baseline '{self.baseline}' is none of the arms: {', '.join(self.arms)}."
+                f"The baseline '{self.baseline}' is not one of the arms: {', '.join(self.arms)}."
             )
         tried = {self._tried(name, place) for name in self.arms for place in self._places}
         if both := [name for name in self.arms if name in tried]:
-            raise ValueError(f"'{both[0]}' is what a tuning is called: call the arm otherwise.")
+            raise ValueError(
+                f"'{both[0]}' is what a tuning is called: choose another name for the arm."
+            )
         for name, changes in self.arms.items():
             for path in changes:
                 for tuned in self.nuisance:
@@ -122,15 +129,15 @@ class TunedArms(Plan):
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
-        """What is tried for every arm, in order.
+        """The points that are tried for every arm, in order.
 
         Raises:
-            ValueError: If there are no such points.
+            ValueError: If the number of points is not possible.
         """
         return points_of(self.nuisance, self.trials, self.draw_seed)
 
     def decide(self, definition: Definition, journal: Known, event: Event) -> Sequence[Decision]:
-        """Tune all arms, choose once all of that has ended, and train what was chosen."""
+        """Tune all arms, select once the tuning has ended, and train what was selected."""
         if not isinstance(event, SlotFree):
             return ()
         tuning = self._tunings()
@@ -139,30 +146,30 @@ class TunedArms(Plan):
         if journal.chosen is None:
             return (self._choice(journal),) if has_ended(journal, tuning) else (WAIT,)
         chosen = self._chosen(definition, journal.chosen.arms)
-        if again := missing(journal, chosen):
-            return (Propose(again),)
+        if left := missing(journal, chosen):
+            return (Propose(left),)
         return (DONE,)
 
-    def told_baseline(self, definition: Definition) -> str:
-        """Return the baseline as declared: it is there once it is tuned."""
+    def baseline_name(self, definition: Definition) -> str:
+        """Return the baseline as declared; it exists once it is tuned."""
         return self.baseline
 
-    def told_arms(self, definition: Definition) -> Sequence[str]:
-        """Return the arms as they are compared."""
+    def arm_names(self, definition: Definition) -> Sequence[str]:
+        """Return the arms that are compared."""
         return tuple(self.arms)
 
-    def told_factors(self) -> Mapping[str, Sequence[Any]]:
-        """Return what is tuned, with the values that are tried."""
+    def factor_levels(self) -> Mapping[str, Sequence[Any]]:
+        """Return the tuned settings, with the values that are tried."""
         return {path: tuple({point[path]: None for point in self.points}) for path in self.nuisance}
 
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
-        """Return which of its arms are tried for which, and what all of it costs."""
+        """Return the tuning arms of each arm, and the number of cells."""
         tuned = {arm: [self._tried(arm, place) for place in self._places] for arm in self.arms}
         num_seeds = len(self.points) * len(self.tuning_seeds) + len(definition.arm_seeds)
         plan = {
             "kind": self.kind,
             "definition": self._hash(definition),
-            "factors": self.told_factors(),
+            "factors": self.factor_levels(),
             "choosing_seeds": self.tuning_seeds,
             "tuned": tuned,
             "num_cells": len(self.arms) * num_seeds,
@@ -170,8 +177,8 @@ class TunedArms(Plan):
         return {"plan": plan}
 
     def check(self, definition: Definition) -> None:
-        """Refuse seeds that both choose and compare, and what an arm does not have."""
-        refuse_seeds(definition.arm_seeds, self.tuning_seeds)
+        """Check that seeds do not both select and compare, and that every arm can be tuned."""
+        check_seeds_apart(definition.arm_seeds, self.tuning_seeds)
         for name, changes in self.arms.items():
             self.arm(definition, name, changes)
             try:
@@ -181,21 +188,21 @@ class TunedArms(Plan):
                     f"What is tuned has to be there in every arm. {error} Leave it or the arm out."
                 ) from error
 
-    def refuse_more_seeds(self) -> None:
-        """Refuse them, as what they would add to is chosen by then."""
+    def check_more_seeds(self) -> None:
+        """Raise the error: the selection is made by then."""
         raise ValueError(
             "Arms that are tuned get no more seeds once they were launched: list all of them in "
             "Sweep(seeds=...) under another name (--name NEW); what is trained is found again."
         )
 
     def with_arm_settings(self, settings: Mapping[str, Mapping[str, Any]]) -> Self:
-        """Return the plan with settings added to some arms, given by what is tried for them."""
+        """Return the plan with settings added to some arms, given by their tuning arms."""
         arms = {
             name: {**changes, **settings.get(self._tried(name, 0), {})}
             for name, changes in self.arms.items()
         }
-        own = {field: getattr(self, field) for field in type(self).model_fields}
-        return type(self).model_validate({**own, "arms": arms})
+        fields = {field: getattr(self, field) for field in type(self).model_fields}
+        return type(self).model_validate({**fields, "arms": arms})
 
     @property
     def _places(self) -> range:
@@ -212,14 +219,14 @@ class TunedArms(Plan):
             for arm in self.arms
         ]
 
-    def _choice(self, known: Known) -> Choose:
+    def _choice(self, known: Known) -> Select:
         by_loss = losses_compare(tuple(self.nuisance))
         tried = ([self._tried(arm, place) for place in self._places] for arm in self.arms)
         best = (best_of(known, names, self.tuning_seeds, by_loss=by_loss) for names in tried)
-        return Choose(tuple(best))
+        return Select(tuple(best))
 
     def _chosen(self, definition: Definition, tried: Sequence[str]) -> list[Cell]:
-        """Return the arms with what was chosen for each, as plain values."""
+        """Return the cells of the arms with their selected points, as plain values."""
         settings: dict[str, Mapping[str, Any]] = {}
         for arm in self.arms:
             place = next(place for place in self._places if self._tried(arm, place) in tried)
@@ -238,18 +245,18 @@ class TunedArms(Plan):
 
 
 def points_of(nuisance: Nuisance, trials: int | None, draw_seed: int) -> tuple[Point, ...]:
-    """Return the points that are tried, the same for the same arguments.
+    """Return the points that are tried; the same arguments give the same points.
 
-    Values that can be counted make a grid: all of it, or so many of its points, drawn at random and
-    kept in their order. Else points fill the ranges evenly (a scrambled Halton sequence).
+    Countable values make a grid: all of it, or some of its points, drawn at random and in grid
+    order. Otherwise the points fill the ranges evenly (a scrambled Halton sequence).
 
     Args:
         nuisance: Path -> values or range.
-        trials: How many; None stands for all of a grid.
-        draw_seed: What all chance comes from.
+        trials: Number of points; None takes the whole grid.
+        draw_seed: Seed of all random choices.
 
     Raises:
-        ValueError: If there are not as many points, or they have no end and no number is given.
+        ValueError: If there are fewer points, or a range is continuous and no number is given.
     """
     dimensions = [_dimension(path, values) for path, values in nuisance.items()]
     endless = [one.name for one in dimensions if one.num_values is None]

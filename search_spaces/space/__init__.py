@@ -1,1 +1,1 @@
-"""What may vary in a search, and the points of it."""
+"""The space of a search: what may vary, and the points of it."""

@@ -15,12 +15,12 @@ class Dimension:
     """One setting that a space varies, or one choice of a part.
 
     Attributes:
-        name: With the chosen kinds on its path: `model.routing[dynamic].iterations`. The choice
+        name: The path with the chosen kinds: `model.routing[dynamic].iterations`. The choice
             itself is called `model.routing`.
-        path: The setting alone: `model.routing.iterations`.
-        range: Its values; those of a choice are the kinds.
-        conditions: Name of another dimension and the kind chosen there. All of them hold where
-            this one is there.
+        path: The path of the setting: `model.routing.iterations`.
+        range: Its values; for a choice the kinds.
+        conditions: Names of other dimensions, each with a kind. The dimension is active if all of
+            them have these kinds.
     """
 
     name: str
@@ -30,18 +30,18 @@ class Dimension:
 
     @property
     def num_values(self) -> int | None:
-        """How many values there are, None where they are endless."""
+        """Number of values, None if it is infinite."""
         return None if isinstance(self.range, Floats) else len(self.values())
 
-    def is_there(self, params: Mapping[str, Plain]) -> bool:
-        """Return whether the kinds that were chosen bring it along."""
+    def is_active(self, params: Mapping[str, Plain]) -> bool:
+        """Return whether the dimension exists with the chosen kinds."""
         return all(params.get(name) == kind for name, kind in self.conditions)
 
     def values(self) -> Sequence[Plain]:
         """Return all values in order.
 
         Raises:
-            ValueError: If they are endless.
+            ValueError: If their number is infinite.
         """
         match self.range:
             case Ints(low, high, step):
@@ -54,8 +54,8 @@ class Dimension:
                     f"Choices({low:g}, {high:g})."
                 )
 
-    def holds(self, value: object) -> bool:
-        """Return whether a value is one of them."""
+    def contains(self, value: object) -> bool:
+        """Return whether a value is in its range."""
         if isinstance(self.range, Choices):
             return any(value == one and type(value) is type(one) for one in self.range.values)
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -64,23 +64,23 @@ class Dimension:
             return self.range.low <= value <= self.range.high
         return value in range(self.range.low, self.range.high + 1, self.range.step)
 
-    def ends(self) -> tuple[Plain, ...]:
-        """Return the values that tell whether all are valid: both ends, or each choice."""
+    def extremes(self) -> tuple[Plain, ...]:
+        """Return both ends of the range, or all choices."""
         if isinstance(self.range, Choices):
             return self.range.values
         return (self.range.low, self.range.high)
 
     def at(self, unit: float) -> Plain:
-        """Return the value at a coordinate in [0, 1]: numbers rise with it.
+        """Return the value at a coordinate in [0, 1]; numbers increase with it.
 
-        Values spread evenly, those of a range with log in the logarithm.
+        Values are spread evenly, on a logarithmic range by their logarithm.
         """
         match self.range:
             case Floats(low, high, log):
                 number = _between(low, high, unit, log=log)
                 return {0.0: low, 1.0: high}.get(unit, min(max(number, low), high))
             case Ints(low, high, log=True):
-                # half a step beyond both ends, so that these come as often as they should
+                # half a step beyond both ends, so that these are as frequent as other values
                 number = round(_between(low - 0.5, high + 0.5, unit, log=True))
                 return min(max(number, low), high)
             case _:
@@ -95,10 +95,10 @@ def _between(low: float, high: float, unit: float, *, log: bool) -> float:
 
 
 def point_from(dimensions: Sequence[Dimension], pick: Callable[[Dimension], Plain]) -> Params:
-    """Return the point, name -> value, of the values picked for the dimensions that are there."""
+    """Return a point, name -> value, with the values picked for the active dimensions."""
     params: Params = {}
     for dimension in dimensions:
-        if dimension.is_there(params):
+        if dimension.is_active(params):
             params[dimension.name] = pick(dimension)
     return params
 
@@ -106,7 +106,7 @@ def point_from(dimensions: Sequence[Dimension], pick: Callable[[Dimension], Plai
 def num_points(
     dimensions: Sequence[Dimension], conditions: tuple[tuple[str, str], ...] = ()
 ) -> int:
-    """Return the number of points of all dimensions that stand directly below some conditions."""
+    """Return the number of points of the dimensions with exactly some conditions, and below."""
     total = 1
     for dimension in dimensions:
         if dimension.conditions == conditions:
@@ -116,16 +116,16 @@ def num_points(
 
 
 def grid_points(dimensions: Sequence[Dimension]) -> Iterator[Params]:
-    """Return all points one by one, the last dimension changing fastest.
+    """Yield all points, the last dimension changing fastest.
 
     Raises:
-        ValueError: If they are endless.
+        ValueError: If their number is infinite.
     """
     return _grid([(dimension, dimension.values()) for dimension in dimensions], {})
 
 
 def extreme_points(dimensions: Sequence[Dimension]) -> Iterator[Params]:
-    """Yield points that together have each end of each dimension, and of each two of one part."""
+    """Yield points that contain both ends of each dimension, and of each pair in one part."""
     for index, dimension in enumerate(dimensions):
         neighbours = [
             other
@@ -133,16 +133,18 @@ def extreme_points(dimensions: Sequence[Dimension]) -> Iterator[Params]:
             if other.name.rpartition(".")[0] == dimension.name.rpartition(".")[0]
             and other.conditions == dimension.conditions
         ]
-        for value in dimension.ends():
+        for value in dimension.extremes():
             wanted: dict[str, Plain] = {**dict(dimension.conditions), dimension.name: value}
             yield _with(dimensions, wanted)
             for other in neighbours:
-                for end in other.ends():
+                for end in other.extremes():
                     yield _with(dimensions, {**wanted, other.name: end})
 
 
 def _with(dimensions: Sequence[Dimension], wanted: Mapping[str, Plain]) -> Params:
-    return point_from(dimensions, lambda dimension: wanted.get(dimension.name, dimension.ends()[0]))
+    return point_from(
+        dimensions, lambda dimension: wanted.get(dimension.name, dimension.extremes()[0])
+    )
 
 
 def _grid(
@@ -152,7 +154,7 @@ def _grid(
         yield params
         return
     (dimension, values), *later = remaining
-    if not dimension.is_there(params):
+    if not dimension.is_active(params):
         yield from _grid(later, params)
         return
     for value in values:

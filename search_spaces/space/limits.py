@@ -1,4 +1,4 @@
-"""What a configuration costs before it is trained, and limits on it."""
+"""Measures of a configuration that are known before it is trained, and limits on them."""
 
 from typing import Annotated, Literal
 
@@ -11,13 +11,10 @@ Measure = Literal["num_parameters"]
 
 
 def measured(measure: Measure, config: TrainingConfig) -> int:
-    """Return what a config comes to, 0 where its model cannot be built.
+    """Return the measure of a config, 0 if its model cannot be built.
 
-    Such a trial fails and says why, which a limit would hide.
-
-    Args:
-        measure: The number of trained values is counted without allocating them.
-        config: Of a trial.
+    A trial of such a config fails with the reason, which a limit would hide. Parameters are counted
+    without allocating them.
     """
     assert measure == "num_parameters"
     try:
@@ -28,24 +25,25 @@ def measured(measure: Measure, config: TrainingConfig) -> int:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Limit:
-    """What a point of a space may come to at most, to be proposed at all.
+    """An upper limit that a point of a space must meet to be proposed.
 
     Attributes:
-        measure: Of what.
+        measure: The limited measure.
+        at_most: The largest allowed value.
     """
 
     measure: Measure
     at_most: Annotated[int, Field(ge=1)]
 
     @property
-    def words(self) -> str:
-        """What may be how much."""
+    def description(self) -> str:
+        """The limit as text."""
         return f"{self.measure} at most {self.at_most}"
 
     def value(self, config: TrainingConfig) -> int:
-        """Return what a config comes to."""
+        """Return the measure of a config."""
         return measured(self.measure, config)
 
-    def holds(self, config: TrainingConfig) -> bool:
-        """Return whether a config keeps it."""
+    def is_met_by(self, config: TrainingConfig) -> bool:
+        """Return whether a config meets the limit."""
         return self.value(config) <= self.at_most

@@ -1,4 +1,4 @@
-"""A proposal of a search: changes to a base that keep what they need not replace."""
+"""Proposals of a search as changes to its base; parts of the same kind keep their settings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,20 +11,20 @@ from capsmodel.settings.profiles import value_at
 from search_spaces.space.dimensions import Dimension
 
 
-def applied(
+def with_changes(
     base: TrainingConfig, changes: Mapping[str, Any], parts: Sequence[type[Part]] = ()
 ) -> TrainingConfig:
-    """Return a base with changes made to it; a part of the kind it should have stays as it is.
+    """Return a base with changes; a part that already has the chosen kind stays as it is.
 
-    So the settings that the base gives to a part hold wherever a search chooses its kind.
+    So the settings that the base gives to a part apply wherever a search chooses its kind.
 
     Args:
-        base: What to start from.
-        changes: Path -> value, a part before what is below it.
-        parts: A user's own parts that a kind may name.
+        base: The config to start from.
+        changes: Path -> value, a part before the settings below it.
+        parts: Custom parts that a kind may refer to.
 
     Raises:
-        ValueError: If a path leads nowhere or a value is not allowed.
+        ValueError: If a path does not exist or a value is not allowed.
     """
     needed: dict[str, Any] = {}
     replaced: list[str] = []
@@ -39,24 +39,24 @@ def applied(
 
 
 def point_of(dimensions: Sequence[Dimension], base: TrainingConfig) -> dict[str, Plain] | None:
-    """Return the point of a space that changes nothing of a base, None where it holds none.
+    """Return the point of a space that changes nothing of a base, None if there is none.
 
     Args:
-        dimensions: Of the space, each choice before what it brings along.
-        base: What its points change.
+        dimensions: The dimensions of the space, each choice before those that depend on it.
+        base: The config that points change.
     """
     params: dict[str, Plain] = {}
     for dimension in dimensions:
-        if dimension.is_there(params):
+        if dimension.is_active(params):
             value = kind_at(base, dimension.path) or value_at(base, dimension.path.split("."))
-            if not dimension.holds(value):
+            if not dimension.contains(value):
                 return None
             params[dimension.name] = value
     return params
 
 
 def kind_at(settings: Settings, path: str) -> str | None:
-    """Return the kind of the part at a path, None where there is none."""
+    """Return the kind of the part at a path, None if there is no part."""
     value: Any = settings
     for field in path.split("."):
         value = getattr(value, field, None)

@@ -1,4 +1,4 @@
-"""Settings as a tree of all kinds that their parts can have, and places in it."""
+"""The tree of settings with all kinds that their parts can have, and places in it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,9 +20,8 @@ class Setting:
     """A setting at one place of the tree.
 
     Attributes:
-        place: The fields that lead to it, each with the kind of the part that it holds there; the
-            last one has none.
-        values: What it may be. Those of a choice of a part are a tuple of kinds.
+        place: The fields that lead to it, each with the kind of its part; the last one has none.
+        values: Its range; for a choice of a part a tuple of kinds.
     """
 
     place: Place
@@ -39,14 +38,14 @@ class Root:
     """Settings from which a space starts.
 
     Attributes:
-        place: Where they are in the training config; kinds above them are not known.
-        settings_class: Theirs.
-        own: A user's parts that are used in them.
+        place: Their place in the training config; kinds above them are unknown.
+        settings_class: The class of the settings.
+        custom_parts: Classes of the custom parts in them.
     """
 
     place: Place
     settings_class: type[Settings]
-    own: tuple[type[Part], ...] = ()
+    custom_parts: tuple[type[Part], ...] = ()
 
 
 def path_of(place: Place) -> str:
@@ -55,18 +54,18 @@ def path_of(place: Place) -> str:
 
 
 def prefixes(path: str) -> list[str]:
-    """Return the paths of the parts that a path leads through, and the path itself."""
+    """Return the paths of the parts above a path, and the path itself."""
     fields = path.split(".")
     return [".".join(fields[:end]) for end in range(1, len(fields) + 1)]
 
 
 def is_at_or_below(path: str, part: str) -> bool:
-    """Return whether a path is that of a part, or of something in it."""
+    """Return whether a path is that of a part, or is below it."""
     return path == part or path.startswith(part + ".")
 
 
-def is_named(place: Place, name: str) -> bool:
-    """Return whether a place is, or is below, what a path means, with kinds on it or without."""
+def matches(place: Place, name: str) -> bool:
+    """Return whether a place is at or below a path, which may have kinds in it."""
     steps = _STEP.findall(name)
     return len(steps) <= len(place) and all(
         field == wanted and kind_wanted in {"", kind}
@@ -74,17 +73,17 @@ def is_named(place: Place, name: str) -> bool:
     )
 
 
-def named(
+def name_and_conditions(
     place: Place, choices: Mapping[Place, tuple[str, ...]]
 ) -> tuple[str, tuple[tuple[str, str], ...]] | None:
-    """Return a place's name, with the kinds that are chosen on its path, and these choices.
+    """Return the name of a dimension, with the chosen kinds on its path, and these choices.
 
     Args:
-        place: Of a setting.
-        choices: Place of a part -> the kinds it is chosen from; a single one is no choice.
+        place: The place of a setting.
+        choices: Place of a part -> the kinds to choose from; a single kind is no choice.
 
     Returns:
-        The name and its conditions, None where a kind on the path is not among those to choose.
+        The name and the conditions, None if a kind on the path cannot be chosen.
     """
     name, conditions = "", ()
     for end, (field, kind) in enumerate(place):
@@ -106,13 +105,13 @@ def path_without_kinds(name: str) -> str:
 
 
 def root_of(settings: Settings | type[Settings], at: str) -> Root:
-    """Return settings, or a class of them, as a root at a path.
+    """Return settings, or a class of settings, as a root at a path.
 
     Raises:
-        ValueError: If the class is a family and no member of it.
+        ValueError: If the class is a family instead of a member.
     """
     settings_class = settings if isinstance(settings, type) else type(settings)
-    own = () if isinstance(settings, type) else tuple(_own_parts_in(settings))
+    custom_parts = () if isinstance(settings, type) else tuple(_custom_parts_in(settings))
     fields: list[Step] = [(field, None) for field in at.split(".")] if at else []
     if issubclass(settings_class, Part):
         if settings_class.model_fields["kind"].is_required():
@@ -120,26 +119,26 @@ def root_of(settings: Settings | type[Settings], at: str) -> Root:
             raise ValueError(f"{name} has no kind and so no settings: give a class that has one.")
         if fields:
             fields[-1] = (fields[-1][0], kind_of(settings_class))
-    return Root(tuple(fields), settings_class, own)
+    return Root(tuple(fields), settings_class, custom_parts)
 
 
-def searched(root: Root) -> Iterator[Setting]:
-    """Return all settings below a root that have a range, and all choices of a part."""
+def searchable_settings(root: Root) -> Iterator[Setting]:
+    """Yield all settings below a root that declare a range, and all choices of a part."""
     for field in settings_of(root.settings_class):
         place = (*root.place, (field, None))
         if members := _members(root, field):
             yield Setting(place, tuple(map(kind_of, members)))
             for member in members:
-                yield from searched(_below(root, field, member))
+                yield from searchable_settings(_below(root, field, member))
         elif values := search_range(root.settings_class, field):
             yield Setting(place, values)
 
 
-def places(root: Root, path: str) -> list[tuple[Place, tuple[str, ...]]]:
-    """Return where below a root a path may lead, one place for each way of choosing kinds.
+def places_of(root: Root, path: str) -> list[tuple[Place, tuple[str, ...]]]:
+    """Return the places of a path below a root, one for each way of choosing kinds.
 
     Returns:
-        The places, each with the kinds to choose from, none where the setting is a plain value.
+        The places, each with the kinds to choose from; no kinds if the setting is a plain value.
     """
     above = path_of(root.place)
     if above and not path.startswith(above + "."):
@@ -150,26 +149,26 @@ def places(root: Root, path: str) -> list[tuple[Place, tuple[str, ...]]]:
     members = _members(root, field)
     if not rest:
         return [((*root.place, (field, None)), tuple(map(kind_of, members)))]
-    return [place for member in members for place in places(_below(root, field, member), path)]
+    return [place for member in members for place in places_of(_below(root, field, member), path)]
 
 
-def names_near(root: Root, path: str) -> list[str]:
-    """Return the paths that stand where a path ceases to lead somewhere."""
+def nearby_paths(root: Root, path: str) -> list[str]:
+    """Return the paths that exist where a path stops to exist, for an error sentence."""
     above = path_of(root.place)
     prefix = above + "." if above else ""
     fields = settings_of(root.settings_class)
     field = path.removeprefix(prefix).partition(".")[0]
     if path.startswith(prefix) and field in fields and (members := _members(root, field)):
         return [
-            name for member in members for name in names_near(_below(root, field, member), path)
+            name for member in members for name in nearby_paths(_below(root, field, member), path)
         ]
     return [prefix + field for field in fields]
 
 
-def suitable(path: str, values: Values, kinds: tuple[str, ...]) -> Values:
+def checked_values(path: str, values: Values, kinds: tuple[str, ...]) -> Values:
     """Return values as a range of a plain setting, or as kinds of a part.
 
-    Kinds that are not known here may be a user's own: checking the space tells.
+    Unknown kinds may be custom parts; they are checked with the space.
     """
     if not kinds:
         if not isinstance(values, Ints | Floats | Choices):
@@ -188,7 +187,7 @@ def suitable(path: str, values: Values, kinds: tuple[str, ...]) -> Values:
 
 
 def with_kinds(settings: Sequence[Setting], roots: Sequence[Root]) -> list[Setting]:
-    """Return settings in which each choice of a part has the kinds of the roots at its path too."""
+    """Return settings with the kinds of roots added to the choices at their paths."""
     widened: list[Setting] = []
     for setting in settings:
         values = setting.values
@@ -200,10 +199,10 @@ def with_kinds(settings: Sequence[Setting], roots: Sequence[Root]) -> list[Setti
     return widened
 
 
-def hung(
+def under_choices(
     settings: Sequence[Setting], roots: Sequence[Root], among: Sequence[Setting]
 ) -> list[Setting]:
-    """Return settings with those of each root below the choices, among others, at its path."""
+    """Return settings with those of each root moved below the choices at the root's path."""
     hanging: list[Setting] = []
     for setting in settings:
         root = next(
@@ -224,21 +223,21 @@ def _below(root: Root, field: str, member: type[Part]) -> Root:
 
 
 def _members(root: Root, field: str) -> tuple[type[Part], ...]:
-    """Return the parts a field chooses from, none where it holds a plain value."""
+    """Return the parts that a field chooses from, none if it is a plain value."""
     info = root.settings_class.model_fields[field]
     one_of = next((extra for extra in info.metadata if isinstance(extra, OneOf)), None)
     if one_of is None:
         return ()
     assert isinstance(info.annotation, type)
     family = info.annotation
-    own = (part for part in root.own if issubclass(part, family))
-    return tuple(dict.fromkeys((*one_of.members, *own)))
+    custom_parts = (part for part in root.custom_parts if issubclass(part, family))
+    return tuple(dict.fromkeys((*one_of.members, *custom_parts)))
 
 
-def _own_parts_in(settings: Settings) -> Iterator[type[Part]]:
+def _custom_parts_in(settings: Settings) -> Iterator[type[Part]]:
     for field in settings_of(type(settings)):
         part = getattr(settings, field)
         if isinstance(part, Part):
             if not is_built_in(type(part)):
                 yield type(part)
-            yield from _own_parts_in(part)
+            yield from _custom_parts_in(part)

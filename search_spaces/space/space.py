@@ -1,9 +1,9 @@
-"""What may vary: the ranges that settings declare, narrowed, widened and put together.
+"""A space: the ranges that settings declare, narrowed, widened and joined.
 
     Space.of(TrainingConfig).only("model.routing", "optimiser.learning_rate")
 
-A choice of a part is a dimension whose values are kinds, and the settings of each kind are there
-only where it is chosen. Nothing here knows who searches.
+A choice of a part is a dimension whose values are kinds. The settings of a kind are active only
+in points that choose it. A space is independent of the sampler that searches it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,22 +17,22 @@ from capsmodel.settings.parts import Part, Settings
 from search_spaces.space.dimensions import Dimension as Dimension
 from search_spaces.space.dimensions import extreme_points, grid_points, num_points, point_from
 from search_spaces.space.limits import Limit as Limit
-from search_spaces.space.proposal import applied, kind_at
+from search_spaces.space.proposal import kind_at, with_changes
 from search_spaces.space.settings_tree import (
     Place,
     Root,
     Setting,
     Values,
-    hung,
-    is_named,
-    named,
-    names_near,
+    checked_values,
+    matches,
+    name_and_conditions,
+    nearby_paths,
     path_without_kinds,
-    places,
+    places_of,
     prefixes,
     root_of,
-    searched,
-    suitable,
+    searchable_settings,
+    under_choices,
     with_kinds,
 )
 
@@ -42,8 +42,8 @@ class Space:
     """Settings with the values that a search may give them.
 
     Attributes:
-        settings: All that may vary; a choice that is narrowed to one kind is still among them.
-        roots: Where they come from.
+        settings: All settings that may vary, with choices that are narrowed to one kind.
+        roots: The roots that the settings belong to.
     """
 
     settings: tuple[Setting, ...] = ()
@@ -51,36 +51,36 @@ class Space:
 
     @classmethod
     def of(cls, settings: Settings | type[Settings], at: str = "") -> "Space":
-        """Return the space of all settings that have a range, and of all choices of a part.
+        """Return the space of all settings that declare a range, and of all choices of a part.
 
         Args:
-            settings: A class, or an object: a user's own parts in it are chosen from too.
-            at: The path where they are in the training config: `Space.of(CapsNet, at="model")`.
+            settings: A class, or an object, whose custom parts are then among the choices.
+            at: Path of the settings in the training config: `Space.of(CapsNet, at="model")`.
 
         Raises:
             ValueError: If the class has no kind.
         """
         root = root_of(settings, at)
-        return cls(tuple(searched(root)), (root,))
+        return cls(tuple(searchable_settings(root)), (root,))
 
     def only(self, *paths: str) -> "Space":
-        """Return the space of some settings, and of the choices that bring them along.
+        """Return the space of some settings, and of the choices that they depend on.
 
-        Where several models may be chosen, the routing of one brings along the choice of the model:
-        narrow that to one kind, or begin with `Space.of(CapsNet, at="model")`.
+        If several models may be chosen, the routing of one depends on the choice of the model:
+        narrow that to one kind, or start with `Space.of(CapsNet, at="model")`.
 
         Args:
-            paths: Of settings, or of parts with all that is below them. A name with the kinds on
-                its path stands for the setting of these kinds alone: `loss[spread].schedule`.
+            paths: Paths of settings, or of parts with everything below them. A path with kinds
+                in it means the setting of these kinds alone: `loss[spread].schedule`.
 
         Raises:
             ValueError: If nothing at or below a path varies.
         """
-        self._refuse_unknown(paths)
-        kept = [setting for setting in self.settings if _is_any(setting.place, paths)]
+        self._check_paths(paths)
+        left = [setting for setting in self.settings if _is_any(setting.place, paths)]
         above = {
             (*setting.place[:end], (setting.place[end][0], None))
-            for setting in kept
+            for setting in left
             for end in range(len(setting.place))
         }
         return replace(self, settings=tuple(s for s in self.settings if s.place in above))
@@ -89,33 +89,33 @@ class Space:
         """Return the space without some settings.
 
         Args:
-            paths: As `only` takes them.
+            paths: Paths as in `only`.
 
         Raises:
             ValueError: If nothing at or below a path varies.
         """
-        self._refuse_unknown(paths)
-        kept = tuple(setting for setting in self.settings if not _is_any(setting.place, paths))
-        return replace(self, settings=kept)
+        self._check_paths(paths)
+        left = tuple(setting for setting in self.settings if not _is_any(setting.place, paths))
+        return replace(self, settings=left)
 
     def varied(self, values: Mapping[str, Values]) -> "Space":
-        """Return the space with other values for some settings, which may be new to it.
+        """Return the space with other values for some settings; these may be new to it.
 
         Args:
-            values: Path, as `only` takes it -> range, or the kinds of a part:
+            values: Path as in `only` -> range, or kinds of a part:
                 `{"model.routing": ("dynamic",)}`. A single kind is no choice: its settings are
-                always there, and the base must have it. A setting that several kinds have gets
-                the values in each.
+                always active, and the base must have it. If several kinds have a setting, it gets
+                the values in all of them.
 
         Raises:
-            ValueError: If a path leads nowhere, or values do not suit what is there.
+            ValueError: If a path does not exist, or values do not suit its setting.
         """
         space = self
         for path in sorted(values, key=lambda path: path.count(".")):
             changed = {setting.place: setting for setting in self._placed(path, values[path])}
             old = tuple(changed.pop(setting.place, setting) for setting in space.settings)
             settings = (*old, *changed.values())
-            space = replace(space, settings=tuple(hung(settings, space.roots, settings)))
+            space = replace(space, settings=tuple(under_choices(settings, space.roots, settings)))
         for path, given in values.items():
             is_fixed = isinstance(given, tuple) and len(given) == 1
             if not is_fixed and not space._shows(path):
@@ -125,14 +125,17 @@ class Space:
         return space
 
     def __add__(self, other: "Space") -> "Space":
-        """Return the space of both; a part that one of them is of joins the other's choice.
+        """Return the space of both; the part of one is added to a choice of it in the other.
 
         Raises:
-            ValueError: If both vary a setting.
+            ValueError: If both vary the same setting.
         """
         mine = with_kinds(self.settings, other.roots)
         theirs = with_kinds(other.settings, self.roots)
-        settings = (*hung(mine, self.roots, theirs), *hung(theirs, other.roots, mine))
+        settings = (
+            *under_choices(mine, self.roots, theirs),
+            *under_choices(theirs, other.roots, mine),
+        )
         seen: set[Place] = set()
         for setting in settings:
             if setting.place in seen:
@@ -142,55 +145,55 @@ class Space:
 
     @cached_property
     def dimensions(self) -> tuple[Dimension, ...]:
-        """All that varies, each choice before what it brings along."""
-        drawn = [own for own in map(self._dimension, self.settings) if own is not None]
-        first = {dimension.name: dimension for dimension in reversed(drawn)}
+        """All dimensions, each choice before the dimensions that depend on it."""
+        listed = [one for one in map(self._dimension, self.settings) if one is not None]
+        first = {dimension.name: dimension for dimension in reversed(listed)}
         ordered: dict[str, Dimension] = {}
-        for dimension in drawn:
+        for dimension in listed:
             for name in (*(name for name, _ in dimension.conditions), dimension.name):
                 ordered.setdefault(name, first[name])
         return tuple(ordered.values())
 
     @property
     def is_conditional(self) -> bool:
-        """Whether some settings are there only where a kind is chosen."""
+        """Whether some dimensions are active only if a kind is chosen."""
         return any(dimension.conditions for dimension in self.dimensions)
 
     @property
     def num_points(self) -> int | None:
-        """How many different points there are, None where they are endless."""
+        """Number of different points, None if it is infinite."""
         if any(dimension.num_values is None for dimension in self.dimensions):
             return None
         return num_points(self.dimensions)
 
     def choose(self, pick: Callable[[Dimension], Plain]) -> dict[str, Plain]:
-        """Return a point, name -> value, of the values picked for the dimensions that are there."""
+        """Return a point, name -> value, with the values picked for the active dimensions."""
         return point_from(self.dimensions, pick)
 
     def changes(self, params: Mapping[str, Plain]) -> dict[str, Plain]:
-        """Return what a point changes, path -> value.
+        """Return the changes of a point to the base, path -> value.
 
         Raises:
-            ValueError: If a name is none of the space, or not all that are there have a value.
+            ValueError: If a name is not in the space, or an active dimension has no value.
         """
         known = {dimension.name: dimension for dimension in self.dimensions}
         for name in params:
             if name not in known:
                 raise ValueError(unknown("dimension", name, known))
-        there = [dimension.name for dimension in self.dimensions if dimension.is_there(params)]
-        if wrong := sorted(set(there) ^ set(params)):
-            lacking = "lacks" if wrong[0] in there else "has no place for"
-            raise ValueError(f"The point {lacking} '{wrong[0]}': it needs {', '.join(there)}.")
-        return {known[name].path: params[name] for name in there}
+        active = [dimension.name for dimension in self.dimensions if dimension.is_active(params)]
+        if wrong := sorted(set(active) ^ set(params)):
+            lacking = "lacks" if wrong[0] in active else "has no place for"
+            raise ValueError(f"The point {lacking} '{wrong[0]}': it needs {', '.join(active)}.")
+        return {known[name].path: params[name] for name in active}
 
     def at(self, unit: Sequence[float]) -> dict[str, Plain]:
         """Return the point, name -> value, at a point of the unit cube.
 
         Args:
-            unit: One coordinate in [0, 1] for each dimension, also for those that are not there.
+            unit: One coordinate in [0, 1] for each dimension, active or not.
 
         Raises:
-            ValueError: If the coordinates are not as many, or lie outside.
+            ValueError: If the number of coordinates differs, or one is outside [0, 1].
         """
         if len(unit) != len(self.dimensions) or not all(0 <= number <= 1 for number in unit):
             raise ValueError(
@@ -201,33 +204,33 @@ class Space:
         return self.choose(lambda dimension: dimension.at(coordinates[dimension]))
 
     def grid(self) -> Iterator[dict[str, Plain]]:
-        """Return all points one by one, the last dimension changing fastest.
+        """Yield all points, the last dimension changing fastest.
 
         Raises:
-            ValueError: If they are endless.
+            ValueError: If their number is infinite.
         """
         return grid_points(self.dimensions)
 
     def config(
         self, base: TrainingConfig, params: Mapping[str, Plain], parts: Sequence[type[Part]] = ()
     ) -> TrainingConfig:
-        """Return a point's config: a part of the kind that the base has keeps its settings.
+        """Return the config of a point; a part of the base's kind keeps its settings.
 
         Raises:
-            ValueError: If a setting is not there or a value is not allowed.
+            ValueError: If a setting does not exist or a value is not allowed.
         """
-        return applied(base, self.changes(params), parts)
+        return with_changes(base, self.changes(params), parts)
 
     def check(self, base: TrainingConfig, parts: Sequence[type[Part]] = ()) -> None:
-        """Refuse a space that may propose what cannot be.
+        """Check that points of the space are valid configs.
 
         Args:
             base: The config that points change.
-            parts: A user's own parts that a kind may name.
+            parts: Custom parts that a kind may refer to.
 
         Raises:
-            ValueError: If nothing varies, a path leads nowhere in some point, an end of a range
-                or a choice is not valid, or the base has not the kind that the space is for.
+            ValueError: If nothing varies, a path does not exist in some point, an end of a range or
+                a choice is not valid, or the base does not have the kind that the space is for.
         """
         if not self.dimensions:
             raise ValueError(
@@ -239,18 +242,18 @@ class Space:
             kinds = {s.path for s in self.settings if isinstance(s.values, tuple)}
             chosen = {path: value for path, value in changes.items() if path in kinds}
             try:
-                self._refuse_other_kinds(applied(base, chosen, parts), params)
-                applied(base, changes, parts)
+                self._check_kinds(with_changes(base, chosen, parts), params)
+                with_changes(base, changes, parts)
             except ValueError as error:
                 raise ValueError(f"The space proposes what cannot be: {error}") from error
 
-    def _refuse_other_kinds(self, config: TrainingConfig, params: Mapping[str, Plain]) -> None:
+    def _check_kinds(self, config: TrainingConfig, params: Mapping[str, Plain]) -> None:
         for setting in self.settings:
-            match setting.values, named(setting.place, self._choices):
+            match setting.values, name_and_conditions(setting.place, self._choices):
                 case (str(wanted),), (_, conditions):
                     kind = kind_at(config, setting.path)
-                    is_there = all(params.get(name) == value for name, value in conditions)
-                    if is_there and kind != wanted:
+                    is_active = all(params.get(name) == value for name, value in conditions)
+                    if is_active and kind != wanted:
                         raise ValueError(
                             f"It is for '{setting.path}' of the kind '{wanted}', but the base has "
                             f"'{kind}': change one of them."
@@ -259,7 +262,7 @@ class Space:
                     continue
 
     def _dimension(self, setting: Setting) -> Dimension | None:
-        named_place = named(setting.place, self._choices)
+        named_place = name_and_conditions(setting.place, self._choices)
         values = setting.values
         if named_place is None or (isinstance(values, tuple) and len(values) == 1):
             return None
@@ -271,30 +274,30 @@ class Space:
         return {s.place: s.values for s in self.settings if isinstance(s.values, tuple)}
 
     def _placed(self, path: str, values: Values) -> Iterator[Setting]:
-        """Yield a setting at each place that a path leads to."""
+        """Yield a setting at each place that a path matches."""
         bare = path_without_kinds(path)
         kinds_by_place = {
             place: kinds
             for root in self.roots
-            for place, kinds in places(root, bare)
-            if is_named(place, path)
+            for place, kinds in places_of(root, bare)
+            if matches(place, path)
         }
         if not kinds_by_place:
-            near = [name for root in self.roots for name in names_near(root, bare)]
+            near = [name for root in self.roots for name in nearby_paths(root, bare)]
             raise ValueError(unknown("setting", path, dict.fromkeys(near)))
         for place, kinds in kinds_by_place.items():
-            yield Setting(place, suitable(path, values, kinds))
+            yield Setting(place, checked_values(path, values, kinds))
 
     def _shows(self, path: str) -> bool:
-        return any(is_named(s.place, path) and self._dimension(s) for s in self.settings)
+        return any(matches(s.place, path) and self._dimension(s) for s in self.settings)
 
-    def _refuse_unknown(self, parts: Sequence[str]) -> None:
+    def _check_paths(self, parts: Sequence[str]) -> None:
         for part in parts:
-            if not any(is_named(setting.place, part) for setting in self.settings):
+            if not any(matches(setting.place, part) for setting in self.settings):
                 known = [path for dimension in self.dimensions for path in prefixes(dimension.path)]
                 known += [dimension.name for dimension in self.dimensions]
                 raise ValueError(unknown("setting of the space", part, dict.fromkeys(known)))
 
 
 def _is_any(place: Place, parts: Sequence[str]) -> bool:
-    return any(is_named(place, part) for part in parts)
+    return any(matches(place, part) for part in parts)

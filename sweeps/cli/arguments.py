@@ -108,7 +108,7 @@ def read_reported(text: str) -> tuple[str, tuple[type[Any], ...]]:
         sweep, _ = sweep_from_file(Path(text))
     except ValueError as error:
         raise BadInput(str(error)) from error
-    return sweep.name, sweep.own_tables
+    return sweep.name, sweep.custom_tables
 
 
 def _split(text: str) -> list[str]:

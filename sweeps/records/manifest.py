@@ -136,7 +136,7 @@ class Manifest(_Frozen):
             raise ValueError("two arms have the same name")
         is_to_come = self.plan is not None and self.baseline in self.plan.tuned
         if self.search is None and self.baseline not in names and not is_to_come:
-            raise ValueError(f"the baseline {self.baseline!r} is none of the arms")
+            raise ValueError(f"the baseline {self.baseline!r} is not one of the arms")
         return self
 
     @model_validator(mode="after")

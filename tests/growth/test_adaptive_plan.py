@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces.plans.decisions import DONE, Choose, Decision, Propose, Stop
+from search_spaces.plans.decisions import DONE, Decision, Propose, Select, Stop
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Changes, Definition, define
@@ -27,7 +27,7 @@ from capsmodel.models import CapsNet
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.stopping import FixedEpochs
 from search_spaces import Cell, Plan, Sweep
-from search_spaces.plans.decisions import DONE, WAIT, Choose, EpochTold, Propose, SlotFree, Stop
+from search_spaces.plans.decisions import DONE, WAIT, Select, EpochTold, Propose, SlotFree, Stop
 
 
 class Halving(Plan):
@@ -55,7 +55,7 @@ class Halving(Plan):
             in_race = sorted(in_race, key=means.get)[: max(1, len(in_race) // 2)]
         if journal.chosen:
             return (DONE,)
-        return (Choose(tuple(in_race)),)
+        return (Select(tuple(in_race)),)
 
     def _mean(self, journal, arm, seeds):
         trials = [journal.trial(arm, seed) for seed in seeds]
@@ -119,9 +119,9 @@ def score(head: TrialHead, epoch: int) -> float:
 def decisions(world: World, definition: Definition) -> list[Decision]:
     assert definition.decided_by
     journal = Journal(world.journals, "example")
-    found = DecisionLog(journal, definition.decided_by).entries()
+    entries = DecisionLog(journal, definition.decided_by).entries()
     journal.close()
-    return found
+    return entries
 
 
 def test_the_first_round_is_known_before_anything_runs(definition: Definition) -> None:
@@ -141,8 +141,8 @@ def test_results_decide_what_is_trained_next(tmp_path: Path, definition: Definit
     assert launch.manifest.plan
     assert launch.manifest.plan.chosen == ("rate 0.003",)
     assert not launch.manifest.is_growing
-    found = decisions(world, definition)
-    assert [type(one) for one in found] == [Propose, Propose, Choose, type(DONE)]
+    entries = decisions(world, definition)
+    assert [type(one) for one in entries] == [Propose, Propose, Select, type(DONE)]
 
 
 def test_a_hopeless_trial_is_stopped(tmp_path: Path) -> None:
@@ -165,19 +165,19 @@ def test_killed_at_any_step_and_run_again_it_decides_the_same(tmp_path: Path) ->
     unbroken = Launch(world, definition, score, step=snapshot).run().close()
     assert len(left) > 40
     for number, one in enumerate(left):
-        again = one if number % 2 else World(one.root, has_store=False)
-        launch = Launch(again, definition, score).run().close()
+        resumed = one if number % 2 else World(one.root, has_store=False)
+        launch = Launch(resumed, definition, score).run().close()
         assert launch.manifest == unbroken.manifest
-        assert decisions(again, definition) == decisions(world, definition)
-        assert set(again.epochs_trained().values()) == {1}
+        assert decisions(resumed, definition) == decisions(world, definition)
+        assert set(resumed.epochs_trained().values()) == {1}
 
 
 def test_run_again_it_does_nothing(tmp_path: Path, definition: Definition) -> None:
     world = World(tmp_path / "world")
     Launch(world, definition, score).run().close()
     known = decisions(world, definition)
-    again = Launch(world, definition, score).run().close()
-    assert again.started == []
+    resumed = Launch(world, definition, score).run().close()
+    assert resumed.started == []
     assert decisions(world, definition) == known
 
 
@@ -199,8 +199,8 @@ def test_killed_in_mid_sweep_and_run_again_by_the_command_line(tmp_path: Path) -
     command.wait_until(lambda: len(noted(journal)) >= 1)
     command.kill_all()
     before = noted(journal)
-    again = Command(tmp_path, "run", str(path)).wait()
-    assert again.code == 0, again.explained()
+    resumed = Command(tmp_path, "run", str(path)).wait()
+    assert resumed.code == 0, resumed.explained()
     after = noted(journal)
     assert after[: len(before)] == before
     assert [kind for kind, _ in after if kind in {"propose", "choose", "done"}] == [

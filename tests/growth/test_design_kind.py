@@ -38,7 +38,7 @@ class OneFactor(Plan):
             arms |= {f"{path.split('.')[-1]} {level}": {path: level} for level in levels}
         return [Cell(arm, arms[arm], seed) for seed in definition.arm_seeds for arm in arms]
 
-    def told_factors(self):
+    def factor_levels(self):
         return self.factors
 
 
@@ -119,8 +119,8 @@ def test_it_is_planned_run_and_reported_by_the_command_line(tmp_path: Path) -> N
     assert "positive_margin 0.8" in planned.output
     ran = Command(tmp_path, "run", str(path)).wait()
     assert ran.code == 0, ran.explained()
-    again = Command(tmp_path, "run", str(path)).wait()
-    assert again.code == 0, again.explained()
+    second = Command(tmp_path, "run", str(path)).wait()
+    assert second.code == 0, second.explained()
     table = (tmp_path / "reports" / "one_at_a_time" / "ablation.md").read_text(encoding="utf-8")
     assert all(arm in table for arm in ARMS)
     manifest = open_store(None, tmp_path / "capsweep-store").manifest("one_at_a_time")

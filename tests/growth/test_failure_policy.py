@@ -19,7 +19,7 @@ from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine, Trai
 from tests.sweeps.execution.examples import final, head
 
 
-def wait_and_try_again(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
+def wait_and_retry(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
     """Try twice again what raised, after 10 seconds and after 20; nothing that was killed."""
     if attempts[-1].failure is Failure.KILLED:
         return GiveUp(reason="too large for this machine")
@@ -40,7 +40,7 @@ class Scene:
     def run(self) -> list[tuple[float, str, str]]:
         orders = [TrialOrder(cells=str(self.cells), head=head(key * 20)) for key in "ab"]
         queue = CellQueue(
-            Listed(orders), self, failure_policy=wait_and_try_again, clock=lambda: self.seconds
+            Listed(orders), self, failure_policy=wait_and_retry, clock=lambda: self.seconds
         )
         SimulatedEngine(self.train, idle=self.second_passes).run(queue, queue)
         return self.heard

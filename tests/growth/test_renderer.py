@@ -44,8 +44,8 @@ def test_a_renderer_that_is_handed_in_makes_its_files_beside_the_others(
     tmp_path: Path, store: MemoryStore
 ) -> None:
     plain = sweeps.report("known", store, reports=tmp_path / "plain")
-    found = sweeps.report("known", store, reports=tmp_path / "more", renderers=RENDERERS)
-    files = {path.name: path.read_bytes() for path in found.paths}
+    report = sweeps.report("known", store, reports=tmp_path / "more", renderers=RENDERERS)
+    files = {path.name: path.read_bytes() for path in report.paths}
     for path in plain.paths:
         assert files.pop(path.name) == path.read_bytes()
 
@@ -58,9 +58,9 @@ def test_a_renderer_that_is_handed_in_makes_its_files_beside_the_others(
 
 def test_a_format_of_the_package_may_be_replaced(tmp_path: Path, store: MemoryStore) -> None:
     shouting = sweeps.TableRenderer("md", lambda table: table.title.upper().encode())
-    found = sweeps.report(
+    report = sweeps.report(
         "known", store, reports=tmp_path / "more", renderers={"markdown": shouting}
     )
-    files = {path.name: path.read_bytes() for path in found.paths}
+    files = {path.name: path.read_bytes() for path in report.paths}
     assert files["ablation.md"] == b"ABLATION KNOWN: TEST ERROR BY ARM"
     assert "ablation.json" not in files

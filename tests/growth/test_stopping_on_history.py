@@ -88,7 +88,7 @@ def sweep_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def unbroken(sweep_file: Path, tmp_path_factory: pytest.TempPathFactory) -> FinalRecord:
     """The trial of the rule that nobody disturbed."""
     order = orders(sweep_file, tmp_path_factory.mktemp("cells"))["slowing"]
-    run_trial(order, lambda told: None)
+    run_trial(order, lambda epochs: None)
     return final_of(order)
 
 
@@ -110,13 +110,13 @@ def losses(record: FinalRecord) -> list[float]:
 
 
 def test_the_training_ends_with_the_first_epoch_that_gains_little(unbroken: FinalRecord) -> None:
-    told = losses(unbroken)
-    gains = [before - after for before, after in pairwise(told)]
+    values = losses(unbroken)
+    gains = [before - after for before, after in pairwise(values)]
     is_little = [gain < 0.7 * max(gains[: place + 1]) for place, gain in enumerate(gains)]
     assert is_little == [False] * (len(gains) - 1) + [True]
-    assert 3 <= len(told) < 8, "or the rule is one of the last epochs, or says nothing"
+    assert 3 <= len(values) < 8, "or the rule is one of the last epochs, or says nothing"
     assert unbroken.outcome is Outcome.FINISHED
-    assert [line.reaches_target for line in unbroken.curve] == [False] * (len(told) - 1) + [True]
+    assert [line.reaches_target for line in unbroken.curve] == [False] * (len(values) - 1) + [True]
 
 
 def test_a_rule_that_asks_for_no_target_has_neither_reached_nor_missed_one(
@@ -131,19 +131,19 @@ def test_killed_and_taken_up_again_it_ends_in_the_same_epoch(
 ) -> None:
     order = orders(sweep_file, tmp_path)["slowing"]
 
-    def report(told: Sequence[dict[str, Any]]) -> None:
-        if told[-1]["epoch"] % every == 0:
+    def report(epochs: Sequence[dict[str, Any]]) -> None:
+        if epochs[-1]["epoch"] % every == 0:
             raise Killed
 
     for _ in range(len(unbroken.curve) // every):
         with pytest.raises(Killed):
             run_trial(order, report)
-    run_trial(order, lambda told: None)
+    run_trial(order, lambda epochs: None)
     assert losses(final_of(order)) == losses(unbroken)
     assert final_of(order).test_error == unbroken.test_error
 
 
 def test_an_arm_beside_it_may_have_a_rule_of_the_package(sweep_file: Path, tmp_path: Path) -> None:
     order = orders(sweep_file, tmp_path)["fixed"]
-    run_trial(order, lambda told: None)
+    run_trial(order, lambda epochs: None)
     assert len(final_of(order).curve) == 2

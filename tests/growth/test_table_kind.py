@@ -24,12 +24,12 @@ FILE = '''
 from typing import Annotated, Literal
 
 from pydantic import Field
-from search_spaces import AblationTable, ListedArms, OwnTable, Sweep
+from search_spaces import AblationTable, ListedArms, CustomTable, Sweep
 from search_spaces.quickstart import SWEEP as QUICKSTART
 from sweeps import Cell, Column, Figure, Section, Table
 
 
-class WorstSeed(OwnTable):
+class WorstSeed(CustomTable):
     """The worst test error of each arm, in the order of how bad it is."""
 
     kind: Literal["worst_seed"] = "worst_seed"
@@ -127,33 +127,33 @@ def test_the_manifest_holds_the_declaration_as_plain_json(file: Path) -> None:
 def test_the_command_line_makes_the_table_where_it_is_given_the_file(
     shell: Shell, tmp_path: Path, tracking_uri: str, file: Path
 ) -> None:
-    told = reported(shell, tracking_uri, str(file))
+    output = reported(shell, tracking_uri, str(file))
     folder = tmp_path / "reports" / "worst-seeds"
     assert (folder / "worst.csv").read_text().splitlines() == ["arm,test_error", "b,0.1"]
     assert "| b | 0.100 |" in (folder / "worst.md").read_text()
     assert (folder / "worst.png").read_bytes().startswith(b"\x89PNG")
-    assert "left out" not in told
+    assert "left out" not in output
 
 
 def test_without_the_file_all_others_are_made_and_one_sentence_says_what_is_missing(
     shell: Shell, tmp_path: Path, tracking_uri: str
 ) -> None:
-    told = reported(shell, tracking_uri, "worst-seeds")
+    output = reported(shell, tracking_uri, "worst-seeds")
     names = {path.name for path in (tmp_path / "reports" / "worst-seeds").iterdir()}
     assert {"ablation.md", "ablation.png", "trials.csv", "cost.md"} <= names
     assert not any(name.startswith("worst") for name in names)
-    assert "The table 'worst' is left out, as its kind 'worst_seed' is one of" in told
-    assert "capsweep report FILE.py" in told
+    assert "The table 'worst' is left out, as its kind 'worst_seed' is one of" in output
+    assert "capsweep report FILE.py" in output
 
 
 def test_from_python_the_class_is_given_by_argument(tmp_path: Path, file: Path) -> None:
     store = MemoryStore()
     put_finished(store, file)
-    own = sweep_from_file(file)[0].own_tables
-    found = sweeps.report("worst-seeds", store, reports=tmp_path / "reports", tables=own)
-    assert [table.name for table in found.tables] == ["ablation", "worst"]
-    assert found.left_out == ()
-    assert found.shown == (found.tables[0],)
+    classes = sweep_from_file(file)[0].custom_tables
+    report = sweeps.report("worst-seeds", store, reports=tmp_path / "reports", tables=classes)
+    assert [table.name for table in report.tables] == ["ablation", "worst"]
+    assert report.left_out == ()
+    assert report.shown == (report.tables[0],)
 
 
 @pytest.mark.slow

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces.catalogue import Entry, named_sweep, named_sweeps
+from search_spaces.catalogue import SweepEntry, named_sweep, named_sweeps
 
 
 @pytest.mark.parametrize("entry", named_sweeps(), ids=lambda entry: entry.name)
-def test_a_named_sweep_bears_its_files_name_and_its_arms_can_be_built(entry: Entry) -> None:
+def test_a_named_sweep_bears_its_files_name_and_its_arms_can_be_built(entry: SweepEntry) -> None:
     sweep = named_sweep(entry.name)
     assert sweep.name == entry.name
     assert sweep.plan.kind == "search" or sweep.arms()
     assert entry.summary.endswith((".", "?", "!"))
 
 
-def test_quickstart_is_there() -> None:
+def test_quickstart_is_listed() -> None:
     assert "quickstart" in [entry.name for entry in named_sweeps()]
 
 
@@ -26,8 +26,8 @@ def test_listing_runs_no_file(tmp_path: Path) -> None:
     (tmp_path / "typed.py").write_text('"""Typed."""\nSWEEP: int = 1 / 0\n')
     (tmp_path / "no_sweep.py").write_text("x = 1\n")
     (tmp_path / "silent.py").write_text("SWEEP = 2\n")
-    found = [(entry.name, entry.summary) for entry in named_sweeps([tmp_path])]
-    assert found == [("loud", "Loud."), ("silent", ""), ("typed", "Typed.")]
+    listed = [(entry.name, entry.summary) for entry in named_sweeps([tmp_path])]
+    assert listed == [("loud", "Loud."), ("silent", ""), ("typed", "Typed.")]
 
 
 def test_an_unknown_sweep_gets_the_nearest_name() -> None:

@@ -51,8 +51,8 @@ def test_the_kind_of_a_part_of_which_arms_change_single_settings_can_be_changed(
     changed = sweep({"base": {}, "other split": {"data.split_seed": 3}}).changed(
         {"data.kind": "fashion_mnist"}
     )
-    found = [(arm.config.data.kind, arm.config.data.split_seed) for arm in changed.arms()]
-    assert found == [("fashion_mnist", 0), ("fashion_mnist", 3)]
+    data = [(arm.config.data.kind, arm.config.data.split_seed) for arm in changed.arms()]
+    assert data == [("fashion_mnist", 0), ("fashion_mnist", 3)]
 
 
 @pytest.mark.parametrize("path", ["data", "data.kind"])

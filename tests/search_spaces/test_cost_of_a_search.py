@@ -54,7 +54,7 @@ def refusal(**changes: Any) -> str:
         ),
         (
             {"cost": "epoch_seconds"},
-            "The cost of a search cannot be 'epoch_seconds': what a trial takes hangs on the "
+            "The cost of a search cannot be 'epoch_seconds': what a trial takes depends on the "
             "machine and on what runs beside it, not on its trial key, so that a search that goes "
             "on would not be the one that was begun; choose num_parameters, and read what trials "
             "took in the cost table.",
@@ -99,7 +99,7 @@ def test_an_end_by_epochs_may_be() -> None:
 
 def test_a_scheduler_cannot_be_given_at_launch_either() -> None:
     with pytest.raises(ValueError, match="cannot stop trials early"):
-        search().launched(None, {"scheduler": "median"})
+        search().with_options(None, {"scheduler": "median"})
 
 
 def test_a_cost_that_nothing_changes_is_refused() -> None:
@@ -127,4 +127,4 @@ def test_a_cost_decides_what_is_proposed_and_its_absence_changes_nothing() -> No
     with_cost, without = (one.plan.manifest_fields(one) for one in (sweep(), sweep(cost=None)))
     assert with_cost["search"]["definition"] != without["search"]["definition"]
     assert "cost" not in search(cost=None).model_dump()
-    assert search().told_objectives() == ("validation_error", "num_parameters")
+    assert search().objective_names() == ("validation_error", "num_parameters")

@@ -11,15 +11,15 @@ from capsmodel import TrainingConfig
 from capsmodel.metrics import VALIDATION_ERROR, Metric, Objective
 from capsmodel.settings.messages import explain
 from search_spaces import AfterEpochs, AtTarget, NoImprovement, Search, Space, Sweep
-from search_spaces.plans.ends import SoFar
+from search_spaces.plans.ends import SearchProgress
 
 SPACE = Space.of(TrainingConfig).varied({"optimiser": ("adam",)}).only("optimiser.learning_rate")
 SMALL, LARGE = VALIDATION_ERROR, Metric(name="accuracy", direction="larger", unit="fraction")
 values = st.lists(st.none() | st.floats(0, 1), max_size=30)
 
 
-def so_far(*told: float | None, epochs: int = 0, metric: Metric = SMALL) -> SoFar:
-    return SoFar(Objective(metric), told, epochs)
+def progress(*values: float | None, epochs: int = 0, metric: Metric = SMALL) -> SearchProgress:
+    return SearchProgress(Objective(metric), values, epochs)
 
 
 def refusal(**changes: Any) -> str:
@@ -31,45 +31,45 @@ def refusal(**changes: Any) -> str:
 
 def test_a_target_is_reached_by_a_value_at_full_length() -> None:
     end = AtTarget(value=0.2)
-    assert end.reason(so_far(0.5, None, 0.3)) == ""
-    assert end.reason(so_far(0.5, 0.2)) == "validation_error 0.2 has reached the target 0.2"
-    assert end.reason(so_far(0.1, metric=LARGE)) == ""
-    assert end.reason(so_far(0.3, metric=LARGE)) == "accuracy 0.3 has reached the target 0.2"
+    assert end.reason(progress(0.5, None, 0.3)) == ""
+    assert end.reason(progress(0.5, 0.2)) == "validation_error 0.2 has reached the target 0.2"
+    assert end.reason(progress(0.1, metric=LARGE)) == ""
+    assert end.reason(progress(0.3, metric=LARGE)) == "accuracy 0.3 has reached the target 0.2"
 
 
 def test_no_improvement_is_counted_from_the_best() -> None:
     end = NoImprovement(proposals=3)
-    assert end.reason(so_far(0.5, 0.4, 0.4, None)) == ""
-    assert end.reason(so_far(0.5, 0.4, 0.4, None, 0.9)) == "no improvement for 3"
-    assert end.reason(so_far(0.5, 0.4, 0.4, None, 0.39)) == ""
-    assert end.reason(so_far(0.5, 0.4, 0.4, None, 0.6, metric=LARGE)) == ""
-    assert end.reason(so_far(0.5, 0.4, 0.4, None, metric=LARGE)) == "no improvement for 3"
+    assert end.reason(progress(0.5, 0.4, 0.4, None)) == ""
+    assert end.reason(progress(0.5, 0.4, 0.4, None, 0.9)) == "no improvement for 3"
+    assert end.reason(progress(0.5, 0.4, 0.4, None, 0.39)) == ""
+    assert end.reason(progress(0.5, 0.4, 0.4, None, 0.6, metric=LARGE)) == ""
+    assert end.reason(progress(0.5, 0.4, 0.4, None, metric=LARGE)) == "no improvement for 3"
 
 
 def test_what_improves_by_less_than_asked_is_no_improvement() -> None:
-    told = so_far(0.5, 0.45, 0.42, 0.41)
-    assert NoImprovement(proposals=3).reason(told) == ""
+    values = progress(0.5, 0.45, 0.42, 0.41)
+    assert NoImprovement(proposals=3).reason(values) == ""
     least = NoImprovement(proposals=3, by=0.1)
-    assert least.reason(told) == "no improvement by 0.1 for 3"
-    assert least.reason(so_far(0.5, 0.45, 0.42, 0.39)) == "", "small steps add up"
+    assert least.reason(values) == "no improvement by 0.1 for 3"
+    assert least.reason(progress(0.5, 0.45, 0.42, 0.39)) == "", "small steps add up"
 
 
 @given(values, st.integers(1, 10))
 def test_an_end_without_improvement_comes_with_the_proposal_that_makes_it_so(
-    told: list[float | None], most: int
+    values: list[float | None], most: int
 ) -> None:
     end = NoImprovement(proposals=most)
-    first = next((n for n in range(len(told) + 1) if end.reason(so_far(*told[:n]))), None)
+    first = next((n for n in range(len(values) + 1) if end.reason(progress(*values[:n]))), None)
     if first is not None:
-        since = told[first - most : first]
-        known = [one for one in told[: first - most] if one is not None]
+        since = values[first - most : first]
+        known = [one for one in values[: first - most] if one is not None]
         best = min(known, default=2.0)
         assert all(one is None or one >= best for one in since)
 
 
 def test_epochs_are_counted_in_all() -> None:
-    assert AfterEpochs(epochs=30).reason(so_far(epochs=29)) == ""
-    assert AfterEpochs(epochs=30).reason(so_far(epochs=32)) == "32 epochs were trained, of 30"
+    assert AfterEpochs(epochs=30).reason(progress(epochs=29)) == ""
+    assert AfterEpochs(epochs=30).reason(progress(epochs=32)) == "32 epochs were trained, of 30"
 
 
 @pytest.mark.parametrize(

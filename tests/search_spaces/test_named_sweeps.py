@@ -36,20 +36,22 @@ def test_the_first_search_is_random_and_runs_all_to_the_end() -> None:
 
 
 def test_the_capsule_search_varies_what_is_disputed_about_capsules() -> None:
-    found = {one.name: one.range for one in plan_of(named_sweep("capsule_search")).space.dimensions}
+    ranges = {
+        one.name: one.range for one in plan_of(named_sweep("capsule_search")).space.dimensions
+    }
     kinds: dict[str, Any] = {
         "model.routing": {"dynamic", "uniform", "random"},
         "loss": {"margin", "cross_entropy", "spread"},
         "loss[margin].schedule": {"constant", "linear", "sigmoid"},
     }
     for name, expected in kinds.items():
-        assert set(getattr(found.pop(name), "values")) == expected  # noqa: B009
+        assert set(getattr(ranges.pop(name), "values")) == expected  # noqa: B009
     moving = {
         f"loss[margin].schedule[{kind}].{name}"
         for kind in ("linear", "sigmoid")
         for name in ("positive_start", "negative_start", "down_weight_start")
     }
-    assert set(found) == {
+    assert set(ranges) == {
         "model.routing[dynamic].iterations",
         "model.primary_types",
         "model.primary_dim",
@@ -73,7 +75,7 @@ def test_the_capsule_search_stops_the_worse_half_half_way_and_confirms_the_best(
 def test_margin_schedules_end_at_the_margins_of_the_baseline() -> None:
     arms = named_sweep("margin_schedules").arms()
     margins = {arm.name: arm.config.loss.model_dump(exclude={"schedule"}) for arm in arms}
-    assert all(own == margins["constant"] for own in margins.values())
+    assert all(schedule == margins["constant"] for schedule in margins.values())
 
 
 def test_the_papers_rows_are_the_arms() -> None:

@@ -37,10 +37,10 @@ def test_every_proposal_is_a_valid_config_with_the_values_proposed(
     space, params = point
     config = space.config(BASE, params)
     for path, value in space.changes(params).items():
-        found: Any = config
+        node: Any = config
         for field in path.split("."):
-            found = getattr(found, field)
-        assert getattr(found, "kind", found) == value
+            node = getattr(node, field)
+        assert getattr(node, "kind", node) == value
 
 
 @given(points())
@@ -80,7 +80,7 @@ def test_numbers_rise_with_their_coordinate_and_stay_between_their_ends(
         assert {low, high} <= set(one.range.values)
     else:
         assert one.range.low <= low <= high <= one.range.high  # pyright: ignore[reportOperatorIssue]
-        assert (one.at(0.0), one.at(1.0)) == one.ends()
+        assert (one.at(0.0), one.at(1.0)) == one.extremes()
 
 
 @given(units)
@@ -113,10 +113,10 @@ def test_a_point_of_the_unit_cube_has_one_coordinate_a_dimension(unit: list[floa
 
 
 def test_the_grid_has_each_point_once() -> None:
-    found = list(COUNTED.grid())
-    assert len(found) == COUNTED.num_points == (5 + 2) * 3
-    assert len({tuple(sorted(point.items())) for point in found}) == len(found)
-    for point in found:
+    points = list(COUNTED.grid())
+    assert len(points) == COUNTED.num_points == (5 + 2) * 3
+    assert len({tuple(sorted(point.items())) for point in points}) == len(points)
+    for point in points:
         COUNTED.config(BASE, point)
 
 

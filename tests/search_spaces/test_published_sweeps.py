@@ -147,18 +147,18 @@ def test_all_departures_but_one_are_the_released_code_less_that_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "table", "arm"),
+    ("sweep", "table", "arm"),
     [
         ("official_vs_paper", "sabour2017_table1", "3 iterations, reconstruction"),
         ("official_vs_paper_em", "hinton2018_table1", WINNER),
     ],
 )
 def test_the_paper_of_the_released_code_is_the_winning_row_of_its_table(
-    own: str, table: str, arm: str
+    sweep: str, table: str, arm: str
 ) -> None:
     keys = [
-        trial_key({one.name: one.config for one in named_sweep(sweep).arms()}[name], 0)
-        for sweep, name in ((own, "paper"), (table, arm))
+        trial_key({one.name: one.config for one in named_sweep(named).arms()}[name], 0)
+        for named, name in ((sweep, "paper"), (table, arm))
     ]
     assert keys[0] == keys[1]
 

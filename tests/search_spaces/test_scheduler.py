@@ -43,7 +43,7 @@ def test_rungs_are_where_they_are_said_to_be(
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "kept", "min_rivals"),
+    ("scheduler", "surviving_share", "min_rivals"),
     [
         (NoScheduler(), 1, 1),
         (Asha(), 1 / 3, 3),
@@ -54,9 +54,9 @@ def test_rungs_are_where_they_are_said_to_be(
     ],
 )
 def test_the_share_that_goes_on_needs_rivals(
-    scheduler: Scheduler, kept: float, min_rivals: int
+    scheduler: Scheduler, surviving_share: float, min_rivals: int
 ) -> None:
-    assert (scheduler.kept, scheduler.min_rivals) == (kept, min_rivals)
+    assert (scheduler.surviving_share, scheduler.min_rivals) == (surviving_share, min_rivals)
 
 
 @pytest.mark.parametrize("grace", [0, 1, -0.5, 2])
@@ -71,6 +71,6 @@ def test_one_in_at_least_two_goes_on() -> None:
         Asha(reduction_factor=1)
 
 
-def test_every_scheduler_has_a_kind_of_its_own() -> None:
+def test_every_scheduler_has_a_distinct_kind() -> None:
     kinds = [scheduler().kind for scheduler in SCHEDULERS]
     assert kinds == ["none", "asha", "promotion", "median"]

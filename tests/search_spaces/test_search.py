@@ -42,9 +42,13 @@ def test_an_objective_that_nobody_declares_is_refused_with_the_near_one() -> Non
 
 
 def test_a_space_and_the_number_of_trials_are_enough() -> None:
-    found = search()
-    assert (found.sampler, found.objective, found.seeds) == ("tpe", "validation_error", (0,))
-    assert (found.scheduler, found.confirm, found.num_startup) == (NoScheduler(), Confirm(), 10)
+    default = search()
+    assert (default.sampler, default.objective, default.seeds) == ("tpe", "validation_error", (0,))
+    assert (default.scheduler, default.confirm, default.num_startup) == (
+        NoScheduler(),
+        Confirm(),
+        10,
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,10 +174,10 @@ def test_a_changed_search_is_held_against_the_same_rules() -> None:
 
 
 def test_a_scheduler_of_the_same_kind_keeps_its_settings() -> None:
-    own = search(scheduler=Asha(grace=0.5))
-    assert own.changed(scheduler="asha") == own
-    assert own.changed(scheduler="median").scheduler == Median()
-    assert own.changed(scheduler=Asha()).scheduler == Asha()
+    halving = search(scheduler=Asha(grace=0.5))
+    assert halving.changed(scheduler="asha") == halving
+    assert halving.changed(scheduler="median").scheduler == Median()
+    assert halving.changed(scheduler=Asha()).scheduler == Asha()
 
 
 @pytest.mark.parametrize("path", ["loss", "model.reconstruction.weight"])
@@ -192,12 +196,12 @@ def test_a_grid_that_cannot_be_listed_is_refused() -> None:
 
 
 def test_a_search_that_learns_or_stops_may_be_held_against_random() -> None:
-    again = Confirm(against_random=True)
-    assert search(confirm=again, trials=11)
-    assert search(confirm=again, startup=4)
-    assert search(confirm=again, sampler="random", scheduler="asha")
+    against = Confirm(against_random=True)
+    assert search(confirm=against, trials=11)
+    assert search(confirm=against, startup=4)
+    assert search(confirm=against, sampler="random", scheduler="asha")
     with pytest.raises(ValidationError, match="draws all its points at random"):
-        search(confirm=again, sampler="random", trials=40)
+        search(confirm=against, sampler="random", trials=40)
 
 
 def test_a_random_start_of_its_own_decides_and_the_usual_one_leaves_all_as_it_was() -> None:

@@ -36,9 +36,9 @@ def test_settings_with_a_range_and_choices_of_parts_are_dimensions() -> None:
 
 
 def test_a_name_carries_every_kind_that_is_chosen_on_its_path() -> None:
-    found = dimension(WHOLE, "loss[margin].schedule[linear].positive_start")
-    assert found.path == "loss.schedule.positive_start"
-    assert found.conditions == (("loss", "margin"), ("loss[margin].schedule", "linear"))
+    selected = dimension(WHOLE, "loss[margin].schedule[linear].positive_start")
+    assert selected.path == "loss.schedule.positive_start"
+    assert selected.conditions == (("loss", "margin"), ("loss[margin].schedule", "linear"))
 
 
 def test_names_and_conditions_tell_the_same() -> None:
@@ -49,10 +49,10 @@ def test_names_and_conditions_tell_the_same() -> None:
 
 
 def test_names_are_all_different_and_parents_come_first() -> None:
-    found = names(WHOLE)
-    assert len(set(found)) == len(found)
+    selected = names(WHOLE)
+    assert len(set(selected)) == len(selected)
     for index, one in enumerate(WHOLE.dimensions):
-        assert {name for name, _ in one.conditions} <= set(found[:index])
+        assert {name for name, _ in one.conditions} <= set(selected[:index])
 
 
 def test_a_field_with_one_kind_of_part_is_no_choice() -> None:
@@ -89,10 +89,10 @@ def test_a_path_that_only_begins_alike_is_another() -> None:
 
 
 def test_a_path_may_name_kinds() -> None:
-    kept = WHOLE.without("loss[spread].schedule", "loss[margin].schedule[linear]")
-    assert "loss[margin].schedule[sigmoid].midpoint" in names(kept)
-    assert "loss[margin].schedule" in names(kept)
-    assert not [name for name in names(kept) if "spread].schedule" in name or "linear]" in name]
+    narrowed = WHOLE.without("loss[spread].schedule", "loss[margin].schedule[linear]")
+    assert "loss[margin].schedule[sigmoid].midpoint" in names(narrowed)
+    assert "loss[margin].schedule" in names(narrowed)
+    assert not [name for name in names(narrowed) if "spread].schedule" in name or "linear]" in name]
 
 
 def test_a_narrowed_choice_drops_the_settings_of_other_kinds() -> None:
@@ -130,9 +130,9 @@ def test_a_range_can_be_narrowed_widened_and_given_anew() -> None:
 
 def test_a_setting_that_several_kinds_have_is_varied_in_each() -> None:
     space = WHOLE.only("loss").varied({"loss.schedule.start": Floats(0.2, 0.3)})
-    found = [one for one in space.dimensions if one.path == "loss.schedule.start"]
-    assert [one.conditions[-1][1] for one in found] == ["linear", "sigmoid"]
-    assert {one.range for one in found} == {Floats(0.2, 0.3)}
+    selected = [one for one in space.dimensions if one.path == "loss.schedule.start"]
+    assert [one.conditions[-1][1] for one in selected] == ["linear", "sigmoid"]
+    assert {one.range for one in selected} == {Floats(0.2, 0.3)}
 
 
 def test_one_of_several_kinds_may_be_meant() -> None:
@@ -248,6 +248,6 @@ def test_a_kind_that_only_a_chosen_part_must_have_is_looked_for_in_its_proposals
 
 
 def test_spaces_are_values() -> None:
-    again = THREE.only("model.routing.iterations")
-    assert again == ROUTING != SMALL
-    assert again.varied({"model.routing": ("dynamic", "uniform")}) != again == ROUTING
+    smaller = THREE.only("model.routing.iterations")
+    assert smaller == ROUTING != SMALL
+    assert smaller.varied({"model.routing": ("dynamic", "uniform")}) != smaller == ROUTING

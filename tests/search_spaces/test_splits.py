@@ -45,7 +45,7 @@ def test_seeds_that_follow_leave_those_before_on_their_splits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "sentence"),
     [
         ({"split_seeds": (4,)}, "split_seeds lists one split, 4: give at least 2, better 5 or"),
         ({"split_seeds": (4, 1, 4)}, "A split is listed twice in split_seeds: 4, 1, 4."),
@@ -67,8 +67,8 @@ def test_seeds_that_follow_leave_those_before_on_their_splits() -> None:
     ],
     ids=["one", "twice", "negative", "few seeds", "base", "given", "tuned", "effects"],
 )
-def test_what_cannot_be_dealt_is_one_sentence(changes: dict[str, Any], told: str) -> None:
-    assert told in refusal(**({"split_seeds": (0, 1)} | changes))
+def test_what_cannot_be_dealt_is_one_sentence(changes: dict[str, Any], sentence: str) -> None:
+    assert sentence in refusal(**({"split_seeds": (0, 1)} | changes))
 
 
 def test_a_search_is_on_one_split() -> None:
@@ -82,7 +82,7 @@ def test_factors_are_there_without_their_table() -> None:
 
 
 @pytest.mark.parametrize("split", [0, 1])
-def test_an_arm_has_no_split_of_its_own(split: int) -> None:
+def test_an_arm_cannot_set_a_split(split: int) -> None:
     arms = {**ARMS, "other": {"data.split_seed": split, "batch_size": 5}}
     plan = ListedArms(baseline="base", arms=arms)
     with pytest.raises(ValueError, match=r"The arm 'other' sets data\.split_seed itself and the"):

@@ -16,6 +16,7 @@ from search_spaces import (
     ConfirmationTable,
     CurvesFigure,
     ListedArms,
+    Plan,
     PublishedRow,
     PublishedTable,
     SensitivityTable,
@@ -77,7 +78,7 @@ def test_two_arms_of_one_configuration_are_refused() -> None:
 
 
 def test_the_baseline_is_one_of_the_arms() -> None:
-    with pytest.raises(ValidationError, match="'bass' is none of the arms: base, one"):
+    with pytest.raises(ValidationError, match="'bass' is not one of the arms: base, one"):
         ListedArms(baseline="bass", arms={"base": {}, "one": {}})
 
 
@@ -108,7 +109,7 @@ def test_built_in_kinds_cannot_be_overridden() -> None:
     )
 
 
-def test_two_own_parts_have_kinds_of_their_own() -> None:
+def test_two_custom_parts_have_distinct_kinds() -> None:
     assert refusal(parts=(Mine, AlsoMine)) == "Two parts are called 'mine': choose another kind."
 
 
@@ -176,8 +177,10 @@ def test_the_rows_of_a_published_table_are_arms() -> None:
 
 
 def test_tables_of_the_other_kind_of_plan_are_refused() -> None:
-    told = refusal(tables=(SensitivityTable(),))
-    assert told == "A design has nothing for a table of the kind 'sensitivity': only a search has."
+    sentence = refusal(tables=(SensitivityTable(),))
+    assert (
+        sentence == "A design has nothing for a table of the kind 'sensitivity': only a search has."
+    )
     search = searching()
     fields = {name: getattr(search, name) for name in Sweep.model_fields}
     with pytest.raises(ValueError, match="no baseline for an ablation table"):
@@ -227,3 +230,16 @@ def test_an_unknown_evaluation_gets_the_nearest_name(given: Any) -> None:
     assert explain(caught.value).startswith(
         "Unknown evaluation 'confidenc'. Did you mean 'confidence'? Known: "
     )
+
+
+def test_a_plan_that_defines_a_method_by_its_former_name_is_refused_with_the_new_one() -> None:
+    with pytest.raises(TypeError, match="'told_baseline', which is called 'baseline_name' now"):
+
+        class Former(Plan):  # pyright: ignore[reportUnusedClass]
+            def baseline_name(self, definition: object) -> str:
+                return ""
+
+
+def test_a_former_name_of_the_package_is_refused_with_the_new_one() -> None:
+    with pytest.raises(ImportError, match="'CustomTable' now: import CustomTable"):
+        from search_spaces import CustomTable  # noqa: F401  # pyright: ignore

@@ -9,7 +9,7 @@ import pytest
 
 import capsmodel
 from search_spaces import sweep_file
-from search_spaces.sweep_file import module_from_text, own_parts, sweep_from_file
+from search_spaces.sweep_file import custom_parts, module_from_text, sweep_from_file
 from search_spaces.trial_key import trial_key
 
 PART = '''
@@ -100,8 +100,8 @@ def test_a_part_gets_the_version_of_its_source(tmp_path: Path) -> None:
     assert keys[0][1] != keys[2][1]
 
 
-def test_a_base_class_without_a_kind_is_no_part_of_its_own() -> None:
-    assert [part.__name__ for part in own_parts(module_from_text(PART))] == ["Mean"]
+def test_a_base_class_without_a_kind_is_not_a_part() -> None:
+    assert [part.__name__ for part in custom_parts(module_from_text(PART))] == ["Mean"]
 
 
 def test_a_declared_part_of_an_installed_package_travels_too(
@@ -113,7 +113,7 @@ def test_a_declared_part_of_an_installed_package_travels_too(
     monkeypatch.syspath_prepend(str(package))
     text = "from installed_routing import *\nSWEEP" + PART.partition("SWEEP")[2]
     try:
-        assert [part.__name__ for part in own_parts(module_from_text(text))] == ["Mean"]
+        assert [part.__name__ for part in custom_parts(module_from_text(text))] == ["Mean"]
         assert sweep_from_file(written(tmp_path, text))[0].parts[0].protocol_version == 1
     finally:
         del sys.modules["installed_routing"]
@@ -156,7 +156,7 @@ def test_an_installed_package_may_share_its_name_with_a_neighbour(tmp_path: Path
 
 def test_a_file_beside_a_package_installed_for_development_may_import_it() -> None:
     root = Path(capsmodel.__file__).parents[1]
-    sweep_file._refuse_neighbours("import capsmodel, search_spaces", root / "mine.py")
+    sweep_file._check_imports("import capsmodel, search_spaces", root / "mine.py")
 
 
 def test_a_syntax_error_names_its_line(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_file_without_a_sweep_says_what_to_write(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "sentence"),
     [
         ("raise RuntimeError('first\\nsecond')", "cannot be run: RuntimeError: first second"),
         ("import no_such_package_anywhere", "ModuleNotFoundError"),
@@ -181,8 +181,8 @@ def test_a_file_without_a_sweep_says_what_to_write(tmp_path: Path) -> None:
         (PART.replace('"mean"] = "mean"', '"dynamic"] = "dynamic"'), "built in"),
     ],
 )
-def test_an_exception_in_the_file_is_one_sentence(tmp_path: Path, text: str, told: str) -> None:
-    assert told in refusal(tmp_path, text)
+def test_an_exception_in_the_file_is_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    assert sentence in refusal(tmp_path, text)
 
 
 def test_a_file_that_failed_is_run_anew() -> None:

@@ -38,14 +38,14 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "trial_keys.json"
 
 def named_keys() -> dict[str, dict[str, dict[str, str]]]:
     """Return sweep -> arm -> seed -> key of all named sweeps."""
-    found: dict[str, dict[str, dict[str, str]]] = {}
+    keys: dict[str, dict[str, dict[str, str]]] = {}
     for entry in named_sweeps():
         sweep = named_sweep(entry.name)
-        found[entry.name] = {
+        keys[entry.name] = {
             arm.name: {str(seed): trial_key(arm.config, seed) for seed in seeds_of(sweep)}
             for arm in arms_of(sweep)
         }
-    return found
+    return keys
 
 
 def seeds_of(sweep: Sweep) -> tuple[int, ...]:
@@ -72,7 +72,7 @@ def test_every_trial_of_every_named_sweep_has_the_key_it_always_had() -> None:
     assert named_keys() == json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
-def test_all_trials_of_a_named_sweep_have_keys_of_their_own() -> None:
+def test_all_trials_of_a_named_sweep_have_distinct_keys() -> None:
     for arms in named_keys().values():
         keys = [key for seeds in arms.values() for key in seeds.values()]
         assert len(set(keys)) == len(keys)
@@ -181,7 +181,7 @@ def test_each_setting_decides_the_key(path: str) -> None:
 
 
 @given(seeds=st.lists(st.integers(0, 2**63 - 1), min_size=2, max_size=2, unique=True))
-def test_each_seed_has_a_key_of_its_own(seeds: list[int]) -> None:
+def test_different_seeds_have_different_keys(seeds: list[int]) -> None:
     assert trial_key(BASE, seeds[0]) != trial_key(BASE, seeds[1])
 
 
@@ -296,6 +296,6 @@ def test_a_setting_without_a_default_always_enters() -> None:
     assert differences(Required(size=1)) == {"size": 1}
 
 
-def test_built_in_routings_have_keys_of_their_own() -> None:
+def test_built_in_routings_have_distinct_keys() -> None:
     configs = [TrainingConfig(model=CapsNet(routing=routing())) for routing in ROUTINGS]
     assert len({trial_key(config, 0) for config in configs}) == len(ROUTINGS)

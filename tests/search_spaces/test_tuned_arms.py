@@ -17,8 +17,8 @@ from search_spaces.plans.decisions import (
     WAIT,
     CellEnded,
     CellOutcome,
-    Choose,
     Propose,
+    Select,
     SlotFree,
 )
 from search_spaces.plans.known import Known
@@ -50,7 +50,7 @@ def refused(**changes: Any) -> str:
 
 def after_tuning(sweep: Sweep, score: Score) -> Known:
     """Return what is known once all tunings have ended: by arm and seed their last metrics."""
-    known, cells = Known(), sweep.plan.cells_at_start(sweep)
+    known, cells = Known(), sweep.plan.initial_cells(sweep)
     known.take(Propose(cells))
     for cell in cells:
         came = score(cell.arm, cell.seed)
@@ -61,7 +61,7 @@ def after_tuning(sweep: Sweep, score: Score) -> Known:
 
 def chosen(sweep: Sweep, score: Score) -> tuple[str, ...]:
     (choice,) = sweep.plan.decide(sweep, after_tuning(sweep, score), SlotFree())
-    assert isinstance(choice, Choose)
+    assert isinstance(choice, Select)
     return choice.arms
 
 
@@ -71,7 +71,7 @@ def metrics(error: float, loss: float = 1.0) -> dict[str, float]:
 
 def test_every_arm_gets_the_same_points_on_the_same_seeds() -> None:
     sweep = tuned(nuisance={RATE: (1e-3, 1e-2), "batch_size": (8, 16)})
-    cells = sweep.plan.cells_at_start(sweep)
+    cells = sweep.plan.initial_cells(sweep)
     assert len(cells) == 2 * 4 * 2
     points = {
         arm: [
@@ -144,12 +144,12 @@ def test_what_diverged_or_failed_on_one_seed_stands_behind_what_did_not(
 
 def test_nothing_is_chosen_while_a_tuning_runs_and_nothing_more_follows_what_is_compared() -> None:
     sweep = tuned()
-    cells = sweep.plan.cells_at_start(sweep)
+    cells = sweep.plan.initial_cells(sweep)
     known = after_tuning(sweep, lambda arm, seed: metrics(0.1))
     open_ = Known()
     open_.take(Propose(cells))
     assert [*sweep.plan.decide(sweep, open_, SlotFree())] == [WAIT]
-    known.take(Choose(("dynamic, tuning 2", "uniform, tuning 1")))
+    known.take(Select(("dynamic, tuning 2", "uniform, tuning 1")))
     (proposed,) = sweep.plan.decide(sweep, known, SlotFree())
     assert isinstance(proposed, Propose)
     assert [cell.place for cell in proposed.cells] == [
@@ -166,12 +166,12 @@ def test_nothing_is_chosen_while_a_tuning_runs_and_nothing_more_follows_what_is_
 def test_what_is_chosen_is_the_same_training_as_the_tuning_but_for_its_seed() -> None:
     sweep = tuned(arms={"dynamic": {}, "uniform": {"model.routing": UniformRouting()}})
     known = after_tuning(sweep, lambda arm, seed: metrics(0.1))
-    known.take(Choose(chosen(sweep, lambda arm, seed: metrics(0.1))))
+    known.take(Select(chosen(sweep, lambda arm, seed: metrics(0.1))))
     (proposed,) = sweep.plan.decide(sweep, known, SlotFree())
     assert isinstance(proposed, Propose)
-    again = {cell.arm: sweep.proposed(cell.arm, cell.settings).config for cell in proposed.cells}
-    tried = {arm.name: arm.config for arm in sweep.arms_at_start()}
-    assert again["uniform"] == tried["uniform, tuning 1"]
+    selected = {cell.arm: sweep.proposed(cell.arm, cell.settings).config for cell in proposed.cells}
+    tried = {arm.name: arm.config for arm in sweep.initial_arms()}
+    assert selected["uniform"] == tried["uniform, tuning 1"]
 
 
 def test_tables_name_the_arms_as_they_are_compared() -> None:
@@ -199,7 +199,7 @@ def test_epochs_of_a_launch_hold_for_every_arm_that_chooses_its_stopping() -> No
         ({"seeds": (101, 0)}, "The seed 101 is one of those that choose and of those that compare"),
         ({"tuning_seeds": (7,)}, "On one tuning seed nobody can say how sure a choice is"),
         ({"tuning_seeds": (7, 7)}, "A seed is listed twice"),
-        ({"baseline": "em"}, "The baseline 'em' is none of the arms: dynamic, uniform."),
+        ({"baseline": "em"}, "The baseline 'em' is not one of the arms: dynamic, uniform."),
         ({"nuisance": {}}, "nothing is tuned"),
         ({"nuisance": {RATE: (1e-3,)}}, "must be at least two, all different"),
         ({"nuisance": {RATE: Floats(1e-4, 1e-2)}}, "has no end of values: say how many points"),

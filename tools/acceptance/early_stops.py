@@ -127,7 +127,7 @@ def kept(reduction: int, seeds: int, at_once: int, draws: int) -> Iterator[Figur
     kind = Drawn(scheduler, seeds, reduction, seeds * at_once)
     found = [kind.stops(by_arm_and_seed, case) for case in range(draws)]
     judged = np.array([going for one in found for going in one.judged[scheduler.min_rivals :]])
-    share = scheduler.kept
+    share = scheduler.surviving_share
     beside = {"of all": float(np.mean([one.survived for one in found]))}
     case = f"1 in {reduction} goes on, {at_once} proposals at once"
     yield Figure(KEPT, case, seeds, 0, *counted(judged), share - 0.05, share + 0.05, beside=beside)
@@ -162,9 +162,8 @@ def saved(scheduler: Scheduler, seeds: int, slots: int, draws: int) -> Iterator[
         "epochs trained": float(np.mean([one.epochs for one in found])),
         "proposals stopped": 1 - float(np.mean([one.survived for one in found])),
     }
-    case = (
-        f"{scheduler.kind}, {scheduler.kept:.2g} go on, {slots} training{'s' * (slots > 1)} at once"
-    )
+    at_once = f"{slots} training{'s' * (slots > 1)} at once"
+    case = f"{scheduler.kind}, {scheduler.surviving_share:.2g} go on, {at_once}"
     yield Figure(OF_STOPPED, case, seeds, 0, *counted(full), beside=beside)
 
 

@@ -12,13 +12,13 @@ from search_spaces.plans.decisions import (
     Cell,
     CellEnded,
     CellOutcome,
-    Choose,
     Continue,
     Decision,
     EpochTold,
     Event,
     Pause,
     Propose,
+    Select,
     SlotFree,
     Stop,
 )
@@ -75,7 +75,7 @@ class SearchRun:
 
     def to_its_end(self) -> "SearchRun":
         """Train until nothing is left."""
-        self._take(Propose(self.plan.cells_at_start(self._sweep)))
+        self._take(Propose(self.plan.initial_cells(self._sweep)))
         while self._fill():
             for key in list(self._going):
                 if key in self._going:
@@ -139,7 +139,7 @@ class SearchRun:
         match decision:
             case Propose(cells):
                 self._waiting.extend(cells)
-            case Choose(arms):
+            case Select(arms):
                 self.chosen = arms
             case Pause(trial_key):
                 self._paused[trial_key] = self._going.pop(trial_key)

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 
 from capsmodel import TrainingConfig
 from search_spaces import Sweep, TunedArms
-from search_spaces.plans.decisions import CellEnded, Choose, Propose, SlotFree
+from search_spaces.plans.decisions import CellEnded, Propose, Select, SlotFree
 from search_spaces.plans.known import Known
 from sweeps.aggregation.statistics.tuning_slack import p_with_slack, tuning_slack
 from tools.acceptance.figures import Figure, counted
@@ -59,7 +59,7 @@ PLAN = TunedArms(
 SWEEP = Sweep(name="tuned", base=TrainingConfig(), plan=PLAN, seeds=(0, 1, 2))
 
 
-TUNINGS = PLAN.cells_at_start(SWEEP)
+TUNINGS = PLAN.initial_cells(SWEEP)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _chosen(errors: Float[np.ndarray, "arms rates seeds"]) -> tuple[int, int]:
         last = {"validation_error": error, "validation_loss": error}
         known.take(CellEnded(known.key_of(cell.place), "finished", 1, last))
     (choice,) = PLAN.decide(SWEEP, known, SlotFree())
-    assert isinstance(choice, Choose)
+    assert isinstance(choice, Select)
     first, second = (int(arm.split(", tuning ")[1]) - 1 for arm in choice.arms)
     return first, second
 

@@ -54,9 +54,9 @@ class MyImages(DataSet):
     def load(self, device: str | torch.device) -> DataSplits:
         """Return the splits; the last images are the test's, and stay so."""
         images, labels = arrays()
-        found = hashlib.sha256(images.tobytes() + labels.tobytes()).hexdigest()
-        if found != self.fingerprint:
-            raise ValueError(f"The fingerprint of these arrays is {found}.")
+        fingerprint = hashlib.sha256(images.tobytes() + labels.tobytes()).hexdigest()
+        if fingerprint != self.fingerprint:
+            raise ValueError(f"The fingerprint of these arrays is {fingerprint}.")
         split = self.split(labels[:-NUM_TEST].tolist(), labels[-NUM_TEST:].tolist())
         first_test = len(labels) - NUM_TEST
 

@@ -1,1 +1,1 @@
-"""Plans whose arms are declared in full before anything runs, made of factors."""
+"""Plans whose arms are made of factors and known before anything runs."""

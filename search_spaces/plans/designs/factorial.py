@@ -12,20 +12,20 @@ from search_spaces.plans.designs.factors import (
     FactorDesign,
     Factors,
     Row,
+    check_levels,
+    check_num_arms,
     is_base,
     name_of,
-    refuse_single_levels,
-    refuse_too_many,
 )
 
 
 class FullFactorial(FactorDesign):
     """All combinations of levels.
 
-    It tells what each factor does on average over the others, and which of them depend on each
-    other: half of all trainings speak for each level of a factor with two, so that effects are
-    found with fewer seeds than one factor at a time needs. It takes the product of the numbers of
-    levels, which beyond four or five factors is better screened by a fraction.
+    It shows the effect of each factor averaged over the others, and which factors depend on each
+    other. Half of all trainings count for each level of a factor with two levels, so effects are
+    found with fewer seeds than one factor at a time needs. The number of arms is the product of
+    the numbers of levels; with more than four or five factors, screen them by a fraction.
 
     Attributes:
         factors: Path -> levels.
@@ -36,12 +36,12 @@ class FullFactorial(FactorDesign):
 
     @model_validator(mode="after")
     def _can_be_trained(self) -> Self:
-        refuse_single_levels(self.factors)
-        refuse_too_many(math.prod(map(len, self.factors.values())))
+        check_levels(self.factors)
+        check_num_arms(math.prod(map(len, self.factors.values())))
         return self
 
     def rows(self, definition: Definition) -> Iterator[tuple[str, Row]]:
-        """Yield all combinations: that of the base first, where it is one of them."""
+        """Yield all combinations, the base first if it is one of them."""
         paths = tuple(self.factors)
         rows = [
             dict(zip(paths, levels, strict=True))
@@ -54,6 +54,6 @@ class FullFactorial(FactorDesign):
         """Return the name by the levels that exist in the arm."""
         return name_of(settings, tuple(self.factors))
 
-    def told_factors(self) -> Mapping[str, Sequence[Any]]:
+    def factor_levels(self) -> Mapping[str, Sequence[Any]]:
         """Return the factors as declared."""
         return self.factors

@@ -11,11 +11,11 @@ import numpy as np
 from pydantic import model_validator
 
 from capsmodel.spelling import unknown
-from search_spaces.plans.designs.factors import refuse_too_many
+from search_spaces.plans.designs.factors import check_num_arms
 from search_spaces.plans.designs.two_level import FEWEST_FACTORS, Effect, TwoLevelDesign
 
 LETTERS = "ABCDEFGHJKLMNOP"
-"""Of factors in their order; I is left out, which stands for what is constant."""
+"""Letters of the factors in order, without I, which stands for the constant."""
 
 NUMERALS = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII", 9: "IX", 10: "X"}
 
@@ -30,15 +30,15 @@ _GENERATOR = re.compile(r"([A-Z])=(-?)([A-Z]{2,})")
 
 @dataclass(frozen=True)
 class Fraction:
-    """Which combinations of two levels are trained, and what they cannot tell apart.
+    """Combinations of two levels, and the effects that they mix.
 
     Attributes:
-        num_factors: From 3 to 15.
-        generators: One for each halving, "D=AB": a row has the first level of D where it has the
+        num_factors: Number of factors, from 3 to 15.
+        generators: One for each halving, "D=AB": a row has the first level of D if it has the
             first level of both A and B, or of neither. "D=-AB" takes the other half.
-        resolution: The fewest factors of a product that is constant.
-        alike: Sets of main effects and interactions of two that cannot be told apart, whatever
-            their signs.
+        resolution: The smallest number of factors whose product is constant.
+        alike: Sets of main effects and interactions of two factors that are mixed, whatever their
+            signs.
     """
 
     num_factors: int
@@ -48,18 +48,18 @@ class Fraction:
 
     @property
     def num_arms(self) -> int:
-        """How many combinations are trained."""
+        """Number of combinations."""
         return 2 ** (self.num_factors - len(self.generators))
 
     @property
     def title(self) -> str:
-        """What a sentence calls it: "resolution IV (16 arms)"."""
+        """Its name in a sentence: "resolution IV (16 arms)"."""
         return f"resolution {numeral(self.resolution)} ({self.num_arms} arms)"
 
     def rows(self) -> Iterator[tuple[bool, ...]]:
-        """Yield the combinations: of each factor whether it has its second level.
+        """Yield the combinations: for each factor whether it has its second level.
 
-        The row of all first levels is the first, if no generator has a minus.
+        The row of all first levels comes first, if no generator has a minus.
         """
         from pydoe import fracfact
 
@@ -67,32 +67,33 @@ class Fraction:
             yield tuple(bool(sign < 0) for sign in signs)
 
     def mixed_with(self, effect: Effect) -> tuple[Effect, ...]:
-        """Return the other effects that one cannot be told from."""
-        own = next((alike for alike in self.alike if effect in alike), ())
-        return tuple(other for other in own if other != effect)
+        """Return the other effects with which an effect is mixed."""
+        aliases = next((alike for alike in self.alike if effect in alike), ())
+        return tuple(other for other in aliases if other != effect)
 
 
 class FractionalFactorial(TwoLevelDesign):
     """A fraction 2^(k-p) of all combinations of k factors with two levels each.
 
-    It tells what each factor does on average over the others, as all combinations would, for a half
-    of the trainings, a quarter, or less. For that it mixes effects: what it finds is the sum of an
-    effect and its *aliases*, and no number of seeds parts them. The resolution says which: at III a
-    main effect has interactions of two other factors as aliases; at IV main effects are clear of
-    those, which are mixed with each other; from V on both are clear. Interactions of three and more
-    factors are taken to be nothing. An interaction that the sweep is for is to be declared.
+    It shows the effect of each factor averaged over the others, as all combinations would, with
+    half of the trainings, a quarter, or fewer. In return it mixes effects: each estimate is the sum
+    of an effect and its *aliases*, and no number of seeds separates them. The resolution says which
+    are mixed. At III, main effects are mixed with interactions of two other factors. At IV, main
+    effects are clear of these, but interactions of two factors are mixed with each other. From V
+    on, both are clear. Interactions of three or more factors are assumed to be zero. If the sweep
+    is about an interaction, declare it in `asks`.
 
-    Left alone, it is the smallest fraction of resolution IV that tells apart what is asked.
+    By default it is the smallest fraction of resolution IV in which what is asked is not mixed.
 
     Attributes:
-        factors: Path -> two levels. In their order they are A, B, C ... without I.
-        resolution: At least that of the fraction; the smallest one is taken, and of that size the
-            clearest.
-        generators: Which fraction, in the place of a resolution: `("D=AB", "E=AC")` is the 2^(5-2)
-            of textbooks with I = ABD = ACE = BCDE. It holds the base; `"D=-AB"` is the other half,
-            without it.
-        asks: Pairs of factors whose interaction the sweep is for, beside all main effects: none of
-            them may be aliased with another.
+        factors: Path -> two levels. In this order the factors are A, B, C ... without I.
+        resolution: The least resolution. The smallest fraction that has it is taken, and among
+            those of that size the clearest.
+        generators: Generators of the fraction, instead of a resolution: `("D=AB", "E=AC")` is the
+            2^(5-2) of textbooks with I = ABD = ACE = BCDE. It contains the base; `"D=-AB"` is the
+            other half, which does not.
+        asks: Pairs of factors whose interaction the sweep is about, in addition to all main
+            effects: none of these may be aliased with another.
     """
 
     kind: Literal["fractional"] = "fractional"
@@ -108,15 +109,15 @@ class FractionalFactorial(TwoLevelDesign):
         for first, second in self.asks:
             if first == second:
                 raise ValueError(f"An interaction is one of two factors, got '{first}' twice.")
-        refuse_too_many(self.fraction.num_arms)
+        check_num_arms(self.fraction.num_arms)
         return self
 
     @cached_property
     def fraction(self) -> Fraction:
-        """The fraction that it is.
+        """The fraction.
 
         Raises:
-            ValueError: In one sentence, if there is none, or what is asked is aliased in it.
+            ValueError: If it does not exist, or if what is asked is aliased in it.
         """
         if not self.generators:
             return self._smallest()
@@ -126,7 +127,7 @@ class FractionalFactorial(TwoLevelDesign):
                 f"{', '.join(self.generators)} out."
             )
         fraction = fraction_of(len(self.factors), self.generators)
-        self._refuse_mixed(fraction)
+        self._check_aliases(fraction)
         return fraction
 
     def combinations(self) -> Iterator[tuple[bool, ...]]:
@@ -142,7 +143,7 @@ class FractionalFactorial(TwoLevelDesign):
         ):
             yield effect, fraction.mixed_with(effect)
 
-    def told_fraction(self) -> Mapping[str, Any]:
+    def fraction_fields(self) -> Mapping[str, Any]:
         """Return generators and resolution."""
         fraction = self.fraction
         return {"generators": fraction.generators, "resolution": fraction.resolution}
@@ -160,11 +161,11 @@ class FractionalFactorial(TwoLevelDesign):
             )
         if self.resolution is None and self._mixed_in(smallest):
             smallest = next((one for one in enough if not self._mixed_in(one)), smallest)
-        self._refuse_mixed(smallest)
+        self._check_aliases(smallest)
         return smallest
 
-    def _refuse_mixed(self, fraction: Fraction) -> None:
-        """Refuse a fraction in which an effect that is asked has another as its alias."""
+    def _check_aliases(self, fraction: Fraction) -> None:
+        """Check that no two effects that are asked are aliased."""
         for effect, other in self._mixed_in(fraction):
             clear = next(
                 (one for one in fractions_for(fraction.num_factors) if not self._mixed_in(one)),
@@ -181,7 +182,7 @@ class FractionalFactorial(TwoLevelDesign):
             )
 
     def _mixed_in(self, fraction: Fraction) -> list[tuple[Effect, Effect]]:
-        """Return the pairs of effects that are asked and aliased with each other."""
+        """Return the pairs of asked effects that are aliased."""
         places = {path: place for place, path in enumerate(self.factors)}
         asked: list[Effect] = [(place,) for place in places.values()]
         asked += [tuple(sorted((places[first], places[second]))) for first, second in self.asks]
@@ -194,27 +195,27 @@ class FractionalFactorial(TwoLevelDesign):
 
 
 def fraction_of(num_factors: int, generators: Sequence[str]) -> Fraction:
-    """Return the fraction that generators make.
+    """Return the fraction that generators define.
 
     Raises:
-        ValueError: In one sentence, if there can be none of so many factors, a generator is none,
-            or two main effects would be one.
+        ValueError: If no fraction has this number of factors, a generator is not valid, or two main
+            effects would be mixed.
     """
-    refuse_factors(num_factors)
+    check_num_factors(num_factors)
     plain = tuple(generator.upper().replace(" ", "") for generator in generators)
-    _refuse_generators(num_factors, plain)
+    _check_generators(num_factors, plain)
     return _fraction(num_factors, plain)
 
 
 def fractions_for(num_factors: int) -> Iterator[Fraction]:
-    """Yield fractions of so many factors, the fewest arms first: of each size the clearest.
+    """Yield the fractions of a number of factors, smallest first: the clearest of each size.
 
     Raises:
-        ValueError: If there can be none.
+        ValueError: If no fraction has this number of factors.
     """
     from pydoe import fracfact_by_res
 
-    refuse_factors(num_factors)
+    check_num_factors(num_factors)
     most = min(_MOST_ARMS, 2 ** (num_factors - 1))
     resolutions = range(_LOWEST_RESOLUTION, num_factors + 1)
     designs = (fracfact_by_res(num_factors, resolution) for resolution in resolutions)
@@ -228,11 +229,11 @@ def numeral(resolution: int) -> str:
     return NUMERALS.get(resolution, str(resolution))
 
 
-def refuse_factors(num_factors: int) -> None:
-    """Refuse so few or many factors that there is no fraction of them.
+def check_num_factors(num_factors: int) -> None:
+    """Check that a fraction can have this number of factors.
 
     Raises:
-        ValueError: In one sentence.
+        ValueError: If there are too few or too many.
     """
     if num_factors < FEWEST_FACTORS:
         raise ValueError(
@@ -248,7 +249,7 @@ def refuse_factors(num_factors: int) -> None:
 
 @cache
 def _fraction(num_factors: int, generators: tuple[str, ...]) -> Fraction:
-    """Return a fraction with what it cannot tell apart; signs do not change that."""
+    """Return a fraction with the effects that it mixes; signs do not change them."""
     from pydoe import fracfact, fracfact_aliasing
 
     unsigned = tuple(generator.replace("-", "") for generator in generators)
@@ -264,12 +265,12 @@ def _fraction(num_factors: int, generators: tuple[str, ...]) -> Fraction:
 
 
 def _places(word: str) -> Effect:
-    """Return the factors of pydoe's word, which letters columns a, b, ... without a gap."""
+    """Return the factors in a word of pydoe, which calls columns a, b, ... without a gap."""
     return tuple(ord(letter) - ord("a") for letter in word)
 
 
 def _expression(num_factors: int, generators: Sequence[str]) -> str:
-    """Return what pydoe calls a fraction: `a b c ab -ac`, by the letters of the free factors."""
+    """Return pydoe's expression of a fraction: `a b c ab -ac`, by letters of the free factors."""
     made = {generator[0]: generator[2:] for generator in generators}
     free = [letter for letter in LETTERS[:num_factors] if letter not in made]
     theirs = {letter: chr(ord("a") + place) for place, letter in enumerate(free)} | {"-": "-"}
@@ -278,7 +279,7 @@ def _expression(num_factors: int, generators: Sequence[str]) -> str:
 
 
 def _generators_of(design: np.ndarray) -> tuple[str, ...]:
-    """Return the generators of a fraction whose first factors are free: pydoe does not tell."""
+    """Return the generators of a fraction whose first factors are free; pydoe does not say them."""
     from pydoe import fracfact_aliasing
 
     num_free = len(design).bit_length() - 1
@@ -292,15 +293,15 @@ def _generators_of(design: np.ndarray) -> tuple[str, ...]:
     return tuple(f"{LETTERS[place]}={made[place]}" for place in sorted(made))
 
 
-def _refuse_generators(num_factors: int, generators: Sequence[str]) -> None:
-    """Refuse generators that make no fraction, or one that makes one of two main effects.
+def _check_generators(num_factors: int, generators: Sequence[str]) -> None:
+    """Check that generators define a fraction in which no two main effects are mixed.
 
     Raises:
-        ValueError: Naming the first.
+        ValueError: For the first generator that is not valid.
     """
     made = {generator[:1] for generator in generators}
     for generator in generators:
-        _refuse_generator(generator, LETTERS[:num_factors], made)
+        _check_generator(generator, LETTERS[:num_factors], made)
     for first, second in itertools.combinations(generators, 2):
         if first[0] == second[0]:
             raise ValueError(f"The factor {first[0]} has two generators: {first}, {second}.")
@@ -311,7 +312,7 @@ def _refuse_generators(num_factors: int, generators: Sequence[str]) -> None:
             )
 
 
-def _refuse_generator(generator: str, letters: str, made: Set[str]) -> None:
+def _check_generator(generator: str, letters: str, made: Set[str]) -> None:
     match = _GENERATOR.fullmatch(generator)
     if match is None:
         raise ValueError(f"A generator is written D=AB or D=-AB, got '{generator}'.")

@@ -1,4 +1,4 @@
-"""The whole, and the whole without each of its components."""
+"""A design that leaves out one component at a time."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
@@ -15,15 +15,15 @@ Components = Annotated[Mapping[str, Mapping[str, Any]], Field(min_length=1)]
 class LeaveOneOut(FactorDesign):
     """Leave one component out at a time, and on request add one in at a time.
 
-    Leaving out tells what each component is worth where all others are there: two that do the same
-    work both look worthless. Adding in tells what each is worth alone, and so finds those two. It
-    takes twice the arms, and neither tells how components work together in between.
+    Leaving out shows what each component is worth when all others are present: two components that
+    do the same work both look worthless. Adding in shows what each is worth alone, and so finds
+    such pairs, for twice the arms. Neither shows how components work together in between.
 
     Attributes:
-        components: Name -> what leaves it out, path -> value: `{"reconstruction":
+        components: Name -> settings that leave it out, path -> value: `{"reconstruction":
             {"model.reconstruction": "none"}}`.
         add_one_in: Whether there are also arms with no component, and with each one alone.
-        baseline: What the base, with all components, is called.
+        baseline: Name of the base, which has all components.
     """
 
     kind: Literal["leave_one_out"] = "leave_one_out"
@@ -32,25 +32,25 @@ class LeaveOneOut(FactorDesign):
     baseline: str = "full"
 
     def rows(self, definition: Definition) -> Iterator[tuple[str, Row]]:
-        """Yield the base, it without each component, with none, and with each alone."""
-        for name, kept in self._rows_of_components():
-            yield name, self._without(set(self.components) - set(kept))
+        """Yield the base, the base without each component, without any, and with each alone."""
+        for name, present in self._rows_of_components():
+            yield name, self._without(set(self.components) - set(present))
 
     def default_tables(self) -> tuple[Table, ...]:
-        """Return the ablation table, and which component is in which arm."""
+        """Return the ablation table and the table of components."""
         return (AblationTable(), ComponentsTable())
 
-    def refuse_table(self, table: Table) -> None:
-        """Refuse what other designs refuse, but for the table of its components."""
+    def check_table(self, table: Table) -> None:
+        """Check a table as other designs do, but allow the table of components."""
         if table.kind != "components":
-            super().refuse_table(table)
+            super().check_table(table)
 
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
         """Return also which components each arm has."""
         fields = super().manifest_fields(definition)
-        arms = self.built(definition).arms
-        kept = {arm: names for arm, names in self._rows_of_components() if arm in arms}
-        return {"design": {**fields["design"], "components": kept}}
+        arms = self.built_arms(definition).arms
+        present = {arm: names for arm, names in self._rows_of_components() if arm in arms}
+        return {"design": {**fields["design"], "components": present}}
 
     def _rows_of_components(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         everything = tuple(self.components)

@@ -1,4 +1,4 @@
-"""The base, and each level of each factor alone."""
+"""A design that changes one factor at a time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -10,13 +10,13 @@ from search_spaces.plans.designs.factors import FactorDesign, Factors, Row, is_b
 class OneFactor(FactorDesign):
     """One factor at a time: the base, and arms that differ from it in one setting.
 
-    It tells what each change does to this base, for the fewest trainings: one arm a level. It
-    cannot tell whether two changes that help apart help together, nor whether a change helps
-    elsewhere than at this base.
+    It shows what each change does to this base with the fewest trainings: one arm per level. It
+    cannot show whether two changes that help alone help together, nor whether a change helps at
+    another base.
 
     Attributes:
-        factors: Path -> levels, beside that of the base; one that the base has is the base.
-        baseline: What the base is called.
+        factors: Path -> levels besides that of the base; a level that the base has is the base.
+        baseline: Name of the base.
     """
 
     kind: Literal["one_factor"] = "one_factor"
@@ -31,7 +31,7 @@ class OneFactor(FactorDesign):
                 yield name_of({path: level}, tuple(self.factors)), {path: level}
 
     def check(self, definition: Definition) -> None:
-        """Refuse also a factor whose every level is the base's own."""
+        """Check also that every factor has a level that the base does not have."""
         super().check(definition)
         for path, levels in self.factors.items():
             if all(is_base(definition, {path: level}) for level in levels):
@@ -40,9 +40,9 @@ class OneFactor(FactorDesign):
                 )
 
     def crosses_factors(self) -> bool:
-        """Return that no two are ever changed together."""
+        """Return False: no two factors are changed together."""
         return False
 
-    def told_factors(self) -> Mapping[str, Sequence[Any]]:
+    def factor_levels(self) -> Mapping[str, Sequence[Any]]:
         """Return the factors as declared."""
         return self.factors

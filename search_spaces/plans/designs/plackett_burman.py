@@ -1,4 +1,4 @@
-"""A screen of many factors by few arms."""
+"""A screen of many factors with few arms."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -15,14 +15,14 @@ _RESOLUTION = 3
 
 
 class PlackettBurman(TwoLevelDesign):
-    """A screen of k factors with two levels each by the next multiple of four above k arms.
+    """A screen of k factors with two levels; its arms are the next multiple of four above k.
 
-    It tells which of many factors matter at all, if few do and their interactions are small: 11
-    factors by 12 arms. Main effects are clear of each other. With 12, 20 and 24 arms each takes on
-    a part of the interactions of two others (with 12 a third of every one), so that an interaction
-    can pass for the main effect of a third factor; with 4, 8 and 16 it takes on some of them whole,
-    as in a fraction of resolution III. It tells no interaction. What it finds is a guess, which a
-    design of the few factors left has to confirm.
+    It shows which of many factors matter at all, if few do and their interactions are small: 11
+    factors take 12 arms. Main effects are not mixed with each other. With 12, 20 and 24 arms, each
+    main effect includes a part of the interactions of two other factors (with 12 arms a third of
+    each), so that an interaction can look like the main effect of a third factor. With 4, 8 and 16
+    arms it includes some of them completely, as in a fraction of resolution III. A screen shows no
+    interactions. Confirm its result by a design of the few factors that remain.
 
     Source: Plackett and Burman 1946, Biometrika 33(4), pages 305 to 325.
 
@@ -47,14 +47,11 @@ class PlackettBurman(TwoLevelDesign):
         return iter(_screen(len(self.factors)))
 
     def mixed(self) -> Iterator[tuple[Effect, tuple[Effect, ...]]]:
-        """Yield the effects with those that a part of which they take on.
-
-        An interaction has main effects and those interactions that it is one with.
-        """
+        """Yield the effects with the others that they include, completely or in part."""
         return iter(_mixed(len(self.factors)))
 
-    def told_fraction(self) -> Mapping[str, Any]:
-        """Return the resolution, and whether an effect takes on but a part of others."""
+    def fraction_fields(self) -> Mapping[str, Any]:
+        """Return the resolution, and whether effects include only parts of others."""
         num_arms = len(_screen(len(self.factors)))
         is_fraction = num_arms & (num_arms - 1) == 0
         return {"resolution": _RESOLUTION, "is_partly_aliased": not is_fraction}
@@ -75,7 +72,7 @@ def _mixed(num_factors: int) -> tuple[tuple[Effect, tuple[Effect, ...]], ...]:
     contrasts = np.stack([signs[:, effect].prod(axis=1) for effect in effects])
     shared = abs(contrasts @ contrasts.T)
     num_arms = len(signs)
-    found: list[tuple[Effect, tuple[Effect, ...]]] = []
+    mixed: list[tuple[Effect, tuple[Effect, ...]]] = []
     for place, effect in enumerate(effects):
         others = [
             other
@@ -85,5 +82,5 @@ def _mixed(num_factors: int) -> tuple[tuple[Effect, tuple[Effect, ...]], ...]:
             and (shared[place, against] == num_arms or 1 in {len(effect), len(other)})
         ]
         if others:
-            found.append((effect, tuple(others)))
-    return tuple(found)
+            mixed.append((effect, tuple(others)))
+    return tuple(mixed)

@@ -1,4 +1,4 @@
-"""What fractions and screens share: factors of two levels, and the rows that some of them make."""
+"""What fractions and screens share: factors of two levels, and rows of these."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
@@ -10,10 +10,10 @@ from search_spaces.plans.designs.factors import (
     FactorDesign,
     Factors,
     Row,
+    check_levels,
     existing,
     is_base,
     name_of,
-    refuse_single_levels,
 )
 
 BASELINE = "base"
@@ -25,7 +25,7 @@ Effect = tuple[int, ...]
 
 
 def _of_two_levels(factors: Mapping[str, tuple[Any, ...]]) -> Mapping[str, tuple[Any, ...]]:
-    refuse_single_levels(factors)
+    check_levels(factors)
     for path, levels in factors.items():
         if len(levels) > 2:
             raise ValueError(
@@ -40,11 +40,11 @@ TwoLevelFactors = Annotated[Factors, AfterValidator(_of_two_levels)]
 
 
 class TwoLevelDesign(FactorDesign):
-    """Some combinations of two levels: members say which, and which effects are mixed by that.
+    """Base class of designs with some combinations of two levels; members say which.
 
-    Of each factor the level that the base has counts as the first, so that the row of all first
-    levels is the base where it can be. That row is called "base", the others by those levels that
-    differ from the first row's.
+    The level that the base has counts as the first level of a factor, so that the row of all first
+    levels is the base if possible. That row is called "base", the others by the levels that differ
+    from the first row.
 
     Attributes:
         factors: Path -> two levels.
@@ -53,19 +53,19 @@ class TwoLevelDesign(FactorDesign):
     factors: TwoLevelFactors
 
     def combinations(self) -> Iterator[tuple[bool, ...]]:
-        """Yield the rows: of each factor whether it has its second level."""
+        """Yield the rows: for each factor whether it has its second level."""
         raise NotImplementedError
 
     def mixed(self) -> Iterator[tuple[Effect, tuple[Effect, ...]]]:
-        """Yield the effects that cannot be told from others, and from which."""
+        """Yield the effects that are mixed with others, and these others."""
         raise NotImplementedError
 
-    def told_fraction(self) -> Mapping[str, Any]:
-        """Return what the manifest holds of the fraction besides its aliases."""
+    def fraction_fields(self) -> Mapping[str, Any]:
+        """Return the fraction's fields of the manifest, without its aliases."""
         raise NotImplementedError
 
     def rows(self, definition: Definition) -> Iterator[tuple[str, Row]]:
-        """Yield the combinations, that of the base first where it is one."""
+        """Yield the combinations, the base first if it is one of them."""
         ordered = {path: self._base_first(definition, path) for path in self.factors}
         paths = tuple(ordered)
         first: Row = {}
@@ -79,7 +79,7 @@ class TwoLevelDesign(FactorDesign):
                 yield BASELINE if is_base(definition, row) else name_of(row, paths), row
 
     def check(self, definition: Definition) -> None:
-        """Refuse also a factor that some arms lack, or whose levels are the same."""
+        """Check also that every arm has every factor, and that its levels differ."""
         super().check(definition)
         rows = tuple(self.rows(definition))
         for name, row in rows:
@@ -97,14 +97,14 @@ class TwoLevelDesign(FactorDesign):
                 )
 
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:
-        """Return also its resolution, and which effects it cannot tell apart."""
+        """Return also the resolution, and which effects are mixed."""
         (name, design), *_ = super().manifest_fields(definition).items()
         aliases = {
             self._title(effect): tuple(map(self._title, others)) for effect, others in self.mixed()
         }
-        return {name: {**design, **self.told_fraction(), "aliases": aliases}}
+        return {name: {**design, **self.fraction_fields(), "aliases": aliases}}
 
-    def told_factors(self) -> Mapping[str, Sequence[Any]]:
+    def factor_levels(self) -> Mapping[str, Sequence[Any]]:
         """Return the factors as declared."""
         return self.factors
 

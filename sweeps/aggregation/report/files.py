@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from search_spaces.tables import OwnTable
+from search_spaces.tables import CustomTable
 from sweeps.aggregation.paper.style import Style, style_of
 from sweeps.aggregation.rendering.contents import Report
 from sweeps.aggregation.rendering.renderers import RENDERERS, Renderer, render
@@ -53,7 +53,7 @@ def check_report(
     storage: str | None = None,
     *,
     reports: str | Path = "reports",
-    tables: Sequence[type[OwnTable]] = (),
+    tables: Sequence[type[CustomTable]] = (),
     renderers: Mapping[str, Renderer] | None = None,
     style: Style | None = None,
 ) -> CheckedReport:
@@ -101,7 +101,7 @@ def report_files(
     sweep: str,
     *,
     renderers: Mapping[str, Renderer] = RENDERERS,
-    tables: Sequence[type[OwnTable]] = (),
+    tables: Sequence[type[CustomTable]] = (),
     style: Style = "default",
 ) -> tuple[Report, list[tuple[str, bytes]]]:
     """Return a sweep's report with the name and content of each of its files. Nothing is written.
@@ -131,7 +131,7 @@ def report(
     storage: str | None = None,
     *,
     reports: str | Path = "reports",
-    tables: Sequence[type[OwnTable]] = (),
+    tables: Sequence[type[CustomTable]] = (),
     renderers: Mapping[str, Renderer] | None = None,
     style: Style | None = None,
 ) -> Report:
@@ -173,7 +173,7 @@ def write_report(
     folder: Path = Path("reports"),
     *,
     renderers: Mapping[str, Renderer] = RENDERERS,
-    tables: Sequence[type[OwnTable]] = (),
+    tables: Sequence[type[CustomTable]] = (),
     style: Style | None = None,
 ) -> Report:
     """Rebuild a sweep's tables and figures from manifest and records, under `folder/<sweep>/`.

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from search_spaces.tables import OwnTable
+from search_spaces.tables import CustomTable
 from sweeps.aggregation.paper.style import Style, paper_sections, paper_texts, why_not_in_style
 from sweeps.aggregation.rendering.contents import Provenance, Report, Section
 from sweeps.aggregation.report.background import background, runs_section
@@ -22,7 +22,7 @@ _RESERVED = ("cost", "trials")
 
 
 def make_report(
-    results: Results, tables: Sequence[type[OwnTable]] = (), style: Style = "default"
+    results: Results, tables: Sequence[type[CustomTable]] = (), style: Style = "default"
 ) -> Report:
     """Return a sweep's report as a value: nothing is rendered, drawn or written yet.
 

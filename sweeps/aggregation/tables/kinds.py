@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from search_spaces.tables import DeclaredTable, OwnTable, kind_of
+from search_spaces.tables import DeclaredTable, CustomTable, kind_of
 from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.tables.ablation_table import make_ablation
@@ -23,7 +23,7 @@ from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.errors import BadInput
 
 
-def make_user_kind(kind: type[OwnTable], declared: DeclaredTable, results: Results) -> Section:
+def make_user_kind(kind: type[CustomTable], declared: DeclaredTable, results: Results) -> Section:
     """Return what the class of a user's own kind makes.
 
     Raises:
@@ -92,7 +92,7 @@ MAKERS: Mapping[str, Maker] = {
 
 
 def make(
-    declared: DeclaredTable, results: Results, classes: Sequence[type[OwnTable]] = ()
+    declared: DeclaredTable, results: Results, classes: Sequence[type[CustomTable]] = ()
 ) -> Section | None:
     """Return the section of a declared table or figure, None where its kind is unknown.
 

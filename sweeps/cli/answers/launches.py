@@ -19,12 +19,12 @@ from sweeps.records.expected_cells import expected_cells
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from search_spaces.catalogue import Entry
+    from search_spaces.catalogue import SweepEntry
     from sweeps.execution.launch.result import SweepResult
     from sweeps.execution.survey.survey import Survey
 
 
-def list_answer(entries: "Iterable[Entry]") -> ListAnswer:
+def list_answer(entries: "Iterable[SweepEntry]") -> ListAnswer:
     """Return the shipped sweeps."""
     return ListAnswer(
         sweeps=tuple(ShippedSweep(name=entry.name, asks=entry.summary) for entry in entries)

@@ -49,7 +49,7 @@ def prepare_data(definition: Definition) -> None:
     if given := os.environ.get(ROOT_VARIABLE):
         os.environ[ROOT_VARIABLE] = str(Path(given).absolute())
     sweep = definition.sweep
-    configs = [arm.config for arm in sweep.arms_at_start()] or [sweep.base]
+    configs = [arm.config for arm in sweep.initial_arms()] or [sweep.base]
     try:
         for data in dict.fromkeys(config.data for config in configs):
             data.prepare()
@@ -150,9 +150,9 @@ def report_cells(progress: Progress, reports: Path) -> None:
     assert progress.records is not None
     survey = progress.survey
     try:
-        own_tables = survey.definition.sweep.own_tables
+        custom_tables = survey.definition.sweep.custom_tables
         report = when_there_is_room(
-            lambda: write_report(survey.store, survey.name, reports, tables=own_tables),
+            lambda: write_report(survey.store, survey.name, reports, tables=custom_tables),
             reports,
             waiting=lambda wanted: print_line(full_disk(reports, wanted)) if wanted else None,
         )

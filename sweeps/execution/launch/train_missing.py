@@ -163,7 +163,7 @@ def cells_to_train(
     if definition.decided_by is None:
         return Listed(orders.of(definition, empty.cell) for empty in empty_cells(survey.cells))
     log = DecisionLog(journal, definition.decided_by)
-    at_start = definition.sweep.plan.cells_at_start(definition.sweep)
+    at_start = definition.sweep.plan.initial_cells(definition.sweep)
     if survey.adopted and not options.retrain:
         log.adopt(survey.adopted, at_start)
     if definition.manifest.search and definition.manifest.search.warm_start:
@@ -247,7 +247,7 @@ def fill(progress: Progress, options: LaunchOptions, policies: Policies) -> None
         dict(survey.definition.epochs),
         journal,
         num_expected=progress.num_cells,
-        share_to_come=survey.share_to_come,
+        mean_share=survey.mean_share,
         changes=survey.changes_by_arm,
     )
     with ExitStack() as session:

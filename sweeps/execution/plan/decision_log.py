@@ -13,15 +13,15 @@ from pydantic import TypeAdapter
 
 from search_spaces.plans.decisions import (
     Cell,
-    Choose,
     Continue,
     Decision,
     Done,
-    Draw,
-    Enough,
+    EndSearch,
     Event,
     Pause,
     Propose,
+    ProposeRandom,
+    Select,
     Stop,
     WarmStart,
 )
@@ -37,10 +37,18 @@ _TABLE = (
     " kind text not null, content text not null, primary key (definition, subject))"
 )
 
-_KINDS: dict[str, TypeAdapter[Any]] = {
-    kind.__name__.lower(): TypeAdapter(kind)
-    for kind in (Propose, Draw, Stop, Pause, Continue, WarmStart, Enough, Choose, Done)
+_KINDS: dict[type[Decision], str] = {  # as stored
+    Propose: "propose",
+    ProposeRandom: "draw",
+    Stop: "stop",
+    Pause: "pause",
+    Continue: "continue",
+    WarmStart: "warmstart",
+    EndSearch: "enough",
+    Select: "choose",
+    Done: "done",
 }
+_ADAPTERS = {kind: TypeAdapter[Any](decision) for decision, kind in _KINDS.items()}
 
 
 class Decider(Protocol):
@@ -98,9 +106,9 @@ class DecisionLog:
         """Write a decision before it takes effect; the first one about a subject stays valid."""
         self._database.execute(_TABLE)
         subject = _subject(decision)
-        if isinstance(decision, Choose):  # with more proposals another may follow
+        if isinstance(decision, Select):  # with more proposals another may follow
             subject += str(self._count())
-        kind = type(decision).__name__.lower()
+        kind = _KINDS[type(decision)]
         row = (self._definition, subject, kind, json.dumps(asdict(decision)))
         self._database.execute("insert or ignore into decisions values (?, ?, ?, ?)", row)
 
@@ -168,13 +176,15 @@ def decisions_of(manifest: Manifest, definition: str) -> list[Decision]:
         return []
     if random := manifest.random_reference:
         decisions += [
-            Draw(tuple(Cell(one.arm, one.params, seed) for seed in manifest.seeds), random.seed)
+            ProposeRandom(
+                tuple(Cell(one.arm, one.params, seed) for seed in manifest.seeds), random.seed
+            )
             for one in random.draws
         ]
     stops = ((cell.trial_key, cell.stopped) for cell in manifest.cells)
     decisions += [Stop(key, stopped.epoch, stopped.value) for key, stopped in stops if stopped]
     if manifest.search and (ended := manifest.search.ended):
-        decisions.append(Enough(ended.reason, ended.until, len(manifest.search.proposals)))
+        decisions.append(EndSearch(ended.reason, ended.until, len(manifest.search.proposals)))
     return decisions
 
 
@@ -195,7 +205,7 @@ def name_of_draw(number: int) -> str:
 def _subject(decision: Decision) -> str:
     """Return the subject of a decision; only the first decision about a subject is valid."""
     match decision:
-        case Draw(cells):
+        case ProposeRandom(cells):
             return f"draw {decision.random_seed} {cells[0].seed} {cells[0].arm}"
         case Propose(cells):
             return f"propose {cells[0].seed} {cells[0].arm}"
@@ -203,10 +213,10 @@ def _subject(decision: Decision) -> str:
             return f"verdict {decision.trial_key} {decision.epoch}"
         case Pause():
             return f"pause {decision.trial_key} {decision.epoch}"
-        case Enough():
+        case EndSearch():
             return f"enough {decision.num_proposals} {decision.until}"
         case _:
-            return type(decision).__name__.lower()
+            return _KINDS[type(decision)]
 
 
 def _decision(kind: str, content: str) -> Decision:
@@ -215,9 +225,9 @@ def _decision(kind: str, content: str) -> Decision:
     Raises:
         ValueError: If it is not valid.
     """
-    if kind not in _KINDS:
+    if kind not in _ADAPTERS:
         raise ValueError(f"there is no decision {kind!r}")
-    decision = _KINDS[kind].validate_json(content)
+    decision = _ADAPTERS[kind].validate_json(content)
     if isinstance(decision, Propose) and not decision.cells:
         raise ValueError("a proposal has no cells")
     return decision

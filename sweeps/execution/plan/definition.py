@@ -129,9 +129,9 @@ def own_plan_fields(sweep: Sweep, source: str | None) -> dict[str, Any]:
         "plan": {
             "kind": plan.kind,
             "definition": hashlib.sha256(text.encode()).hexdigest()[:20],
-            "is_over": plan.is_whole_at_start(sweep),
-            "factors": {path: tuple(levels) for path, levels in plan.told_factors().items()},
-            "objectives": plan.told_objectives(),
+            "is_over": plan.is_complete_at_start(sweep),
+            "factors": {path: tuple(levels) for path, levels in plan.factor_levels().items()},
+            "objectives": plan.objective_names(),
         }
     }
 
@@ -157,7 +157,7 @@ def stoppings_of_arms(sweep: Sweep) -> dict[str, Stopping]:
     """
     return {
         name: _stopping(sweep, changes)
-        for name, changes in sweep.plan.arms_at_start(sweep).items()
+        for name, changes in sweep.plan.initial_arms(sweep).items()
         if _CHOICES & changes.keys()
     }
 
@@ -299,7 +299,7 @@ def _settings(declared: Sweep, changes: Changes) -> dict[str, Any]:
     path = epochs_path(declared, settings)
     if path in settings:
         raise ValueError(f"The epochs are given twice: --epochs is short for {path}.")
-    arms = declared.plan.arms_at_start(declared)
+    arms = declared.plan.initial_arms(declared)
     is_seen = not arms or len(stoppings_of_arms(declared)) < len(arms)
     return settings | {path: changes.epochs} if is_seen else settings
 
@@ -310,7 +310,7 @@ def _seeds(sweep: Sweep, changes: Changes, current: Sequence[int]) -> tuple[int,
     if changes.seeds is not None and changes.add_seeds is not None:
         raise ValueError("--seeds replaces the list of seeds and --add-seeds extends it: give one.")
     if changes.add_seeds is not None:
-        sweep.plan.refuse_more_seeds()
+        sweep.plan.check_more_seeds()
     seeds = tuple(changes.seeds or sweep.arm_seeds)
     if changes.add_seeds is None:
         return seeds
@@ -348,13 +348,13 @@ def _at(config: Any, path: str) -> Any:
 def _definition(
     sweep: Sweep, source: str | None, folder: Path, departures: dict[str, tuple[Any, Any]]
 ) -> Definition:
-    arms = sweep.arms_at_start()
+    arms = sweep.initial_arms()
     sweep.plan.check_all(sweep)
-    cells = [(cell.arm, cell.seed) for cell in sweep.plan.cells_at_start(sweep)]
+    cells = [(cell.arm, cell.seed) for cell in sweep.plan.initial_cells(sweep)]
     fields = {
         "sweep": sweep.name,
         "description": sweep.description,
-        "baseline": sweep.plan.told_baseline(sweep),
+        "baseline": sweep.plan.baseline_name(sweep),
         "arms": [manifest_arm(arm) for arm in arms],
         "seeds": sweep.arm_seeds,
         "cells": manifest_cells({arm.name: arm for arm in arms}, cells, sweep.splits),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from search_spaces.plans.base import Arm
-from search_spaces.plans.decisions import Cell, Choose, Enough, Stop
+from search_spaces.plans.decisions import Cell, EndSearch, Select, Stop
 from sweeps.execution.plan.definition import Definition, head_of, manifest_arm, manifest_cells
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
@@ -38,7 +38,7 @@ class GrowingDefinition:
         self._fingerprints = dict(definition.fingerprints)
         search, sweep = definition.manifest.search, definition.sweep
         self._settings: dict[str, Mapping[str, Any]] = {
-            cell.arm: cell.settings for cell in sweep.plan.cells_at_start(sweep)
+            cell.arm: cell.settings for cell in sweep.plan.initial_cells(sweep)
         }
         if search:
             told = (*search.proposals, *definition.manifest.drawn)
@@ -88,7 +88,7 @@ class GrowingDefinition:
         """Note that a trial was stopped."""
         return self._taken(ManifestLine(trial_key=stop.trial_key, stopped=_stopped(stop)))
 
-    def choose(self, choose: Choose) -> ManifestLine:
+    def choose(self, choose: Select) -> ManifestLine:
         """Note what was chosen; a search gets the cells in which that is confirmed."""
         choice = Choice(arms=choose.arms, reference=choose.reference, random=choose.random)
         search = self.declared.manifest.search
@@ -99,7 +99,7 @@ class GrowingDefinition:
         places = [(name, seed) for name in arms for seed in (again.seeds if again else ())]
         return self._taken(ManifestLine(choice=choice, cells=tuple(manifest_cells(arms, places))))
 
-    def enough(self, enough: Enough) -> ManifestLine:
+    def enough(self, enough: EndSearch) -> ManifestLine:
         """Note that a search proposes no more, and why."""
         return self._taken(ManifestLine(ended=Ended(reason=enough.reason, until=enough.until)))
 

@@ -15,16 +15,16 @@ from capsmodel.metrics import find_metric, why_unseen
 from search_spaces.plans.decisions import (
     CellEnded,
     CellOutcome,
-    Choose,
     Continue,
     Decision,
     Done,
-    Draw,
-    Enough,
+    EndSearch,
     EpochTold,
     Event,
     Pause,
     Propose,
+    ProposeRandom,
+    Select,
     SlotFree,
     Stop,
 )
@@ -154,11 +154,11 @@ class PlanRunner:
 
     def _take_log(self) -> None:
         """Replay earlier decisions, and read what their trials have done since."""
-        entries = [entry for entry in self._log.entries() if not isinstance(entry, Choose)]
+        entries = [entry for entry in self._log.entries() if not isinstance(entry, Select)]
         keys = self.definition.manifest.keys
         proposed = [entry for entry in entries if isinstance(entry, Propose)]
         sweep = self.definition.declared.sweep
-        at_start = sweep.plan.cells_at_start(sweep)
+        at_start = sweep.plan.initial_cells(sweep)
         for proposal in [Propose(at_start)] * bool(at_start) + proposed:
             if all(cell.place in keys for cell in proposal.cells):
                 self.known.take(proposal)
@@ -172,7 +172,7 @@ class PlanRunner:
         if manifest.choice and self._open and self.definition.declared.manifest.search:
             self._listener.grown(self.definition.unchoose())
         if choice := manifest.choice:
-            self.known.take(Choose(choice.arms, choice.reference, random=choice.random))
+            self.known.take(Select(choice.arms, choice.reference, random=choice.random))
 
     def more(self) -> list[TrialOrder]:
         """Return the cells to train next, none if running ones have to end first."""
@@ -241,11 +241,11 @@ class PlanRunner:
                 self._propose(decision)
             case Stop() | Pause() | Continue():
                 return self._judged(decision)
-            case Enough():
+            case EndSearch():
                 self._log.append(decision)
                 self._take(decision)
                 self._listener.grown(self.definition.enough(decision))
-            case Choose():
+            case Select():
                 self._log.append(decision)
                 self._take(decision)
                 line = self.definition.choose(decision)
@@ -283,12 +283,12 @@ class PlanRunner:
 
     def _is_early(self, decision: Decision) -> bool:
         """Return whether the process of a stopped trial may still hold a drawn one."""
-        is_drawn = isinstance(decision, Draw)
+        is_drawn = isinstance(decision, ProposeRandom)
         return is_drawn and not all(self.known.by_key(key).is_open for key in self._running)
 
     def _propose(self, decision: Propose) -> None:
         is_drawn = isinstance(
-            decision, Draw
+            decision, ProposeRandom
         )  # the definition may refuse it: nothing is logged then
         line = self.definition.propose(decision.cells, self.known.stops, is_drawn=is_drawn)
         self._log.append(decision)

@@ -6,15 +6,15 @@ from pathlib import Path
 
 from search_spaces.plans.decisions import (
     DONE,
-    Choose,
+    Select,
     Decision,
-    Draw,
-    Enough,
+    ProposeRandom,
+    EndSearch,
     Propose,
     Stop,
     WarmStart,
 )
-from search_spaces.plans.known import known_from
+from search_spaces.plans.known import known_after
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.plan.decision_log import DecisionLog, decisions_of
 from sweeps.execution.plan.definition import Definition
@@ -52,7 +52,7 @@ def restored(
         growing.choose(choice)
     if DONE in logged or (from_manifest and current and current.plan and current.plan.is_over):
         growing.end()
-    return replace(growing.snapshot(), waiting=known_from(logged).waiting)
+    return replace(growing.snapshot(), waiting=known_after(logged).waiting)
 
 
 def _logged(definition: Definition, journals: Path, plan: str) -> list[Decision]:
@@ -99,7 +99,7 @@ def _replay_proposals(
     for proposal in (
         decision for decision in (*logged, *from_manifest) if isinstance(decision, Propose)
     ):
-        if isinstance(proposal, Draw):
+        if isinstance(proposal, ProposeRandom):
             _replay_draw(growing, proposal)
             continue
         is_more = search is None or growing.manifest.num_proposals < search.num_trials
@@ -109,7 +109,7 @@ def _replay_proposals(
         growing.stop(stop)
 
 
-def _replay_draw(growing: GrowingDefinition, draw: Draw) -> None:
+def _replay_draw(growing: GrowingDefinition, draw: ProposeRandom) -> None:
     """Add a random point that the search is compared with, if it still declares that."""
     random = growing.declared.manifest.random_reference
     is_asked = random is not None and random.seed == draw.random_seed
@@ -117,28 +117,28 @@ def _replay_draw(growing: GrowingDefinition, draw: Draw) -> None:
         growing.propose(draw.cells, is_drawn=True)
 
 
-def _enough(growing: GrowingDefinition, decisions: Sequence[Decision]) -> Enough | None:
+def _enough(growing: GrowingDefinition, decisions: Sequence[Decision]) -> EndSearch | None:
     """Return the end of the search after exactly these proposals, by its present conditions."""
     search = growing.declared.manifest.search
     asked = search and (search.until, growing.manifest.num_proposals)
-    ends = (one for one in decisions if isinstance(one, Enough))
+    ends = (one for one in decisions if isinstance(one, EndSearch))
     return next((one for one in ends if (one.until, one.num_proposals) == asked), None)
 
 
 def _choice(
     growing: GrowingDefinition, logged: Sequence[Decision], current: Manifest | None
-) -> Choose | None:
+) -> Select | None:
     """Return the choice of an earlier launch, None if it has to be made once more.
 
     A choice of arms to confirm is valid as long as the proposals are the same.
     """
-    choices = [decision for decision in logged if isinstance(decision, Choose)]
+    choices = [decision for decision in logged if isinstance(decision, Select)]
     if choices and choices[-1].question == growing.declared.sweep.plan.question():
         return choices[-1]
     search = growing.declared.manifest.search
     if search is None:
         chosen = current.plan.chosen if current and current.plan else None
-        return None if chosen is None else Choose(chosen)
+        return None if chosen is None else Select(chosen)
     before = current.search if current else None
     if not before or not before.confirmation or not search.confirmation:
         return None
@@ -149,7 +149,7 @@ def _choice(
     numbers = {len(before.proposals), num_proposals, num_asked}
     if not is_same or len(numbers) > 1 or old.arms is None:
         return None
-    return Choose(old.arms, old.reference, random=old.random.best if old.random else None)
+    return Select(old.arms, old.reference, random=old.random.best if old.random else None)
 
 
 def _question(confirmation: Confirmation) -> tuple[object, ...]:

@@ -124,7 +124,7 @@ class ArmCurves:
 
     def _rank_at(self, trial_key: str, epoch: int) -> None:
         is_known = self.value(trial_key, epoch) is not None
-        rival = self._scheduler.rival(self.costs(trial_key, epoch)) if is_known else None
+        rival = self._scheduler.rival_score(self.costs(trial_key, epoch)) if is_known else None
         self._ranked[epoch].put(self._seeds[trial_key][0], rival)
 
 

@@ -12,17 +12,17 @@ from search_spaces.plans.decisions import (
     WAIT,
     Cell,
     CellEnded,
-    Choose,
     Decision,
-    Draw,
-    Enough,
+    EndSearch,
     EpochTold,
     Event,
     Propose,
+    ProposeRandom,
+    Select,
     SlotFree,
     Stop,
 )
-from search_spaces.plans.ends import SoFar
+from search_spaces.plans.ends import SearchProgress
 from search_spaces.plans.known import Known
 from search_spaces.plans.objective import losses_compare, measured_objective
 from search_spaces.plans.search import BASE, Search
@@ -126,9 +126,9 @@ class SearchDecider:
                 return enough
             params = self._params(known, number)
             if params is None:
-                limits = ", ".join(limit.words for limit in self._search.limits)
+                limits = ", ".join(limit.description for limit in self._search.limits)
                 reason = f"no other point was found within the limits ({limits})"
-                return Enough(reason, self._search.until, number)
+                return EndSearch(reason, self._search.until, number)
             name = name_of_proposal(number)
             return Propose(tuple(Cell(name, params, seed) for seed in definition.arm_seeds))
         if self._search.confirm is None or known.chosen:
@@ -145,9 +145,11 @@ class SearchDecider:
             return WAIT
         random = self._best_drawn(known) if has_random_reference else None
         reference = BASE if best else None
-        return Choose(best, reference, self._search.question(), random)
+        return Select(best, reference, self._search.question(), random)
 
-    def _draw(self, definition: Definition, known: SearchKnown, random_seed: int) -> Draw | None:
+    def _draw(
+        self, definition: Definition, known: SearchKnown, random_seed: int
+    ) -> ProposeRandom | None:
         """Return the next random point, None once they take as many epochs as the search took."""
         number = len(known.drawn.names)
         if known.num_epochs_drawn() >= known.num_epochs_trained():
@@ -155,7 +157,9 @@ class SearchDecider:
         if (params := self._random.point(number)) is None:
             return None
         name = name_of_draw(number)
-        return Draw(tuple(Cell(name, params, seed) for seed in definition.arm_seeds), random_seed)
+        return ProposeRandom(
+            tuple(Cell(name, params, seed) for seed in definition.arm_seeds), random_seed
+        )
 
     def _has_proposed_all(self, known: SearchKnown) -> bool:
         return len(known.params) >= self._search.trials or known.is_enough
@@ -166,14 +170,14 @@ class SearchDecider:
         base = (self._base_point, known.base_for_sampler) if self._base_point else None
         return self._proposer.propose(known.params, known.weighed, base)
 
-    def _enough(self, known: SearchKnown) -> Enough | None:
+    def _enough(self, known: SearchKnown) -> EndSearch | None:
         """Return the end of the search if a condition holds, but only after enough proposals."""
         search, number = self._search, len(known.params)
         if not search.stop or number <= (search.confirm.best if search.confirm else 0):
             return None
-        so_far = SoFar(self._objective, known.ended_values, known.num_epochs_trained())
-        reason = next(filter(None, (end.reason(so_far) for end in search.stop)), "")
-        return Enough(reason, search.until, number) if reason else None
+        progress = SearchProgress(self._objective, known.ended_values, known.num_epochs_trained())
+        reason = next(filter(None, (end.reason(progress) for end in search.stop)), "")
+        return EndSearch(reason, search.until, number) if reason else None
 
     def _best(self, known: SearchKnown, count: int) -> tuple[str, ...]:
         same = [known.first_key(number) for number in range(len(known.params))]

@@ -46,7 +46,7 @@ class Measures:
         Points that are no valid settings are refused elsewhere.
         """
         return {
-            limit.words: math.log(max(1, self._value(limit.measure, point)) / limit.at_most)
+            limit.description: math.log(max(1, self._value(limit.measure, point)) / limit.at_most)
             for limit in self._search.limits
         }
 

@@ -62,9 +62,9 @@ class Stopping:
         self, known: SearchKnown, going: Sequence[str], rung: int, value: float
     ) -> Sequence[Decision]:
         scheduler, key = self._scheduler, going[0]
-        value_of_arm = scheduler.own(known.curves.costs(key, rung))
+        value_of_arm = scheduler.score(known.curves.costs(key, rung))
         rivals = known.curves.rivals(key, rung)
-        if is_hopeless(value_of_arm, rivals, scheduler.kept, scheduler.min_rivals):
+        if is_hopeless(value_of_arm, rivals, scheduler.surviving_share, scheduler.min_rivals):
             return tuple(Stop(trial_key, rung, value) for trial_key in going)
         return (Continue(key, rung),)
 
@@ -120,7 +120,7 @@ class Promotion:
     """
 
     def __init__(self, search: Search) -> None:
-        self._share_going_on = search.scheduler.kept
+        self._share_going_on = search.scheduler.surviving_share
         self._num_wanted = search.confirm.best if search.confirm else 1
         self._rungs = cache(search.scheduler.rungs)
 

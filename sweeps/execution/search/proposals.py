@@ -350,7 +350,7 @@ def _empty_study(
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     num_extra = int(base is not None)
     sampler = sampler_of(search, number, num_extra=num_extra, num_redrawn=num_redrawn)
-    directions = [StudyDirection.MINIMIZE] * len(search.told_objectives())
+    directions = [StudyDirection.MINIMIZE] * len(search.objective_names())
     return optuna.create_study(sampler=sampler, directions=directions)
 
 

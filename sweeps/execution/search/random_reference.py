@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from search_spaces.plans.confirm import Confirm
-from search_spaces.plans.decisions import Draw
+from search_spaces.plans.decisions import ProposeRandom
 from search_spaces.plans.search import Search
 from sweeps.execution.search.unseen import identity
 from sweeps.records.manifest_plan import Plain
@@ -35,7 +35,7 @@ class DrawnPoints:
         self._seed = confirm.random_seed if confirm and confirm.against_random else None
         self._keys: set[str] = set()
 
-    def take(self, draw: Draw, trial_keys: Sequence[str]) -> bool:
+    def take(self, draw: ProposeRandom, trial_keys: Sequence[str]) -> bool:
         """Add a draw; return whether it is new and belongs to this reference."""
         arm = draw.cells[0].arm
         if draw.random_seed != self._seed or arm in self.names:

@@ -14,11 +14,11 @@ from search_spaces.plans.decisions import (
     CellEnded,
     Continue,
     Done,
-    Draw,
-    Enough,
+    EndSearch,
     Entry,
     EpochTold,
     Propose,
+    ProposeRandom,
     Stop,
     WarmStart,
 )
@@ -76,7 +76,7 @@ class SearchKnown(Known):
         """Add an entry of the journal."""
         self._fold(entry)
         match entry:
-            case Propose() if not isinstance(entry, Draw):
+            case Propose() if not isinstance(entry, ProposeRandom):
                 self._take_proposal(entry)
             case EpochTold() if entry.trial_key in self._numbers and not self._is_beyond(entry):
                 self.curves.add_epoch(entry.trial_key, entry.epoch, entry.metrics)
@@ -86,7 +86,7 @@ class SearchKnown(Known):
                 self._take_ending(entry)
             case WarmStart():
                 self.warm_points = entry.points
-            case Enough():
+            case EndSearch():
                 self._enough.add((entry.until, entry.num_proposals))
             case _:
                 pass
@@ -181,7 +181,7 @@ class SearchKnown(Known):
         match entry:
             case Done():  # a longer search goes on from the same journal
                 pass
-            case Draw():
+            case ProposeRandom():
                 self._draw(entry)
             case Stop() if self.drawn.has(entry.trial_key):  # it counts for the proposals alone
                 self.stops[entry.trial_key] = entry
@@ -189,7 +189,7 @@ class SearchKnown(Known):
             case _:
                 super().take(entry)
 
-    def _draw(self, draw: Draw) -> None:
+    def _draw(self, draw: ProposeRandom) -> None:
         """Add a random point; its trials are resumed if the search had stopped them."""
         keys = [self.key_of(cell.place) for cell in draw.cells]
         if self.drawn.take(draw, keys):

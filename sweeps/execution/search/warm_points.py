@@ -145,7 +145,7 @@ def _point(definition: Definition, plan: Search, arm: ManifestArm) -> Point | No
 
 
 def _is_within(plan: Search, config: TrainingConfig) -> bool:
-    return all(limit.holds(config) for limit in plan.limits)
+    return all(limit.is_met_by(config) for limit in plan.limits)
 
 
 def _has_same_kinds(plan: Search, one: TrainingConfig, other: TrainingConfig) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from search_spaces.plans.known import known_from
+from search_spaces.plans.known import known_after
 from sweeps.aggregation.rendering.notebook_pieces import Grid, Shown, block, summary
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.journal import Journal, Launch, is_launching
@@ -160,7 +160,7 @@ def _waiting(journals: Path, manifest: Manifest) -> Mapping[str, int]:
     journal = Journal(journals, manifest.sweep)
     try:
         log = DecisionLog(journal, manifest.search.definition)
-        return known_from(log.entries()).waiting
+        return known_after(log.entries()).waiting
     finally:
         journal.close()
 

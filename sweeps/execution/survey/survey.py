@@ -73,7 +73,7 @@ class Survey:
     tracking_uri: str
     evaluations: tuple[SurveyedEvaluation, ...] = ()
     adopted: Manifest | None = None
-    share_to_come: float = 1.0
+    mean_share: float = 1.0
     disk: DiskEstimate = field(default_factory=DiskEstimate)
 
     def __repr__(self) -> str:
@@ -297,7 +297,7 @@ def survey_of(
         standing = surveyed(dropped, folder_states(storage, gone), store.records(gone))
         lost = frozenset(cell.cell.trial_key for cell in standing if cell.is_filled)
     speed = seconds_per_epoch(definition.manifest, folders, records)
-    num_to_come, share_to_come = _to_come(definition)
+    num_to_come, mean_share = _to_come(definition)
     survey = Survey(
         definition=definition,
         current=current,
@@ -310,13 +310,13 @@ def survey_of(
             definition.epochs,
             speed,
             capacity.num_concurrent,
-            num_to_come=num_to_come * share_to_come,
+            num_to_come=num_to_come * mean_share,
         ),
         storage=storage,
         tracking_uri=tracking_uri,
         evaluations=survey_evaluations(definition.manifest, storage, folders, records, store=store),
         adopted=adopted,
-        share_to_come=share_to_come,
+        mean_share=mean_share,
     )
     return with_disk(survey, folders)
 
@@ -328,5 +328,5 @@ def _to_come(definition: Definition) -> tuple[int, float]:
     if search is None or search.ended or not num_to_come:
         return num_to_come, 1.0
     num_proposed = (search.num_trials - len(search.proposals)) * len(manifest.seeds)
-    share = sweep.plan.share_to_come(sweep.base.stopping.num_epochs)
+    share = sweep.plan.mean_share(sweep.base.stopping.num_epochs)
     return num_to_come, 1 - (1 - share) * num_proposed / num_to_come

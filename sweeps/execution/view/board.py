@@ -54,7 +54,7 @@ class Board:
     journal: Journal
     clock: Callable[[], float] = time.monotonic
     num_expected: int = 0
-    share_to_come: float = 1.0
+    mean_share: float = 1.0
     is_stopping: bool = False
     num_done: int = 0
     num_trained: int = 0
@@ -226,7 +226,7 @@ class Board:
         if per_epoch is None:
             return None
         mean = sum(self.epochs.values()) / max(1, len(self.epochs))
-        to_come = mean * self.share_to_come * (self.num_cells - len(self.cells))
+        to_come = mean * self.mean_share * (self.num_cells - len(self.cells))
         return (sum(self._untrained.values()) + to_come) * per_epoch
 
 

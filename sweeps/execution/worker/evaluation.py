@@ -86,10 +86,10 @@ class _Look:
 
         from capsmodel.evaluation import EVALUATIONS, Evaluation
         from capsmodel.settings.parts import OneOf
-        from search_spaces.sweep_file import module_from_text, own_parts
+        from search_spaces.sweep_file import custom_parts, module_from_text
 
         source = self._order.source
-        parts = own_parts(module_from_text(source)) if source else ()
+        parts = custom_parts(module_from_text(source)) if source else ()
         family = TypeAdapter[Any](tuple[Annotated[Evaluation, OneOf(EVALUATIONS)], ...])
         return family.validate_python(self._order.evaluations, context={"parts": parts})
 

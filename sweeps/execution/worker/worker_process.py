@@ -38,9 +38,9 @@ def training_config(config: Json, source: str | None) -> "TrainingConfig":
         ValueError: If the config does not fit its parts, or the source cannot be run.
     """
     from capsmodel.config import TrainingConfig
-    from search_spaces.sweep_file import module_from_text, own_parts
+    from search_spaces.sweep_file import custom_parts, module_from_text
 
-    parts = own_parts(module_from_text(source)) if source else ()
+    parts = custom_parts(module_from_text(source)) if source else ()
     return TrainingConfig.model_validate(config, context={"parts": parts})
 
 

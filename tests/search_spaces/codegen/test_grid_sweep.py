@@ -14,7 +14,7 @@ from capsmodel import TrainingConfig
 from capsmodel.overrides import with_settings
 from search_spaces import OneFactor
 from search_spaces.catalogue import module_of, named_sweep, named_sweeps
-from search_spaces.codegen.grid_sweep import DESIGNS, Grid
+from search_spaces.codegen.grid_sweep import DESIGNS, GridSweep
 from search_spaces.codegen.python_text import settings_call
 from search_spaces.sweep_file import module_from_text
 from tests.search_spaces.declared import Mine, sweep
@@ -54,13 +54,13 @@ SWEEP = Sweep(
 '''
 
 
-def of(name: str, /, **asked: Any) -> Grid:
-    return Grid(
+def of(name: str, /, **asked: Any) -> GridSweep:
+    return GridSweep(
         **{"origin": named_sweep(name), "module": module_of(name), "factors": LEVELS} | asked
     )
 
 
-def read(grid: Grid) -> Any:
+def read(grid: GridSweep) -> Any:
     return module_from_text(grid.text()).SWEEP
 
 
@@ -91,13 +91,13 @@ def test_the_sweep_of_the_file_is_the_one_that_was_asked_for(
     asked = {"factors": factors, "design": design, "resolution": resolution, "seeds": seeds}
     grid = of("quickstart", module=module, settings=changed, **asked)
 
-    again = read(grid)
-    assert again == grid.sweep
-    assert again.arms() == grid.sweep.arms()
-    assert again.base == with_settings(named_sweep("quickstart").base, changed)
-    assert type(again.plan) is DESIGNS[design].plan
-    assert dict(again.plan.factors) == factors
-    assert again.arm_seeds == seeds
+    written = read(grid)
+    assert written == grid.sweep
+    assert written.arms() == grid.sweep.arms()
+    assert written.base == with_settings(named_sweep("quickstart").base, changed)
+    assert type(written.plan) is DESIGNS[design].plan
+    assert dict(written.plan.factors) == factors
+    assert written.arm_seeds == seeds
     assert max(map(len, grid.text().splitlines())) <= 100
 
 
@@ -125,7 +125,7 @@ def test_ruff_has_nothing_to_do_or_to_say(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [entry.name for entry in named_sweeps()])
 def test_the_base_of_every_named_sweep_can_be_written_out(name: str) -> None:
     base = named_sweep(name).base
-    text = Grid(named_sweep(name), "", {"batch_size": (1, 2)}, design="one_factor").text()
+    text = GridSweep(named_sweep(name), "", {"batch_size": (1, 2)}, design="one_factor").text()
     assert module_from_text(text).SWEEP.base == base
     ast.parse(text)
 
@@ -160,6 +160,6 @@ def test_text_from_outside_stays_text() -> None:
 
 def test_a_base_with_a_part_of_the_users_own_cannot_be_written() -> None:
     base = with_settings(TrainingConfig(), {"model.routing": Mine()}, (Mine,))
-    own = sweep(base=base, parts=[Mine])
+    mine = sweep(base=base, parts=[Mine])
     with pytest.raises(ValueError, match=r"a part of the user's own \(Mine\), which another file"):
-        settings_call(own.base)
+        settings_call(mine.base)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
 from search_spaces.catalogue import module_of, named_sweep
-from search_spaces.codegen.changes import changes_between, flat, named, own_parts_in
-from search_spaces.codegen.path_sweep import Ablation
-from search_spaces.codegen.sweep_text import own_code
+from search_spaces.codegen.changes import changes_between, custom_parts_in, merged, named_changes
+from search_spaces.codegen.path_sweep import PathSweep
+from search_spaces.codegen.sweep_text import custom_code_of
 from search_spaces.plans.search import Search
 from search_spaces.sweep_file import module_from_text
 from search_spaces.trial_key import trial_key
@@ -22,7 +22,7 @@ from search_spaces.trial_key import trial_key
 SEARCH = named_sweep("capsule_search")
 ROUTING, RATE = "model.routing", "optimiser.learning_rate"
 WINNER = {RATE: 0.0056299, "model.primary_types": 16, f"{ROUTING}.iterations": 4}
-OWN = '''\
+FILE = '''\
 """A search with a part of its own."""
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ SWEEP = Sweep(
 '''
 
 
-def of(changes: Any = WINNER, **asked: Any) -> Ablation:
+def of(changes: Any = WINNER, **asked: Any) -> PathSweep:
     base = SEARCH.base
     known: dict[str, Any] = {
         "search": "capsule_search",
@@ -78,19 +78,25 @@ def of(changes: Any = WINNER, **asked: Any) -> Ablation:
         "base": base,
         "target": with_settings(base, changes),
         "module": module_of("capsule_search"),
-        "declared": base,
-        "taken": (0,),
-        "again": (101, 102, 103, 104, 105),
+        "declared_base": base,
+        "search_seeds": (0,),
+        "confirmation_seeds": (101, 102, 103, 104, 105),
     }
-    return Ablation(**(known | asked))
+    return PathSweep(**(known | asked))
 
 
-def of_own(**asked: Any) -> Ablation:
-    part = module_from_text(OWN).Mine
-    base = module_from_text(OWN).SWEEP.base
+def of_custom(**asked: Any) -> PathSweep:
+    part = module_from_text(FILE).Mine
+    base = module_from_text(FILE).SWEEP.base
     target = with_settings(base, {"loss": part(depth=3), RATE: 0.01, "batch_size": 9}, (part,))
-    own = own_code(OWN, own_parts_in(base, target))
-    fields = {"base": base, "target": target, "module": "", "declared": None, "own": own}
+    custom_code = custom_code_of(FILE, custom_parts_in(base, target))
+    fields = {
+        "base": base,
+        "target": target,
+        "module": "",
+        "declared_base": None,
+        "custom_code": custom_code,
+    }
     return of(**fields | asked)
 
 
@@ -102,7 +108,7 @@ def test_the_changes_of_any_proposal_give_it_alone_and_are_made_from_its_base(da
     cube = st.lists(st.floats(0, 1), min_size=(n := len(space.dimensions)), max_size=n)
     one, other = (space.config(SEARCH.base, space.at(data.draw(cube))) for _ in range(2))
     changes = list(changes_between(one, other))
-    assert with_settings(one, flat(iter(changes))) == other
+    assert with_settings(one, merged(iter(changes))) == other
     paths = [path for change in changes for path in change]
     assert len(paths) == len(set(paths))
     for change in changes:
@@ -110,7 +116,7 @@ def test_the_changes_of_any_proposal_give_it_alone_and_are_made_from_its_base(da
 
 
 def changes_of(settings: Any) -> dict[str, Any]:
-    return dict(named(changes_between(SEARCH.base, with_settings(SEARCH.base, settings))))
+    return dict(named_changes(changes_between(SEARCH.base, with_settings(SEARCH.base, settings))))
 
 
 def test_another_kind_is_one_change_with_its_settings_and_a_setting_is_one_alone() -> None:
@@ -134,27 +140,27 @@ def test_another_kind_is_one_change_with_its_settings_and_a_setting_is_one_alone
 
 
 @pytest.mark.parametrize(
-    "ablation",
+    "path",
     [
         of(),
         of(base=with_settings(SEARCH.base, {"stopping.epochs": 3, "loss": "cross_entropy"})),
-        of(module="", declared=None, seeds=tuple(range(20, 40)), name="mine"),
-        of_own(),
+        of(module="", declared_base=None, seeds=tuple(range(20, 40)), name="mine"),
+        of_custom(),
     ],
     ids=["named", "changed", "written out", "own"],
 )
-def test_the_sweep_of_the_file_is_the_one_that_was_asked_for(ablation: Ablation) -> None:
-    again = module_from_text(ablation.text()).SWEEP
-    assert ablation.keys(again) == ablation.keys(ablation.sweep)
-    base, target = ablation.base, ablation.target
-    known = [trial_key(config, s) for config in (base, target) for s in ablation.sweep.seeds]
-    assert ablation.keys(again) == known, "what the search trained is found again"
-    assert again.plan.changes == ablation.changes
-    assert (again.seeds, again.name) == (ablation.sweep.seeds, ablation.sweep.name)
+def test_the_sweep_of_the_file_is_the_one_that_was_asked_for(path: PathSweep) -> None:
+    written = module_from_text(path.text()).SWEEP
+    assert path.keys(written) == path.keys(path.sweep)
+    base, target = path.base, path.target
+    known = [trial_key(config, s) for config in (base, target) for s in path.sweep.seeds]
+    assert path.keys(written) == known, "what the search trained is found again"
+    assert written.plan.changes == path.changes
+    assert (written.seeds, written.name) == (path.sweep.seeds, path.sweep.name)
 
 
 def test_parts_of_ones_own_come_along_with_what_they_reach_and_no_more() -> None:
-    text = of_own().text()
+    text = of_custom().text()
     imports = (
         "from __future__ import annotations\n\nimport math\nfrom typing import Literal\n\nfrom"
     )
@@ -167,17 +173,17 @@ def test_parts_of_ones_own_come_along_with_what_they_reach_and_no_more() -> None
 
 
 def test_a_name_of_their_code_that_the_file_needs_otherwise_is_refused() -> None:
-    text = OWN.replace("import math", "import math\nfrom pathlib import Path").replace(
+    text = FILE.replace("import math", "import math\nfrom pathlib import Path").replace(
         "scaled(math.pi)", "len(str(Path.cwd()))"
     )
-    own = own_code(text, [module_from_text(text).Mine])
+    custom_code = custom_code_of(text, [module_from_text(text).Mine])
     with pytest.raises(ValueError, match="has a 'Path' of its own"):
-        of_own(own=own).text()
+        of_custom(custom_code=custom_code).text()
 
 
 def test_ruff_has_nothing_to_do_or_to_say(tmp_path: Path) -> None:
     (tmp_path / "named.py").write_text(of().text(), encoding="utf-8")
-    (tmp_path / "own.py").write_text(of_own().text(), encoding="utf-8")
+    (tmp_path / "own.py").write_text(of_custom().text(), encoding="utf-8")
     ruff = Path(sys.executable).parent / "ruff"
     for words in (["format", "--check"], ["check", "--select=E,F,I"]):
         done = subprocess.run(
@@ -196,7 +202,10 @@ def test_seeds_are_those_of_the_confirmation_or_fresh_and_none_that_chose() -> N
         return sweep.seeds, sweep.plan.choosing_seeds
 
     assert seeds() == ((101, 102, 103, 104, 105), (201, 202))
-    assert seeds(again=(), taken=(101,)) == ((201, 202, 203, 204, 205), (301, 302))
+    assert seeds(confirmation_seeds=(), search_seeds=(101,)) == (
+        (201, 202, 203, 204, 205),
+        (301, 302),
+    )
     assert seeds(seeds=(1, 2)) == ((1, 2), (101, 102))
     with pytest.raises(ValueError, match="The seed 0 has found 'proposal 38'"):
         seeds(seeds=(0, 1))
@@ -223,4 +232,4 @@ def test_a_path_that_cannot_be_is_refused(case: str) -> None:
 def test_settings_without_a_default_are_told_as_well() -> None:
     base = TrainingConfig()
     changed = with_settings(base, {"optimiser.schedule": {"kind": "cosine"}})
-    assert flat(changes_between(base, changed)) == {"optimiser.schedule": "cosine"}
+    assert merged(changes_between(base, changed)) == {"optimiser.schedule": "cosine"}

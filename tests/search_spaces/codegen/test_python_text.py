@@ -35,9 +35,9 @@ NARROW_LETTER = st.characters(min_codepoint=32, max_codepoint=126)  # ruff count
 @given(plain_values(ANY_LETTER), st.integers(0, 40))
 def test_what_is_written_is_read_back_and_runs_nothing(value: Any, indent: int) -> None:
     text = python_text(value, indent)
-    again = ast.literal_eval(text)
-    assert again == value
-    assert repr(again) == repr(value), "a tuple stays one, and true is no 1"
+    parsed = ast.literal_eval(text)
+    assert parsed == value
+    assert repr(parsed) == repr(value), "a tuple stays one, and true is no 1"
 
 
 def formatted(tmp_path: Path, text: str) -> str:

@@ -80,11 +80,11 @@ def test_a_full_factorial_has_every_combination_once(factors: dict[str, tuple[An
     arms = designed(FullFactorial(factors=factors)).arms()
 
     rows = [dict(zip(factors, row, strict=True)) for row in itertools.product(*factors.values())]
-    found = [arm.config for arm in arms]
-    assert len(found) == len(rows) == len({arm.name for arm in arms})
+    configs = [arm.config for arm in arms]
+    assert len(configs) == len(rows) == len({arm.name for arm in arms})
     for row in rows:
-        kept = {path: level for path, level in row.items() if level != "fully_connected"}
-        assert found.count(with_settings(BASE, kept)) == 1
+        changes = {path: level for path, level in row.items() if level != "fully_connected"}
+        assert configs.count(with_settings(BASE, changes)) == 1
 
 
 @settings(max_examples=25, deadline=None)
@@ -94,8 +94,8 @@ def test_one_factor_at_a_time_changes_one_setting_of_the_base(factors: dict[str,
 
     assert (base.name, base.config, base.changes) == ("base", BASE, {})
     assert all(len(arm.changes) == 1 for arm in others)
-    told = [(path, level) for path, levels in factors.items() for level in levels]
-    new = [(path, level) for path, level in told if not is_of_base(path, level)]
+    pairs = [(path, level) for path, levels in factors.items() for level in levels]
+    new = [(path, level) for path, level in pairs if not is_of_base(path, level)]
     assert [(path, level) for arm in others for path, level in arm.changes.items()] == new
 
 
@@ -297,7 +297,7 @@ def test_names_are_as_short_as_tells_them_apart(paths: tuple[str, ...], names: t
         (lambda: LeaveOneOut(components={}), "at least 1"),
         (
             lambda: LeaveOneOut(components={"x": {"batch_size": 8}}, baseline="without x"),
-            "Two arms of the design that are not the same would be called 'without x'",
+            "Two different arms of the design would both be called 'without x'",
         ),
     ],
 )

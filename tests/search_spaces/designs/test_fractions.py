@@ -101,8 +101,10 @@ def test_the_rows_of_the_textbook_multiply_to_its_defining_relation() -> None:
     for word in ("ABD", "ACE", "BCDE"):
         assert (contrast(columns, ["ABCDE".index(letter) for letter in word]) == 1).all()
     for line in TEXTBOOK.strip().splitlines():
-        found = [contrast(columns, ["ABCDE".index(x) for x in word]) for word in line.split(" = ")]
-        assert all((one == found[0]).all() for one in found)
+        contrasts = [
+            contrast(columns, ["ABCDE".index(x) for x in word]) for word in line.split(" = ")
+        ]
+        assert all((one == contrasts[0]).all() for one in contrasts)
     assert fraction.num_arms == len({*fraction.rows()}) == 8
 
 
@@ -153,9 +155,9 @@ def test_what_is_found_is_the_sum_of_an_effect_and_its_aliases(
     measured = sum(size * contrast(columns, effect) for effect, size in planted.items())
 
     for effect, size in planted.items():
-        found = (measured * contrast(columns, effect)).mean()
+        estimate = (measured * contrast(columns, effect)).mean()
         mixed = sum(planted[other] for other in fraction.mixed_with(effect))
-        assert found == pytest.approx(size + mixed, abs=1e-9)
+        assert estimate == pytest.approx(size + mixed, abs=1e-9)
 
 
 @pytest.mark.parametrize("minus", ["D=-AB", "d = -ba"])

@@ -86,7 +86,7 @@ def test_levels_are_json_or_text(shell: Shell) -> None:
     words = (schedule, "model.batch_norm=true, false", "--out", "x.py", "--name", "x")
     assert shell("grid", "quickstart", *words).code == 0
     sweep, _ = sweep_from_file(shell.folder / "x.py")
-    assert dict(sweep.plan.told_factors()) == {
+    assert dict(sweep.plan.factor_levels()) == {
         "optimiser.schedule": (
             {"kind": "exponential", "factor": 0.9, "every_steps": 5},
             "constant",

@@ -14,9 +14,9 @@ from capsmodel.settings.messages import explain
 from capsmodel.settings.profiles import PROFILE
 from capsmodel.spelling import unknown
 from search_spaces.catalogue import module_of, named_sweeps
-from search_spaces.codegen.changes import changes_between, flat, own_parts_in
-from search_spaces.codegen.path_sweep import Ablation
-from search_spaces.codegen.sweep_text import own_code
+from search_spaces.codegen.changes import changes_between, custom_parts_in, merged
+from search_spaces.codegen.path_sweep import PathSweep
+from search_spaces.codegen.sweep_text import custom_code_of
 from search_spaces.space.settings_tree import is_at_or_below
 from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
@@ -86,7 +86,7 @@ class LaunchedSearch:
             )
         base = self.config(base_arm) if base_arm else None
         if self.declared and base:
-            changed = flat(changes_between(self.declared.base, base))
+            changed = merged(changes_between(self.declared.base, base))
             if others := [path for path in changed if not self._is_departure(path)]:
                 self.reject(f"{others[0]} was {changed[others[0]]}")
         return base or self.declared.base  # pyright: ignore[reportOptionalMemberAccess]
@@ -225,7 +225,7 @@ def winner(manifest: Manifest, records: Mapping[str, TrialRecord], name: str | N
     return Winner(best, f"the best {of_all}, not confirmed")
 
 
-def requested_path(search: str, options: AblateOptions, store: RecordStore) -> Ablation:
+def requested_path(search: str, options: AblateOptions, store: RecordStore) -> PathSweep:
     """Return the path that the options ask for.
 
     Args:
@@ -245,19 +245,19 @@ def requested_path(search: str, options: AblateOptions, store: RecordStore) -> A
     launched.check_proposal(arm, base)
     _check_trial_keys(launched, arm, target)
     confirmation = launched.manifest.search and launched.manifest.search.confirmation
-    return Ablation(
+    return PathSweep(
         search=launched.name,
         arm=arm.name,
         role=role,
         base=base,
         target=target,
         module=launched.module,
-        declared=launched.declared.base if launched.declared else None,
-        taken=launched.manifest.seeds,
-        again=confirmation.seeds if confirmation and confirmation.arms else (),
+        declared_base=launched.declared.base if launched.declared else None,
+        search_seeds=launched.manifest.seeds,
+        confirmation_seeds=confirmation.seeds if confirmation and confirmation.arms else (),
         seeds=options.seeds,
         name=options.name,
-        own=own_code(launched.source, own_parts_in(base, target)),
+        custom_code=custom_code_of(launched.source, custom_parts_in(base, target)),
     )
 
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from capsmodel.settings.messages import explain
 from search_spaces.catalogue import module_of
-from search_spaces.codegen.grid_sweep import Grid
+from search_spaces.codegen.grid_sweep import GridSweep
 from sweeps.execution.launch.run import plan
 from sweeps.execution.launch.writing.new_file import check_new_file, write_new
 from sweeps.execution.launch.writing.options import GridOptions
@@ -72,14 +72,14 @@ def grid(
     return WrittenGrid(path, survey)
 
 
-def _asked(base: str, factors: Mapping[str, tuple[Any, ...]], options: GridOptions) -> Grid:
+def _asked(base: str, factors: Mapping[str, tuple[Any, ...]], options: GridOptions) -> GridSweep:
     origin, source, _ = sweep_of(base)
     if origin.parts:
         raise BadInput(
             f"The sweep '{origin.name}' has parts of its own, which another file cannot import: "
             f"write the design into {base}."
         )
-    return Grid(
+    return GridSweep(
         origin=origin,
         module="" if source is not None else module_of(base),
         factors=factors,

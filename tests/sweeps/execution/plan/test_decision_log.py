@@ -8,10 +8,10 @@ import pytest
 from search_spaces.plans.decisions import (
     DONE,
     Cell,
-    Choose,
     Continue,
     Decision,
     Propose,
+    Select,
     Stop,
 )
 from sweeps.execution.cells.journal import Journal
@@ -67,8 +67,8 @@ def test_what_was_decided_is_there_at_once_for_the_next_driver_and_in_order(scen
         GO_ON,
         proposal(1, 0, 1),
         STOP,
-        Choose(("a", "b"), "c"),
-        Choose((), None),
+        Select(("a", "b"), "c"),
+        Select((), None),
         DONE,
     ]
     log = scene.log()
@@ -84,7 +84,7 @@ def test_the_first_decision_about_the_same_thing_stands(scene: Scene) -> None:
 
 
 def test_another_choice_stands_beside_the_first_one(scene: Scene) -> None:
-    choices = [Choose(("a",)), Choose(("b",)), Choose(("a",))]
+    choices = [Select(("a",)), Select(("b",)), Select(("a",))]
     for choice in choices:
         scene.log().append(choice)
     assert scene.log().entries() == choices

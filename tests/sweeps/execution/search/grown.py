@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from search_spaces.plans.decisions import Cell, Choose, Stop
+from search_spaces.plans.decisions import Cell, Select, Stop
 from sweeps.execution.plan.decision_log import name_of_proposal
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.plan.growing_definition import GrowingDefinition
@@ -46,7 +46,7 @@ def with_confirmation(
 ) -> Definition:
     """Return the definition with the arms that are run again on fresh seeds."""
     growing = GrowingDefinition(definition)
-    growing.choose(Choose(tuple(arms), reference))
+    growing.choose(Select(tuple(arms), reference))
     return growing.snapshot()
 
 

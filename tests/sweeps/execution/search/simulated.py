@@ -167,7 +167,7 @@ class Launch:
         assert grown.decided_by
         self.log = _SteppedLog(self.journal, grown.decided_by, step)
         if current:  # in one step, so that one killed again and again gets any further
-            at_start = grown.sweep.plan.cells_at_start(grown.sweep)
+            at_start = grown.sweep.plan.initial_cells(grown.sweep)
             DecisionLog(self.journal, grown.decided_by).adopt(current, at_start)
         if grown.manifest.search and grown.manifest.search.warm_start:
             DecisionLog(self.journal, grown.decided_by).adopt(grown.manifest)

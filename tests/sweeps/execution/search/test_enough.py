@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from search_spaces import AfterEpochs, AtTarget, NoImprovement
-from search_spaces.plans.decisions import Enough
+from search_spaces.plans.decisions import EndSearch
 from sweeps.execution.plan.definition import Definition
 from sweeps.records.manifest import Manifest
 from tests.sweeps.execution.search.examples import confirm, expect_valid, searched
@@ -95,8 +95,8 @@ def test_more_trials_do_not_undo_an_end(run: Run) -> None:
 def test_an_end_is_noted_and_never_decided_again(world: World, run: Run) -> None:
     run(unstopped(stop=AfterEpochs(epochs=13)), of(*SCORES))
     launch = run(unstopped(stop=AfterEpochs(epochs=13)), of(*SCORES))
-    ends = [one for one in launch.log.entries() if isinstance(one, Enough)]
-    assert ends == [Enough("15 epochs were trained, of 13", "13 epochs", 4)]
+    ends = [one for one in launch.log.entries() if isinstance(one, EndSearch)]
+    assert ends == [EndSearch("15 epochs were trained, of 13", "13 epochs", 4)]
     for journal in world.journals.iterdir():
         journal.unlink()
     restored = run(unstopped(stop=AfterEpochs(epochs=13)), of(*SCORES))

@@ -49,7 +49,7 @@ class Watched(SearchRun):
         assert all(own <= self.value(other) for other in whole - self.gone[rung])
         if len(self.known.params) < self.plan.trials:
             num_lost = sum(map(math.isnan, self.values))
-            most = math.floor((len(whole) + num_lost) * self.plan.scheduler.kept + 1e-9)
+            most = math.floor((len(whole) + num_lost) * self.plan.scheduler.surviving_share + 1e-9)
             assert sum(self.value(other) < own for other in whole) < most
 
     def value(self, arm: str) -> float:

@@ -195,7 +195,7 @@ def test_tpe_proposes_settings_that_are_there_with_the_kind_it_chose() -> None:
     for number in range(24):
         params = propose(one, number, known)
         there = {
-            dimension.name for dimension in CONDITIONAL.dimensions if dimension.is_there(params)
+            dimension.name for dimension in CONDITIONAL.dimensions if dimension.is_active(params)
         }
         assert set(params) == there
         kinds.add(params["loss"])

@@ -10,7 +10,7 @@ import pytest
 from capsmodel import TrainingConfig
 from capsmodel.search_range import Choices
 from search_spaces import Confirm, Limit, PromotionAsha, Search
-from search_spaces.plans.decisions import Choose, Draw, Pause
+from search_spaces.plans.decisions import Pause, ProposeRandom, Select
 from search_spaces.space import limits as limits_module
 from sweeps.execution.plan.definition import Definition
 from sweeps.execution.search.random_reference import RandomPoints
@@ -71,8 +71,8 @@ def test_after_the_search_as_many_epochs_are_drawn_and_the_best_is_confirmed(run
     assert confirmation(launch).confirmed[1:] == ("base", reference(launch).best)
     again = [cell.arm for cell in launch.manifest.cells if cell.seed == 101]
     assert again == [*confirmation(launch).confirmed]
-    first = min(i for i, one in enumerate(launch.log.entries()) if isinstance(one, Draw))
-    assert sum(isinstance(one, Draw) for one in launch.log.entries()[first:]) == 5
+    first = min(i for i, one in enumerate(launch.log.entries()) if isinstance(one, ProposeRandom))
+    assert sum(isinstance(one, ProposeRandom) for one in launch.log.entries()[first:]) == 5
     assert launch.manifest.num_expected == len(launch.manifest.cells) == len(launch.started)
     assert not launch.manifest.is_growing
     expect_valid(launch.manifest)
@@ -105,7 +105,7 @@ def test_a_point_that_promotion_gave_up_is_trained_on_after_a_kill(
 ) -> None:
     def step() -> None:
         for launch in begun:
-            is_noted = any(isinstance(one, Draw) for one in launch.log.entries()[-1:])
+            is_noted = any(isinstance(one, ProposeRandom) for one in launch.log.entries()[-1:])
             if is_noted and drawn_again(launch) and not left:
                 left.append(world.copy(tmp_path / "killed"))
 
@@ -125,7 +125,7 @@ def test_a_longer_search_gives_up_what_it_has_drawn_and_it_is_trained_on(
     world: World, tmp_path: Path
 ) -> None:
     def step() -> None:
-        drawn = [e for one in begun for e in one.log.entries() if isinstance(e, Draw)]
+        drawn = [e for one in begun for e in one.log.entries() if isinstance(e, ProposeRandom)]
         if len(drawn) == 3 and not left:
             left.append(world.copy(tmp_path / "killed"))
 
@@ -203,7 +203,7 @@ def test_of_random_points_that_all_diverge_none_is_confirmed(run: Run) -> None:
 def test_where_nothing_ran_to_full_length_nothing_is_drawn(run: Run) -> None:
     launch = run(held(), lambda head, epoch: float("nan"))
     assert reference(launch).draws == ()
-    assert [one.arms for one in launch.log.entries() if isinstance(one, Choose)] == [()]
+    assert [one.arms for one in launch.log.entries() if isinstance(one, Select)] == [()]
 
 
 def test_a_small_space_is_drawn_whole_and_no_point_twice(run: Run) -> None:

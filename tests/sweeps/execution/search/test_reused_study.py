@@ -15,15 +15,15 @@ from search_spaces import Median, NoScheduler, Search
 from search_spaces.plans.decisions import (
     Cell,
     CellEnded,
-    Choose,
     Continue,
     Entry,
     EpochTold,
     Pause,
     Propose,
+    Select,
     Stop,
 )
-from search_spaces.plans.known import Known, known_from
+from search_spaces.plans.known import Known, known_after
 from search_spaces.plans.scheduler import Scheduler
 from sweeps.execution.search.curves import ArmCurves, as_rival
 from sweeps.execution.search.observation import Observation
@@ -43,7 +43,7 @@ def entries_of(seed: int) -> list[Entry]:
         found.append(Propose(cells))
         for cell in cells:
             found += _ended(key_of(cell), draw)
-    return [*found, Choose(("proposal 1",), None)]
+    return [*found, Select(("proposal 1",), None)]
 
 
 def _ended(key: str, draw: chance.Random) -> list[Entry]:
@@ -74,7 +74,7 @@ def test_what_is_known_of_any_sweep_is_the_fold_of_its_journal(seed: int) -> Non
     entries, kept = entries_of(seed), Known(keys())
     for number, entry in enumerate(entries):
         kept.take(entry)
-        assert kept == known_from(entries[: number + 1], keys())
+        assert kept == known_after(entries[: number + 1], keys())
 
 
 @given(st.integers(0, 10_000))
@@ -82,8 +82,8 @@ def test_decisions_before_facts_come_to_the_same(seed: int) -> None:
     """So it is after a driver was killed: the log is read first, then the folders."""
     entries = entries_of(seed)
     facts = [one for one in entries if isinstance(one, EpochTold | CellEnded)]
-    assert known_from([*(one for one in entries if one not in facts), *facts], keys()) == (
-        known_from(entries, keys())
+    assert known_after([*(one for one in entries if one not in facts), *facts], keys()) == (
+        known_after(entries, keys())
     )
 
 

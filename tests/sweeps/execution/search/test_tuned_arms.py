@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from search_spaces import Sweep, TunedArms
-from search_spaces.plans.decisions import DONE, Choose, Decision, Propose
+from search_spaces.plans.decisions import DONE, Decision, Propose, Select
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.definition import Changes, Definition, define
@@ -90,7 +90,7 @@ def test_what_is_best_on_validation_is_trained_anew_on_fresh_seeds(tmp_path: Pat
     assert manifest.num_expected == len(manifest.cells)
     expect_valid(manifest)
     kinds = [type(one) for one in decisions(world, definition)]
-    assert kinds == [Choose, Propose, type(DONE)]
+    assert kinds == [Select, Propose, type(DONE)]
     assert Launch(world, definition, score).run().close().started == []
 
 

@@ -129,4 +129,4 @@ def test_a_model_that_cannot_be_built_breaks_no_limit(monkeypatch: pytest.Monkey
         raise ValueError("too small")
 
     monkeypatch.setattr(limits_module, "num_parameters", refuse)
-    assert Limit("num_parameters", at_most=1).holds(TrainingConfig())
+    assert Limit("num_parameters", at_most=1).is_met_by(TrainingConfig())

@@ -37,10 +37,10 @@ def test_an_own_part_that_is_left_out_again_does_not_come_back() -> None:
 
 def test_an_own_part_below_a_chosen_part_gets_the_conditions_of_both() -> None:
     space = WHOLE.only("loss.schedule").without("loss[spread].schedule")
-    found = dimension(
+    searched = dimension(
         space + Space.of(Stepped, at="loss.schedule"), "loss[margin].schedule[stepped].steps"
     )
-    assert found.conditions == (("loss", "margin"), ("loss[margin].schedule", "stepped"))
+    assert searched.conditions == (("loss", "margin"), ("loss[margin].schedule", "stepped"))
 
 
 def test_an_own_part_of_an_object_is_among_the_kinds() -> None:
@@ -65,8 +65,8 @@ def test_a_part_of_the_kind_that_the_base_has_keeps_its_settings() -> None:
     space = Space.of(CapsNet, at="model").only("model.reconstruction")
     name = "model.reconstruction"
     drawn = {name: "fully_connected", f"{name}[fully_connected].weight": 1e-3}
-    kept = FullyConnectedDecoder(hidden=(7,), weight=1e-3)
-    assert space.config(base, drawn).model == CapsNet(reconstruction=kept)
+    decoder = FullyConnectedDecoder(hidden=(7,), weight=1e-3)
+    assert space.config(base, drawn).model == CapsNet(reconstruction=decoder)
     without = space.config(base, {name: "none"})
     assert space.config(without, drawn).model == CapsNet(
         reconstruction=FullyConnectedDecoder(weight=1e-3)

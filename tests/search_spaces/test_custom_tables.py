@@ -7,11 +7,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from capsmodel import TrainingConfig
 from capsmodel.settings.messages import explain
-from search_spaces import AblationTable, ListedArms, OwnTable, Sweep
-from search_spaces.tables import DeclaredTable, RecordedTable, UnknownTable, own_kinds
+from search_spaces import AblationTable, CustomTable, ListedArms, Sweep
+from search_spaces.tables import DeclaredTable, RecordedTable, UnknownTable, custom_table_classes
 
 
-class Worst(OwnTable):
+class Worst(CustomTable):
     kind: Literal["worst"] = "worst"
     name: str = "worst"
 
@@ -39,9 +39,9 @@ def refusal(*tables: DeclaredTable) -> str:
     return explain(caught.value)
 
 
-def test_the_classes_of_own_tables_are_told_each_once() -> None:
+def test_each_class_of_custom_tables_is_listed_once() -> None:
     tables = (AblationTable(), Worst(), Worst(name="again"))
-    assert own_kinds(tables) == (Worst,)
+    assert custom_table_classes(tables) == (Worst,)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_the_classes_of_own_tables_are_told_each_once() -> None:
             (Worst(), Other()),
             "Two tables of your own are of the kind 'worst': choose another kind.",
         ),
-        ((Makerless(),), "Makerless cannot be made: derive it from OwnTable."),
+        ((Makerless(),), "Makerless cannot be made: derive it from CustomTable."),
     ],
 )
 def test_a_kind_that_cannot_be_is_one_sentence(
@@ -68,9 +68,9 @@ def test_a_kind_that_cannot_be_is_one_sentence(
 def test_a_manifest_keeps_what_it_does_not_know_and_a_sweep_refuses_it() -> None:
     plain = {"kind": "worst", "name": "x", "most": 3, "of": {"a": [1, 2.5]}}
     recorded = TypeAdapter[Any](RecordedTable)
-    kept = recorded.validate_python(plain)
-    assert isinstance(kept, UnknownTable)
-    assert recorded.dump_python(kept, mode="json") == plain
+    unknown = recorded.validate_python(plain)
+    assert isinstance(unknown, UnknownTable)
+    assert recorded.dump_python(unknown, mode="json") == plain
     with pytest.raises(ValidationError, match="name"):
         recorded.validate_python({"kind": "worst", "name": "../x"})
     with pytest.raises(ValidationError, match="kind"):
