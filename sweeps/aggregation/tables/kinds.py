@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from search_spaces.tables import DeclaredTable, CustomTable, kind_of
+from search_spaces.tables import CustomTable, DeclaredTable, kind_of
 from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.tables.ablation_table import make_ablation

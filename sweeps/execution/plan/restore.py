@@ -6,11 +6,11 @@ from pathlib import Path
 
 from search_spaces.plans.decisions import (
     DONE,
-    Select,
     Decision,
-    ProposeRandom,
     EndSearch,
     Propose,
+    ProposeRandom,
+    Select,
     Stop,
     WarmStart,
 )
