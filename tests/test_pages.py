@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-import typer.main
 
 import search_spaces
-from sweeps.cli.commands import command_line
+from sweeps.cli.program import command_line
 from tests.pages import PAGES, ROOT, anchors, expect_known, links, page, snippets
 
 MOST_LINES_OF_README = 180
@@ -36,7 +35,7 @@ def test_every_page_is_linked_from_readme() -> None:
 
 @pages
 def test_its_commands_and_their_options_are_some(path: Path) -> None:
-    program = typer.main.get_command(command_line())
+    program = command_line()
     text = path.read_text(encoding="utf-8")
     indented = re.findall(r"^ {4}(?:\$ )?(capsweep .*)", text, re.MULTILINE)
     for line in "\n".join([*snippets(text, "console"), *indented]).splitlines():

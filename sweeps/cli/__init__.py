@@ -1,4 +1,4 @@
 """The command line."""
 
-from sweeps.cli.commands import main as main
-from sweeps.cli.commands import main_process as main_process
+from sweeps.cli.entry import main as main
+from sweeps.cli.entry import main_process as main_process

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 from sweeps.records.errors import BadInput
@@ -92,23 +91,6 @@ def read_duration(option: str, text: str | None) -> float | None:
     if not total:
         raise BadInput(f"{option} takes a time such as 90s, 30m, 2h, 1h30m or 30d, got '{text}'.")
     return float(total)
-
-
-def read_reported(text: str) -> tuple[str, tuple[type[Any], ...]]:
-    """Return a launched sweep's name and the classes of its own tables, which only a file gives.
-
-    Raises:
-        BadInput: If it is a file that defines no sweep.
-    """
-    if not text.endswith(".py"):
-        return text, ()
-    from search_spaces.sweep_file import sweep_from_file
-
-    try:
-        sweep, _ = sweep_from_file(Path(text))
-    except ValueError as error:
-        raise BadInput(str(error)) from error
-    return sweep.name, sweep.custom_tables
 
 
 def _split(text: str) -> list[str]:

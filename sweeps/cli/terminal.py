@@ -1,17 +1,18 @@
-"""The one way to the terminal: whatever is printed passes here, and none of it commands it.
+"""The one way to the terminal: whatever is printed passes here, and none of it controls it.
 
-Names, reasons and configs come from records, sweep files and arguments, and may hold escape
+Names, reasons and configs come from records, sweep files and arguments, and may contain escape
 sequences that hide, forge or retitle what a reader sees. Those who print need not think of it.
 """
 
 import logging
+import os
 import sys
 import traceback
 import warnings
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -20,9 +21,12 @@ from rich.segment import Segment
 
 from sweeps.records.plain_text import one_line, showable
 
+if TYPE_CHECKING:
+    from sweeps.aggregation.rendering.fitted_table import FittedTable
+
 
 class PlainConsole(Console):
-    """A console of which no text commands the terminal; only its own colours do."""
+    """A console that prints its own colours, and no control characters of the texts."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -32,9 +36,44 @@ class PlainConsole(Console):
             yield Segment(text if control else showable(text), style, control)
 
 
+def console() -> Console:
+    """Return the console for results: as wide as the terminal, wide where there is none."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 140
+    return PlainConsole(width=width, highlight=False, emoji=False)
+
+
+def table_of(
+    *headings: str, numbers: int = 0, giving: Sequence[str] = (), elsewhere: str = "--json"
+) -> "FittedTable":
+    """Return an empty table whose last columns hold numbers.
+
+    Args:
+        headings: Of its columns.
+        numbers: How many of the last columns hold numbers.
+        giving: Headings of the columns that a narrow terminal leaves out, the first one first.
+        elsewhere: What shows those too.
+    """
+    from sweeps.aggregation.rendering.fitted_table import FittedColumn, FittedTable
+
+    columns = [
+        FittedColumn(
+            heading,
+            "right" if index >= len(headings) - numbers else "left",
+            giving.index(heading) + 1 if heading in giving else None,
+        )
+        for index, heading in enumerate(headings)
+    ]
+    return FittedTable(columns, elsewhere=elsewhere)
+
+
 def plain(text: str) -> str:
-    """Return a text on one line, without control characters, that rich takes as it is."""
+    """Return a text on one line, without control characters, and without markup for rich."""
     return escape(one_line(text))
+
+
+def say(sentence: str) -> None:
+    """Print a sentence to standard output, cleaned and without line breaks of ours."""
+    console().print(plain(sentence), soft_wrap=True)
 
 
 def complain(sentence: str) -> None:
@@ -43,17 +82,17 @@ def complain(sentence: str) -> None:
 
 
 @contextmanager
-def plainly_spoken() -> Generator[None]:
-    """Have warnings, log lines and the account of a fault of ours cleaned as well."""
+def clean_messages() -> Generator[None]:
+    """Clean warnings, log lines and the traceback of an internal error as well."""
     last_resort, hook = logging.lastResort, sys.excepthook
     with warnings.catch_warnings():
         warnings.showwarning = _warn
-        logging.lastResort, sys.excepthook = _Lines(logging.WARNING), _tell_fault
+        logging.lastResort, sys.excepthook = _Lines(logging.WARNING), _print_traceback
         try:
             yield
         finally:
             logging.lastResort = last_resort
-    sys.excepthook = hook  # not after a fault: it is told when all of this has ended
+    sys.excepthook = hook  # after an error it stays: it prints when all of this has ended
 
 
 class _Lines(logging.Handler):
@@ -74,7 +113,7 @@ def _warn(
     complain(f"{filename}, line {lineno}: {category.__name__}: {message}")
 
 
-def _tell_fault(
+def _print_traceback(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> Any:
     typer.echo(showable("".join(traceback.format_exception(kind, error, trace))), err=True)

@@ -4,9 +4,8 @@ import json
 import re
 
 import pytest
-import typer.main
 
-from sweeps.cli.commands import command_line
+from sweeps.cli.program import command_line
 from tests.pages import ROOT, expect_known, page
 
 TEXT = page("cluster")
@@ -21,7 +20,7 @@ def lines_of(program: str) -> list[str]:
 
 @pytest.mark.parametrize("line", lines_of("capsweep"))
 def test_capsweep_has_the_commands_and_options(line: str) -> None:
-    expect_known(typer.main.get_command(command_line()), line)
+    expect_known(command_line(), line)
 
 
 @pytest.mark.parametrize("line", lines_of("ray"))

@@ -14,7 +14,7 @@ from sweeps.aggregation.frames import predictions, trials
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.results.arm_curves import arm_curves
 from sweeps.aggregation.tables.trials_table import trials_table
-from sweeps.cli.printing.ranking import print_best
+from sweeps.cli.commands.best import print_best
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Stopped
 from sweeps.records.trial_record import Outcome

@@ -6,7 +6,7 @@ from safetensors.numpy import save
 
 from sweeps.aggregation.best_configs import best_configs, ranked_configs
 from sweeps.aggregation.best_words import ranking_words
-from sweeps.cli.printing.ranking import print_best
+from sweeps.cli.commands.best import print_best
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import (
     finished,

@@ -1,7 +1,7 @@
 import pytest
 
 from sweeps.aggregation.report import publish_report, write_report
-from sweeps.cli.printing.console import print_report
+from sweeps.cli.commands.report import print_report
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from tests.sweeps.aggregation.known_sweep import (

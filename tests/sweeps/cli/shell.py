@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.cli import commands as cli
+from sweeps.cli import entry
 
 
 class Answer:
@@ -36,7 +36,7 @@ class Shell:
         self._monkeypatch.setattr(sys.modules["__main__"], "__package__", None)
         self._capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            entry.main()
         captured = self._capsys.readouterr()
         return Answer(ended.value.code, captured.out, captured.err)
 

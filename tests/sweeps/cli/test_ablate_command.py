@@ -62,7 +62,7 @@ def test_a_search_of_the_package_by_its_name(shell: Shell, empty_database: Path)
     written = shell("ablate", "capsule_search")
     assert (written.code, written.err) == (0, "")
     assert written.out.startswith("The sweep is in capsule_search_path.py. It goes to proposal 1.")
-    assert "10 trainings of base and proposal 1 on these seeds are there already" in written.out
+    assert "10 trainings of base and proposal 1 on these seeds are already done" in written.out
     assert written.out.splitlines()[-1].endswith(" run capsule_search_path.py")
 
     sweep, text = sweep_from_file(shell.folder / "capsule_search_path.py")
@@ -109,7 +109,7 @@ def test_a_search_of_a_users_file_with_parts_of_their_own(shell: Shell) -> None:
     FINISHED_SEARCH.unpacked(shell.folder)
     written = shell("ablate", "small_search.py", "--out", "to_it.py")
     assert (written.code, written.err) == (0, "")
-    assert "4 trainings of base and proposal 12 on these seeds are there already" in written.out
+    assert "4 trainings of base and proposal 12 on these seeds are already done" in written.out
     sweep, text = sweep_from_file(shell.folder / "to_it.py")
     assert "class PacedLoss(Loss):" in text
     assert [part.__name__ for part in sweep.parts] == ["PacedLoss"]

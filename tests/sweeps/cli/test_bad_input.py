@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.cli.every_command import COMMANDS
+from sweeps.cli.program import COMMANDS
 from tests.sweeps.cli.shell import Shell
 
 CASES: dict[str, tuple[list[str], str]] = {
@@ -99,7 +99,9 @@ def test_with_json_it_is_an_object_with_that_sentence(shell: Shell, case: str) -
     assert error.keys() == {"format", "error", "exit_code"}
     assert (error["format"], error["exit_code"]) == ("capsweep.error/1", 2)
     assert "\n" not in error["error"]
-    takes_json = "as_json" in COMMANDS[words[0]].run.__annotations__ if words[0] in COMMANDS else 0
+    takes_json = (
+        "as_json" in COMMANDS[words[0]].function.__annotations__ if words[0] in COMMANDS else 0
+    )
     assert told in error["error"] if takes_json else error["error"]
     assert shell.files() == before
 

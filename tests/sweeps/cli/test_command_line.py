@@ -8,8 +8,8 @@ from mlflow.tracking import MlflowClient
 
 from search_spaces.catalogue import named_sweep
 from sweeps.aggregation.trial_view import TrialView
-from sweeps.cli.every_command import COMMANDS as EVERY_COMMAND
-from sweeps.cli.printing.console import print_trial
+from sweeps.cli.commands.show import print_trial
+from sweeps.cli.program import COMMANDS as EVERY_COMMAND
 from sweeps.execution.survey import survey as disk_survey
 from sweeps.records.trial_record import Outcome, TrialRecord, manifest_artifact
 from sweeps.tracking.record_facts import TAG_MANIFEST_HASH

@@ -4,8 +4,8 @@ import pytest
 
 from capsmodel.metrics import Metric
 from sweeps.aggregation.results.found_evaluations import FoundEvaluation
-from sweeps.cli.printing.console import console
-from sweeps.cli.printing.evaluations import print_found, print_standing
+from sweeps.cli.commands.show import evaluation_lines
+from sweeps.cli.commands.status import print_evaluations
 from sweeps.execution.survey.status import SweepStatus
 from sweeps.execution.survey.surveyed_evaluations import EvaluationState, SurveyedEvaluation
 from sweeps.records.evaluation_record import EvaluationRecord
@@ -26,13 +26,8 @@ TOLD = EvaluationRecord(
 )
 
 
-def lines(capsys: pytest.CaptureFixture[str], *found: FoundEvaluation) -> list[str]:
-    print_found(found, console())
-    return capsys.readouterr().out.splitlines()
-
-
-def test_each_metric_is_in_its_unit(capsys: pytest.CaptureFixture[str]) -> None:
-    assert lines(capsys, FoundEvaluation(KEY, TOLD.metrics, TOLD)) == [
+def test_each_metric_is_in_its_unit() -> None:
+    assert [*evaluation_lines(FoundEvaluation(KEY, TOLD.metrics, TOLD))] == [
         "evaluation look (most 3), of test images",
         "  wrong: 12.50 %",
         "  [steps]: 12.5",
@@ -42,14 +37,11 @@ def test_each_metric_is_in_its_unit(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_one_whose_file_is_gone_has_the_numbers_of_the_record(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert lines(capsys, FoundEvaluation(KEY, {"wrong": 0.125}, None)) == [
+def test_one_whose_file_is_gone_has_the_numbers_of_the_record() -> None:
+    assert [*evaluation_lines(FoundEvaluation(KEY, {"wrong": 0.125}, None))] == [
         f"evaluation {KEY}: its file is gone or cannot be read",
         "  wrong: 0.125",
     ]
-    assert lines(capsys) == []
 
 
 def test_of_each_evaluation_it_is_told_of_how_many_trials_it_is_there(
@@ -66,12 +58,12 @@ def test_of_each_evaluation_it_is_told_of_how_many_trials_it_is_there(
     standing = [(look, state) for state in (*EvaluationState, EvaluationState.TO_MAKE)]
     standing.append((other, EvaluationState.RECORDED))
     planned = tuple(SurveyedEvaluation("0" * 20, one, state) for one, state in standing)
-    print_standing(SweepStatus("s", (), (), None, True, (look, other, third), planned), console())
+    print_evaluations(SweepStatus("s", (), (), None, True, (look, other, third), planned))
     assert capsys.readouterr().out.splitlines() == [
         "evaluation look (most 3): 1 recorded, 1 made and not yet recorded, 2 missing, "
         "1 not available, as the weights were not kept",
         "evaluation look: 1 recorded",
         "evaluation l: no trial has finished yet",
     ]
-    print_standing(SweepStatus("s", (), (), None, True), console())
+    print_evaluations(SweepStatus("s", (), (), None, True))
     assert capsys.readouterr().out == ""

@@ -19,9 +19,9 @@ JSON = [
 HEAVY = ["torch", "ray", "mlflow", "optuna", "pandas", "matplotlib", "capsmodel.config"]
 LOADED = """
 import contextlib, io, json, sys
-from sweeps.cli import commands as cli
+from sweeps import cli
 from sweeps.aggregation.trial_view import TrialView
-from sweeps.cli.printing.console import print_trial
+from sweeps.cli.commands.show import print_trial
 commands, heavy = json.loads(sys.argv[1])
 for words in commands:
     sys.argv = ["capsweep", *words]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.cli.printing.listing import ago
+from sweeps.cli.commands.status import ago
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.survey.listing import listed_sweeps
 from sweeps.records.cell_contents import OutboxLine

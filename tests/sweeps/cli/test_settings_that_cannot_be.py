@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.cli import commands as cli
+from sweeps import cli
 
 REFUSED = {
     "em_pitfalls model.conv_kernel=9": "A kernel of 9 pixels does not fit 8 pixels padded by 0",

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sweeps.cli import commands as cli
-from sweeps.cli.every_command import Command
+from sweeps.cli import entry, program
 from tests.sweeps.cli.shell import Answer, Shell
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\rfine\x9b31m\u202efaked\u2066"
@@ -108,13 +107,13 @@ def test_a_fault_of_ours_is_told_cleanly(
         logging.getLogger("any").handle(logging.makeLogRecord({"levelno": 30, "msg": HOSTILE}))
         raise RuntimeError(HOSTILE)
 
-    monkeypatch.setattr(cli, "COMMANDS", {"list": Command("Ask", fail, "Fails.")})
+    monkeypatch.setattr(program.Command, "function", staticmethod(fail))
     monkeypatch.setattr(logging.getLogger(), "handlers", [])  # as where pytest listens to none
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.setattr(sys, "argv", ["capsweep", "list"])
     assert shell.folder
     with pytest.raises(RuntimeError) as raised:
-        cli.main()
+        entry.main()
     sys.excepthook(raised.type, raised.value, raised.tb)
     told = capsys.readouterr()
     assert told.err.startswith("capsweep: ")

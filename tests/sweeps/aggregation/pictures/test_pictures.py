@@ -14,6 +14,7 @@ from capsmodel.models import ConvNet
 from capsmodel.reconstruction import NoReconstruction
 from capsmodel.routing import DynamicRouting
 from capsmodel.training.training import Training
+from sweeps import cli
 from sweeps.aggregation.pictures.picture_contents import (
     Couplings,
     Example,
@@ -28,7 +29,6 @@ from sweeps.aggregation.pictures.picture_drawing import (
     reconstruction_picture,
 )
 from sweeps.aggregation.pictures.trial_pictures import pictures
-from sweeps.cli import commands as cli
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.worker.evaluation import EvaluationOrder, run_evaluations

@@ -1,1 +1,0 @@
-"""Commands on what was launched: what differs, its logs, its stop from elsewhere, its deletion."""

@@ -1,1 +1,0 @@
-"""What commands answer with `--json`: shapes that are documented in docs/json.md."""

@@ -1,0 +1,1 @@
+"""The commands, one a file: what it takes, what it calls, what it prints."""

@@ -1,0 +1,71 @@
+"""`capsweep clean`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sweeps.cli.arguments import read_duration
+from sweeps.cli.completion import launched_sweeps
+from sweeps.cli.options import StorageOption, TrackingOption
+from sweeps.cli.terminal import console, say, table_of
+
+if TYPE_CHECKING:
+    from sweeps.execution.housekeeping.clean import Cleaned
+
+
+def clean(
+    sweep: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="Only cells of one sweep [default: all].",
+            autocompletion=launched_sweeps,
+        ),
+    ] = None,
+    *,
+    older_than: Annotated[
+        str | None,
+        typer.Option(help="Only what was not written to for so long: 12h, 30d."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Free it; without, say what would go.")
+    ] = False,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Say what nothing needs any more, and free it with --yes; never what a table needs."""
+    from sweeps.execution.housekeeping.clean import clean as clean_storage
+
+    cleaned = clean_storage(
+        sweep,
+        older_than_seconds=read_duration("--older-than", older_than) or 0.0,
+        is_freeing=yes,
+        storage_folder=storage,
+        tracking_uri=tracking_uri,
+    )
+    _print(cleaned)
+    raise typer.Exit(cleaned.exit_code)
+
+
+def _print(cleaned: "Cleaned") -> None:
+    """Print what would be freed, or was, by kind."""
+    from sweeps.execution.housekeeping.leftovers import Kind
+    from sweeps.storage.disk_room import in_words
+
+    out = console()
+    table = table_of("what", "number", "size", numbers=2, elsewhere="")
+    for kind in Kind:
+        sizes = [one.num_bytes for one in cleaned.leftovers if one.kind is kind]
+        if sizes:
+            table.add_row(kind.value, f"{len(sizes):,}", in_words(sum(sizes)))
+    if cleaned.leftovers:
+        out.print(table)
+    for sentence in cleaned.sentences:
+        say(sentence)
+    total = in_words(sum(one.num_bytes for one in cleaned.leftovers))
+    if not cleaned.leftovers:
+        out.print("Nothing was freed." if cleaned.is_freed else "There is nothing to free.")
+    elif cleaned.is_freed:
+        out.print(f"{total} are free.")
+    else:
+        out.print(f"{total} would be free: the same command with --yes frees them.")

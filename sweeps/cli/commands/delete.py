@@ -1,0 +1,51 @@
+"""`capsweep delete`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sweeps.cli.options import NameArgument, StorageOption, TrackingOption
+from sweeps.cli.terminal import console, plain, say, table_of
+
+if TYPE_CHECKING:
+    from sweeps.execution.housekeeping.delete import Deleted
+
+
+def delete(
+    sweep: NameArgument,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Delete it; without, say what would go.")
+    ] = False,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Say what would go with a sweep, and delete it with --yes; never what another one holds."""
+    from sweeps.execution.housekeeping.delete import delete as delete_sweep
+
+    deleted = delete_sweep(
+        sweep, is_deleting=yes, storage_folder=storage, tracking_uri=tracking_uri
+    )
+    _print(deleted)
+    raise typer.Exit(deleted.exit_code)
+
+
+def _print(deleted: "Deleted") -> None:
+    """Print what goes, by kind, what stays, and what is to be done next."""
+    from sweeps.storage.disk_room import in_words
+
+    out = console()
+    table = table_of("what", "number", "size", numbers=2, elsewhere="")
+    for one in deleted.counts:
+        size = "-" if one.num_bytes is None else in_words(one.num_bytes)
+        table.add_row(one.what, f"{one.number:,}", size if one.number else "-")
+    out.print(table)
+    for sentence in deleted.sentences:
+        say(sentence)
+    total = in_words(sum(one.num_bytes or 0 for one in deleted.counts))
+    name = f"'{plain(deleted.sweep)}'"
+    if not deleted.is_done:
+        out.print(f"{name} would go, {total}: the same command with --yes deletes it.")
+    elif deleted.exit_code:
+        out.print(f"{name} is not deleted yet.")
+    else:
+        out.print(f"{name} is deleted: {total} are free.")

@@ -1,0 +1,58 @@
+"""`capsweep grid`."""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sweeps.cli.arguments import read_factors
+from sweeps.cli.completion import known_sweeps
+from sweeps.cli.hints import place_options, program_name
+from sweeps.cli.launch_options import WORDS, Words, with_options
+from sweeps.cli.verbosity import is_quiet
+from sweeps.execution.launch.writing.options import GridOptions
+from sweeps.records.plain_text import one_line
+
+FILE_WORDS: Mapping[str, Words] = {
+    **WORDS,
+    "design": Words(metavar="full|one_factor|fractional|plackett_burman", given=str),
+    "out": Words(metavar="FILE"),
+}
+
+
+@with_options(GridOptions.model_fields, FILE_WORDS)
+def grid(
+    base: Annotated[
+        str,
+        typer.Argument(
+            metavar="BASE",
+            help="A sweep whose base is varied: a named one, or a file.",
+            autocompletion=known_sweeps,
+        ),
+    ],
+    factors: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH=LEVEL,LEVEL...", help="A setting, and the levels that it is to have."
+        ),
+    ],
+    options: Mapping[str, Any],
+) -> None:
+    """Write a sweep file that varies settings of a base, and say what it would do."""
+    from sweeps.cli.commands.plan import print_plan
+    from sweeps.execution.launch.writing.grid import grid as write_grid
+
+    written = write_grid(base, read_factors(factors), **options)
+    typer.echo(f"The sweep is in {one_line(str(written.path))}.")
+    print_plan(written.survey)
+    print_run_command(written.path, options)
+
+
+def print_run_command(path: Path, options: Mapping[str, Any]) -> None:
+    """Print the command that runs a written file."""
+    if not is_quiet():
+        place = place_options(options.get("storage"), options.get("tracking_uri"))
+        file = one_line(shlex.quote(str(path)))
+        typer.echo(f"Run it: {program_name()} run {file}{place}")

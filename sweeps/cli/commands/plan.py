@@ -1,0 +1,377 @@
+"""`capsweep plan`: what a launch would do."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from sweeps.cli.json_output import JsonOption, print_json
+from sweeps.cli.launch_options import ONLY_RUN, launch_fields, with_options
+from sweeps.cli.options import SweepArgument
+from sweeps.cli.terminal import console, plain, table_of
+from sweeps.records.errors import BadInput
+
+if TYPE_CHECKING:
+    from sweeps.cli.answers import PlanAnswer, PlannedArm
+    from sweeps.execution.survey.survey import Survey
+    from sweeps.records.manifest_plan import (
+        ManifestDimension,
+        ManifestPlan,
+        ManifestSearch,
+        RandomReference,
+    )
+
+_POWER = 0.8
+
+
+@with_options(launch_fields(without=ONLY_RUN))
+def plan(
+    sweep: SweepArgument,
+    options: Mapping[str, Any],
+    *,
+    effect: Annotated[
+        float | None,
+        typer.Option(
+            "--effect",
+            metavar="POINTS",
+            help="Say how many seeds and test images it takes to find such a difference of test "
+            "errors in every arm.",
+        ),
+    ] = None,
+    power: Annotated[
+        float | None,
+        typer.Option(
+            "--power", help="With --effect: how often each is to be found [default: 0.8]."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what `run` would do: cells there, cells to train and why, and an estimate."""
+    if effect is not None or power is not None:
+        _print_seeds(sweep, options, effect, power, as_json=as_json)
+        return
+    from sweeps.execution.launch.run import plan as plan_launch
+
+    survey = plan_launch(sweep, **options)
+    if as_json:
+        print_json(_answer(survey))
+    else:
+        print_plan(survey)
+
+
+def _print_seeds(
+    sweep: str,
+    options: Mapping[str, Any],
+    effect: float | None,
+    power: float | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print how many seeds and images a difference takes."""
+    if as_json:
+        raise BadInput("--json has no answer for planned seeds: leave it out, or --effect.")
+    if effect is None:
+        raise BadInput(
+            "--power belongs to --effect: give the difference that is to be found, in points of "
+            "test error, such as --effect 0.5."
+        )
+    from sweeps.cli.commands.planned_seeds import print_seed_plan
+    from sweeps.cli.hints import launch_command
+    from sweeps.execution.launch.seed_plan import plan_seeds
+
+    planned = plan_seeds(sweep, effect, _POWER if power is None else power, **options)
+    print_seed_plan(planned, launch_command())
+
+
+def _answer(survey: "Survey") -> "PlanAnswer":
+    from sweeps.cli.answers import ExpectedCells, PlanAnswer, PlannedCell, PlannedDisk
+    from sweeps.records.expected_cells import expected_cells
+
+    manifest = survey.definition.manifest
+    is_tuned = bool(manifest.plan and manifest.plan.tuned)
+    expected = expected_cells(manifest)
+    return PlanAnswer.of(
+        survey,
+        survey.capacity,
+        sweep=survey.name,
+        kind="search" if manifest.search else "tuned" if is_tuned else "design",
+        num_cells=manifest.num_expected,
+        expected=tuple(ExpectedCells(what=one.what, num_cells=one.number) for one in expected),
+        counts=Counter(cell.state.value for cell in survey.cells),
+        arms=_planned_arms(survey),
+        cells=tuple(PlannedCell.of(one, one.cell) for one in survey.cells),
+        disk=PlannedDisk.of(survey.disk),
+    )
+
+
+def _planned_arms(survey: "Survey") -> "tuple[PlannedArm, ...]":
+    from sweeps.cli.answers import PlannedArm
+
+    manifest = survey.definition.manifest
+    filled: dict[str, list[int]] = {arm.name: [] for arm in manifest.arms}
+    empty: dict[str, list[int]] = {arm.name: [] for arm in manifest.arms}
+    for one in survey.cells:
+        (filled if one.is_filled else empty)[one.cell.arm].append(one.cell.seed)
+    return tuple(
+        PlannedArm.of(
+            arm,
+            arm=arm.name,
+            is_baseline=arm.name == manifest.baseline,
+            epochs=survey.definition.epochs[arm.name],
+            seeds_there=tuple(filled[arm.name]),
+            seeds_to_train=tuple(empty[arm.name]),
+        )
+        for arm in manifest.arms
+    )
+
+
+def print_plan(survey: "Survey") -> None:
+    """Print what a launch would do."""
+    from sweeps.execution.view.live_view import clock
+
+    out = console()
+    if survey.definition.manifest.search:
+        _print_search(survey, survey.definition.manifest.search, out)
+    elif (own := survey.definition.manifest.plan) and own.tuned:
+        _print_tuned(survey, own, out)
+    else:
+        _print_arms(survey, out)
+    for line in _what_is_left(survey):
+        out.print(line)
+    if refusal := survey.refusal:
+        out.print(f"run would refuse: {plain(refusal)}", soft_wrap=True)
+    capacity = survey.capacity
+    out.print(f"{_gpus(capacity.gpus_per_trial)} a trial, {capacity.num_concurrent} at once.")
+    seconds = survey.estimate_seconds
+    estimate = (
+        "no estimate, as nothing like it was trained yet"
+        if seconds is None
+        else (f"{_about(survey)} {clock(seconds)}" if seconds else "nothing to train")
+    )
+    out.print(f"Estimate: {estimate}.")
+    _print_disk(survey, out)
+
+
+def _print_disk(survey: "Survey", out: Console) -> None:
+    """Print what the launch takes on the disk, and warn where there is too little of it."""
+    from sweeps.storage.disk_room import in_words
+
+    disk = survey.disk
+    if not disk.most_bytes:
+        return
+    out.print(
+        f"Disk: about {in_words(disk.kept_bytes)} will stay, at most {in_words(disk.most_bytes)} "
+        f"at once with the checkpoints; {in_words(disk.free_bytes)} are free."
+    )
+    if not disk.fits:
+        out.print(
+            f"The disk is too small: about {in_words(disk.most_bytes - disk.free_bytes)} are "
+            f"missing in {plain(str(survey.storage.root))}, so that training would wait for room. "
+            f"See what capsweep clean would free, or choose another --storage.",
+            soft_wrap=True,
+        )
+
+
+def _about(survey: "Survey") -> str:
+    """Return how good an estimate is: trainings with a target may end before their full length."""
+    from sweeps.aggregation.tables.targets import target_words
+
+    has_target = any(target_words(arm.config) for arm in survey.definition.manifest.arms)
+    return "at most about" if has_target else "about"
+
+
+def _print_arms(survey: "Survey", out: Console) -> None:
+    """Print the arms of a design and where their cells stand."""
+    from sweeps.aggregation.tables.ablation_notes import design_notes
+    from sweeps.aggregation.tables.targets import target_words
+
+    manifest = survey.definition.manifest
+    crossed = f"{len(manifest.arms)} arms x {len(manifest.seeds)} seeds = {len(survey.cells)} cells"
+    if manifest.choosing_seeds:
+        crossed = (
+            f"{manifest.num_expected} trainings at most, those on the seeds "
+            f"{_seeds(manifest.choosing_seeds)} only to choose by"
+        )
+    if manifest.splits:
+        crossed += f", each seed on one of {manifest.num_splits} splits"
+    out.print(f"{survey.name}: {crossed}")
+    giving = ("parameters", "epochs", "seeds there")
+    table = table_of("arm", *giving, "seeds to train", numbers=4, giving=giving)
+    for arm in manifest.arms:
+        own = [cell for cell in survey.cells if cell.cell.arm == arm.name]
+        table.add_row(
+            plain(arm.name) + (" (baseline)" if arm.name == manifest.baseline else ""),
+            f"{arm.num_parameters:,}",
+            ("up to " * bool(target_words(arm.config))) + str(survey.definition.epochs[arm.name]),
+            _seeds(cell.cell.seed for cell in own if cell.is_filled),
+            _seeds(cell.cell.seed for cell in own if not cell.is_filled),
+        )
+    out.print(table)
+    for note in design_notes(manifest):
+        out.print(plain(note), soft_wrap=True)
+    if planned := manifest.planned_seeds:
+        added = [seed for seed in manifest.seeds if seed not in planned]
+        out.print(
+            f"Seeds added after looking: {_seeds(added)}. What is bold then needs half the level, "
+            f"and evidence that repeated looks do not inflate (an e-process over seeds)."
+        )
+
+
+def _print_search(survey: "Survey", search: "ManifestSearch", out: Console) -> None:
+    """Print what a search varies, how it proposes, and how far it is."""
+    manifest = survey.definition.manifest
+    word = "seed" if len(manifest.seeds) == 1 else "seeds"
+    out.print(
+        f"{survey.name}: {search.num_trials} proposals by {search.sampler}, "
+        f"{len(manifest.seeds)} {word} each, scheduler {search.scheduler['kind']}; "
+        f"{len(search.proposals)} were made."
+        + " The base is trained beside them."
+        * bool(search.base)
+    )
+    out.print(
+        f"It has two objectives, {search.objective} and {search.cost}: its answer is a front.\n"
+        * bool(search.cost),
+        end="",
+    )
+    if search.limits:
+        out.print(plain(f"All that is proposed keeps the limits: {', '.join(search.limits)}."))
+    if search.beginning:
+        out.print(plain(f"It {search.beginning}."), soft_wrap=True)
+    if search.ending:
+        out.print(plain(f"It {search.ending}."), soft_wrap=True)
+    elif search.until:
+        out.print(plain(f"It ends earlier at: {search.until}."), soft_wrap=True)
+    table = table_of("setting", "values", "only with", giving=["only with"])
+    for dimension in search.dimensions:
+        conditions = [f"{name} = {kind}" for name, kind in dimension.conditions.items()]
+        table.add_row(
+            plain(dimension.name), plain(_values(dimension)), plain(", ".join(conditions))
+        )
+    out.print(table)
+    if again := search.confirmation:
+        seeds = ", ".join(map(str, again.seeds))
+        beside = ", beside the base" * bool(search.base)
+        best = f"{again.best} of the front" if search.cost else f"the best {again.best}"
+        if again.random:
+            out.print(_drawn(survey, search, again.random), soft_wrap=True)
+            beside = f"{beside or ', beside'} and the best of these"
+        out.print(f"Then {best} are run again on the fresh seeds {seeds}{beside}.")
+
+
+def _drawn(survey: "Survey", search: "ManifestSearch", random: "RandomReference") -> str:
+    """Say what random points at equal compute cost."""
+    definition = survey.definition
+    num_points = search.num_asked + bool(search.base)
+    full = max(definition.epochs.values(), default=0) * len(definition.manifest.seeds)
+    there = f"; {len(random.draws)} were drawn" if random.draws else ""
+    return (
+        f"It is held against random points at equal compute (drawn by seed {random.seed}): they "
+        f"take as many epochs as the search, at most about {num_points * full:,}, on the same "
+        f"seeds{there}."
+    )
+
+
+def _gpus(number: float) -> str:
+    """Return a number of GPUs at a sentence's beginning: "1 GPU", "No GPU", "2 GPUs"."""
+    return f"{number:g} GPU{'s' * (number > 1)}" if number else "No GPU"
+
+
+def _values(dimension: "ManifestDimension") -> str:
+    if dimension.kind == "choices":
+        return ", ".join(map(str, dimension.choices))
+    step = f", steps of {dimension.step}" if (dimension.step or 1) > 1 else ""
+    return f"{dimension.low:g} to {dimension.high:g}{step}" + ", log scale" * dimension.log
+
+
+def _seeds(seeds: Iterable[int]) -> str:
+    return ", ".join(map(str, seeds)) or "-"
+
+
+def _print_tuned(survey: "Survey", plan: "ManifestPlan", out: Console) -> None:
+    """Print what is tuned, what that costs every arm, and how far it is."""
+    manifest = survey.definition.manifest
+    points, choosing = max(map(len, plan.tuned.values())), len(plan.choosing_seeds)
+    num_arms, seeds = len(plan.tuned), len(manifest.seeds)
+    tunings, compared = num_arms * points * choosing, num_arms * seeds
+    out.print(
+        f"{survey.name}: {num_arms} arms, each tuned at the same {points} points x {choosing} "
+        f"tuning seeds = {tunings} trainings,",
+        soft_wrap=True,
+    )
+    out.print(
+        f"then trained as chosen on {seeds} fresh seeds = {compared} more: {tunings + compared} "
+        f"in all, {points * choosing + seeds} an arm.",
+        soft_wrap=True,
+    )
+    filled = {cell.cell.arm: 0 for cell in survey.cells}
+    for cell in survey.cells:
+        filled[cell.cell.arm] += cell.is_filled
+    table = table_of("arm", "tunings there", "of", "seeds there", "of", numbers=4)
+    for name, tried in plan.tuned.items():
+        done = sum(filled.get(one, 0) for one in tried)
+        title = plain(name) + " (baseline)" * (name == manifest.baseline)
+        row = (done, len(tried) * choosing, filled.get(name, 0), seeds)
+        table.add_row(title, *map(str, row))
+    out.print(table)
+    for path, values in plan.factors.items():
+        tried = ", ".join(f"{v:.4g}" if isinstance(v, float) else str(v) for v in values)
+        out.print(f"{plain(path)}: {plain(tried)}", soft_wrap=True)
+
+
+def _what_is_left(survey: "Survey") -> list[str]:
+    """Say what is there, and what a launch will train, carry, or make, a line each."""
+    from sweeps.execution.survey.surveyed_cells import CellState
+    from sweeps.records.expected_cells import several_kinds
+
+    lines = {
+        CellState.RECORDED: "are there and recorded",
+        CellState.TO_RECORD: "are finished and will be recorded",
+        CellState.STOPPED: "were stopped early by the scheduler",
+        CellState.NEW: "are new and will be trained",
+        CellState.UNFINISHED: "are unfinished and go on from their last checkpoint",
+        CellState.WAITING: "wait at a rung of the scheduler, to be promoted or stopped",
+        CellState.FAILED: "failed before and are tried again from their last checkpoint",
+    }
+    counts = [
+        (sum(cell.state is state for cell in survey.cells), text) for state, text in lines.items()
+    ]
+    why = [f"{count} {text if count > 1 else _of_one(text)}." for count, text in counts if count]
+    if kinds := several_kinds(survey.definition.manifest):
+        why.append(f"In all at most {kinds}.")
+    if more := survey.definition.manifest.num_expected - len(survey.cells):
+        why.append(f"Up to {more} more will be proposed or chosen, and trained.")
+    why += _evaluations(survey)
+    why += [
+        f"failed before: {plain(cell.cell.arm)}, seed {cell.cell.seed}: {plain(cell.reason)}"
+        for cell in survey.cells
+        if cell.state is CellState.FAILED
+    ]
+    return why
+
+
+def _of_one(text: str) -> str:
+    """Return what is said of several cells as it is said of one."""
+    singular = {"are": "is", "were": "was", "wait": "waits", "go": "goes", "their": "its"}
+    return " ".join(singular.get(word, word) for word in text.split())
+
+
+def _evaluations(survey: "Survey") -> list[str]:
+    """Say which evaluations are there, and which will be made."""
+    from sweeps.execution.launch.result import not_available
+    from sweeps.execution.survey.surveyed_evaluations import EvaluationState, count
+
+    lines = {
+        EvaluationState.RECORDED: "evaluations are there and recorded.",
+        EvaluationState.TO_RECORD: "evaluations are made and will be recorded.",
+        EvaluationState.TO_MAKE: "evaluations are missing and will be made from kept weights.",
+    }
+    counts = {state: count(survey.evaluations, state) for state in EvaluationState}
+    told = [f"{counts[state]} {text}" for state, text in lines.items() if counts[state]]
+    if gone := counts[EvaluationState.NOT_AVAILABLE]:
+        told.append(not_available(gone))
+    kinds = dict.fromkeys(evaluation.kind for evaluation in survey.definition.manifest.evaluations)
+    if kinds and survey.has_work:
+        told.append(f"Each trial that finishes is then looked at: {', '.join(kinds)}.")
+    return told

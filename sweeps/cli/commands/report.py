@@ -1,0 +1,142 @@
+"""`capsweep report`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from sweeps.cli.completion import launched_sweeps
+from sweeps.cli.options import StorageOption, TrackingOption
+from sweeps.cli.terminal import console, plain, say
+from sweeps.records.errors import BadInput
+
+if TYPE_CHECKING:
+    from sweeps.aggregation.comparison.side_by_side import ComparedSweeps
+    from sweeps.aggregation.paper.style import Style
+    from sweeps.aggregation.report import CheckedReport, Report
+
+
+_Launched = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="Name of a launched sweep, or its file, which tables of its own need.",
+        autocompletion=launched_sweeps,
+    ),
+]
+_Name = Annotated[
+    str | None,
+    typer.Option("--name", help="What the file's sweep was launched as, if not by its name."),
+]
+_Check = Annotated[
+    bool,
+    typer.Option(
+        "--check", help="Write nothing; exit with 1 if files no longer follow from the records."
+    ),
+]
+_Compare = Annotated[
+    str | None,
+    typer.Option(
+        "--compare",
+        metavar="OTHER",
+        autocompletion=launched_sweeps,
+        help="Compare with another launched sweep, arm by arm, instead of the report.",
+    ),
+]
+_Style = Annotated[
+    str | None,
+    typer.Option("--style", help="'paper' adds the arms as a paper prints them: mean ± sd (n)."),
+]
+
+
+def report(
+    sweep: _Launched,
+    *,
+    name: _Name = None,
+    check: _Check = False,
+    compare: _Compare = None,
+    style: _Style = None,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Rebuild a sweep's tables, figures and page from its manifest and records alone."""
+    if check and compare is not None:
+        raise BadInput("--check writes nothing and --compare writes a table: give one of them.")
+    declared, tables = _name_and_tables(sweep)
+    launched, place = name or declared, (tracking_uri, storage)
+    chosen = cast("Style | None", style)  # the report checks it
+    if compare is not None:
+        from sweeps.aggregation.comparison.side_by_side import compare_sweeps
+
+        _print_compared(compare_sweeps(launched, compare, *place))
+    elif check:
+        from sweeps.aggregation.report.files import check_report
+
+        checked = check_report(launched, *place, tables=tables, style=chosen)
+        _print_checked(checked)
+        raise typer.Exit(checked.exit_code)
+    else:
+        from sweeps.aggregation.report import report as make
+
+        print_report(make(launched, *place, tables=tables, style=chosen))
+
+
+def _name_and_tables(text: str) -> tuple[str, tuple[type[Any], ...]]:
+    """Return a launched sweep's name and the classes of its own tables, which only a file gives."""
+    if not text.endswith(".py"):
+        return text, ()
+    from search_spaces.sweep_file import sweep_from_file
+
+    try:
+        sweep, _ = sweep_from_file(Path(text))
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    return sweep.name, sweep.custom_tables
+
+
+def print_report(report: "Report") -> None:
+    """Print the tables that a terminal shows, and the files that hold all."""
+    from sweeps.aggregation.rendering.renderers import for_terminal
+
+    out = console()
+    for part in for_terminal(report.shown):
+        out.print(part)
+    for sentence in (*report.mixtures, *report.left_out):
+        out.print(plain(sentence))
+    _print_files(report.paths)
+
+
+def _print_compared(compared: "ComparedSweeps") -> None:
+    """Print two sweeps side by side, and the files that hold all."""
+    from sweeps.aggregation.rendering.renderers import for_terminal
+
+    for part in for_terminal([compared.table]):
+        console().print(part)
+    _print_files(compared.paths)
+
+
+def _print_checked(checked: "CheckedReport") -> None:
+    """Print which files of a report no longer follow from the records."""
+    for words, names in (("stale", checked.stale), ("missing", checked.missing)):
+        for name in names:
+            say(f"{words}: {checked.folder / name}")
+    for sentence in checked.left_out:
+        console().print(plain(sentence))
+    if checked.exit_code:
+        wrong = len(checked.stale) + len(checked.missing)
+        say(
+            f"{wrong} of {checked.num_files} files do not follow from the records: make them anew "
+            f"by capsweep report {checked.sweep}."
+        )
+    else:
+        say(f"All {checked.num_files} files of the report follow from the records.")
+    if checked.others:
+        names = ", ".join(checked.others[:10]) + " ..." * (len(checked.others) > 10)
+        say(f"Not looked at, as the report has no such files: {names}.")
+
+
+def _print_files(paths: Sequence[Path]) -> None:
+    console().print("\nFiles:")
+    for path in paths:
+        console().print(f"  {plain(str(path))}", soft_wrap=True)

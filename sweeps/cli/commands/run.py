@@ -1,0 +1,115 @@
+"""`capsweep run`."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from sweeps.cli.commands.report import print_report
+from sweeps.cli.hints import place_options, program_name, resume_command
+from sweeps.cli.json_output import JsonOption, print_error, print_json, write_error_at_once
+from sweeps.cli.launch_options import launch_fields, with_options
+from sweeps.cli.options import SweepArgument
+from sweeps.cli.terminal import console, plain, say
+from sweeps.cli.verbosity import is_quiet, progress_output
+
+if TYPE_CHECKING:
+    from sweeps.cli.answers import RunAnswer
+    from sweeps.execution.launch.result import SweepResult
+
+_INTERRUPTED = 130
+
+
+@with_options(launch_fields())
+def run(sweep: SweepArgument, options: Mapping[str, Any], as_json: JsonOption = False) -> None:
+    """Train the cells that are empty, record them in MLflow, rebuild the table."""
+    result = _launch(sweep, options, as_json=as_json)
+    if as_json:
+        print_json(run_answer(result, resume_command()))
+    else:
+        _print_result(result, place_options(options.get("storage"), options.get("tracking_uri")))
+    _exit(result.exit_code)
+
+
+def _launch(sweep: str, options: Mapping[str, Any], *, as_json: bool) -> "SweepResult":
+    from sweeps.execution.interruption import on_forced_exit
+    from sweeps.execution.launch.run import run as run_sweep
+
+    try:
+        with progress_output(is_stdout_reserved=as_json), on_forced_exit(_write_ended_at_once):
+            return run_sweep(sweep, **options)
+    except KeyboardInterrupt:
+        print_error("interrupted before anything was started.", _INTERRUPTED)
+        raise typer.Exit(_INTERRUPTED) from None
+
+
+def _write_ended_at_once() -> None:
+    """Say what is left of a launch that a second signal ends at once, and how to resume it."""
+    sentence = f"ended at once; what was kept is kept. Go on with: {resume_command()}"
+    write_error_at_once(sentence, _INTERRUPTED)
+
+
+def _exit(code: int) -> None:
+    """Exit with a launch's code; an interrupted one skips the second that unloading torch takes."""
+    if code == _INTERRUPTED:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    raise typer.Exit(code)
+
+
+def run_answer(result: "SweepResult", resume: str) -> "RunAnswer":
+    """Return how a launch ended.
+
+    Args:
+        result: How it ended.
+        resume: The command that resumes it.
+    """
+    from sweeps.cli.answers import FailedCell, RunAnswer
+
+    return RunAnswer.of(
+        result,
+        failures=tuple(FailedCell.of(one, log=str(one.log)) for one in result.failures),
+        told=result.sentences,
+        files=tuple(map(str, result.report.paths)) if result.report else (),
+        go_on_with=resume if result.exit_code else None,
+    )
+
+
+def _print_result(result: "SweepResult", place: str) -> None:
+    """Print how a launch ended, its table, its files, and what to do next.
+
+    Args:
+        result: How it ended.
+        place: The options that lead to its records, "" for the default places.
+    """
+    if result.report:
+        print_report(result.report)
+    console().print(
+        f"\n{result.sweep}: {result.num_trained} trained now, "
+        f"{result.num_filled} of {result.num_cells} cells filled."
+    )
+    _print_problems(result)
+    if result.exit_code:
+        say(f"Go on with: {resume_command()}")
+    elif not is_quiet():
+        nexts = (f"best {result.sweep}", "show TRIAL", "ui")
+        say(f"Next: {' | '.join(f'{program_name()} {command}{place}' for command in nexts)}")
+
+
+def _print_problems(result: "SweepResult") -> None:
+    """Print what failed, what was left out, and what is not recorded."""
+    out = console()
+    for failed in result.failures:
+        out.print(f"failed: {plain(failed.arm)}, seed {failed.seed}: {plain(failed.reason)}")
+        if failed.log.exists():
+            out.print(f"        its log: {plain(str(failed.log))}", soft_wrap=True)
+    for sentence in result.sentences:
+        out.print(plain(sentence))
+    if result.exit_code == _INTERRUPTED:
+        out.print("Interrupted. Finished trials and the last checkpoint of each other are kept.")
+    if not result.is_recorded:
+        why = result.complaint or "the tracking store did not answer in time"
+        out.print(f"Some records are not yet in MLflow: {plain(why)}")

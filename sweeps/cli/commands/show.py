@@ -1,0 +1,139 @@
+"""`capsweep show`."""
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from sweeps.cli.completion import trial_keys
+from sweeps.cli.json_output import JsonOption, print_json
+from sweeps.cli.options import StorageOption, TrackingOption
+from sweeps.cli.terminal import console, plain, say, table_of
+
+if TYPE_CHECKING:
+    from sweeps.aggregation.pictures.trial_pictures import Pictures
+    from sweeps.aggregation.results.found_evaluations import FoundEvaluation
+    from sweeps.aggregation.trial_view import TrialView
+    from sweeps.cli.answers import ShowAnswer
+
+
+def show(
+    trial: Annotated[
+        str,
+        typer.Argument(
+            help="The beginning of a trial key, or a run id.", autocompletion=trial_keys
+        ),
+    ],
+    *,
+    pictures: Annotated[
+        bool, typer.Option("--pictures", help="Draw what its network draws, and how it routes.")
+    ] = False,
+    out: Annotated[
+        str, typer.Option(help="Where the pictures go, in a folder named by the trial key.")
+    ] = "pictures",
+    as_json: JsonOption = False,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Show one trial: its config, its curve, where its weights lie, and what they draw."""
+    if pictures:
+        from sweeps.aggregation.pictures.trial_pictures import pictures as draw
+
+        drawn = draw(trial, tracking_uri, storage, out=out)
+        if as_json:
+            from sweeps.cli.answers import PicturesAnswer
+
+            print_json(PicturesAnswer.of(drawn, files=tuple(map(str, drawn.paths))))
+        else:
+            _print_pictures(drawn)
+        return
+    from sweeps.aggregation.trial_view import show as show_trial
+
+    view = show_trial(trial, tracking_uri, storage)
+    if as_json:
+        print_json(_answer(view))
+    else:
+        print_trial(view)
+
+
+def _answer(view: "TrialView") -> "ShowAnswer":
+    from sweeps.cli.answers import Evaluated, ShowAnswer
+
+    evaluations = tuple(
+        Evaluated(
+            key=one.key,
+            kind=one.told.kind if one.told else None,
+            settings=one.told.settings if one.told else {},
+            metrics=dict(one.metrics),
+        )
+        for one in view.evaluations
+    )
+    return ShowAnswer.of(view, view.record, evaluations=evaluations)
+
+
+def print_trial(view: "TrialView") -> None:
+    """Print one trial."""
+    from capsmodel.metrics import TEST_ERROR, VALIDATION_ERROR
+    from sweeps.aggregation.tables.targets import target_words
+
+    out = console()
+    record = view.record
+    out.print(f"trial {record.trial_key}: {plain(record.arm)}, seed {record.seed}")
+    reason = f": {record.reason}" if record.reason else ""
+    out.print(f"outcome: {record.outcome.value}{plain(reason)}")
+    if record.test_error is not None:
+        out.print(f"test error: {TEST_ERROR.written(record.test_error)}")
+    for name, error in record.extra_test_errors.items():
+        out.print(f"test error, {plain(name)}: {TEST_ERROR.written(error)}")
+    if record.target:
+        words = target_words(view.config)
+        out.print(plain(f"target: {record.target}{f' ({words})' if words else ''}"))
+    for warning in record.warnings:
+        say(f"warning: {warning}")
+    for evaluation in view.evaluations:
+        for line in evaluation_lines(evaluation):
+            out.print(escape(line), soft_wrap=True)
+    say(f"weights: {view.weights or 'none are kept'}")
+    out.print(f"MLflow run: {record.record_id}")
+    giving = ("train loss", "validation loss")
+    table = table_of("epoch", *giving, "validation error %", numbers=4, giving=giving)
+    for point in view.curve:
+        table.add_row(
+            str(point.epoch),
+            f"{point.train_loss:.5f}",
+            f"{point.validation_loss:.5f}",
+            f"{VALIDATION_ERROR.shown(point.validation_error):.2f}",
+        )
+    out.print(table)
+    out.print("config:")
+    out.print(escape(json.dumps(view.config, indent=2)), soft_wrap=True)
+
+
+def evaluation_lines(evaluation: "FoundEvaluation") -> Iterator[str]:
+    """Yield a line for an evaluation, and one for each metric."""
+    from sweeps.records.plain_text import one_line
+
+    record = evaluation.told
+    if record is None:
+        yield f"evaluation {evaluation.key}: its file is gone or cannot be read"
+        yield from (f"  {name}: {value:.5g}" for name, value in sorted(evaluation.metrics.items()))
+        return
+    settings = ", ".join(f"{name} {value}" for name, value in record.settings.items())
+    title = one_line(f"{record.kind} ({settings})" if settings else record.kind)
+    yield f"evaluation {title}, of {record.looks_at} images"
+    for name, value in record.metrics.items():
+        metric = record.metric_of(name)
+        yield f"  {one_line(metric.text)}: {metric.written(value)}"
+    if record.pictures:
+        yield f"  pictures: {', '.join(record.pictures)}"
+    yield from (f"  {one_line(sentence)}" for sentence in record.left_out)
+
+
+def _print_pictures(pictures: "Pictures") -> None:
+    """Print which pictures were drawn, and why others were not."""
+    for path in pictures.paths:
+        say(str(path))
+    for sentence in pictures.left_out:
+        console().print(plain(sentence))

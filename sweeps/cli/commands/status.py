@@ -1,0 +1,184 @@
+"""`capsweep status`: the launched sweeps, or the cells of one."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sweeps.cli.completion import launched_sweeps
+from sweeps.cli.json_output import JsonOption, print_json
+from sweeps.cli.options import StorageOption, TrackingOption
+from sweeps.cli.terminal import console, plain, say, table_of
+from sweeps.cli.verbosity import is_quiet
+
+if TYPE_CHECKING:
+    from sweeps.cli.answers import StatusAnswer
+    from sweeps.execution.survey.listing import ListedSweep
+    from sweeps.execution.survey.status import SweepStatus
+
+_UNITS = ((172_800, 86_400, "days"), (3600, 3600, "h"), (60, 60, "min"))
+_STATES = (
+    *("finished", "pruned", "diverged", "failed"),
+    *("running", "waiting", "interrupted", "missing"),
+)
+
+
+def status(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="Name of a launched sweep [default: lists all].",
+            autocompletion=launched_sweeps,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    storage: StorageOption = None,
+    tracking_uri: TrackingOption = None,
+) -> None:
+    """Show how far a sweep is, arm by arm; without a name list all that were launched."""
+    if name is None:
+        from sweeps.execution.survey.listing import listed_sweeps
+
+        listed = listed_sweeps(tracking_uri, storage)
+        if as_json:
+            from sweeps.cli.answers import ListedSweep as ListedShape
+            from sweeps.cli.answers import SweepsAnswer
+
+            print_json(SweepsAnswer(sweeps=tuple(map(ListedShape.of, listed))))
+        else:
+            _print_list(listed)
+        return
+    from sweeps.execution.survey.status import sweep_status
+
+    found = sweep_status(name, tracking_uri, storage)
+    if as_json:
+        print_json(_answer(found))
+    else:
+        _print_status(found)
+
+
+def _answer(status: "SweepStatus") -> "StatusAnswer":
+    from sweeps.cli.answers import CellStanding, LastLaunch, StatusAnswer
+
+    launch = status.last_launch
+    return StatusAnswer.of(
+        status,
+        counts=status.counts(),
+        cells=tuple(CellStanding.of(one, one.cell) for one in status.cells),
+        evaluations=Counter(evaluation.state.value for evaluation in status.evaluations),
+        last_launch=launch
+        and LastLaunch(
+            started_at=launch.started, ended_at=launch.ended, exit_code=launch.exit_code
+        ),
+    )
+
+
+def _print_list(listed: "Sequence[ListedSweep]") -> None:
+    """Print a line a sweep, and why any cannot be read."""
+    from sweeps.storage.disk_room import in_words
+
+    out = console()
+    if not listed:
+        out.print("No sweep was launched yet.")
+        return
+    has_failed = any(one.num_failed for one in listed)
+    headings = ["sweep", "state", "cells", *["failed"] * has_failed, "size", "last update"]
+    giving = ("size", "last update", "failed")
+    table = table_of(*headings, numbers=len(headings) - 2, giving=giving)
+    for one in listed:
+        failed = [str(one.num_failed or "")] * has_failed
+        size = "-" if one.num_bytes is None else in_words(one.num_bytes)
+        cells = f"{one.num_filled:,} of {one.num_cells:,}" if one.num_cells else "-"
+        table.add_row(plain(one.sweep), one.state, cells, *failed, size, ago(one.last_at))
+    out.print(table)
+    for one in listed:
+        if one.complaint:
+            say(f"{one.sweep}: {one.complaint}")
+    if not is_quiet():
+        out.print("\nHow far one of them is: capsweep status NAME.")
+
+
+def ago(moment: float | None, now: float | None = None) -> str:
+    """Return how long ago a moment was: "3 h ago", "-" if it is not known.
+
+    Args:
+        moment: In seconds since 1970.
+        now: Likewise; None takes the clock.
+    """
+    if moment is None:
+        return "-"
+    seconds = (time.time() if now is None else now) - moment
+    for least, size, unit in _UNITS:
+        if seconds >= least:
+            return f"{int(seconds // size)} {unit} ago"
+    return "just now"
+
+
+def _print_status(status: "SweepStatus") -> None:
+    """Print how far a sweep is, arm by arm."""
+    out = console()
+    shown = [state for state in _STATES if status.counts()[state]]
+    table = table_of("arm", *shown, numbers=len(shown), giving=shown[::-1])
+    for arm in status.arms:
+        counts = status.counts(arm)
+        table.add_row(plain(arm), *(str(counts[state] or "") for state in shown))
+    out.print(table)
+    counts = ", ".join(f"{status.counts()[state]} {state}" for state in shown)
+    cells = f"{len(status.cells)} cell{'s' * (len(status.cells) != 1)}"
+    out.print(f"{plain(status.sweep)}: {cells} so far: {counts}.")
+    if status.ending:
+        say(f"The search {status.ending}.")
+    _print_cells(status)
+    print_evaluations(status)
+    if not status.is_recorded:
+        out.print("Some finished trials are not yet in MLflow: run the sweep again to carry them.")
+    if status.last_launch or status.is_running:
+        out.print(_last_launch(status))
+
+
+def _print_cells(status: "SweepStatus") -> None:
+    """Print which cells wait or run, and why others did not finish."""
+    out = console()
+    waiting = Counter(cell.epoch for cell in status.cells if cell.state == "waiting")
+    for epoch, count in sorted(waiting.items()):
+        out.print(f"waiting to be promoted or stopped: {count} at epoch {epoch}")
+    for cell in status.cells:
+        place = f"{plain(cell.cell.arm)}, seed {cell.cell.seed}"
+        if cell.state == "running":
+            out.print(f"running: {place}, epoch {cell.epoch}")
+        elif cell.reason:
+            out.print(f"{cell.state}: {place}: {plain(cell.reason)}")
+
+
+def print_evaluations(status: "SweepStatus") -> None:
+    """Print for each evaluation that a sweep declares how many trials have it."""
+    from sweeps.execution.survey.surveyed_evaluations import EvaluationState, count
+
+    words = {
+        EvaluationState.RECORDED: "recorded",
+        EvaluationState.TO_RECORD: "made and not yet recorded",
+        EvaluationState.TO_MAKE: "missing",
+        EvaluationState.NOT_AVAILABLE: "not available, as the weights were not kept",
+    }
+    for declared in status.declared:
+        mine = [one for one in status.evaluations if one.evaluation == declared]
+        counts = {state: count(mine, state) for state in words}
+        parts = [f"{counts[state]} {text}" for state, text in words.items() if counts[state]]
+        settings = ", ".join(f"{name} {value}" for name, value in declared.settings.items())
+        title = f"{declared.kind} ({settings})" if settings else declared.kind
+        say(f"evaluation {title}: {', '.join(parts) or 'no trial has finished yet'}")
+
+
+def _last_launch(status: "SweepStatus") -> str:
+    from sweeps.execution.view.live_view import clock
+
+    launch = status.last_launch
+    if status.is_running:
+        return "A launch runs now."
+    if launch is None or launch.ended is None:
+        return "The last launch was killed."
+    took = clock(launch.ended - launch.started)
+    return f"The last launch took {took} and ended with code {launch.exit_code}."

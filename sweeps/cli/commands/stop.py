@@ -1,0 +1,45 @@
+"""`capsweep stop`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sweeps.cli.hints import resume_command
+from sweeps.cli.options import NameArgument, StorageOption
+from sweeps.cli.verbosity import is_quiet
+from sweeps.records.plain_text import one_line
+
+if TYPE_CHECKING:
+    from sweeps.execution.launch_process.stop import RunningLaunch
+
+
+def stop(
+    name: NameArgument,
+    now: Annotated[
+        bool, typer.Option("--now", help="End it at once, as a second Ctrl-C does.")
+    ] = False,
+    storage: StorageOption = None,
+) -> None:
+    """End the launch of a sweep as Ctrl-C in its own terminal does, and wait until it has ended."""
+    from sweeps.execution.launch_process.stop import running_launch
+
+    launch = running_launch(name, storage)
+    launch.ask_to_end(is_now=now)
+    if not is_quiet():
+        typer.echo(
+            f"Asked process {launch.process.pid}, the launch of '{name}', to end"
+            f"{' at once' if now else ''}. Waiting until it has; Ctrl-C ends only the waiting."
+        )
+    launch.wait()
+    typer.echo("It has ended. Finished trials and the last checkpoint of each other are kept.")
+    if not is_quiet():
+        typer.echo(f"Go on with: {_resume_hint(launch)}")
+
+
+def _resume_hint(launch: "RunningLaunch") -> str:
+    """Return the command that resumes a launch, and the folder in which to run it."""
+    if "run" not in launch.words:
+        return f"the same call or command again, of the sweep '{launch.sweep}'."
+    place = "" if launch.folder in {None, Path.cwd()} else f"   (in {launch.folder})"
+    return one_line(resume_command(launch.words[launch.words.index("run") :]) + place)

@@ -1,0 +1,129 @@
+"""Options that are declared for Python and the command line in one place, as typer wants them."""
+
+import functools
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+
+from sweeps.cli.arguments import read_duration, read_seeds, read_settings
+from sweeps.cli.completion import launched_sweeps
+from sweeps.cli.options import STORAGE_VARIABLE, TRACKING_VARIABLE
+from sweeps.execution.launch_options import LaunchOptions
+
+
+@dataclass(frozen=True)
+class Words:
+    """How the command line writes an option, where this differs from its declaration.
+
+    Attributes:
+        flag: "" for its name with dashes.
+        given: The type of what is given; None for that of the declaration.
+        read: Turns flag and what is given into the option's value.
+        complete: Gives the words that can stand there.
+    """
+
+    flag: str = ""
+    metavar: str | None = None
+    envvar: str | None = None
+    given: Any = None
+    read: Callable[[str, Any], Any] | None = None
+    complete: Callable[..., Any] | None = None
+
+
+WORDS: Mapping[str, Words] = {
+    "name": Words("--name"),
+    "seeds": Words("--seeds", given=str | None, read=read_seeds),
+    "add_seeds": Words("--add-seeds", given=str | None, read=read_seeds),
+    "settings": Words(
+        "--set",
+        metavar="PATH=VALUE",
+        given=list[str] | None,
+        read=lambda _, words: read_settings(words),
+    ),
+    "time_limit_seconds": Words("--time-limit", given=str | None, read=read_duration),
+    "gradient_checkpointing": Words("--gradient-checkpointing"),
+    "keep_weights": Words(metavar="all|best:K|none"),
+    "warm_start": Words(metavar="SWEEP", complete=launched_sweeps),
+    "retrain": Words("--retrain"),
+    "replace": Words("--replace"),
+    "storage": Words(envvar=STORAGE_VARIABLE),
+    "tracking_uri": Words(envvar=TRACKING_VARIABLE),
+}
+ONLY_PYTHON = frozenset({"reports"})  # the command line writes reports into ./reports
+ONLY_RUN = frozenset(
+    {"time_limit_seconds", "budget_epochs", "gradient_checkpointing", "keep_weights", "replace"}
+)
+
+
+def launch_fields(without: Collection[str] = ()) -> dict[str, FieldInfo]:
+    """Return the options of a launch, name -> declaration.
+
+    Args:
+        without: Names of options that the command does not have.
+    """
+    left_out = {*ONLY_PYTHON, *without}
+    return {n: field for n, field in LaunchOptions.model_fields.items() if n not in left_out}
+
+
+def with_options(
+    fields: Mapping[str, FieldInfo], words: Mapping[str, Words] = WORDS
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command declared options in place of its parameter `options`, a mapping.
+
+    Args:
+        fields: Name -> declaration.
+        words: How the command line writes them.
+    """
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def from_words(**given: Any) -> None:
+            options = {
+                name: _read(words.get(name, Words()), given.pop(name))
+                for name in fields
+                if name in given
+            }
+            command(options=options, **given)
+
+        parameters: list[inspect.Parameter] = []
+        for parameter in inspect.signature(command).parameters.values():
+            if parameter.name == "options":
+                parameters += [_parameter(n, f, words.get(n, Words())) for n, f in fields.items()]
+            else:
+                parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+        from_words.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        from_words.__annotations__ = {each.name: each.annotation for each in parameters}
+        return from_words
+
+    return decorated
+
+
+def _parameter(name: str, field: FieldInfo, words: Words) -> inspect.Parameter:
+    flags = (words.flag,) if words.flag else ()
+    option = typer.Option(
+        *flags,
+        metavar=words.metavar,
+        envvar=words.envvar,
+        help=field.description,
+        autocompletion=words.complete,
+    )
+    annotation = Annotated[words.given or _plain(field.annotation), option]
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation
+    )
+
+
+def _plain(annotation: Any) -> Any:
+    """Return the first type of a union, without its bounds; None stays in it."""
+    kinds = get_args(annotation) if get_origin(annotation) in {Union, UnionType} else (annotation,)
+    first = get_args(kinds[0])[0] if get_origin(kinds[0]) is Annotated else kinds[0]
+    return first | None if type(None) in kinds else first
+
+
+def _read(words: Words, word: Any) -> Any:
+    return words.read(words.flag, word) if words.read else word

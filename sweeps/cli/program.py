@@ -1,0 +1,165 @@
+"""The commands with their help on one screen; each is loaded when it is called."""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import version
+from itertools import groupby
+from textwrap import shorten
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from sweeps.cli.verbosity import QuietOption, VerboseOption, verbosity
+
+_WIDEST = 100
+_VERBOSITY = ("quiet", "verbose")
+
+
+class Command(NamedTuple):
+    """A command.
+
+    Attributes:
+        group: The part of the help in which it stands.
+        name: Of its function, and of the module in `sweeps.cli.commands` with that function.
+        summary: Its line of the program's help; `capsweep COMMAND --help` says more.
+    """
+
+    group: str
+    name: str
+    summary: str
+
+    @property
+    def function(self) -> Callable[..., None]:
+        """What it calls."""
+        return getattr(import_module(f"sweeps.cli.commands.{self.name}"), self.name)
+
+
+COMMANDS: Mapping[str, Command] = MappingProxyType(
+    {
+        "list": Command("Ask", "list_sweeps", "List the sweeps that come with capsweep."),
+        "parts": Command("Ask", "parts", "List what trainings are made of, and its settings."),
+        "new": Command("Ask", "new", "Write a commented sweep file of your own."),
+        "grid": Command("Ask", "grid", "Write a sweep file that varies settings of a base."),
+        "ablate": Command("Ask", "ablate", "Write a sweep file from a base to a search's winner."),
+        "plan": Command("Run", "plan", "Say what run would do, and how long it would take."),
+        "run": Command("Run", "run", "Train the cells that are empty, rebuild the tables."),
+        "stop": Command("Run", "stop", "End a launch that runs, from another shell."),
+        "status": Command("Look", "status", "List the launched sweeps, or say how far one is."),
+        "best": Command("Look", "best", "Rank a sweep's arms by validation error."),
+        "show": Command("Look", "show", "Show a trial: its config, its curve, its pictures."),
+        "logs": Command("Look", "logs", "Print the log of a trial or a sweep, -f as it grows."),
+        "diff": Command("Look", "diff", "Compare two trials, or two sweeps."),
+        "ui": Command("Look", "ui", "Browse the records in MLflow's own UI."),
+        "report": Command("Publish", "report", "Rebuild a sweep's tables, figures and page."),
+        "verify": Command("Publish", "verify", "Check a paper's numbers against the records."),
+        "repair": Command("Keep", "repair", "Rebuild what was lost or damaged."),
+        "delete": Command("Keep", "delete", "Delete a sweep; without --yes, say what would go."),
+        "clean": Command("Keep", "clean", "Free what nothing needs; without --yes, say what."),
+    }
+)
+
+
+def command_line() -> TyperGroup:
+    """Return the command line with all of its commands, in the order of its help."""
+    program = typer.Typer(
+        cls=_Program,
+        help="Sweeps over capsule networks that lose nothing, tables rebuilt from records.",
+        epilog="Also: -q quiet, -v verbose, --version, --install-completion, COMMAND --help.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    program.callback()(_options_of_all)
+    group = typer.main.get_command(program)
+    assert isinstance(group, TyperGroup)
+    return group
+
+
+class _Program(TyperGroup):
+    """All commands. Its help has a line for each, behind the name of the command's group."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        options = [param for param in self.params if param.name in _VERBOSITY]
+        self.commands = _Commands(options)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # pyright: ignore
+        """Write usage, purpose, commands, and what all of them take."""
+        self.format_usage(ctx, formatter)  # pyright: ignore[reportArgumentType]
+        formatter.write(f"{self.help}\n\n")
+        for line in _help_lines():
+            formatter.write(f"{line}\n")
+        formatter.write(f"\n{self.epilog}\n")
+
+
+def _help_lines() -> list[str]:
+    """Return a line a command; the first of each group begins with the group's name."""
+    first = max(len(command.group) for command in COMMANDS.values()) + 2
+    second = max(map(len, COMMANDS)) + 2
+    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST) - first - second
+    return [
+        f"{'' if place else group:{first}}{name:{second}}"
+        f"{shorten(command.summary, max(width, 20), placeholder='...')}"
+        for group, members in groupby(COMMANDS.items(), key=lambda item: item[1].group)
+        for place, (name, command) in enumerate(members)
+    ]
+
+
+class _Commands(Mapping[str, TyperCommand]):
+    """Name -> command, whose module is imported when it is looked up."""
+
+    def __init__(self, options: list[Any]) -> None:
+        self._options = options
+
+    def __getitem__(self, name: str) -> TyperCommand:
+        return _loaded(name, tuple(self._options))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+def _loaded(name: str, options: tuple[Any, ...]) -> TyperCommand:
+    program = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+    )
+    described = COMMANDS[name]
+    program.command(name, cls=_Command, short_help=described.summary)(described.function)
+    command = typer.main.get_command(program)
+    assert isinstance(command, TyperCommand)
+    command.params += options
+    return command
+
+
+class _Command(TyperCommand):
+    """A command that takes `-q` and `-v` behind its name, as the program does before it."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # pyright: ignore
+        """Run the command as verbosely as was asked, before the command or behind it."""
+        before = ctx.parent.params if ctx.parent else {}
+        asked = {name: ctx.params.pop(name) or before.get(name, False) for name in _VERBOSITY}
+        with verbosity(is_quiet=asked["quiet"], is_verbose=asked["verbose"]):
+            return super().invoke(ctx)
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"capsweep {version('capsweep')}")
+        raise typer.Exit
+
+
+_VersionOption = Annotated[
+    bool,
+    typer.Option("--version", callback=_print_version, is_eager=True, help="Print the release."),
+]
+
+
+def _options_of_all(
+    quiet: QuietOption = False, verbose: VerboseOption = False, version: _VersionOption = False
+) -> None:
+    """Declare the options that stand before a command, which reads them itself."""

@@ -1,0 +1,47 @@
+"""The help of the whole program fits on one screen, and says which release this is."""
+
+from importlib.metadata import version
+
+import pytest
+
+from sweeps.cli.program import COMMANDS
+from tests.sweeps.cli.shell import Shell
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def test_every_command_stands_on_one_screen_behind_its_group(shell: Shell) -> None:
+    lines = shell("--help").out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    rows = lines[lines.index("") + 1 :]
+    shown, group = {}, ""
+    for line in rows[: rows.index("")]:
+        first, name, *_ = line.split() if line[0] != " " else (group, *line.split())
+        group = first
+        shown[name] = group
+    assert shown == {name: command.group for name, command in COMMANDS.items()}
+
+
+def test_no_line_of_the_help_is_cut_off(shell: Shell) -> None:
+    told = shell("--help").out
+    for command in COMMANDS.values():
+        assert command.summary in told
+
+
+def test_without_a_command_the_help_is_told_as_an_error(shell: Shell) -> None:
+    answer = shell()
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == shell("--help").out
+
+
+def test_the_release_is_told(shell: Shell) -> None:
+    answer = shell("--version")
+    assert (answer.code, answer.out) == (0, f"capsweep {version('capsweep')}\n")
+
+
+def test_an_option_that_is_none_is_refused_before_the_command(shell: Shell) -> None:
+    assert "No such option: --verison" in shell.refused("--verison")

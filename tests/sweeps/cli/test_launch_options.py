@@ -1,0 +1,76 @@
+"""The command line's options of a launch are those of its one declaration."""
+
+import inspect
+from typing import Any, get_args
+
+import pytest
+
+from sweeps.cli.commands.plan import plan
+from sweeps.cli.commands.run import run
+from sweeps.cli.launch_options import ONLY_PYTHON, ONLY_RUN, WORDS, launch_fields, with_options
+from sweeps.cli.options import StorageOption, TrackingOption
+from sweeps.execution.launch_options import LaunchOptions
+
+FIELDS = LaunchOptions.model_fields
+
+
+def parameters(command: Any) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(command).parameters)
+
+
+def test_the_commands_have_every_option_that_is_declared_in_its_order() -> None:
+    assert list(parameters(run)) == [
+        "sweep",
+        *(name for name in FIELDS if name not in ONLY_PYTHON),
+        "as_json",
+    ]
+    less = ONLY_PYTHON | ONLY_RUN
+    of_plan = [name for name in FIELDS if name not in less]
+    assert list(parameters(plan)) == ["sweep", *of_plan, "effect", "power", "as_json"]
+
+
+def test_words_are_told_of_declared_options_alone() -> None:
+    assert {*WORDS, *ONLY_PYTHON, *ONLY_RUN} <= set(FIELDS)
+
+
+@pytest.mark.parametrize("name", sorted(set(FIELDS) - ONLY_PYTHON))
+def test_an_option_has_the_help_and_the_default_of_its_declaration(name: str) -> None:
+    parameter = parameters(run)[name]
+    (option,) = parameter.annotation.__metadata__
+    assert option.help == FIELDS[name].description
+    assert parameter.default == FIELDS[name].default
+
+
+@pytest.mark.parametrize(
+    ("name", "annotation"), [("storage", StorageOption), ("tracking_uri", TrackingOption)]
+)
+def test_commands_that_do_not_launch_say_the_same_of_places(name: str, annotation: Any) -> None:
+    (option,) = annotation.__metadata__
+    assert option.help == FIELDS[name].description
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("epochs", int | None),
+        ("cpus_per_trial", int),
+        ("gpus_per_trial", float | None),
+        ("retrain", bool),
+        ("storage", str | None),
+        ("seeds", str | None),
+    ],
+)
+def test_an_option_is_given_as_its_declaration_or_its_words_say(name: str, given: Any) -> None:
+    assert get_args(parameters(run)[name].annotation)[0] == given
+
+
+def test_words_are_read_before_the_command_has_them() -> None:
+    told: list[Any] = []
+
+    @with_options(launch_fields())
+    def command(sweep: str, options: dict[str, Any]) -> None:
+        told.extend([sweep, options])
+
+    command(sweep="x", seeds="0-2", settings=["a.b=1"], time_limit_seconds="2m", epochs=3)
+    expected = {"seeds": (0, 1, 2), "settings": {"a.b": 1}, "time_limit_seconds": 120.0}
+    assert told == ["x", expected | {"epochs": 3}]

@@ -1,0 +1,131 @@
+"""On a narrow terminal no word of a table is broken: columns give way, and that is said."""
+
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.box import SIMPLE_HEAD, Box
+from rich.console import Console
+
+from sweeps.aggregation.rendering.fitted_table import FittedColumn, FittedTable, from_the_right
+from tests.golden.stores.archive import unpack
+from tests.sweeps.cli.shell import Shell
+
+STORES = Path(__file__).parents[2] / "golden" / "stores"
+ROWS = [
+    ["no reconstruction", "158,592", "0.56 ± 0.03", "45ec92ba414fbbc88689 (seed 0)"],
+    ["cross-entropy loss", "1,158,592", "10.56 ± 0.13", "da2bbc763466343b3efc (seed 12)"],
+]
+WORDS = {word for row in ROWS for cell in row for word in cell.split()}
+NUMBERS = {row[2] for row in ROWS}
+
+
+def table(*orders: int | None, box: Box | None = None, elsewhere: str = "") -> FittedTable:
+    titles = ("arm", "parameters", "validation error %", "best trial")
+    columns = [
+        FittedColumn(title, "right" if title[0] in "pv" else "left", order)
+        for title, order in zip(titles, orders or (None,) * 4, strict=True)
+    ]
+    fitted = FittedTable(columns, box=box, elsewhere=elsewhere)
+    for row in ROWS:
+        fitted.add_row(*row)
+    return fitted
+
+
+def lines(fitted: FittedTable, width: int) -> list[str]:
+    out = StringIO()
+    Console(file=out, width=width, color_system=None).print(fitted)
+    return out.getvalue().splitlines()
+
+
+def on_one_line(told: list[str]) -> str:
+    return " ".join(" ".join(told).split())
+
+
+@pytest.mark.parametrize("box", [None, SIMPLE_HEAD])
+@pytest.mark.parametrize("width", range(30, 120, 5))
+def test_no_word_and_no_number_is_broken_at_any_width(width: int, box: Box | None) -> None:
+    told = lines(table(None, 1, None, 2, box=box, elsewhere="--json"), width)
+    assert max(map(len, told)) <= width
+    text = on_one_line(told)
+    left_out = re.findall("parameters|best trial", text.partition("Left out at this width")[2])
+    places = {"parameters": 1, "best trial": 3}
+    gone = {word for name in left_out for row in ROWS for word in row[places[name]].split()}
+    assert set(text.split()) >= WORDS - gone
+    assert all(number in text for number in NUMBERS)
+
+
+def test_columns_give_way_in_the_order_that_is_stated() -> None:
+    fitted = table(None, 1, None, 2, elsewhere="--json")
+    assert not any("Left out" in line for line in lines(fitted, 80))
+    told = [on_one_line(lines(fitted, width)) for width in (60, 45)]
+    assert told[0].endswith(
+        "Left out at this width: parameters. --json or a wider terminal shows it."
+    )
+    assert told[1].endswith("parameters, best trial. --json or a wider terminal shows them.")
+    swapped = on_one_line(lines(table(None, 2, None, 1), 60))
+    assert swapped.endswith("Left out at this width: best trial. A wider terminal shows it.")
+
+
+def test_cells_take_more_lines_before_a_column_goes() -> None:
+    told = lines(table(None, 1, None, 2), 70)
+    assert not any("Left out" in line for line in told)
+    assert any(line.startswith("no reconstruction") for line in lines(table(), 90))
+    assert len(told) > len(lines(table(), 90)) == 3
+
+
+def test_without_room_for_what_stays_each_row_becomes_lines() -> None:
+    told = lines(table(), 45)
+    assert told[:5] == [
+        "arm: no reconstruction",
+        "parameters: 158,592",
+        "validation error %: 0.56 ± 0.03",
+        "best trial: 45ec92ba414fbbc88689 (seed 0)",
+        "",
+    ]
+
+
+def test_a_table_of_a_report_loses_its_rarer_columns_first_and_never_the_first_two() -> None:
+    assert from_the_right(["a", "b", "c", "d", "e"]) == [None, None, 3, 2, 1]
+    assert from_the_right(["a", "b", "c", "d", "e"], [1, 2]) == [None, None, 1, 3, 2]
+
+
+COMMANDS = {
+    "finished_design": [
+        ["status"],
+        ["status", "small_design"],
+        ["best", "small_design"],
+        ["report", "small_design"],
+        ["plan", "quickstart"],
+        ["list"],
+    ],
+    "finished_search": [
+        ["status", "small_search"],
+        ["best", "small_search"],
+        ["report", "small_search"],
+        ["plan", "quickstart_search"],
+    ],
+}
+
+
+@pytest.mark.parametrize("width", [80, 60])
+@pytest.mark.parametrize("store", COMMANDS)
+def test_no_command_breaks_a_word(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, store: str, width: int
+) -> None:
+    unpack(STORES / f"{store}.tar.xz", shell.folder)
+    commands = list(COMMANDS[store])
+    monkeypatch.setenv("COLUMNS", "400")
+    ranked = shell("best", store.replace("finished", "small")).out
+    key = re.findall(r"\b[0-9a-f]{20}\b", ranked)[0]
+    commands += [["show", key], ["diff", key, re.findall(r"\b[0-9a-f]{20}\b", ranked)[1]]]
+    for words in commands:
+        monkeypatch.setenv("COLUMNS", "400")
+        known = set(shell(*words).out.split())
+        monkeypatch.setenv("COLUMNS", str(width))
+        told = shell(*words)
+        assert told.code == 0, told.err
+        body = re.sub(r"(?s)Left out at this width:.*?shows\s+(it|them)\.", "", told.out)
+        broken = {word for word in body.split() if word not in known and not set(word) <= {"─"}}
+        assert not broken, (words, broken)
