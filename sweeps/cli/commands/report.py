@@ -1,6 +1,5 @@
 """`capsweep report`."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -79,7 +78,10 @@ def report(
     else:
         from sweeps.aggregation.report import report as make
 
-        print_report(make(launched, *place, tables=tables, style=chosen))
+        made = make(launched, *place, tables=tables, style=chosen)
+        print_tables(made)
+        console().print()
+        print_place(made)
 
 
 def _name_and_tables(text: str) -> tuple[str, tuple[type[Any], ...]]:
@@ -95,8 +97,8 @@ def _name_and_tables(text: str) -> tuple[str, tuple[type[Any], ...]]:
     return sweep.name, sweep.custom_tables
 
 
-def print_report(report: "Report") -> None:
-    """Print the tables that a terminal shows, and the files that hold all."""
+def print_tables(report: "Report") -> None:
+    """Print the tables that a terminal shows, with their notes."""
     from sweeps.aggregation.rendering.renderers import for_terminal
 
     out = console()
@@ -104,7 +106,13 @@ def print_report(report: "Report") -> None:
         out.print(part)
     for sentence in (*report.mixtures, *report.left_out):
         out.print(plain(sentence))
-    _print_files(report.paths)
+
+
+def print_place(report: "Report") -> None:
+    """Print where the whole report is."""
+    page = next((path for path in report.paths if path.name == "report.html"), None)
+    if page:
+        say(f"Report: {page} ({len(report.paths) - 1} more files in its folder)")
 
 
 def _print_compared(compared: "ComparedSweeps") -> None:
@@ -113,7 +121,9 @@ def _print_compared(compared: "ComparedSweeps") -> None:
 
     for part in for_terminal([compared.table]):
         console().print(part)
-    _print_files(compared.paths)
+    console().print("\nFiles:")
+    for path in compared.paths:
+        console().print(f"  {plain(str(path))}", soft_wrap=True)
 
 
 def _print_checked(checked: "CheckedReport") -> None:
@@ -134,9 +144,3 @@ def _print_checked(checked: "CheckedReport") -> None:
     if checked.others:
         names = ", ".join(checked.others[:10]) + " ..." * (len(checked.others) > 10)
         say(f"Not looked at, as the report has no such files: {names}.")
-
-
-def _print_files(paths: Sequence[Path]) -> None:
-    console().print("\nFiles:")
-    for path in paths:
-        console().print(f"  {plain(str(path))}", soft_wrap=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sweeps.cli.commands.report import print_report
+from sweeps.cli.commands.report import print_place, print_tables
 from sweeps.cli.hints import place_options, program_name, resume_command
 from sweeps.cli.json_output import JsonOption, print_error, print_json, write_error_at_once
 from sweeps.cli.launch_options import launch_fields, with_options
@@ -79,19 +79,21 @@ def run_answer(result: "SweepResult", resume: str) -> "RunAnswer":
 
 
 def _print_result(result: "SweepResult", place: str) -> None:
-    """Print how a launch ended, its table, its files, and what to do next.
+    """Print a launch's table, how it ended, and what to do next.
 
     Args:
         result: How it ended.
         place: The options that lead to its records, "" for the default places.
     """
     if result.report:
-        print_report(result.report)
+        print_tables(result.report)
     console().print(
         f"\n{result.sweep}: {result.num_trained} trained now, "
         f"{result.num_filled} of {result.num_cells} cells filled."
     )
     _print_problems(result)
+    if result.report:
+        print_place(result.report)
     if result.exit_code:
         say(f"Go on with: {resume_command()}")
     elif not is_quiet():

@@ -1,7 +1,7 @@
 import pytest
 
 from sweeps.aggregation.report import publish_report, write_report
-from sweeps.cli.commands.report import print_report
+from sweeps.cli.commands.report import print_place, print_tables
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from tests.sweeps.aggregation.known_sweep import (
@@ -161,12 +161,13 @@ def test_of_a_search_a_terminal_shows_the_confirmation_before_a_short_sensitivit
 ):
     put_search(store, tables=[{"kind": "sensitivity"}, {"kind": "confirmation"}])
     report = write_report(store, "known", tmp_path / "reports")
-    print_report(report)
+    print_tables(report)
+    print_place(report)
 
     out = capsys.readouterr().out
     assert out.index("Confirmation of known") < out.index("Sensitivity known")
     assert "How to read it: see sensitivity.md." in out
-    assert "confirmation.tex" in out
+    assert f"Report: {tmp_path}/reports/known/report.html (" in out
 
 
 def test_a_short_sensitivity_says_how_many_settings_are_left_out(store, tmp_path):
