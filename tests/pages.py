@@ -17,7 +17,7 @@ def page(name: str) -> str:
 
 def snippets(text: str, language: str = "python") -> list[str]:
     """Return the blocks of a language, as they stand."""
-    return [block for found, block in _BLOCK.findall(text) if found == language]
+    return [block for result, block in _BLOCK.findall(text) if result == language]
 
 
 def commands(text: str) -> list[list[str]]:

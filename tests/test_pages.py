@@ -50,13 +50,13 @@ def test_the_glossary_says_what_records_are_called() -> None:
 
 
 def test_tables_of_the_page_on_sweeps_come_from_where_it_says() -> None:
-    told = page("sweeps").partition("## Tables and figures\n")[2].partition("\n## ")[0]
-    names = re.findall(r"`(\w+(?:Table|Figure))[`(]", told)
+    reported = page("sweeps").partition("## Tables and figures\n")[2].partition("\n## ")[0]
+    names = re.findall(r"`(\w+(?:Table|Figure))[`(]", reported)
     assert len(names) >= 5
     assert {*names} <= {*dir(search_spaces)}
 
 
-def test_what_can_be_added_is_shown_by_files_that_are_there() -> None:
+def test_what_can_be_added_is_shown_by_existing_files() -> None:
     shown = re.findall(r"`(test_\w+\.py)` \|", page("sweeps"))
-    there = {path.name for path in (ROOT / "tests" / "growth").glob("test_*.py")}
-    assert {*shown} == there
+    present = {path.name for path in (ROOT / "tests" / "growth").glob("test_*.py")}
+    assert {*shown} == present

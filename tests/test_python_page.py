@@ -26,8 +26,8 @@ def kept_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("CAPSWEEP_STORAGE", raising=False)
     monkeypatch.delenv("CAPSWEEP_TRACKING_URI", raising=False)
     store = open_store(storage=storage)
-    again = store.manifest(OWN).model_copy(update={"sweep": "long"})
-    publish_manifest(store.writer(), again)
+    second = store.manifest(OWN).model_copy(update={"sweep": "long"})
+    publish_manifest(store.writer(), second)
     return storage
 
 
@@ -59,16 +59,16 @@ def test_its_options_of_a_launch_are_some(tmp_path, monkeypatch) -> None:
 
 def test_it_names_every_function() -> None:
     functions = {name for name in dir(sweeps) if name[0].islower()}
-    told = {*re.findall(r"sweeps\.([a-z_]+)\(", PAGE)}
-    assert functions - told <= {"pictures", "plan_seeds", "verify"}
+    reported = {*re.findall(r"sweeps\.([a-z_]+)\(", PAGE)}
+    assert functions - reported <= {"pictures", "plan_seeds", "verify"}
 
 
 def test_the_notebook_gives_what_it_shows(tmp_path: Path) -> None:
     given = notebook_cells.run(tmp_path)
-    kept = [cell["outputs"] for cell in notebook_cells.cells()]
+    remaining = [cell["outputs"] for cell in notebook_cells.cells()]
 
-    assert [*map(without_drawings, given)] == [*map(without_drawings, kept)]
-    assert any("image/png" in output["data"] for outputs in kept for output in outputs)
+    assert [*map(without_drawings, given)] == [*map(without_drawings, remaining)]
+    assert any("image/png" in output["data"] for outputs in remaining for output in outputs)
 
 
 def without_drawings(outputs: list[dict]) -> list[dict]:  # type: ignore[type-arg]

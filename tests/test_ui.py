@@ -98,7 +98,7 @@ STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as while it sends a
     [(signal.SIGINT, ""), (signal.SIGTERM, ""), (signal.SIGINT, STUBBORN)],
     ids=["SIGINT", "SIGTERM", "SIGINT while it answers"],
 )
-def test_a_signal_that_was_ignored_ends_the_ui_and_is_ignored_again(
+def test_a_signal_that_was_ignored_ends_the_ui_and_stays_ignored_afterwards(
     number: signal.Signals,
     patience: str,
     tmp_path: Path,
@@ -116,8 +116,10 @@ def test_a_signal_that_was_ignored_ends_the_ui_and_is_ignored_again(
     processes: list[psutil.Process] = []
 
     def end_it() -> None:
-        told: list[str] = []
-        wait_until(lambda: told.append(capfd.readouterr().out) or "Ctrl-C ends it" in "".join(told))
+        reported: list[str] = []
+        wait_until(
+            lambda: reported.append(capfd.readouterr().out) or "Ctrl-C ends it" in "".join(reported)
+        )
         processes.extend(psutil.Process().children(recursive=True))
         os.kill(os.getpid(), number)
 

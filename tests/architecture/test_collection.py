@@ -71,9 +71,9 @@ def is_readable(name: str) -> bool:
 
 def own_names(config: pytest.Config) -> list[str] | None:
     """Return the ids of all tests as this process collected them; None where it has but some."""
-    own = config.stash[COLLECTED]
+    mine = config.stash[COLLECTED]
     files = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
-    return own if {name.split("::")[0] for name in own} == files else None
+    return mine if {name.split("::")[0] for name in mine} == files else None
 
 
 def test_two_processes_collect_the_same_tests_by_names_that_a_person_can_read(

@@ -44,10 +44,10 @@ def asks_what_readers_see(node: ast.AST) -> bool:
 
 
 def test_a_fraction_is_multiplied_in_one_place() -> None:
-    found = {
+    result = {
         name for name, tree in TREES.items() if any(map(multiplies_by_a_hundred, ast.walk(tree)))
     }
-    assert found == MAKE_PERCENT
+    assert result == MAKE_PERCENT
 
 
 def test_only_what_shows_numbers_asks_for_them_as_readers_see_them() -> None:

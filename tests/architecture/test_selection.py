@@ -59,14 +59,14 @@ def keep(manifest: Manifest, records: Records) -> object:
 
 
 def search(manifest: Manifest, records: Records) -> object:
-    found = search_results(manifest, records)
-    values = [(one.state, one.value, one.repeats) for one in found.proposals]
-    return values, found.best, [arm.arm.name for arm in confirmed_arms(manifest, records)]
+    result = search_results(manifest, records)
+    values = [(one.state, one.value, one.repeats) for one in result.proposals]
+    return values, result.best, [arm.arm.name for arm in confirmed_arms(manifest, records)]
 
 
 def explain(manifest: Manifest, records: Records) -> object:
-    found = sensitivity(manifest, records)
-    return [(one.best, one.best_marginal(found.results.objective)) for one in found.settings]
+    result = sensitivity(manifest, records)
+    return [(one.best, one.best_marginal(result.results.objective)) for one in result.settings]
 
 
 UNCONFIRMED = (search_of(), trained({0: 30, 1: 6, 2: 12, 3: 9}))
@@ -106,8 +106,8 @@ def with_test_figures(
     record: TrialRecord, draw: Callable[[st.SearchStrategy[float | None]], float | None]
 ) -> TrialRecord:
     figures = {name: draw(POISON) for name in OF_THE_TEST_SPLIT}
-    found = {EVALUATION_KEY: {"up_1": figures[OF_THE_TEST_SPLIT[-1]] or 0.0}}
-    return with_metrics(record, **figures).model_copy(update={"evaluations": found})
+    result = {EVALUATION_KEY: {"up_1": figures[OF_THE_TEST_SPLIT[-1]] or 0.0}}
+    return with_metrics(record, **figures).model_copy(update={"evaluations": result})
 
 
 def test_a_plan_is_told_how_a_trial_ended_without_what_was_found_of_the_test_split(
@@ -116,9 +116,11 @@ def test_a_plan_is_told_how_a_trial_ended_without_what_was_found_of_the_test_spl
     _, records = known_sweep()
     plain = next(record for record in records.values() if record.is_counted)
     poisoned = with_metrics(plain, **dict.fromkeys(OF_THE_TEST_SPLIT, 0.5))
-    told = TrialFacts(tmp_path, {plain.trial_key: poisoned}.get).ended(plain.trial_key)
-    assert told is not None
-    assert told.metrics == {name: v for name, v in plain.metrics.items() if name != "test_error"}
+    reported = TrialFacts(tmp_path, {plain.trial_key: poisoned}.get).ended(plain.trial_key)
+    assert reported is not None
+    assert reported.metrics == {
+        name: v for name, v in plain.metrics.items() if name != "test_error"
+    }
 
 
 def test_a_law_of_choices_bites_where_the_validation_figures_change() -> None:
@@ -150,14 +152,14 @@ def test_nothing_is_chosen_by_what_an_evaluation_found_under_its_name_in_records
 def chosen_in(path: Path) -> list[str]:
     """Return the words for test figures that a module has, in names and in texts of one word."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    found: list[str] = []
+    result: list[str] = []
     for node in ast.walk(tree):
         word: Any = getattr(node, "id", None) or getattr(node, "attr", None)
         if isinstance(node, ast.Constant):
             word = node.value
         if isinstance(word, str) and word in WORDS:
-            found.append(word)
-    return found
+            result.append(word)
+    return result
 
 
 @pytest.mark.parametrize("place", CHOOSING)
@@ -165,6 +167,6 @@ def test_what_chooses_has_no_word_for_test_figures(place: str) -> None:
     path = ROOT / place
     modules = sorted(path.rglob("*.py")) if path.is_dir() else [path]
     assert modules
-    found = {str(module.relative_to(ROOT)): set(chosen_in(module)) for module in modules}
-    found = {name: words - ALLOWED.get(name, set()) for name, words in found.items()}
-    assert {name: words for name, words in found.items() if words} == {}
+    result = {str(module.relative_to(ROOT)): set(chosen_in(module)) for module in modules}
+    result = {name: words - ALLOWED.get(name, set()) for name, words in result.items()}
+    assert {name: words for name, words in result.items() if words} == {}

@@ -45,8 +45,8 @@ def test_all_three_kinds_of_machines_are_in_the_file(config: Config) -> None:
 def test_all_that_is_the_users_own_stands_in_the_marked_block() -> None:
     lines = (ROOT / "cluster.yaml").read_text(encoding="utf-8").splitlines()
     start, end = (number for number, line in enumerate(lines) if "=====" in line)
-    own = ("ami-", "sg-", "subnet-", "fs-", "us-west-2", "g5.", "m6i.", "max_spot_workers: &")
-    for word in own:
+    mine = ("ami-", "sg-", "subnet-", "fs-", "us-west-2", "g5.", "m6i.", "max_spot_workers: &")
+    for word in mine:
         places = [number for number, line in enumerate(lines) if word in line]
         assert places, word
         assert all(start < number < end for number in places), word
@@ -107,7 +107,7 @@ def let_ray_guess_the_resources(config: Config) -> None:
     config["available_node_types"]["spot"]["resources"] = {}
 
 
-def mount_a_file_that_is_not_there(config: Config) -> None:
+def mount_a_missing_file(config: Config) -> None:
     config["file_mounts"]["~/capsweep/gone"] = "gone"
 
 
@@ -142,7 +142,7 @@ def forget_the_security_group(config: Config) -> None:
         give_the_head_cores,
         make_the_head_a_spot_machine,
         let_ray_guess_the_resources,
-        mount_a_file_that_is_not_there,
+        mount_a_missing_file,
         ask_for_more_than_the_most,
         allow_a_type_more_than_the_cluster,
         head_of_an_unknown_type,
@@ -150,7 +150,9 @@ def forget_the_security_group(config: Config) -> None:
         forget_the_security_group,
     ],
 )
-def test_a_mistake_in_the_file_is_found(mistake: Callable[[Config], None], config: Config) -> None:
+def test_a_mistake_in_the_file_is_reported(
+    mistake: Callable[[Config], None], config: Config
+) -> None:
     mistake(config)
     with pytest.raises(REFUSALS):
         expect_taken(config)

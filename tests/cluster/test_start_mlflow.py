@@ -105,9 +105,9 @@ def start(environment: dict[str, str]) -> None:
 
 def servers(environment: dict[str, str]) -> list[psutil.Process]:
     """Return the processes that were started in an environment."""
-    found: list[psutil.Process] = []
+    result: list[psutil.Process] = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             if process.environ().get("MLFLOW_PORT") == environment["MLFLOW_PORT"]:
-                found.append(process)
-    return found
+                result.append(process)
+    return result

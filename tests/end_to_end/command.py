@@ -147,8 +147,8 @@ def clean_environment() -> dict[str, str]:
     What stays says nothing of a sweep: the folder of the data, and whether Ray runs as it is.
     """
     foreign = re.compile(r"(CAPSWEEP_(?!DATA|PLAIN_RAY)|RAY_|MLFLOW_|PYTEST_).*")
-    kept = {name: value for name, value in os.environ.items() if not foreign.fullmatch(name)}
-    return kept | {"OMP_NUM_THREADS": "1"}
+    remaining = {name: value for name, value in os.environ.items() if not foreign.fullmatch(name)}
+    return remaining | {"OMP_NUM_THREADS": "1"}
 
 
 def _signal(process: psutil.Process, number: int) -> None:

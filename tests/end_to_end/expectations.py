@@ -58,9 +58,9 @@ def expect_search_settled(storage: Path, sweep: str, *, num_trials: int, num_epo
     assert {cell["trial_key"] for cell in cells} <= by_key.keys()
     for key, run in by_key.items():
         _expect_pruned_or_finished(run, stopped.get(key), num_epochs)
-    for key, told in outboxes(storage).items():
+    for key, reported in outboxes(storage).items():
         last = stopped[key][0] if key in stopped else num_epochs
-        assert [epoch for epoch, _ in told.epochs] == list(range(1, last + 1)), key
+        assert [epoch for epoch, _ in reported.epochs] == list(range(1, last + 1)), key
 
 
 def _expect_pruned_or_finished(
@@ -100,5 +100,5 @@ def expect_no_run_left_running(storage: Path) -> None:
 def expect_same_results(folder: Path, reference: Path, sweep: str) -> None:
     """Check that a sweep's result files are those of another folder, byte for byte."""
     for name in RESULT_FILES:
-        found = (folder / "reports" / sweep / name).read_bytes()
-        assert found == (reference / "reports" / sweep / name).read_bytes(), name
+        result = (folder / "reports" / sweep / name).read_bytes()
+        assert result == (reference / "reports" / sweep / name).read_bytes(), name

@@ -55,19 +55,19 @@ class RunFacts:
 
 def outboxes(storage: Path) -> dict[str, OutboxFacts]:
     """Return what every cell's outbox tells, by trial key."""
-    found: dict[str, OutboxFacts] = {}
+    result: dict[str, OutboxFacts] = {}
     for path in storage.glob("cells/*/outbox.jsonl"):
         lines = _whole_lines(path)
-        found[path.parent.name] = OutboxFacts(
+        result[path.parent.name] = OutboxFacts(
             starts=[line["fence"] for line in lines if line["type"] == "start"],
             epochs=[
                 (line["epoch"]["epoch"], line["fence"]) for line in lines if line["type"] == "epoch"
             ],
         )
-    return found
+    return result
 
 
-def num_epochs_told(storage: Path) -> int:
+def num_reported_epochs(storage: Path) -> int:
     """Return how many epochs all outboxes tell of."""
     return sum(len(facts.epochs) for facts in outboxes(storage).values())
 
@@ -144,8 +144,8 @@ def decided(storage: Path, sweep: str, kind: str) -> list[tuple[str, int]]:
     if not (storage / "journals" / f"{sweep}.db").exists():
         return []
     with suppress(sqlite3.OperationalError):  # it has no decisions yet
-        told = [content for one, content in _decisions(storage, sweep) if one == kind]
-        return [(content["trial_key"], content["epoch"]) for content in told]
+        reported = [content for one, content in _decisions(storage, sweep) if one == kind]
+        return [(content["trial_key"], content["epoch"]) for content in reported]
     return []
 
 
@@ -186,7 +186,7 @@ def _steps(connection: sqlite3.Connection, run: str) -> dict[str, list[int]]:
     rows = connection.execute("select key, step from metrics where run_uuid = ?", (run,))
     for key, step in rows:
         steps.setdefault(key, []).append(step)
-    return {key: sorted(found) for key, found in steps.items()}
+    return {key: sorted(result) for key, result in steps.items()}
 
 
 def _folder(uri: str, artifacts: Path) -> Path:

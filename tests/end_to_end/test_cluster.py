@@ -15,7 +15,7 @@ import pytest
 from tests.cluster.ray_nodes import RayNodes
 from tests.end_to_end.command import clean_environment
 from tests.end_to_end.expectations import expect_each_cell_finished_once
-from tests.end_to_end.storage_view import num_epochs_told, num_starts, outboxes
+from tests.end_to_end.storage_view import num_reported_epochs, num_starts, outboxes
 from tests.end_to_end.sweep_file import write_sweep
 from tests.waiting import PATIENCE_SECONDS
 
@@ -75,8 +75,8 @@ def test_a_job_fills_each_cell_once_on_several_nodes_and_none_on_the_head(
 
     table = (tmp_path / "reports" / "quickstart" / "ablation.csv").read_text()
     assert len(table.splitlines()) == 1 + 7
-    again = ended(submit(nodes, tmp_path, *words))
-    assert "0 trained now, 21 of 21 cells filled" in again["logs"]
+    repeated = ended(submit(nodes, tmp_path, *words))
+    assert "0 trained now, 21 of 21 cells filled" in repeated["logs"]
 
 
 @pytest.mark.slow
@@ -108,11 +108,11 @@ def test_a_lost_worker_and_a_lost_cluster_cost_no_cell(tmp_path: Path) -> None:
     words = (str(file), f"--storage={storage}")
     with cluster() as first:
         job = submit(first, tmp_path, *words)
-        wait_until(lambda: num_epochs_told(storage) > 3, job)
+        wait_until(lambda: num_reported_epochs(storage) > 3, job)
         first.kill_last_worker()
         wait_until(lambda: num_restarted(storage) == 1, job)
-        num_told = num_epochs_told(storage)
-        wait_until(lambda: num_epochs_told(storage) > num_told + 2, job)
+        num_reported = num_reported_epochs(storage)
+        wait_until(lambda: num_reported_epochs(storage) > num_reported + 2, job)
     job.kill()
     job.communicate()
     assert len(list(storage.glob("cells/*/final.json"))) < 6

@@ -49,7 +49,7 @@ def seen(storage: Path) -> set[tuple[str, ...]]:
 
 
 @pytest.mark.slow
-def test_trials_run_in_a_reused_process_with_threads_of_their_own(terminal: Terminal) -> None:
+def test_trials_run_in_a_reused_process_with_separate_threads(terminal: Terminal) -> None:
     (terminal.folder / "looking.py").write_text(SWEEP)
     ended = terminal.run("run", "looking.py", "--epochs", "1", "--cpus-per-trial", "2")
     assert ended.code == 0, ended.explained()

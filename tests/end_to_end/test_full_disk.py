@@ -9,7 +9,7 @@ import pytest
 
 from tests.end_to_end.command import Terminal
 from tests.end_to_end.expectations import expect_each_cell_finished_once, expect_same_results
-from tests.end_to_end.storage_view import num_epochs_told
+from tests.end_to_end.storage_view import num_reported_epochs
 from tests.end_to_end.sweep_file import write_sweep
 from tests.sweeps.storage.test_disk_room import fill_up
 from tests.waiting import wait_until
@@ -39,15 +39,15 @@ def test_a_sweep_waits_while_its_disk_is_full_and_loses_nothing(
     assert reference.code == 0, reference.explained()
 
     command = terminal.start("run", str(file))
-    command.wait_until(lambda: num_epochs_told(storage) >= NUM_EPOCHS)
+    command.wait_until(lambda: num_reported_epochs(storage) >= NUM_EPOCHS)
     fill_up(storage / "filler")
     command.wait_until(lambda: "is full: this waits until" in said(terminal))
-    told = num_epochs_told(storage)
+    reported = num_reported_epochs(storage)
     (storage / "filler").unlink()
     ended = command.wait()
     assert ended.code == 0, ended.explained()
     assert "There is room on the disk again" in ended.output
-    assert num_epochs_told(storage) > told
+    assert num_reported_epochs(storage) > reported
     assert "Traceback" not in ended.output + ended.errors
     expect_each_cell_finished_once(storage, num_cells=6, num_epochs=NUM_EPOCHS)
     expect_same_results(terminal.folder, second_terminal.folder, "filled")

@@ -11,7 +11,7 @@ from tests.end_to_end.expectations import (
     expect_each_cell_finished_once,
     expect_no_run_left_running,
 )
-from tests.end_to_end.storage_view import num_epochs_told, parent_runs, trial_runs
+from tests.end_to_end.storage_view import num_reported_epochs, parent_runs, trial_runs
 from tests.end_to_end.sweep_file import write_sweep
 
 pytestmark = pytest.mark.slow
@@ -61,8 +61,8 @@ def test_an_interruption_while_ray_starts_leaves_no_process_behind(
 
 def interrupted_after(num: int, command: Command, storage: Path, *, group: bool) -> Ended:
     """Interrupt a command when it has recorded some more epochs, and see that it ends soon."""
-    before, begun = num_epochs_told(storage), time.monotonic()
-    command.wait_until(lambda: num_epochs_told(storage) >= before + num)
+    before, begun = num_reported_epochs(storage), time.monotonic()
+    command.wait_until(lambda: num_reported_epochs(storage) >= before + num)
     took = time.monotonic() - begun
     family = command.family()
     ended = command.interrupt(group=group)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.end_to_end.command import Terminal
 from tests.end_to_end.expectations import expect_each_cell_finished_once, expect_same_results
-from tests.end_to_end.storage_view import num_epochs_told, outboxes
+from tests.end_to_end.storage_view import num_reported_epochs, outboxes
 from tests.end_to_end.sweep_file import write_sweep
 
 pytestmark = pytest.mark.slow
@@ -28,9 +28,9 @@ def test_a_sweep_killed_three_times_gives_the_results_of_an_unbroken_one(
 
     finished: dict[str, list[int]] = {}
     for fraction in KILL_AT:
-        enough = max(fraction * NUM_CELLS * NUM_EPOCHS, num_epochs_told(storage) + 1)
+        enough = max(fraction * NUM_CELLS * NUM_EPOCHS, num_reported_epochs(storage) + 1)
         command = terminal.start(*words)
-        command.wait_until(lambda enough=enough: num_epochs_told(storage) >= enough)
+        command.wait_until(lambda enough=enough: num_reported_epochs(storage) >= enough)
         killed_processes = command.kill_all()
         assert {"gcs_server", "raylet"} <= set(killed_processes)
         expect_started_no_more(storage, finished)

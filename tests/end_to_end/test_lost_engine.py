@@ -9,7 +9,7 @@ import pytest
 
 from tests.end_to_end.command import Command, Terminal
 from tests.end_to_end.expectations import expect_each_cell_finished_once, expect_same_results
-from tests.end_to_end.storage_view import num_epochs_told
+from tests.end_to_end.storage_view import num_reported_epochs
 from tests.end_to_end.sweep_file import write_sweep
 
 pytestmark = pytest.mark.slow
@@ -48,8 +48,8 @@ def test_raylet_head_and_process_are_killed_and_nothing_is_lost(
 
     command = terminal.start("run", str(file))
     for number, process_of in enumerate(LOSSES):
-        enough = max(1 + 12 * number, num_epochs_told(storage) + 1)
-        command.wait_until(lambda enough=enough: num_epochs_told(storage) >= enough)
+        enough = max(1 + 12 * number, num_reported_epochs(storage) + 1)
+        command.wait_until(lambda enough=enough: num_reported_epochs(storage) >= enough)
         victim = process_of(command)
         victim.send_signal(signal.SIGKILL)
     ended = command.wait()

@@ -51,14 +51,14 @@ def test_seven_are_finished_and_one_is_out_of_memory_with_its_peak(
     ended = run_in(cgroup, terminal, file)
     assert ended.code == 3, ended.explained()
     (line,) = (line for line in ended.output.splitlines() if line.startswith("failed: hungry"))
-    found = re.search(r"out of memory: its process held ([\d.]+) GiB at most", line)
-    assert found, ended.explained()
-    assert 1 < float(found[1]) <= LIMIT_BYTES / 2**30
+    result = re.search(r"out of memory: its process held ([\d.]+) GiB at most", line)
+    assert result, ended.explained()
+    assert 1 < float(result[1]) <= LIMIT_BYTES / 2**30
     runs = trial_runs(terminal.database)
     assert Counter(run.outcome for run in runs) == {"finished": 7, "failed": 1}
     starts = num_starts(terminal.storage)
     assert starts == 9, "the hungry one was tried once more"
 
-    again = run_in(cgroup, terminal, file)
-    assert again.code == 3, again.explained()
+    second = run_in(cgroup, terminal, file)
+    assert second.code == 3, second.explained()
     assert num_starts(terminal.storage) == starts + 2, "nothing else was trained"

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 NUM_EPOCHS = 4
 
 
-def test_each_trouble_is_recorded_with_its_reason_and_what_can_be_mended_is_tried_again(
+def test_each_failure_is_recorded_with_its_reason_and_retried_if_possible(
     tmp_path: Path, terminal: Terminal
 ) -> None:
     arms = {
@@ -60,11 +60,11 @@ def test_each_trouble_is_recorded_with_its_reason_and_what_can_be_mended_is_trie
     for arm in ("good", "raises", "killed once", "killed always"):
         expect_each_epoch_once(after[arm].steps, NUM_EPOCHS)
         assert after[arm].steps["test_error"] == [NUM_EPOCHS]
-    told = outboxes(storage)
-    assert told[after["good"].tags["capsweep.trial_key"]].starts == [1]
-    assert told.pop(after["turns NaN"].tags["capsweep.trial_key"]).starts == [1]
+    reported = outboxes(storage)
+    assert reported[after["good"].tags["capsweep.trial_key"]].starts == [1]
+    assert reported.pop(after["turns NaN"].tags["capsweep.trial_key"]).starts == [1]
     for name in ("raises", "killed once", "killed always"):
-        assert told[after[name].tags["capsweep.trial_key"]].went_on(), name
+        assert reported[after[name].tags["capsweep.trial_key"]].went_on(), name
     assert parent_runs(database)["troubled"].status == "FINISHED"
 
 
@@ -94,12 +94,12 @@ def expect_reasons(runs: dict[str, RunFacts]) -> None:
 
 def expect_restarts(storage: Path, runs: dict[str, RunFacts]) -> None:
     """Check who was started how often, and that every epoch was told once."""
-    told = outboxes(storage)
-    starts = {arm: told[run.tags["capsweep.trial_key"]].starts for arm, run in runs.items()}
+    reported = outboxes(storage)
+    starts = {arm: reported[run.tags["capsweep.trial_key"]].starts for arm, run in runs.items()}
     assert starts["good"] == starts["turns NaN"] == [1]
     assert starts["killed once"] == starts["raises"] == [1, 2]
     assert starts["killed always"] == [1, 2, 3, 4]
-    once = told[runs["killed once"].tags["capsweep.trial_key"]]
+    once = reported[runs["killed once"].tags["capsweep.trial_key"]]
     assert [epoch for epoch, _ in once.epochs] == [1, 2, 3, 4]
     # it was killed in its third epoch, when a short second one waited to be kept
     assert [fence for _, fence in once.epochs] in ([1, 2, 2, 2], [1, 1, 2, 2])

@@ -25,8 +25,8 @@ def test_a_search_killed_while_trials_wait_promotes_them_from_their_checkpoints(
     continued = decided(storage, "waiting", "continue")
     waiting = [one for one in decided(storage, "waiting", "pause") if one not in continued]
 
-    told = terminal.run("status", "waiting")
-    assert "waiting to be promoted or stopped: " in told.output, told.explained()
+    reported = terminal.run("status", "waiting")
+    assert "waiting to be promoted or stopped: " in reported.output, reported.explained()
     planned = terminal.run("plan", str(file))
     assert f"{len(waiting)} wait at a rung of the scheduler" in planned.output
     freed = terminal.run("clean", "--yes")
@@ -37,7 +37,7 @@ def test_a_search_killed_while_trials_wait_promotes_them_from_their_checkpoints(
     last = terminal.run("run", str(file))
     assert last.code == 0, last.explained()
     expect_search_settled(storage, "waiting", num_trials=5, num_epochs=4)
-    assert any(told.went_on() for told in outboxes(storage).values())
+    assert any(reported.went_on() for reported in outboxes(storage).values())
     pauses = decided(storage, "waiting", "pause")
     verdicts = decided(storage, "waiting", "continue") + decided(storage, "waiting", "stop")
     assert sorted(pauses) == sorted(verdicts), "each that waited was promoted or stopped"

@@ -55,8 +55,8 @@ def test_the_table_of_matrix_capsules_begins_with_which_data_each_figure_is_of(
     report = terminal.folder / "reports" / "hinton2018_table1" / "table1.md"
     lines = report.read_text(encoding="utf-8").splitlines()
     assert "Ours on viewpoints, published on smallNORB." in lines[0]
-    told = "Data: viewpoints, fraction 0.001; the published figures are of smallNORB."
-    assert any(told in line for line in lines[:4])
+    reported = "Data: viewpoints, fraction 0.001; the published figures are of smallNORB."
+    assert any(reported in line for line in lines[:4])
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line[:1] == "|"]
     titles, _, *rows = rows
     ours, published = titles.index("Ours (%)"), titles.index("Published (%)")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.command import Command, Terminal, clean_environment
-from tests.end_to_end.storage_view import num_epochs_told
+from tests.end_to_end.storage_view import num_reported_epochs
 from tests.end_to_end.sweep_file import write_sweep
 from tests.waiting import PATIENCE_SECONDS
 
@@ -25,7 +25,7 @@ def test_a_client_without_the_token_is_refused_while_a_sweep_runs(
 ) -> None:
     file = write_sweep(tmp_path / "guarded.py", seeds=(0,), epochs=10_000, seconds=1.0)
     command = terminal.start("run", str(file))
-    command.wait_until(lambda: num_epochs_told(terminal.storage) > 0)
+    command.wait_until(lambda: num_reported_epochs(terminal.storage) > 0)
     address = f"127.0.0.1:{gcs_port(command)}"
     family = command.family()
     token = next(one for one in family if one.name() == "raylet").environ()["RAY_AUTH_TOKEN"]

@@ -7,7 +7,7 @@ import pytest
 
 from tests.end_to_end.command import Terminal
 from tests.end_to_end.expectations import expect_search_settled
-from tests.end_to_end.storage_view import num_epochs_told, outboxes, search_facts
+from tests.end_to_end.storage_view import num_reported_epochs, outboxes, search_facts
 from tests.end_to_end.sweep_file import write_search
 
 pytestmark = pytest.mark.slow
@@ -24,33 +24,33 @@ def test_a_search_killed_three_times_ends_with_each_proposal_once_and_every_stat
     file = write_search(tmp_path / "hunted.py", trials=NUM_TRIALS, epochs=NUM_EPOCHS, seconds=0.15)
     ended: dict[str, list[int]] = {}
     for count in KILL_AT:
-        enough = max(count, num_epochs_told(storage) + 1)
+        enough = max(count, num_reported_epochs(storage) + 1)
         command = terminal.start("run", str(file))
-        command.wait_until(lambda enough=enough: num_epochs_told(storage) >= enough)
+        command.wait_until(lambda enough=enough: num_reported_epochs(storage) >= enough)
         command.kill_all()
-        expect_not_started_again(storage, ended)
+        expect_not_restarted(storage, ended)
         ended = finished_cells(storage)
     last = terminal.run("run", str(file))
     assert last.code == 0, last.explained()
 
-    expect_not_started_again(storage, ended)
+    expect_not_restarted(storage, ended)
     expect_search_settled(storage, "hunted", num_trials=NUM_TRIALS, num_epochs=NUM_EPOCHS)
     facts = search_facts(storage, "hunted")
     assert 0 < len(facts.stopped) < NUM_TRIALS
     assert len(facts.manifest["search"]["confirmation"]["arms"]) == 2
-    assert any(told.went_on() for told in outboxes(storage).values())
+    assert any(reported.went_on() for reported in outboxes(storage).values())
 
 
 def finished_cells(storage: Path) -> dict[str, list[int]]:
     """Return the starts of each cell that has its final record, by trial key."""
     return {
-        key: told.starts
-        for key, told in outboxes(storage).items()
+        key: reported.starts
+        for key, reported in outboxes(storage).items()
         if (storage / "cells" / key / "final.json").exists()
     }
 
 
-def expect_not_started_again(storage: Path, finished: dict[str, list[int]]) -> None:
+def expect_not_restarted(storage: Path, finished: dict[str, list[int]]) -> None:
     """Check that cells that were filled have not been started again."""
     now = outboxes(storage)
     assert {key: now[key].starts for key in finished} == finished

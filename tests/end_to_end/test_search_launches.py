@@ -27,9 +27,9 @@ def test_a_search_run_one_by_one_is_whole_made_longer_and_protected(
     before = search_facts(storage, "search")
     starts = num_starts(storage)
 
-    again = terminal.run(*words)
-    assert again.code == 0, again.explained()
-    assert "0 trained now" in again.output
+    second = terminal.run(*words)
+    assert second.code == 0, second.explained()
+    assert "0 trained now" in second.output
     expect_refused(terminal, *words, "--sampler", "random", told="its sampler would change")
     expect_refused(terminal, *words, "--trials", "5", told="it proposed 6, and 5 are asked")
     assert num_starts(storage) == starts

@@ -76,8 +76,8 @@ def free_ports(count: int) -> list[int]:
 
     All are held until the last is drawn: drawn one by one, two may be the same.
     """
-    with ExitStack() as held:
+    with ExitStack() as stored:
         listeners = [
-            held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
+            stored.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
         ]
         return [listener.getsockname()[1] for listener in listeners]

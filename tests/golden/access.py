@@ -35,16 +35,16 @@ def keys_of(config: TrainingConfig, seeds: Sequence[int]) -> dict[str, str]:
     return {str(seed): trial_key(config, seed) for seed in seeds}
 
 
-def manifest_again(text: str) -> str:
+def rewritten_manifest(text: str) -> str:
     """Return a manifest's text, read and written."""
     return manifest_text(Manifest.model_validate_json(text))
 
 
-def outbox_line_again(line: str) -> str:
+def rewritten_outbox_line(line: str) -> str:
     """Return a line of an outbox, read and written as a trial tells it."""
     return OutboxLine.model_validate_json(line).model_dump_json(exclude_defaults=True)
 
 
-def final_again(text: str) -> str:
+def rewritten_final(text: str) -> str:
     """Return a final record, read and written as a trial leaves it."""
     return FinalRecord.model_validate_json(text).model_dump_json()

@@ -40,18 +40,18 @@ BUILT_FROM = (
 def manifest_texts() -> dict[str, str]:
     """Return the manifest of every named sweep and every user file, as a first launch writes it."""
     named = {name: access.text_of(access.definition_of(name)) for name in access.names()}
-    own = {own_name(path): access.text_of(access.definition_of(path)) for path in USER_FILES}
-    return named | own
+    mine = {own_name(path): access.text_of(access.definition_of(path)) for path in USER_FILES}
+    return named | mine
 
 
 def summary(texts: dict[str, str]) -> dict[str, dict[str, str]]:
     """Return the hash of each manifest, and what a search's own hash is."""
-    found: dict[str, dict[str, str]] = {}
+    result: dict[str, dict[str, str]] = {}
     for name, text in texts.items():
-        found[name] = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
+        result[name] = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
         if search := json.loads(text).get("search"):
-            found[name]["definition"] = search["definition"]
-    return found
+            result[name]["definition"] = search["definition"]
+    return result
 
 
 def own_name(path: Path) -> str:
@@ -83,15 +83,15 @@ def of_user_file(path: Path) -> dict[str, Any]:
 
 def public_names() -> dict[str, list[str]]:
     """Return the public names of the modules that users build from."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for module in BUILT_FROM:
         path = Path(str(import_module(module).__file__))
         tree = ast.parse(path.read_text(encoding="utf-8"))
         defined = {name for node in tree.body for name in _defined(node)}
         # what a package's own file imports it offers; what a module imports is its own affair
         offered = _offered(tree) if path.name == "__init__.py" else set[str]()
-        found[module] = sorted(name for name in defined | offered if not name.startswith("_"))
-    return found
+        result[module] = sorted(name for name in defined | offered if not name.startswith("_"))
+    return result
 
 
 def _defined(node: ast.stmt) -> Iterable[str]:
@@ -113,13 +113,13 @@ def _offered(tree: ast.Module) -> set[str]:
 
 def shown_imports(paths: Iterable[Path]) -> list[str]:
     """Return the statements that import from this project, one a name, in Markdown or Python."""
-    found: set[str] = set()
+    result: set[str] = set()
     for path in paths:
         text = path.read_text(encoding="utf-8")
         blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
         for block in blocks if path.suffix == ".md" else [text]:
-            found.update(_imports(block))
-    return sorted(found)
+            result.update(_imports(block))
+    return sorted(result)
 
 
 def _imports(code: str) -> Iterable[str]:

@@ -22,8 +22,8 @@ def pinned(path: Path) -> Any:
 
 def test_every_manifest_has_the_hash_and_every_search_the_definition_it_always_had() -> None:
     assert facts.summary(PINNED_TEXTS) == pinned(write.MANIFESTS), "the two golden files agree"
-    found = facts.summary({name: text_of_today(name) for name in PINNED_TEXTS})
-    assert found == pinned(write.MANIFESTS)
+    result = facts.summary({name: text_of_today(name) for name in PINNED_TEXTS})
+    assert result == pinned(write.MANIFESTS)
 
 
 @pytest.mark.parametrize("name", PINNED_TEXTS)
@@ -35,7 +35,7 @@ def test_a_manifest_has_the_text_it_always_had(name: str) -> None:
 
 @pytest.mark.parametrize("name", PINNED_TEXTS)
 def test_a_manifest_is_read_and_written_as_it_was(name: str) -> None:
-    assert access.manifest_again(PINNED_TEXTS[name]) == PINNED_TEXTS[name]
+    assert access.rewritten_manifest(PINNED_TEXTS[name]) == PINNED_TEXTS[name]
 
 
 @pytest.mark.parametrize("path", facts.USER_FILES, ids=lambda path: path.stem)
@@ -57,8 +57,8 @@ def test_every_import_that_is_shown_today_works() -> None:
 
 @pytest.mark.parametrize("module", facts.BUILT_FROM)
 def test_what_parts_and_sweeps_are_built_from_is_where_it_was(module: str) -> None:
-    there = importlib.import_module(module)
-    missing = [name for name in pinned(write.PUBLIC_NAMES)[module] if not hasattr(there, name)]
+    present = importlib.import_module(module)
+    missing = [name for name in pinned(write.PUBLIC_NAMES)[module] if not hasattr(present, name)]
     assert missing == []
 
 

@@ -26,7 +26,7 @@ from tests.golden.stores.questions import (
 # What the pinned commit changed of a store by running a finished sweep again: MLflow's row of the
 # sweep's own run, which is running for a moment and ends anew. The report is uploaded again as it
 # was. No journal, no queue and no cell is touched.
-CHANGED_BY_RUNNING_AGAIN = ["mlflow.db: runs"]
+CHANGED_BY_RERUN = ["mlflow.db: runs"]
 stores = pytest.mark.parametrize("store", FINISHED, ids=lambda store: store.name)
 
 
@@ -49,8 +49,8 @@ def expected(store: Store) -> dict[str, Any]:
 
 def answers(store: Store, *, reports: bool) -> list[tuple[list[str], str]]:
     """Return the commands and their answers, that of `report` or all others."""
-    told = expected(store)["answers"]
-    return [(words, then) for words, then in told if (words[0] == "report") is reports]
+    reported = expected(store)["answers"]
+    return [(words, then) for words, then in reported if (words[0] == "report") is reports]
 
 
 def report_of_then(store: Store) -> dict[str, bytes]:
@@ -91,16 +91,16 @@ def test_running_a_finished_sweep_again_writes_nothing_but_that_it_has_ended(
 ) -> None:
     storage = store.unpacked(tmp_path) / STORAGE
     stored = contents(storage)
-    assert answer(tmp_path, *store.run_again) == expected(store)["run again"]
+    assert answer(tmp_path, *store.rerun) == expected(store)["run again"]
     before = contents(storage)
-    others = {*changes(stored, before)} - {*CHANGED_BY_RUNNING_AGAIN}
+    others = {*changes(stored, before)} - {*CHANGED_BY_RERUN}
     assert all("/report/" in name for name in others)  # as it is made today
-    assert answer(tmp_path, *store.run_again) == expected(store)["run again"]
+    assert answer(tmp_path, *store.rerun) == expected(store)["run again"]
     after = contents(storage)
-    assert expected(store)["changed"] == CHANGED_BY_RUNNING_AGAIN
-    assert changes(before, after) == CHANGED_BY_RUNNING_AGAIN
+    assert expected(store)["changed"] == CHANGED_BY_RERUN
+    assert changes(before, after) == CHANGED_BY_RERUN
     assert_same_files(report_files(store, tmp_path), report_of_then(store))
-    (name,) = CHANGED_BY_RUNNING_AGAIN
+    (name,) = CHANGED_BY_RERUN
     assert len(set(after[name].splitlines()) - set(before[name].splitlines())) == 1
 
 
@@ -115,8 +115,8 @@ def test_manifests_outboxes_and_final_records_are_read_and_written_as_they_were(
 ) -> None:
     files = files_of(store.archive)
     counts = dict.fromkeys(("manifest", "outbox", "final"), 0)
-    for kind, text, again in told(files):
-        assert again == text, kind
+    for kind, text, second in told(files):
+        assert second == text, kind
         counts[kind] += 1
     assert all(counts.values()), counts
 
@@ -131,12 +131,12 @@ def told(files: dict[str, bytes]) -> Iterator[tuple[str, str, str]]:
     for name, content in files.items():
         text = content.decode() if name.endswith((".json", ".jsonl")) else ""
         if "manifest" in name and name.endswith(".json"):
-            yield "manifest", text, access.manifest_again(text)
+            yield "manifest", text, access.rewritten_manifest(text)
         elif name.endswith("outbox.jsonl"):
             for line in text.splitlines():
-                yield "outbox", line, access.outbox_line_again(line)
+                yield "outbox", line, access.rewritten_outbox_line(line)
         elif name.endswith("final.json"):
-            yield "final", text, access.final_again(text)
+            yield "final", text, access.rewritten_final(text)
 
 
 def assert_same_files(today: dict[str, bytes], then: dict[str, bytes]) -> None:

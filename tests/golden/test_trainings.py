@@ -15,7 +15,7 @@ PINNED: dict[str, dict[str, list[str]]] = json.loads(trainings.FILE.read_text(en
 
 @pytest.mark.parametrize("name", trainings.MODELS)
 def test_a_short_training_gives_what_it_gave(name: str) -> None:
-    found = trainings.training(name)
+    result = trainings.training(name)
     for what, then in PINNED[name].items():
-        now = [float.fromhex(value) for value in found[what]]
+        now = [float.fromhex(value) for value in result[what]]
         assert now == pytest.approx([float.fromhex(value) for value in then], rel=1e-4, abs=1e-4)

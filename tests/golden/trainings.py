@@ -77,8 +77,8 @@ def training(name: str) -> dict[str, list[str]]:
 def write() -> None:
     """Write the golden file."""
     torch.set_num_threads(1)
-    found = {name: training(name) for name in MODELS}
-    FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    result = {name: training(name) for name in MODELS}
+    FILE.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

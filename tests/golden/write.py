@@ -44,8 +44,8 @@ def write() -> None:
     _write_json(MANIFESTS, facts.summary(texts))
     raw = json.dumps(texts).encode()
     MANIFEST_TEXTS.write_bytes(lzma.compress(raw, preset=9 | lzma.PRESET_EXTREME))
-    own = {facts.own_name(path): facts.of_user_file(path) for path in facts.USER_FILES}
-    _write_json(USER_FILES, own)
+    mine = {facts.own_name(path): facts.of_user_file(path) for path in facts.USER_FILES}
+    _write_json(USER_FILES, mine)
     _write_json(IMPORTS, facts.shown_imports(facts.documents(root)))
     _write_json(PUBLIC_NAMES, facts.public_names())
     LISTED.write_text(answer(facts.FOLDER, "list"), encoding="utf-8")

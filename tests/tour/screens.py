@@ -95,8 +95,10 @@ def _reads(words: list[str]) -> bool:
     program, *rest = words
     if {"--pictures", "--json"} & {*rest}:
         return False  # one draws, the other is for programs
-    told = [word for word in rest if not word.startswith("-")]
-    return program == "cp" or rest == ["run", "quickstart"] or not told or told[0] in _READING
+    reported = [word for word in rest if not word.startswith("-")]
+    return (
+        program == "cp" or rest == ["run", "quickstart"] or not reported or reported[0] in _READING
+    )
 
 
 def _over_kept_stores(line: str) -> str:

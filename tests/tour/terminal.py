@@ -34,11 +34,13 @@ class Terminal:
     def __init__(self, folder: Path, width: int) -> None:
         self._socket = f"capsweep-{uuid4().hex[:12]}"  # a server of its own, which ends with it
         self._num_typed = 0
-        own = {name: text for name, text in os.environ.items() if "CAPSWEEP" not in name}
-        own |= {"PS1": r"<\# $?> ", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        mine = {name: text for name, text in os.environ.items() if "CAPSWEEP" not in name}
+        mine |= {"PS1": r"<\# $?> ", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
         size = ("-x", str(width), "-y", str(HEIGHT))
         shell = ("bash", "--noprofile", "--norc", "--noediting")
-        self._tmux("-f", os.devnull, "new-session", "-d", *size, "-c", str(folder), *shell, own=own)
+        self._tmux(
+            "-f", os.devnull, "new-session", "-d", *size, "-c", str(folder), *shell, own=mine
+        )
         wait_until(
             lambda: self._prompts() == [1], pause_seconds=0.1
         )  # what is typed before is echoed
@@ -62,7 +64,7 @@ class Terminal:
         return Screen(line, text.rstrip(), int(after[2]))
 
     def _prompts(self) -> list[int]:
-        return [int(found[1]) for found in _PROMPT.finditer(self._seen())]
+        return [int(result[1]) for result in _PROMPT.finditer(self._seen())]
 
     def _seen(self) -> str:
         lines = self._tmux("capture-pane", "-p", "-J", "-S", "-").splitlines()

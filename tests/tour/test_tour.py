@@ -35,17 +35,18 @@ def test_no_screen_that_is_kept_is_wider_than_its_terminal_or_a_traceback(width:
 
 
 def test_times_keys_sizes_and_places_are_masked_and_what_is_read_is_not() -> None:
-    told = "3 of 8   25.3 MiB    3 days ago\nkey ed5cdf8e in /tmp/capsweep-tour-a1b2c3d4/x"
-    assert shown(Screen("capsweep status", told, 3), 80) == (
+    reported = "3 of 8   25.3 MiB    3 days ago\nkey ed5cdf8e in /tmp/capsweep-tour-a1b2c3d4/x"
+    assert shown(Screen("capsweep status", reported, 3), 80) == (
         "$ capsweep status\n3 of 8   ... MiB    ... ago\n"
         "key ........ in /tmp/capsweep-tour-......../x\n(exit code 3)\n"
     )
 
 
 def test_what_a_slow_machine_tells_besides_is_left_out() -> None:
-    told = "shares: 2 cells.\nshares: recording: 1 of 2\nAblation shares"
+    reported = "shares: 2 cells.\nshares: recording: 1 of 2\nAblation shares"
     assert (
-        shown(Screen(TRAINING, told, 0), 80) == f"$ {TRAINING}\nshares: # cells.\nAblation shares\n"
+        shown(Screen(TRAINING, reported, 0), 80)
+        == f"$ {TRAINING}\nshares: # cells.\nAblation shares\n"
     )
 
 
@@ -53,11 +54,11 @@ def test_what_wraps_is_kept_as_it_wrapped() -> None:
     assert shown(Screen("x", "abcdef\n\ng", 0), 4) == "$ x\nabcd\nef\n\ng\n"
 
 
-def test_what_people_stumbled_over_is_held_by_tests_that_are_there() -> None:
-    told = Path(__file__).with_name("stumbles.md").read_text(encoding="utf-8")
-    held = re.findall(r"`([\w/]+\.py)::(\w+)`", told)
-    assert len(held) > 20
-    for file, test in held:
+def test_what_people_stumbled_over_has_existing_tests() -> None:
+    reported = Path(__file__).with_name("stumbles.md").read_text(encoding="utf-8")
+    stored = re.findall(r"`([\w/]+\.py)::(\w+)`", reported)
+    assert len(stored) > 20
+    for file, test in stored:
         text = (ROOT / "tests" / file).read_text(encoding="utf-8")
         assert f"def {test}(" in text, f"{file} has no {test}"
 

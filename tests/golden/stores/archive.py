@@ -56,14 +56,14 @@ def unpack(archive: Path, folder: Path) -> Path:
 
 def contents(folder: Path) -> dict[str, str]:
     """Return what a folder holds: path -> hash, of databases `path: table` -> rows in words."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = str(path.relative_to(folder))
         if path.suffix == ".db":
-            found |= {f"{name}: {table}": rows for table, rows in _rows(path).items()}
+            result |= {f"{name}: {table}": rows for table, rows in _rows(path).items()}
         elif not path.name.endswith((".lock", ".db-journal")):
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
+            result[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return result
 
 
 def _rows(database: Path) -> dict[str, str]:

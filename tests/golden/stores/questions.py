@@ -57,7 +57,7 @@ class Store:
         return (f"{self.sweep}.py", *self.options, "--max-concurrent", "1", "--gpus-per-trial", "0")
 
     @property
-    def run_again(self) -> tuple[str, ...]:
+    def rerun(self) -> tuple[str, ...]:
         """The command that made it."""
         return "run", *self.words, "--keep-weights", self.keep
 
@@ -89,11 +89,11 @@ FINISHED = (FINISHED_DESIGN, FINISHED_SEARCH)
 def answer(folder: Path, *words: str) -> str:
     """Return exit code and words of a capsweep command that is given in a folder."""
     told, complained = io.StringIO(), io.StringIO()
-    own = {name: text for name, text in os.environ.items() if not name.startswith("CAPSWEEP_S")}
-    own = {name: text for name, text in own.items() if name != "COLUMNS"}
+    mine = {name: text for name, text in os.environ.items() if not name.startswith("CAPSWEEP_S")}
+    mine = {name: text for name, text in mine.items() if name != "COLUMNS"}
     with (
         contextlib.chdir(folder),
-        patch.dict(os.environ, own, clear=True),
+        patch.dict(os.environ, mine, clear=True),
         patch.object(sys, "argv", ["capsweep", *words]),
         contextlib.redirect_stdout(told),
         contextlib.redirect_stderr(complained),

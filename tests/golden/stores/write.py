@@ -51,7 +51,7 @@ def make(store: Store, folder: Path) -> None:
     """Launch the sweep and pack what it left."""
     terminal = Terminal(folder)
     shutil.copy(FOLDER / f"{store.sweep}.py", folder)
-    ended = terminal.run(*store.run_again)
+    ended = terminal.run(*store.rerun)
     assert ended.code == 0, ended.explained()
     shutil.rmtree(folder / "reports", ignore_errors=True)
     for path in (*folder.glob("command-*"), folder / f"{store.sweep}.py"):
@@ -74,9 +74,9 @@ def write_answers(store: Store) -> None:
         if store is FINISHED_DESIGN:
             expected["predicted classes"] = predicted_classes(store, folder)
         pack_files(folder / "reports" / store.sweep, store.reports)
-        answer(folder, *store.run_again)  # publishes the report as it is made today
+        answer(folder, *store.rerun)  # publishes the report as it is made today
         before = contents(folder / STORAGE)
-        expected["run again"] = answer(folder, *store.run_again)
+        expected["run again"] = answer(folder, *store.rerun)
         expected["changed"] = changes(before, contents(folder / STORAGE))
     text = json.dumps(expected, indent=1, ensure_ascii=False) + "\n"
     store.answers.write_text(text, encoding="utf-8")
