@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import torch
 from pydantic import Field, model_validator
@@ -23,18 +23,6 @@ _SABOUR2017_OPTIMISER = {
     "optimiser.learning_rate": 1e-3,
     "optimiser.schedule": ExponentialRate(factor=0.96, every_steps=2000, floor=1e-6),
 }
-
-
-class TrainingArguments(TypedDict, total=False):
-    """The keyword arguments of `TrainingConfig`: each part as an object, or by its kind alone."""
-
-    data: DataSet | str
-    augmentation: Augmentation | str
-    model: Model | str
-    loss: Loss | str
-    optimiser: Optimiser | str
-    stopping: Stopping | str
-    batch_size: int
 
 
 class TrainingConfig(Settings):
@@ -80,7 +68,17 @@ class TrainingConfig(Settings):
 
     if TYPE_CHECKING:  # the fields say what is held, this says what is taken
 
-        def __init__(self, **settings: Unpack[TrainingArguments]) -> None: ...
+        def __init__(
+            self,
+            *,
+            data: DataSet | str = ...,
+            augmentation: Augmentation | str = ...,
+            model: Model | str = ...,
+            loss: Loss | str = ...,
+            optimiser: Optimiser | str = ...,
+            stopping: Stopping | str = ...,
+            batch_size: int = ...,
+        ) -> None: ...
 
     @classmethod
     def described(cls) -> str:

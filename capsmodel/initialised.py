@@ -1,6 +1,7 @@
 """Modules whose weights are set when they are built, and anew from a generator handed in."""
 
 from abc import ABCMeta, abstractmethod
+from inspect import Signature, signature
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -15,6 +16,13 @@ class SetWhenBuilt(ABCMeta):
 
     So whoever writes a layer or a routing of their own need not think of it.
     """
+
+    @property
+    def __signature__(cls) -> Signature:
+        """The constructor's arguments, which `__call__` would hide."""
+        constructor = signature(cls.__init__)  # pyright: ignore[reportUnknownArgumentType]
+        _, *arguments = constructor.parameters.values()
+        return constructor.replace(parameters=arguments)
 
     def __call__(cls: type[M], *arguments: Any, **settings: Any) -> M:  # pyright: ignore[reportGeneralTypeIssues]
         """Return a new module with its weights set."""

@@ -98,12 +98,14 @@ def _changed(settings: S, changes: Mapping[Path, Any], above: Path, parts: Parts
             whole[name] = _as_part(settings, name, value, parts)
     for name, below in within.items():
         _refuse_two_kinds(name, whole, below, above)
-        part = _read(settings, name, whole.get(name, getattr(settings, name)), above, parts)
+        part = _read(
+            settings, name, whole.get(name, getattr(settings, name)), above=above, parts=parts
+        )
         if not isinstance(part, Settings):
             path = ".".join((*above, name, *next(iter(below))))
             raise ValueError(f"'{path}' leads nowhere: '{name}' is a value, not a part.")
         if (KIND,) in below:
-            part = _of_kind(type(settings), name, part, below.pop((KIND,)), parts)
+            part = _of_kind(type(settings), name, part, below.pop((KIND,)), parts=parts)
         whole[name] = _changed(part, below, (*above, name), parts)
     return _validated(settings, whole, above, parts)
 
@@ -126,7 +128,7 @@ def _with_profile(settings: S, changes: Mapping[Path, Any], above: Path, parts: 
     return profile.beside(given, paths, context)
 
 
-def _read(settings: Settings, name: str, value: Any, above: Path, parts: Parts) -> Any:
+def _read(settings: Settings, name: str, value: Any, *, above: Path, parts: Parts) -> Any:
     """Return a part that is given as JSON as an object, so that it can be changed further."""
     one_of = family_of(settings, name)
     if one_of is None or not isinstance(value, Mapping):
@@ -138,13 +140,15 @@ def _read(settings: Settings, name: str, value: Any, above: Path, parts: Parts) 
         raise ValueError(explain(error, member, (*above, name))) from error
 
 
-def _of_kind(owner: type[Settings], name: str, part: Settings, kind: Any, parts: Parts) -> Settings:
+def _of_kind(
+    owner: type[Settings], name: str, part: Settings, kind: Any, *, parts: Parts
+) -> Settings:
     one_of = family_of(owner, name)
     kinds = [] if one_of is None else [kind_of(member) for member in _members(one_of, parts)]
     if kind not in kinds:
         family = part.family if isinstance(part, Part) else name
         raise ValueError(unknown(family, str(kind), kinds))
-    return of_kind(owner, name, part, kind, {"parts": parts})
+    return of_kind(owner, name, part, kind, context={"parts": parts})
 
 
 def _refuse_two_kinds(

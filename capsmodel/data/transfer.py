@@ -56,7 +56,7 @@ def _append(address: str, path: Path, archive: Archive, advance: Advance) -> str
             total = archive.num_bytes
             if total is None and response.length is not None:
                 total = num_kept + response.length
-            return _write(response, path, num_kept, total, advance)
+            return _write(response, path, num_kept, total=total, advance=advance)
     except HTTPError as error:
         if num_kept and error.code == _RANGE_NOT_SATISFIABLE:  # there is no more than was kept
             return ""
@@ -66,7 +66,7 @@ def _append(address: str, path: Path, archive: Archive, advance: Advance) -> str
 
 
 def _write(
-    response: HTTPResponse, path: Path, num_kept: int, total: int | None, advance: Advance
+    response: HTTPResponse, path: Path, num_kept: int, *, total: int | None, advance: Advance
 ) -> str:
     num_bytes = num_kept
     with path.open("ab" if num_kept else "wb") as file:

@@ -1,12 +1,10 @@
 """Capsules as functions of tensors: no settings, no modules, and of ours nothing but themselves."""
 
-from capsmodel.functional.agreement import AgreementOptions as AgreementOptions
 from capsmodel.functional.agreement import dynamic_routing as dynamic_routing
 from capsmodel.functional.agreement import leaky_routing as leaky_routing
 from capsmodel.functional.controls import random_routing as random_routing
 from capsmodel.functional.controls import uniform_routing as uniform_routing
 from capsmodel.functional.differentiation import plain_autograd as plain_autograd
-from capsmodel.functional.em.em_routing import EMOptions as EMOptions
 from capsmodel.functional.em.em_routing import em_routing as em_routing
 from capsmodel.functional.em.em_routing import (
     rising_inverse_temperature as rising_inverse_temperature,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, TypedDict, Unpack, get_args
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float
@@ -16,7 +16,6 @@ from capsmodel.functional.refusals import (
     refuse_other_choice,
     refuse_other_rounds,
     refuse_other_shape,
-    refuse_unknown_options,
 )
 from capsmodel.functional.routed import Couplings, Routed, output_first, share_out
 from capsmodel.functional.sharing import ShareCompetition, Shares, agreement_with, shared_out
@@ -27,34 +26,17 @@ _GRADIENTS: tuple[str, ...] = get_args(Rounds)
 _COMPETITIONS: tuple[str, ...] = get_args(ShareCompetition)
 
 
-class AgreementOptions(TypedDict, total=False):
-    """What may be said of routing by agreement besides its iterations.
-
-    Attributes:
-        bias: Added to each sum of votes, in every round: [out_caps, pose]; by default nothing.
-        logits: Where the logits start, alike for all images: [in_caps, out_caps]; by default zero.
-        squash: What makes beliefs of lengths, by default n^2 / (1 + n^2).
-        inverse_temperature: What the logits of an iteration, counted from 0, are multiplied by;
-            by default 1.
-        gradient: Whether gradients flow through "all" rounds, which is the default, or through the
-            "last" alone, which takes the shares as given.
-        competition: What shares add up to 1 over, see `Shares`; by default a child's "parents".
-        neighbourhood: Which votes are of one child; by default each is of another one.
-    """
-
-    bias: Float[Tensor, "out_caps pose"] | None
-    logits: Float[Tensor, "in_caps out_caps"] | None
-    squash: Callable[[Tensor], Tensor]
-    inverse_temperature: Callable[[int], float]
-    gradient: Rounds
-    competition: ShareCompetition
-    neighbourhood: Neighbourhood
-
-
 def dynamic_routing(
     votes: Float[Tensor, "batch in_caps out_caps pose"],
     iterations: int = 3,
-    **options: Unpack[AgreementOptions],
+    *,
+    bias: Float[Tensor, "out_caps pose"] | None = None,
+    logits: Float[Tensor, "in_caps out_caps"] | None = None,
+    squash: Callable[[Tensor], Tensor] = squash,
+    inverse_temperature: Callable[[int], float] | None = None,
+    gradient: Rounds = "all",
+    competition: ShareCompetition = "parents",
+    neighbourhood: Neighbourhood = ONE_PLACE,
 ) -> Routed:
     """Return the poses on which the votes agree, their lengths, and the last shares.
 
@@ -69,21 +51,46 @@ def dynamic_routing(
     Args:
         votes: The pose of each output that each input predicts.
         iterations: Rounds of sharing. One round shares every vote by the initial logits.
-        options: See `AgreementOptions`.
+        bias: Added to each sum of votes, in every round; None adds nothing.
+        logits: Where the logits start, the same for all images; None for zero.
+        squash: What makes beliefs of lengths, by default n^2 / (1 + n^2).
+        inverse_temperature: What the logits of an iteration, counted from 0, are multiplied by;
+            None for 1.
+        gradient: Whether gradients flow through "all" rounds, or through the "last" alone, which
+            takes the shares as given.
+        competition: What shares add up to 1 over, see `Shares`.
+        neighbourhood: Which votes are of one child; by default each is of another one.
 
     Under autocast it is computed in the votes' own type.
 
     Raises:
         ValueError: If there is no round, a shape does not fit, or an option is none.
-        TypeError: If there is no option of a name.
     """
-    return _routed(votes, iterations, options, has_leak=False)
+    rounds = _Rounds(
+        iterations=iterations,
+        has_leak=False,
+        bias=bias,
+        logits=logits,
+        squash=squash,
+        inverse_temperature=inverse_temperature,
+        gradient=gradient,
+        competition=competition,
+        neighbourhood=neighbourhood,
+    )
+    return _routed(votes, rounds)
 
 
 def leaky_routing(
     votes: Float[Tensor, "batch in_caps out_caps pose"],
     iterations: int = 3,
-    **options: Unpack[AgreementOptions],
+    *,
+    bias: Float[Tensor, "out_caps pose"] | None = None,
+    logits: Float[Tensor, "in_caps out_caps"] | None = None,
+    squash: Callable[[Tensor], Tensor] = squash,
+    inverse_temperature: Callable[[int], float] | None = None,
+    gradient: Rounds = "all",
+    competition: ShareCompetition = "parents",
+    neighbourhood: Neighbourhood = ONE_PLACE,
 ) -> Routed:
     """Return what `dynamic_routing` does, where a share of each input leaks away.
 
@@ -96,25 +103,39 @@ def leaky_routing(
     Args:
         votes: The pose of each output that each input predicts.
         iterations: Rounds of sharing.
-        options: See `AgreementOptions`; children do not compete where they may leak away.
+        bias: As of `dynamic_routing`, and so are the others.
+        logits: Where the logits start.
+        squash: What makes beliefs of lengths.
+        inverse_temperature: What the logits of an iteration are multiplied by.
+        gradient: Whether gradients flow through "all" rounds, or the "last" alone.
+        competition: "parents" or "types": children do not compete where they may leak away.
+        neighbourhood: Which votes are of one child.
 
     Raises:
         ValueError: If there is no round, a shape does not fit, an option is none, or the
             competition is "children".
-        TypeError: If there is no option of a name.
     """
-    if options.get("competition") == "children":
+    if competition == "children":
         raise ValueError(
             "competition must be 'parents' or 'types' in leaky routing, got 'children': the leak "
             "is one more parent."
         )
-    return _routed(votes, iterations, options, has_leak=True)
+    rounds = _Rounds(
+        iterations=iterations,
+        has_leak=True,
+        bias=bias,
+        logits=logits,
+        squash=squash,
+        inverse_temperature=inverse_temperature,
+        gradient=gradient,
+        competition=competition,
+        neighbourhood=neighbourhood,
+    )
+    return _routed(votes, rounds)
 
 
-def _routed(votes: Tensor, iterations: int, options: AgreementOptions, *, has_leak: bool) -> Routed:
-    refuse_other_rounds(votes, iterations)
-    refuse_unknown_options(options, AgreementOptions)
-    rounds = _Rounds(iterations, has_leak, **options)
+def _routed(votes: Tensor, rounds: "_Rounds") -> Routed:
+    refuse_other_rounds(votes, rounds.iterations)
     rounds.refuse_what_does_not_fit(votes)
     device = votes.device.type
     if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
@@ -123,34 +144,24 @@ def _routed(votes: Tensor, iterations: int, options: AgreementOptions, *, has_le
         return rounds.routed(votes)
 
 
-def _one(iteration: int) -> float:
-    del iteration
-    return 1.0
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Rounds:
-    """The rounds of routing by agreement, on votes for each output; see `AgreementOptions`."""
+    """The rounds of routing by agreement, on votes for each output; see `dynamic_routing`."""
 
     iterations: int
     has_leak: bool
-    bias: Tensor | None = None
-    logits: Tensor | None = None
-    squash: Callable[[Tensor], Tensor] = squash
-    inverse_temperature: Callable[[int], float] = _one
-    gradient: Rounds = "all"
-    competition: ShareCompetition = "parents"
-    neighbourhood: Neighbourhood | None = None  # of one place; an object compilers cannot make
-
-    @property
-    def around(self) -> Neighbourhood:
-        """Which votes are of one child."""
-        return ONE_PLACE if self.neighbourhood is None else self.neighbourhood
+    bias: Tensor | None
+    logits: Tensor | None
+    squash: Callable[[Tensor], Tensor]
+    inverse_temperature: Callable[[int], float] | None
+    gradient: Rounds
+    competition: ShareCompetition
+    neighbourhood: Neighbourhood
 
     @property
     def shares(self) -> Shares:
         """What makes shares of logits."""
-        return Shares(self.around, self.has_leak, self.competition)
+        return Shares(self.neighbourhood, self.has_leak, self.competition)
 
     def refuse_what_does_not_fit(self, votes: Tensor) -> None:
         """Refuse options that are none, or not of the votes' sizes."""
@@ -175,14 +186,14 @@ class _Rounds:
             poses, couplings = rounds.poses, rounds.couplings[-1]
         else:
             poses, couplings = self._last(grouped, logits)
-        told = couplings.detach().expand(grouped.shape[:3]).permute(2, 0, 1)
-        return Routed(poses, lengths(poses), Couplings(told, self.around))
+        shares = couplings.detach().expand(grouped.shape[:3]).permute(2, 0, 1)
+        return Routed(poses, lengths(poses), Couplings(shares, self.neighbourhood))
 
     def _has_known_gradient(self, votes: Tensor) -> bool:
         """Return whether the rounds are those whose gradient is written by hand."""
         later = range(1, self.iterations)
         is_usual = self.logits is None and self.squash is squash
-        is_usual = is_usual and all(self.inverse_temperature(one) == 1 for one in later)
+        is_usual = is_usual and all(self._inverse_temperature(one) == 1 for one in later)
         is_wide = votes.dtype in (torch.float32, torch.float64)
         has_more = self.iterations > 1 and self.gradient == "all"
         return is_usual and is_wide and has_more and not is_plain()
@@ -236,5 +247,8 @@ class _Rounds:
         return sums if self.bias is None else sums + self.bias.to(sums)
 
     def _tempered(self, logits: Tensor, iteration: int) -> Tensor:
-        inverse_temperature = self.inverse_temperature(iteration)
+        inverse_temperature = self._inverse_temperature(iteration)
         return logits if inverse_temperature == 1 else inverse_temperature * logits
+
+    def _inverse_temperature(self, iteration: int) -> float:
+        return 1.0 if self.inverse_temperature is None else self.inverse_temperature(iteration)

@@ -88,7 +88,7 @@ def random_routing(
     refuse_other_rounds(votes, iterations=1)
     grouped = output_first(votes)
     sites, out_caps, edges, _ = grouped.shape
-    shares = _drawn(grouped, (edges, out_caps), neighbourhood, between, generator)
+    shares = _drawn(grouped, (edges, out_caps), neighbourhood, between, generator=generator)
     couplings = shares.permute(1, 2, 0).repeat(sites // neighbourhood.num_places, 1, 1)
     poses = _squashed(share_out(grouped, couplings), bias)
     told = Couplings(couplings.permute(2, 0, 1), neighbourhood)
@@ -114,7 +114,9 @@ def random_linear_routing(
         ValueError: If the bounds are none.
     """
     edges, _, out_caps, _ = votes.weight.shape
-    shares = _drawn(votes.poses, (edges, out_caps), votes.neighbourhood, between, generator)
+    shares = _drawn(
+        votes.poses, (edges, out_caps), votes.neighbourhood, between, generator=generator
+    )
     poses = _squashed(votes.summed(shares.squeeze(1)), bias)
     told = shares.expand(edges, poses.shape[0], out_caps)
     return Routed(poses, lengths(poses), Couplings(told, votes.neighbourhood))
@@ -125,6 +127,7 @@ def _drawn(
     sizes: tuple[int, int],
     neighbourhood: Neighbourhood,
     between: tuple[float, float],
+    *,
     generator: torch.Generator | None,
 ) -> Float[Tensor, "edges places out_caps"]:
     """Draw shares that add up to 1 over the parents of a child, as numbers like others."""

@@ -1,11 +1,6 @@
 """What functions refuse, each in one sentence, where it would be taken for something else."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from torch import Tensor
-
-from capsmodel.spelling import unknown
 
 
 def refuse_other_choice(option: str, value: object, words: tuple[str, ...]) -> None:
@@ -17,18 +12,6 @@ def refuse_other_choice(option: str, value: object, words: tuple[str, ...]) -> N
     if value not in words:
         choices = ", ".join(repr(word) for word in words)
         raise ValueError(f"{option} must be one of {choices}, got {value!r}.")
-
-
-def refuse_unknown_options(given: Mapping[str, Any], known: type[Any]) -> None:
-    """Refuse options that a TypedDict has not.
-
-    Raises:
-        TypeError: With the nearest name and all of them.
-    """
-    names = known.__annotations__
-    for name in given:
-        if name not in names:
-            raise TypeError(unknown("option", name, names))
 
 
 def refuse_other_shape(what: str, tensor: Tensor, **axes: int | None) -> None:

@@ -37,6 +37,7 @@ class Capsules(InitialisedModule):
         in_dim: int,
         out_caps: int,
         out_dim: int,
+        *,
         routing: Routing | str = "dynamic",
         deviation: float = 0.1,
     ) -> None:

@@ -1,17 +1,13 @@
 """Convolutional capsules: every capsule in a window votes for the capsules at its place."""
 
 import math
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from capsmodel.functional.refusals import (
-    refuse_other_choice,
-    refuse_other_shape,
-    refuse_unknown_options,
-)
+from capsmodel.functional.refusals import refuse_other_choice, refuse_other_shape
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.capsule_grid import CapsuleGrid
 from capsmodel.layers.chosen_routing import chosen_routing
@@ -32,25 +28,6 @@ class MatrixStart(NamedTuple):
 
     deviation: float = 0.3
     at_identity: bool = True
-
-
-class ConvCapsulesOptions(TypedDict, total=False):
-    """What may be said of convolutional capsules besides their types and window.
-
-    Attributes:
-        stride: Step of the window, by default 1.
-        pose: Numbers of a pose, by default 16.
-        pose_kind: Whether poses are a "matrix", which is the default, or a "vector".
-        start: How the matrices begin.
-        offsets: Added to the votes from each place, [places, pose], as by coordinate addition;
-            only where all places are seen at once. By default nothing.
-    """
-
-    stride: int
-    pose: int
-    pose_kind: PoseKind
-    start: MatrixStart
-    offsets: Float[Tensor, "places pose"] | None
 
 
 class ConvCapsules(InitialisedModule):
@@ -81,8 +58,13 @@ class ConvCapsules(InitialisedModule):
         out_types: int,
         size: tuple[int, int],
         kernel: int | Literal["all"],
+        *,
         routing: Routing | str = "em",
-        **options: Unpack[ConvCapsulesOptions],
+        stride: int = 1,
+        pose: int = 16,
+        pose_kind: PoseKind = "matrix",
+        start: MatrixStart | None = None,
+        offsets: Float[Tensor, "places pose"] | None = None,
     ) -> None:
         """Take types and places of the children, types of parents, the window and the routing.
 
@@ -92,30 +74,31 @@ class ConvCapsules(InitialisedModule):
             size: Rows and columns of the children's places.
             kernel: Side of the window; "all" sees all places at once, with the same matrices.
             routing: What makes capsules of votes: its name, or its settings.
-            options: See `ConvCapsulesOptions`.
+            stride: Step of the window.
+            pose: Numbers of a pose.
+            pose_kind: Whether poses are a "matrix" or a "vector".
+            start: How the matrices begin, by default `MatrixStart()`.
+            offsets: Added to the votes from each place, as by coordinate addition; only where all
+                places are seen at once.
 
         Raises:
             ValueError: If the window does not fit, a matrix is not square, there is no routing of
                 that name, or it cannot take the pose.
         """
         super().__init__()
-        refuse_unknown_options(options, ConvCapsulesOptions)
         if not isinstance(kernel, int):
             refuse_other_choice("kernel", kernel, ("all",))
-        pose = options.get("pose", 16)
         self.in_types = in_types
-        self.rows, self.inner = pose_shape(options.get("pose_kind", "matrix"), pose)
-        self.start = options.get("start") or MatrixStart()
+        self.rows, self.inner = pose_shape(pose_kind, pose)
+        self.start = start or MatrixStart()
         self.all_places = size[0] * size[1] if kernel == "all" else 0
         self.neighbourhood = (
-            Neighbourhood()
-            if kernel == "all"
-            else Neighbourhood(*size, kernel, options.get("stride", 1))
+            Neighbourhood() if kernel == "all" else Neighbourhood(*size, kernel, stride)
         )
         edges = in_types * (self.all_places or self.neighbourhood.window_size)
         num_matrices = in_types if self.all_places else edges
         self.weight = nn.Parameter(torch.empty(num_matrices, self.inner, self.inner, out_types))
-        self._given_offsets = self._of_each_edge(options.get("offsets"), edges)
+        self._given_offsets = self._of_each_edge(offsets, edges)
         empty = None if self._given_offsets is None else torch.empty(edges, pose)
         self.register_buffer("offsets", empty, persistent=False)
         self.register_load_state_dict_post_hook(self._after_loading)

@@ -1,13 +1,13 @@
 """The first capsules: a convolution whose channels are read as poses."""
 
-from typing import Literal, TypedDict, Unpack, get_args
+from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.functional.refusals import refuse_other_choice, refuse_unknown_options
+from capsmodel.functional.refusals import refuse_other_choice
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.classifier import drop
 from capsmodel.layers.convolution import Padding, Window, set_weights
@@ -15,25 +15,6 @@ from capsmodel.squash import SabourSquash, Squash
 
 Coupling = Literal["none", "uniform", "leaky"]
 Grouping = Literal["channels", "pixels"]
-
-
-class PrimaryOptions(TypedDict, total=False):
-    """What may be said of primary capsules besides their sizes.
-
-    Attributes:
-        padding: Zeros on each side of the features, by default none, or "same".
-        squash: What makes beliefs of lengths, by default that of the first capsule network.
-        coupling: What the convolution, without its bias, is divided by: "none" leaves it as it is,
-            "uniform" divides by the number of types, "leaky" by one more.
-        grouping: What makes a pose: neighbouring "channels" at one position; or as many "pixels" as
-            they lie in memory, mostly of one channel, as reimplementations do that forget to bring
-            the channels last.
-    """
-
-    padding: Padding
-    squash: Squash
-    coupling: Coupling
-    grouping: Grouping
 
 
 class PrimaryCapsules(InitialisedModule):
@@ -57,8 +38,12 @@ class PrimaryCapsules(InitialisedModule):
         types: int,
         pose: int,
         kernel: int,
+        *,
         stride: int = 1,
-        **options: Unpack[PrimaryOptions],
+        padding: Padding = 0,
+        squash: Squash | None = None,
+        coupling: Coupling = "none",
+        grouping: Grouping = "channels",
     ) -> None:
         """Take channels of the features, types at each position, length of a pose, and the window.
 
@@ -68,22 +53,26 @@ class PrimaryCapsules(InitialisedModule):
             pose: Length of a pose.
             kernel: Side of the convolution's window in pixels.
             stride: Its step.
-            options: See `PrimaryOptions`.
+            padding: Zeros on each side of the features, or "same".
+            squash: What makes beliefs of lengths, by default `SabourSquash()`.
+            coupling: What the convolution, without its bias, is divided by: "none" leaves it as it
+                is, "uniform" divides by the number of types, "leaky" by one more.
+            grouping: What makes a pose: neighbouring "channels" at one position; or as many
+                "pixels" as they lie in memory, mostly of one channel, as reimplementations do that
+                forget to bring the channels last.
 
         Raises:
-            ValueError: If an option has no such value.
-            TypeError: If there is no option of a name.
+            ValueError: If coupling or grouping has no such value.
         """
         super().__init__()
-        refuse_unknown_options(options, PrimaryOptions)
-        refuse_other_choice("coupling", options.get("coupling", "none"), get_args(Coupling))
-        refuse_other_choice("grouping", options.get("grouping", "channels"), get_args(Grouping))
+        refuse_other_choice("coupling", coupling, get_args(Coupling))
+        refuse_other_choice("grouping", grouping, get_args(Grouping))
         self.types, self.pose = types, pose
-        self.window = Window.of(kernel, stride, options.get("padding", 0))
-        self.squash = options.get("squash") or SabourSquash()
-        self.grouping = options.get("grouping", "channels")
+        self.window = Window.of(kernel, stride, padding)
+        self.squash = squash or SabourSquash()
+        self.grouping = grouping
         shares = {"none": 1.0, "uniform": 1 / types, "leaky": 1 / (types + 1)}
-        self.share = shares[options.get("coupling", "none")]
+        self.share = shares[coupling]
         self.convolution = self.window.convolution(in_channels, types * pose)
 
     def initialise(self, generator: torch.Generator | None) -> None:

@@ -158,7 +158,7 @@ class CapsuleNetwork(DrawingNetwork):
             settings.primary_types,
             settings.primary_dim,
             settings.primary_kernel,
-            settings.primary_stride,
+            stride=settings.primary_stride,
             padding=settings.primary_padding,
             squash=settings.primary_squash,
             coupling=settings.primary_coupling,
@@ -169,8 +169,8 @@ class CapsuleNetwork(DrawingNetwork):
             settings.primary_dim,
             num_classes,
             settings.class_dim,
-            settings.routing,
-            settings.init_scale * _DEVIATION,
+            routing=settings.routing,
+            deviation=settings.init_scale * _DEVIATION,
         )
         self.decoder = settings.reconstruction.build(num_classes * settings.class_dim, image_shape)
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from capsmodel.functional import Routed
 from capsmodel.functional.em.competition import Competition
-from capsmodel.functional.em.em_routing import route_by_em
+from capsmodel.functional.em.em_routing import EMRounds, route_by_em
 from capsmodel.functional.votes import Votes
 from capsmodel.routing.base import Fan, Router, Routing
 from capsmodel.routing.inverse_temperature import (
@@ -172,10 +172,9 @@ class EMRouter(Router):
         variances span more than half precision holds. What comes out is of the votes' type.
         """
         settings = self.settings
-        return route_by_em(
-            votes,
-            self.cost_bias.shape[0],
-            settings.iterations,
+        rounds = EMRounds(
+            out_caps=self.cost_bias.shape[0],
+            iterations=settings.iterations,
             activation_bias=settings.activation_bias_scale * _single(self.activation_bias),
             cost_bias=settings.cost_bias_scale * _single(self.cost_bias),
             inverse_temperature=self._inverse_temperature,
@@ -186,6 +185,7 @@ class EMRouter(Router):
             competition=settings.competition,
             gradient=settings.gradient,
         )
+        return route_by_em(votes, rounds)
 
     def _inverse_temperature(self, iteration: int) -> float:
         inverse_temperature = self.settings.inverse_temperature.at(iteration)

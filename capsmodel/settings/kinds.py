@@ -15,7 +15,7 @@ def fields_of(settings: BaseModel) -> dict[str, Any]:
     return {name: getattr(settings, name) for name in type(settings).model_fields}
 
 
-def of_kind(owner: type[BaseModel], name: str, part: Any, kind: str, context: Context) -> Any:
+def of_kind(owner: type[BaseModel], name: str, part: Any, kind: str, *, context: Context) -> Any:
     """Return a part with another kind, and those of its settings that both kinds have.
 
     A value that is the default of the old kind, or not valid in the new one, gives way to the

@@ -111,7 +111,7 @@ class Profile:
             ValueError: If there is no place for a value, or it does not go with the others.
         """
         try:
-            return self._with_values(settings, self.values, (), context, partly)
+            return self._with_values(settings, self.values, context=context, partly=partly)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
             raise ValueError(f"{self.title} does not fit: {first.removesuffix('.')}.") from error
@@ -138,7 +138,13 @@ class Profile:
         return result
 
     def _with_values(
-        self, settings: S, values: Mapping[Path, Any], above: Path, context: Context, partly: bool
+        self,
+        settings: S,
+        values: Mapping[Path, Any],
+        above: Path = (),
+        *,
+        context: Context,
+        partly: bool,
     ) -> S:
         own = {path[0]: value for path, value in values.items() if len(path) == 1}
         own.pop(KIND, None)
@@ -155,12 +161,14 @@ class Profile:
                 continue
             part = own.get(name, getattr(settings, name))
             if (KIND,) in below:
-                part = of_kind(type(settings), name, part, below[(KIND,)], context)
+                part = of_kind(type(settings), name, part, below[(KIND,)], context=context)
             if any(below):
                 assert isinstance(part, Settings), f"{name} is a value, no part"
                 default = type(settings).model_fields[name].default
                 fitting = self._fitting(part, below, default, partly=partly)
-                part = self._with_values(part, fitting, (*above, name), context, partly)
+                part = self._with_values(
+                    part, fitting, (*above, name), context=context, partly=partly
+                )
             changed[name] = part
         return type(settings).model_validate({**fields_of(settings), **changed}, context=context)
 

@@ -101,7 +101,7 @@ def test_vector_matrices_of_convolutional_capsules_give_the_same_votes() -> None
 
 def primary(weight: Tensor, bias: Tensor, grouping: Any = "channels") -> PrimaryCapsules:
     """Primary capsules of 4 types and 3 elements, on 2 channels."""
-    layer = PrimaryCapsules(2, 4, 3, 3, 2, grouping=grouping).double()
+    layer = PrimaryCapsules(2, 4, 3, 3, stride=2, grouping=grouping).double()
     layer.load_state_dict({"convolution.weight": weight, "convolution.bias": bias})
     return layer
 

@@ -58,9 +58,11 @@ def aeroplane(instance: int) -> tuple[Solid, ...]:
     stern = middle + 0.4 * it.radius
     tail_height = stern + 0.9 * it.fin if it.extra == "high tail" else stern
     tail_tip = (-0.95 - 0.4 * it.sweep, 0.05 + it.tail, tail_height)
-    wings = [wing(root, tip, it.chord, thickness, it.taper)]
+    wings = [wing(root, tip, chord=it.chord, thickness=thickness, taper=it.taper)]
     if it.tail > 0:
-        wings.append(wing((-0.88, 0.0, tail_height), tail_tip, 0.24, 0.05, 0.6))
+        wings.append(
+            wing((-0.88, 0.0, tail_height), tail_tip, chord=0.24, thickness=0.05, taper=0.6)
+        )
     fin_tip = (-1.0 - 0.3 * it.sweep, 0.0, stern + it.fin)
     sides = [*wings, *_engines(it, root, tip), *_extras(it, root, tip)]
     return (
@@ -68,7 +70,7 @@ def aeroplane(instance: int) -> tuple[Solid, ...]:
         rod((-0.3, 0.0, middle), (0.6, 0.0, middle), 0.95 * it.radius),
         ball((0.6, 0.0, middle), (0.75, 1.9 * it.radius, 1.9 * it.radius)),
         ball((0.35, 0.0, middle + 0.8 * it.radius), (0.5, 1.2 * it.radius, 1.1 * it.radius)),
-        wing((-0.85, 0.0, middle), fin_tip, 0.32, 0.05, 0.55),
+        wing((-0.85, 0.0, middle), fin_tip, chord=0.32, thickness=0.05, taper=0.55),
         rod((-0.9, 0.0, 0.0), (-0.9, 0.0, middle), 0.03),
         *sides,
         *(part.mirrored() for part in sides),
@@ -108,7 +110,7 @@ def _extras(it: _Aeroplane, root: Vector, tip: Vector) -> list[Solid]:
         case "second wing":
             up = (0.1, 0.0, 0.42)
             return [
-                wing(add((x, 0.0, z), up), add(tip, up), it.chord, 0.06, 1.0),
+                wing(add((x, 0.0, z), up), add(tip, up), chord=it.chord, thickness=0.06, taper=1.0),
                 rod(strut, add(strut, up), 0.03),
                 rod((x, 0.2, 0.0), (x, 0.2, z), 0.05),
             ]  # fmt: skip

@@ -105,7 +105,9 @@ def _equipment(name: str, it: _Figure) -> list[Solid]:
         case "skirt":
             return [box((0.0, 0.0, 0.66), (0.62, 0.66, 0.6), front=0.4, rear=0.4, sides=0.5)]
         case "cape":
-            return [wing((-0.16, 0.0, _NECK), (-0.45, 0.0, 0.4), 0.1, 0.75, 1.0)]
+            return [
+                wing((-0.16, 0.0, _NECK), (-0.45, 0.0, 0.4), chord=0.1, thickness=0.75, taper=1.0)
+            ]
         case "staff":
             return [rod((x, y, 0.0), (x, y, 1.9), 0.045)]
         case "shield":

@@ -66,7 +66,7 @@ def box(
     return Solid(centre, axes, _FLAT, _tapered(front, rear, sides))
 
 
-def wing(root: Vector, tip: Vector, chord: float, thickness: float, taper: float) -> Solid:
+def wing(root: Vector, tip: Vector, *, chord: float, thickness: float, taper: float) -> Solid:
     """Return a flat blade from a root to a tip, upright where the tip is above the root.
 
     Args:

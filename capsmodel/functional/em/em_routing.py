@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Literal, TypedDict, Unpack, get_args
+from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +18,6 @@ from capsmodel.functional.refusals import (
     refuse_other_choice,
     refuse_other_rounds,
     refuse_other_shape,
-    refuse_unknown_options,
 )
 from capsmodel.functional.routed import Couplings, Routed
 from capsmodel.functional.votes import GivenVotes, ProductVotes, Votes
@@ -36,42 +35,20 @@ def rising_inverse_temperature(iteration: int, final: float = 0.01, decay: float
     return final * (1 - decay ** (iteration + 1))
 
 
-class EMOptions(TypedDict, total=False):
-    """What may be said of EM routing besides its iterations.
-
-    Attributes:
-        activation_bias: Beta_a, what being there is worth: a number, or one a type of parent;
-            by default 0.
-        cost_bias: Beta_u, what describing a child costs: likewise.
-        inverse_temperature: Lambda of an iteration, counted from 0; by default
-            `rising_inverse_temperature`.
-        variance_floor: Added to each variance, by default 1e-4. With 0, a parent with one child is
-            not a number.
-        centre_momentum: How much of a new centre is taken, by default 1; the rest is that of the
-            round before, zero at first. The variance is around that mixture.
-        log_variance_weight: Of the logarithm of the variance in the cost, by default a half.
-        mass_scale: What the mass in the cost is multiplied by, by default 1.
-        competition: Who competes for a child: all its "parents", which is the default; in each type
-            the "places" that see it; or at each place on its own the "types".
-        gradient: Whether "all" rounds pass gradients on, or the "last" alone.
-    """
-
-    activation_bias: float | Tensor
-    cost_bias: float | Tensor
-    inverse_temperature: Callable[[int], float]
-    variance_floor: float
-    centre_momentum: float
-    log_variance_weight: float
-    mass_scale: float
-    competition: Competition
-    gradient: Literal["all", "last"]
-
-
 def em_routing(
     votes: Float[Tensor, "batch in_caps out_caps pose"],
     activations: Float[Tensor, "batch in_caps"],
     iterations: int = 3,
-    **options: Unpack[EMOptions],
+    *,
+    activation_bias: float | Tensor = 0.0,
+    cost_bias: float | Tensor = 0.0,
+    inverse_temperature: Callable[[int], float] = rising_inverse_temperature,
+    variance_floor: float = 1e-4,
+    centre_momentum: float = 1.0,
+    log_variance_weight: float = 0.5,
+    mass_scale: float = 1.0,
+    competition: Competition = "parents",
+    gradient: Literal["all", "last"] = "all",
 ) -> Routed:
     """Return the Gaussians that explain the votes best, and how surely each is there.
 
@@ -87,34 +64,51 @@ def em_routing(
         votes: The pose of each parent that each child predicts.
         activations: How surely each child is there, in [0, 1].
         iterations: Rounds. One round shares every child equally.
-        options: See `EMOptions`.
+        activation_bias: Beta_a, what being there is worth: a number, or one a type of parent.
+        cost_bias: Beta_u, what describing a child costs: likewise.
+        inverse_temperature: Lambda of an iteration, counted from 0.
+        variance_floor: Added to each variance. With 0, a parent with one child is not a number.
+        centre_momentum: How much of a new centre is taken; the rest is that of the round before,
+            zero at first. The variance is around that mixture.
+        log_variance_weight: Of the logarithm of the variance in the cost.
+        mass_scale: What the mass in the cost is multiplied by.
+        competition: Who competes for a child: all its "parents"; in each type the "places" that
+            see it; or at each place on its own the "types".
+        gradient: Whether "all" rounds pass gradients on, or the "last" alone.
 
     Raises:
         ValueError: If there is no round, a shape does not fit, or an option is none.
-        TypeError: If there is no option of a name.
     """
     refuse_other_rounds(votes, iterations)
-    refuse_unknown_options(options, EMOptions)
     batch, in_caps, out_caps, _ = votes.shape
     refuse_other_shape("activations", activations, batch=None, in_caps=in_caps)
     if activations.shape[0] != batch:
         raise ValueError(f"activations must be of {batch} images, got {activations.shape[0]}.")
-    for name in ("activation_bias", "cost_bias"):
-        if isinstance(bias := options.get(name), Tensor) and bias.ndim:
+    for name, bias in {"activation_bias": activation_bias, "cost_bias": cost_bias}.items():
+        if isinstance(bias, Tensor) and bias.ndim:
             refuse_other_shape(name, bias, out_caps=out_caps)
-    given = GivenVotes(activations.t(), ONE_PLACE, votes)
-    return route_by_em(given, out_caps, iterations, **options)
+    rounds = EMRounds(
+        out_caps=out_caps,
+        iterations=iterations,
+        activation_bias=activation_bias,
+        cost_bias=cost_bias,
+        inverse_temperature=inverse_temperature,
+        variance_floor=variance_floor,
+        centre_momentum=centre_momentum,
+        log_variance_weight=log_variance_weight,
+        mass_scale=mass_scale,
+        competition=competition,
+        gradient=gradient,
+    )
+    return route_by_em(GivenVotes(activations.t(), ONE_PLACE, votes), rounds)
 
 
-def route_by_em(
-    votes: Votes, out_caps: int, iterations: int, **options: Unpack[EMOptions]
-) -> Routed:
+def route_by_em(votes: Votes, rounds: "EMRounds") -> Routed:
     """Return the parents that the votes of a layer come to, at all its places.
 
     In half precision and under autocast the rounds are computed in single: masses and variances
     span more than half precision holds. What comes out is of the votes' type.
     """
-    rounds = _Rounds(out_caps, iterations, **options)
     dtype, device = votes.activations.dtype, votes.activations.device.type
     is_half = dtype in {torch.bfloat16, torch.float16}
     has_autocast = torch.amp.is_autocast_available(device)
@@ -125,21 +119,21 @@ def route_by_em(
     return routed._replace(poses=routed.poses.to(dtype), activations=routed.activations.to(dtype))
 
 
-@dataclass(frozen=True)
-class _Rounds:
-    """The rounds of EM; see `EMOptions`."""
+@dataclass(frozen=True, kw_only=True)
+class EMRounds:
+    """The rounds of EM; see `em_routing`."""
 
     out_caps: int
     iterations: int
-    activation_bias: float | Tensor = 0.0
-    cost_bias: float | Tensor = 0.0
-    inverse_temperature: Callable[[int], float] = rising_inverse_temperature
-    variance_floor: float = 1e-4
-    centre_momentum: float = 1.0
-    log_variance_weight: float = 0.5
-    mass_scale: float = 1.0
-    competition: Competition = "parents"
-    gradient: Literal["all", "last"] = "all"
+    activation_bias: float | Tensor
+    cost_bias: float | Tensor
+    inverse_temperature: Callable[[int], float]
+    variance_floor: float
+    centre_momentum: float
+    log_variance_weight: float
+    mass_scale: float
+    competition: Competition
+    gradient: Literal["all", "last"]
 
     def __post_init__(self) -> None:
         """Refuse options that are none."""

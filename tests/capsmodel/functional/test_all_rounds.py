@@ -53,8 +53,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         lambda: leaky_routing(VOTES, 3, bias=torch.ones(3, 5)),
         lambda: dynamic_routing(VOTES.float(), 3, competition="types"),
         lambda: Capsules(4, 2, 3, 5)(torch.rand(2, 4, 2)),
-        lambda: Capsules(4, 2, 3, 5, "leaky")(torch.rand(2, 4, 2)),
-        lambda: Capsules(4, 2, 3, 5, DynamicRouting(bias=True))(torch.rand(2, 4, 2)),
+        lambda: Capsules(4, 2, 3, 5, routing="leaky")(torch.rand(2, 4, 2)),
+        lambda: Capsules(4, 2, 3, 5, routing=DynamicRouting(bias=True))(torch.rand(2, 4, 2)),
     ],
 )
 def test_the_usual_rounds_are_differentiated_as_a_whole(
@@ -74,7 +74,7 @@ def test_the_usual_rounds_are_differentiated_as_a_whole(
         lambda: dynamic_routing(VOTES, 3, inverse_temperature=lambda _: 2.0),
         lambda: dynamic_routing(VOTES.half(), 3),
         lambda: dynamic_routing(VOTES.bfloat16(), 3),
-        lambda: Capsules(4, 2, 3, 5, DynamicRouting(squash=SabourSquash(epsilon=1e-7)))(
+        lambda: Capsules(4, 2, 3, 5, routing=DynamicRouting(squash=SabourSquash(epsilon=1e-7)))(
             torch.rand(2, 4, 2)
         ),
     ],

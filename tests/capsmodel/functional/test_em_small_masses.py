@@ -31,7 +31,7 @@ def test_without_any_mass_it_is_zero() -> None:
 @pytest.mark.parametrize("scale", [1.0, 1e-5, 1e-12, 1e-15, 0.0])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_every_gradient_is_finite(scale: float, dtype: torch.dtype) -> None:
-    capsules = Capsules(6, 4, 3, 4, EMRouting()).to(dtype)
+    capsules = Capsules(6, 4, 3, 4, routing=EMRouting()).to(dtype)
     poses = (scale * torch.rand(2, 6, 4, dtype=dtype)).requires_grad_()
     routed = capsules(poses)
     (

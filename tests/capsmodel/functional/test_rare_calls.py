@@ -48,7 +48,7 @@ def test_forward_mode_too_goes_through_the_last_round_alone(
 @pytest.mark.parametrize("routing", ["em", "dynamic"])
 def test_a_first_call_inside_a_transform_leaves_nothing_behind(routing: str) -> None:
     neighbourhood._KEPT.clear()  # pyright: ignore[reportPrivateUsage]
-    layer = ConvCapsules(2, 3, (4, 4), 2, routing, pose=4)
+    layer = ConvCapsules(2, 3, (4, 4), 2, routing=routing, pose=4)
     poses, seen = torch.rand(3, 16, 2, 4), torch.rand(3, 16, 2)
 
     def loss(weights: dict[str, Tensor], poses: Tensor, seen: Tensor) -> Tensor:
@@ -87,7 +87,7 @@ def test_what_is_routed_passes_through_vmap_whole() -> None:
 
 @pytest.mark.parametrize("routing", ["dynamic", "leaky", "uniform", "random", "em"])
 def test_an_empty_batch_gives_an_empty_batch(routing: str) -> None:
-    assert Capsules(5, 4, 3, 6, routing)(torch.rand(0, 5, 4)).poses.shape == (0, 3, 6)
+    assert Capsules(5, 4, 3, 6, routing=routing)(torch.rand(0, 5, 4)).poses.shape == (0, 3, 6)
 
 
 def test_shapes_are_told_on_the_meta_device() -> None:
@@ -148,6 +148,6 @@ def test_a_convolutional_layer_multiplies_its_votes_out_once(
         return multiplied(votes, sites)
 
     monkeypatch.setattr(ProductVotes, "multiplied", counted)
-    layer = ConvCapsules(2, 3, (3, 3), 2, "dynamic", pose=4)
+    layer = ConvCapsules(2, 3, (3, 3), 2, routing="dynamic", pose=4)
     layer(CapsuleGrid(torch.rand(2, 9, 2, 4), torch.rand(2, 9, 2)))
     assert len(calls) == 1

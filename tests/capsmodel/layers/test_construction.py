@@ -1,5 +1,6 @@
 """A layer that is built has its weights, as PyTorch's own layers do."""
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 
@@ -27,7 +28,7 @@ WINDOW = Window(3, 2, 0)
 
 
 def conv_capsules(routing: type[Routing]) -> ConvCapsules:
-    return ConvCapsules(2, 3, (4, 4), 2, routing(), stride=2, pose=4)
+    return ConvCapsules(2, 3, (4, 4), 2, routing=routing(), stride=2, pose=4)
 
 
 LAYERS: dict[str, Callable[[], nn.Module]] = {
@@ -40,7 +41,9 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
     "decoder": lambda: Decoder(5, (4,), (1, 3, 3)),
     "batch normalisation": lambda: BatchNorm(3),
     **{
-        f"capsules, {kind_of(routing)}": lambda routing=routing: Capsules(6, 4, 3, 5, routing())
+        f"capsules, {kind_of(routing)}": lambda routing=routing: Capsules(
+            6, 4, 3, 5, routing=routing()
+        )
         for routing in ROUTINGS
     },
     **{f"convolutional capsules, {kind_of(own)}": partial(conv_capsules, own) for own in ROUTINGS},
@@ -86,7 +89,7 @@ def test_on_the_meta_device_nothing_is_drawn(name: str) -> None:
 
 @pytest.mark.parametrize("routing", ROUTINGS, ids=kind_of)
 def test_capsules_route_without_being_handed_a_generator(routing: type[Routing]) -> None:
-    capsules = Capsules(6, 4, 3, 5, routing())
+    capsules = Capsules(6, 4, 3, 5, routing=routing())
     assert finite(capsules(torch.rand(2, 6, 4)))
     grid = CapsuleGrid(torch.rand(2, 16, 2, 4), torch.rand(2, 16, 2))
     assert finite(conv_capsules(routing)(grid))
@@ -106,3 +109,17 @@ def test_a_module_of_ones_own_is_set_when_its_constructor_has_ended() -> None:
             nn.init.constant_(self.scale, 2.0)
 
     assert Scale().scale.tolist() == [2, 2, 2]
+
+
+def test_the_signature_of_a_layer_is_that_of_its_constructor() -> None:
+    signature = inspect.signature(Capsules)
+    assert list(signature.parameters) == [
+        "in_caps",
+        "in_dim",
+        "out_caps",
+        "out_dim",
+        "routing",
+        "deviation",
+    ]
+    assert signature.parameters["routing"].default == "dynamic"
+    assert inspect.signature(ConvCapsules).parameters["pose"].default == 16

@@ -32,7 +32,7 @@ def children(batch: int, places: int, types: int, pose: int) -> CapsuleGrid:
 def layer(
     in_types: int, out_types: int, size: tuple[int, int], kernel: Any, **options: Any
 ) -> ConvCapsules:
-    built = ConvCapsules(in_types, out_types, size, kernel, "uniform", **options).double()
+    built = ConvCapsules(in_types, out_types, size, kernel, routing="uniform", **options).double()
     built.initialise(seeded(2))
     return built
 
@@ -121,7 +121,7 @@ def test_routed_capsules_are_children_of_the_next_layer() -> None:
 
 @pytest.mark.parametrize("at_identity", [True, False])
 def test_matrices_begin_about_the_identity_or_zero(at_identity: bool) -> None:
-    own = ConvCapsules(20, 20, (3, 3), 3, "dynamic", start=MatrixStart(0.1, at_identity))
+    own = ConvCapsules(20, 20, (3, 3), 3, routing="dynamic", start=MatrixStart(0.1, at_identity))
     own.initialise(seeded())
     mean = own.weight.mean(dim=(0, 3))
     assert_close(mean, torch.eye(4) if at_identity else torch.zeros(4, 4), atol=0.01, rtol=0)

@@ -62,7 +62,7 @@ def test_primary_capsules_divide_their_convolution_but_not_its_bias(
 
 
 def test_votes_are_poses_times_the_pairs_own_matrices() -> None:
-    capsules = Capsules(6, 3, 4, 5, UniformRouting())
+    capsules = Capsules(6, 3, 4, 5, routing=UniformRouting())
     capsules.initialise(seeded())
     poses = torch.randn(2, 6, 3, generator=seeded(1))
     expected = torch.einsum("bip,ipod->biod", poses, capsules.weight.view(6, 3, 4, 5))
@@ -70,17 +70,17 @@ def test_votes_are_poses_times_the_pairs_own_matrices() -> None:
 
 
 def test_votes_lie_in_memory_as_routings_read_them() -> None:
-    capsules = Capsules(6, 3, 4, 5, UniformRouting())
+    capsules = Capsules(6, 3, 4, 5, routing=UniformRouting())
     assert capsules.votes(torch.zeros(2, 6, 3)).transpose(1, 2).is_contiguous()
 
 
 def test_capsules_have_no_bias() -> None:
-    capsules = Capsules(6, 3, 4, 5, DynamicRouting())
+    capsules = Capsules(6, 3, 4, 5, routing=DynamicRouting())
     assert [name for name, _ in capsules.named_parameters()] == ["weight"]
 
 
 def test_matrices_begin_with_the_deviation_that_is_given() -> None:
-    drawn = [Capsules(60, 8, 10, 16, UniformRouting(), deviation=d) for d in (0.1, 0.3)]
+    drawn = [Capsules(60, 8, 10, 16, routing=UniformRouting(), deviation=d) for d in (0.1, 0.3)]
     for capsules in drawn:
         capsules.initialise(seeded())
     assert drawn[0].weight.std().item() == pytest.approx(0.1, rel=0.02)
@@ -170,7 +170,7 @@ def test_without_it_a_convolution_has_nothing_more() -> None:
 
 
 def test_a_routing_of_activations_is_told_the_same_votes() -> None:
-    capsules = Capsules(6, 3, 4, 5, EMRouting())
+    capsules = Capsules(6, 3, 4, 5, routing=EMRouting())
     capsules.initialise(seeded())
     poses = torch.randn(2, 6, 3, generator=seeded(1))
     votes = GivenVotes(poses.norm(dim=-1).t(), Neighbourhood(), capsules.votes(poses))

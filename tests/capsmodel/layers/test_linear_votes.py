@@ -51,7 +51,7 @@ def seeded(seed: int = 0) -> torch.Generator:
 
 
 def layer(routing: Routing) -> Capsules:
-    capsules = Capsules(6, 3, 4, 5, routing).double()
+    capsules = Capsules(6, 3, 4, 5, routing=routing).double()
     capsules.initialise(seeded())
     return capsules
 

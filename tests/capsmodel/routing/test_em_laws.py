@@ -194,7 +194,7 @@ def test_votes_far_apart_are_finite() -> None:
 
 
 def test_vector_capsules_of_length_zero_are_routed() -> None:
-    layer = Capsules(7, 4, 3, 5, EMRouting())
+    layer = Capsules(7, 4, 3, 5, routing=EMRouting())
     layer.initialise(torch.Generator().manual_seed(0))
     poses = torch.randn(2, 7, 4, generator=torch.Generator().manual_seed(0))
     poses[:, :2] = 0

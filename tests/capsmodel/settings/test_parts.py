@@ -1,15 +1,16 @@
 """Settings are trees of parts: taken as objects, read from JSON by their kind."""
 
-from typing import Annotated, Any, ClassVar, Literal, get_type_hints
+import ast
+import inspect
+from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 
-from capsmodel import TrainingConfig
+from capsmodel import TrainingConfig, config
 from capsmodel.augmentation import NoAugmentation, Shift
-from capsmodel.config import TrainingArguments
 from capsmodel.data import Mnist
 from capsmodel.losses import CrossEntropy, MarginLoss, SpreadLoss
 from capsmodel.models import CapsNet, MatrixCapsNet
@@ -108,11 +109,19 @@ def test_a_kind_alone_may_be_a_users_own() -> None:
 
 
 def test_every_argument_of_a_training_is_known_to_type_checkers() -> None:
-    taken = get_type_hints(TrainingArguments)
+    tree = ast.parse(inspect.getsource(config))  # as it is there for type checkers alone
+    (declared,) = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__"
+    )
+    taken = {argument.arg: argument.annotation for argument in declared.args.kwonlyargs}
     assert list(taken) == list(TrainingConfig.model_fields)
     for name, field in TrainingConfig.model_fields.items():
-        part = family_of(TrainingConfig, name)
-        assert taken[name] == (field.annotation | str if part else field.annotation), name
+        part, annotation = family_of(TrainingConfig, name), taken[name]
+        assert annotation is not None
+        written = eval(ast.unparse(annotation), vars(config))
+        assert written == (field.annotation | str if part else field.annotation), name
 
 
 def test_a_built_in_kind_is_never_overridden() -> None:

@@ -78,7 +78,7 @@ class OfGrid(nn.Module):
 
     def __init__(self, routing: Routing) -> None:
         super().__init__()
-        self.capsules = ConvCapsules(2, 3, (4, 5), 2, routing, stride=1, pose=4)
+        self.capsules = ConvCapsules(2, 3, (4, 5), 2, routing=routing, stride=1, pose=4)
 
     def forward(self, poses: Tensor, activations: Tensor) -> Routed:
         """Return the routed capsules."""
@@ -111,7 +111,7 @@ def built(build: Callable[[], nn.Module]) -> nn.Module:
 class TestCapsules(TorchContract):
     @pytest.fixture(params=ROUTED)
     def module(self, request: pytest.FixtureRequest) -> nn.Module:
-        return built(lambda: Capsules(6, 4, 3, 5, ROUTED[request.param]))
+        return built(lambda: Capsules(6, 4, 3, 5, routing=ROUTED[request.param]))
 
     @pytest.fixture
     def inputs(self) -> tuple[Tensor, ...]:

@@ -32,7 +32,7 @@ def solids_from(seed: int) -> list[Solid]:
         box(vector(-0.5, 0.5), vector(0.3, 2.0), front=share(), rear=share(), sides=share()),
         rod(start, end, share()),
         spindle(start, end, share()),
-        wing(start, end, share(), share(), share()),
+        wing(start, end, chord=share(), thickness=share(), taper=share()),
     ]
 
 
@@ -68,7 +68,7 @@ def excess(solid: Solid, point: Vector) -> float:
         box((0.0, 0.0, 0.0), (2.0, 1.0, 3.0)),
         rod((0.0, -1.0, 0.0), (0.0, 1.0, 0.0), 1.0),
         spindle((-1.0, 0.0, 0.0), (1.0, 0.0, 0.0), 0.5),
-        wing((0.0, -1.0, 0.0), (0.0, 1.0, 0.0), 2.0, 0.5, 1.0),
+        wing((0.0, -1.0, 0.0), (0.0, 1.0, 0.0), chord=2.0, thickness=0.5, taper=1.0),
     ],
 )
 def test_the_middle_ray_meets_a_solid_at_its_front(solid: Solid) -> None:
