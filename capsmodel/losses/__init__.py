@@ -3,18 +3,18 @@
 from capsmodel.losses.base import Loss as Loss
 from capsmodel.losses.class_weights import ClassWeightedLoss as ClassWeightedLoss
 from capsmodel.losses.cross_entropy import CrossEntropy as CrossEntropy
+from capsmodel.losses.margin import MARGIN_SCHEDULES as MARGIN_SCHEDULES
+from capsmodel.losses.margin import ConstantMargins as ConstantMargins
+from capsmodel.losses.margin import LinearMargins as LinearMargins
 from capsmodel.losses.margin import MarginLoss as MarginLoss
-from capsmodel.losses.margin_schedule import MARGIN_SCHEDULES as MARGIN_SCHEDULES
-from capsmodel.losses.margin_schedule import ConstantMargins as ConstantMargins
-from capsmodel.losses.margin_schedule import LinearMargins as LinearMargins
-from capsmodel.losses.margin_schedule import Margins as Margins
-from capsmodel.losses.margin_schedule import MarginSchedule as MarginSchedule
-from capsmodel.losses.margin_schedule import SigmoidMargins as SigmoidMargins
+from capsmodel.losses.margin import Margins as Margins
+from capsmodel.losses.margin import MarginSchedule as MarginSchedule
+from capsmodel.losses.margin import SigmoidMargins as SigmoidMargins
+from capsmodel.losses.spread import SPREAD_SCHEDULES as SPREAD_SCHEDULES
+from capsmodel.losses.spread import ConstantSpread as ConstantSpread
+from capsmodel.losses.spread import LinearSpread as LinearSpread
+from capsmodel.losses.spread import SigmoidSpread as SigmoidSpread
 from capsmodel.losses.spread import SpreadLoss as SpreadLoss
-from capsmodel.losses.spread_schedule import SPREAD_SCHEDULES as SPREAD_SCHEDULES
-from capsmodel.losses.spread_schedule import ConstantSpread as ConstantSpread
-from capsmodel.losses.spread_schedule import LinearSpread as LinearSpread
-from capsmodel.losses.spread_schedule import SigmoidSpread as SigmoidSpread
-from capsmodel.losses.spread_schedule import SpreadSchedule as SpreadSchedule
+from capsmodel.losses.spread import SpreadSchedule as SpreadSchedule
 
 LOSSES = (MarginLoss, SpreadLoss, CrossEntropy)

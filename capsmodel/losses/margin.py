@@ -1,5 +1,6 @@
-"""The margin loss of the first capsule network."""
+"""The margin loss of the first capsule network, and the schedules of its margins."""
 
+from abc import ABC
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
@@ -8,17 +9,113 @@ from jaxtyping import Float, Integer
 from pydantic import Field, model_validator
 from torch import Tensor
 
+from capsmodel.functional import Margins as Margins
 from capsmodel.functional import margin_loss
 from capsmodel.functional.labels import check_label_type
 from capsmodel.losses.class_weights import ClassWeightedLoss
-from capsmodel.losses.margin_schedule import (
-    MARGIN_SCHEDULES,
-    ConstantMargins,
-    Margins,
-    MarginSchedule,
+from capsmodel.schedules import (
+    ConstantSchedule,
+    LinearSchedule,
+    Midpoint,
+    Schedule,
+    Steepness,
+    blend,
+    sigmoid,
 )
 from capsmodel.search_range import Floats
-from capsmodel.settings.parts import OneOf
+from capsmodel.settings.parts import OneOf, Part, Settings
+
+
+class MarginSchedule(Part, Schedule[Margins, float], ABC):
+    """How the margins of a loss move while the training goes on.
+
+    They go by the share of the training that is done, in [0, 1]. A validation loss is taken with
+    the margins in force after its epoch, so where they move, the losses of two epochs cannot be
+    compared; errors can.
+    """
+
+    family: ClassVar[str] = "margin schedule"
+
+
+class ConstantMargins(ConstantSchedule[Margins, float], MarginSchedule):
+    """The margins stay as the loss has set them."""
+
+    kind: Literal["constant"] = "constant"
+
+
+class StartingMargins(Settings):
+    """Where moving margins start; they go to those of the loss, all three alike.
+
+    By default the training starts with an easier task: the true class need be only 0.3 longer than
+    the others, not 0.8, so the gradient dwells on images that are classified wrongly. The down
+    weight moves only where it is set, here or in the loss: both defaults are 0.5.
+
+    Source: none for these margins: neither the paper nor the released code of Sabour, Frosst and
+    Hinton 2017 moves them. Hinton, Sabour and Frosst 2018 move the one margin of the spread loss.
+
+    Attributes:
+        positive_start: Length that the true class should reach at the start.
+        negative_start: Length that the others should stay under at the start, below
+            `positive_start`.
+        down_weight_start: Weight of the other classes at the start.
+    """
+
+    positive_start: Annotated[float, Field(gt=0, le=1), Floats(0.5, 0.9)] = 0.6
+    negative_start: Annotated[float, Field(ge=0, lt=1), Floats(0.05, 0.4)] = 0.3
+    down_weight_start: Annotated[float, Field(gt=0), Floats(0.25, 1.0)] = 0.5
+
+    @model_validator(mode="after")
+    def _check_order(self) -> "StartingMargins":
+        # In order at both ends, the margins are in order all the way: both move by one share.
+        if self.negative_start >= self.positive_start:
+            raise ValueError(
+                f"negative_start must be below positive_start, got {self.negative_start} "
+                f"and {self.positive_start}."
+            )
+        return self
+
+    def between(self, end: Margins, share: float) -> Margins:
+        """Return the margins a share of the way to those of the loss: exactly these at the ends."""
+        starts = (self.positive_start, self.negative_start, self.down_weight_start)
+        return Margins(*(blend(one, two, share) for one, two in zip(starts, end, strict=True)))
+
+
+class LinearMargins(StartingMargins, LinearSchedule[Margins], MarginSchedule):
+    """The margins move evenly.
+
+    Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing".
+    Difference: theirs is the margin of the spread loss.
+    """
+
+    kind: Literal["linear"] = "linear"
+
+
+class SigmoidMargins(StartingMargins, MarginSchedule):
+    """The margins move slowly at first and last, and fastest at the midpoint.
+
+    Source: the authors of Hinton, Sabour and Frosst 2018 in their paper's open review.
+    Difference: theirs is the margin of the spread loss; the curve here is stretched to reach both
+    of its ends.
+
+    Attributes:
+        steepness: Slope of the sigmoid's argument: a rise from 12 % to 88 % takes 4 / steepness
+            of the training.
+        midpoint: Share of the training after which the curve is steepest.
+    """
+
+    kind: Literal["sigmoid"] = "sigmoid"
+    steepness: Steepness = 10.0
+    midpoint: Midpoint = 0.5
+
+    def at(self, setting: Margins, when: float) -> Margins:
+        """Return the margins as far along as the curve is."""
+        low, now, high = (
+            sigmoid(self.steepness * (progress - self.midpoint)) for progress in (0.0, when, 1.0)
+        )
+        return self.between(setting, (now - low) / (high - low))
+
+
+MARGIN_SCHEDULES = (ConstantMargins, LinearMargins, SigmoidMargins)
 
 
 class MarginLoss(ClassWeightedLoss):
@@ -74,7 +171,7 @@ class MarginLoss(ClassWeightedLoss):
         """Return the squared shortfalls of the classes, reduced, mean over the images."""
         check_label_type(labels)
         final = Margins(self.positive_margin, self.negative_margin, self.down_weight)
-        margins = self.schedule.margins(final, progress)
+        margins = self.schedule.at(final, progress)
         return margin_loss(
             lengths, labels, margins, reduction=self.reduction, class_weights=self.class_weights
         )

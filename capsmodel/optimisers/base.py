@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from capsmodel.optimisers.moment import Moment
+from capsmodel.optimisers.rate_schedule import Moment
 from capsmodel.settings.parts import Part
 
 

@@ -1,42 +1,56 @@
 """Learning-rate schedules: how the rate moves while the training goes on."""
 
 import math
-from abc import ABC, abstractmethod
+from abc import ABC
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from capsmodel.optimisers.moment import Moment
+from capsmodel.schedules import ConstantSchedule, Schedule
 from capsmodel.search_range import Choices, Floats, Ints
 from capsmodel.settings.parts import Part
 
 
-class LearningRateSchedule(Part, ABC):
+@dataclass(frozen=True)
+class Moment:
+    """A moment of a training, between two of its steps.
+
+    Attributes:
+        step: Steps done, counted over all epochs.
+        steps_per_epoch: Steps of each epoch, at least 1.
+        num_epochs: Epochs of the whole training, at least 1.
+    """
+
+    step: int
+    steps_per_epoch: int
+    num_epochs: int
+
+    @property
+    def epoch(self) -> int:
+        """Whole epochs done."""
+        return self.step // self.steps_per_epoch
+
+    @property
+    def progress(self) -> float:
+        """Share of the training that is done, in [0, 1]."""
+        within = self.step % self.steps_per_epoch
+        return (self.epoch + within / self.steps_per_epoch) / self.num_epochs
+
+
+class LearningRateSchedule(Part, Schedule[float, Moment], ABC):
     """How the learning rate of an optimiser moves while the training goes on.
 
-    A rate is decided by the moment alone, so a training that was restored goes on with it.
+    The rate at a moment is that of the step that comes next.
     """
 
     family: ClassVar[str] = "learning-rate schedule"
 
-    @abstractmethod
-    def rate(self, initial: float, moment: Moment) -> float:
-        """Return the rate of the step that comes next.
 
-        Args:
-            initial: The optimiser's own rate.
-            moment: How far the training has come.
-        """
-
-
-class ConstantRate(LearningRateSchedule):
+class ConstantRate(ConstantSchedule[float, Moment], LearningRateSchedule):
     """The rate stays as the optimiser has set it."""
 
     kind: Literal["constant"] = "constant"
-
-    def rate(self, initial: float, moment: Moment) -> float:
-        """Return the optimiser's own rate."""
-        return initial
 
 
 class ExponentialRate(LearningRateSchedule):
@@ -61,11 +75,11 @@ class ExponentialRate(LearningRateSchedule):
     floor: Annotated[float, Field(ge=0), Floats(1e-7, 1e-4, log=True)] = 1e-6
     staircase: Annotated[bool, Choices(False, True)] = False
 
-    def rate(self, initial: float, moment: Moment) -> float:
+    def at(self, setting: float, when: Moment) -> float:
         """Return the rate after so many falls, whole ones or a part of one."""
-        falls = moment.step / self.every_steps
-        fallen = initial * self.factor ** (math.floor(falls) if self.staircase else falls)
-        return max(fallen, min(initial, self.floor))
+        falls = when.step / self.every_steps
+        fallen = setting * self.factor ** (math.floor(falls) if self.staircase else falls)
+        return max(fallen, min(setting, self.floor))
 
 
 class PerEpochRate(LearningRateSchedule):
@@ -81,9 +95,9 @@ class PerEpochRate(LearningRateSchedule):
     kind: Literal["per_epoch"] = "per_epoch"
     factor: Annotated[float, Field(gt=0, le=1), Floats(0.8, 0.99)] = 0.9
 
-    def rate(self, initial: float, moment: Moment) -> float:
+    def at(self, setting: float, when: Moment) -> float:
         """Return the rate of the epoch."""
-        return initial * self.factor**moment.epoch
+        return setting * self.factor**when.epoch
 
 
 class CosineRate(LearningRateSchedule):
@@ -99,10 +113,10 @@ class CosineRate(LearningRateSchedule):
     kind: Literal["cosine"] = "cosine"
     floor: Annotated[float, Field(ge=0), Floats(1e-7, 1e-4, log=True)] = 0.0
 
-    def rate(self, initial: float, moment: Moment) -> float:
+    def at(self, setting: float, when: Moment) -> float:
         """Return the rate on the cosine."""
-        floor = min(initial, self.floor)
-        return floor + (initial - floor) * (1 + math.cos(math.pi * moment.progress)) / 2
+        floor = min(setting, self.floor)
+        return floor + (setting - floor) * (1 + math.cos(math.pi * when.progress)) / 2
 
 
 LEARNING_RATE_SCHEDULES = (ConstantRate, ExponentialRate, PerEpochRate, CosineRate)

@@ -6,11 +6,11 @@ from typing import Annotated
 from pydantic import Field
 
 from capsmodel.optimisers.base import Optimiser
-from capsmodel.optimisers.moment import Moment
 from capsmodel.optimisers.rate_schedule import (
     LEARNING_RATE_SCHEDULES,
     ConstantRate,
     LearningRateSchedule,
+    Moment,
 )
 from capsmodel.search_range import Floats
 from capsmodel.settings.parts import OneOf
@@ -34,4 +34,4 @@ class ScheduledOptimiser(Optimiser, ABC):
     def learning_rate_at(self, moment: Moment) -> float:
         """Return the schedule's rate, or the share of it that the warm-up has come to."""
         share = min(1.0, (moment.step + 1) / (self.warmup_steps + 1))
-        return share * self.schedule.rate(self.learning_rate, moment)
+        return share * self.schedule.at(self.learning_rate, moment)

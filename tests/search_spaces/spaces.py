@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from capsmodel import TrainingConfig
-from capsmodel.losses.margin_schedule import Margins, MarginSchedule
+from capsmodel.losses.margin import Margins, MarginSchedule
 from capsmodel.models import CapsNet
 from capsmodel.optimisers import Adam
 from capsmodel.routing import VectorRouting
@@ -44,7 +44,7 @@ class Stepped(MarginSchedule):
     kind: Literal["stepped"] = "stepped"
     steps: Annotated[int, Field(ge=1), Ints(1, 4)] = 2
 
-    def margins(self, final: Margins, progress: float) -> Margins:
+    def at(self, setting: Margins, when: float) -> Margins:
         raise NotImplementedError
 
 

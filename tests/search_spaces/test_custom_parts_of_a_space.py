@@ -4,7 +4,7 @@ import pytest
 
 from capsmodel import TrainingConfig
 from capsmodel.losses import MarginLoss
-from capsmodel.losses.margin_schedule import LinearMargins
+from capsmodel.losses.margin import LinearMargins
 from capsmodel.models import CapsNet
 from capsmodel.optimisers import Adam
 from capsmodel.overrides import with_settings

@@ -8,7 +8,7 @@ import pytest
 
 from capsmodel import TrainingConfig
 from capsmodel.losses import CrossEntropy, MarginLoss
-from capsmodel.losses.margin_schedule import LinearMargins
+from capsmodel.losses.margin import LinearMargins
 from capsmodel.models import CapsNet
 from capsmodel.overrides import with_settings
 from capsmodel.reconstruction import NoReconstruction

@@ -40,29 +40,29 @@ moving_margins = st.builds(
 
 @pytest.mark.parametrize("progress", [0.0, 0.3, 1.0])
 def test_constant_margins_are_those_of_the_loss(progress: float) -> None:
-    assert ConstantMargins().margins(FINAL, progress) == FINAL
+    assert ConstantMargins().at(FINAL, progress) == FINAL
 
 
 @pytest.mark.parametrize("schedule", MOVING)
 def test_moving_margins_go_from_their_own_to_exactly_those_of_the_loss(schedule: type) -> None:
     own = schedule(positive_start=0.7, negative_start=0.2, down_weight_start=1.0)
-    assert own.margins(FINAL, 0.0) == Margins(0.7, 0.2, 1.0)
-    assert own.margins(FINAL, 1.0) == FINAL
+    assert own.at(FINAL, 0.0) == Margins(0.7, 0.2, 1.0)
+    assert own.at(FINAL, 1.0) == FINAL
 
 
 @pytest.mark.parametrize("schedule", MOVING)
 def test_half_way_moving_margins_are_half_way(schedule: type) -> None:
     own = schedule(positive_start=0.5, negative_start=0.3, down_weight_start=0.75)
-    assert own.margins(FINAL, 0.5) == pytest.approx((0.7, 0.2, 0.5))
+    assert own.at(FINAL, 0.5) == pytest.approx((0.7, 0.2, 0.5))
 
 
 def test_linear_margins_move_evenly() -> None:
-    assert LinearMargins().margins(FINAL, 0.25) == pytest.approx((0.675, 0.25, 0.4375))
+    assert LinearMargins().at(FINAL, 0.25) == pytest.approx((0.675, 0.25, 0.4375))
 
 
 def test_sigmoid_margins_move_fastest_at_their_midpoint() -> None:
     schedule = SigmoidMargins(positive_start=0.1, negative_start=0.0, midpoint=0.3)
-    positives = [schedule.margins(FINAL, step / 100).positive for step in range(101)]
+    positives = [schedule.at(FINAL, step / 100).positive for step in range(101)]
     rises = [after - before for before, after in pairwise(positives)]
     assert min(rises) > 0
     assert rises.index(max(rises)) in {29, 30}
@@ -70,15 +70,15 @@ def test_sigmoid_margins_move_fastest_at_their_midpoint() -> None:
 
 def test_a_steep_sigmoid_is_a_step() -> None:
     schedule = SigmoidMargins(steepness=500, midpoint=0.5)
-    assert schedule.margins(FINAL, 0.45).positive == pytest.approx(0.6)
-    assert schedule.margins(FINAL, 0.55).positive == pytest.approx(0.9)
+    assert schedule.at(FINAL, 0.45).positive == pytest.approx(0.6)
+    assert schedule.at(FINAL, 0.55).positive == pytest.approx(0.9)
 
 
 @given(moving_margins, progresses)
 def test_moving_margins_stay_in_order_and_between_their_ends(
     schedule: LinearMargins | SigmoidMargins, progress: float
 ) -> None:
-    positive, negative, _ = schedule.margins(FINAL, progress)
+    positive, negative, _ = schedule.at(FINAL, progress)
     assert negative < positive
     low, high = sorted((schedule.positive_start, FINAL.positive))
     assert low - 1e-12 <= positive <= high + 1e-12
@@ -93,13 +93,13 @@ def test_starting_margins_must_be_in_order(schedule: type) -> None:
 @pytest.mark.parametrize("schedule", MOVING)
 def test_the_down_weight_stays_unless_it_is_set(schedule: type) -> None:
     final = Margins(0.9, 0.1, MarginLoss().down_weight)
-    assert schedule().margins(final, 0.37).down_weight == pytest.approx(0.5)
+    assert schedule().at(final, 0.37).down_weight == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("progress", [0.0, 0.4, 1.0])
 def test_the_margin_loss_takes_margins_and_weight_from_its_schedule(progress: float) -> None:
     schedule = LinearMargins(positive_start=0.6, negative_start=0.2, down_weight_start=1.0)
-    positive, negative, weight = schedule.margins(Margins(0.9, 0.1, 0.5), progress)
+    positive, negative, weight = schedule.at(Margins(0.9, 0.1, 0.5), progress)
     still = MarginLoss(positive_margin=positive, negative_margin=negative, down_weight=weight)
     moved = MarginLoss(schedule=schedule).loss(LENGTHS, LABELS, progress)
     assert_close(moved, still.loss(LENGTHS, LABELS, 0.0))
@@ -112,7 +112,7 @@ def test_the_margin_loss_takes_margins_and_weight_from_its_schedule(progress: fl
 def test_the_margin_of_the_spread_loss_is_the_papers(
     schedule: ConstantSpread | LinearSpread, expected: tuple[float, ...], progress: float
 ) -> None:
-    assert schedule.margin(0.9, progress) == pytest.approx(expected[round(2 * progress)])
+    assert schedule.at(0.9, progress) == pytest.approx(expected[round(2 * progress)])
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_the_margin_of_the_spread_loss_is_the_papers(
     [(0, 0.2142), (100_000, 0.2942), (200_000, 0.595), (400_000, 0.9758), (2_000_000, 0.98996)],
 )
 def test_the_sigmoid_spread_is_that_of_the_authors_open_review(step: int, expected: float) -> None:
-    margin = SigmoidSpread().margin(0.99, step / 2_000_000)
+    margin = SigmoidSpread().at(0.99, step / 2_000_000)
     assert margin == pytest.approx(expected, abs=5e-5)
 
 
@@ -131,7 +131,7 @@ def test_the_sigmoid_spread_can_go_by_the_authors_steps_in_a_shorter_training(
 ) -> None:
     schedule = SigmoidSpread(steepness=length / 50_000, midpoint=200_000 / length)
     theirs = 0.2 + 0.79 / (1 + math.exp(-min(10, step / 50_000 - 4)))
-    assert schedule.margin(0.99, step / length) == pytest.approx(theirs)
+    assert schedule.at(0.99, step / length) == pytest.approx(theirs)
 
 
 def test_the_official_spread_loss_of_equal_lengths_is_nine_tenths_of_the_squared_margin() -> None:
@@ -142,8 +142,8 @@ def test_the_official_spread_loss_of_equal_lengths_is_nine_tenths_of_the_squared
 
 def test_the_sigmoid_spread_stops_where_its_argument_is_ten() -> None:
     schedule = SigmoidSpread()
-    assert schedule.margin(0.99, 0.35) == schedule.margin(0.99, 1.0)
-    assert schedule.margin(0.99, 0.34) < schedule.margin(0.99, 0.35)
+    assert schedule.at(0.99, 0.35) == schedule.at(0.99, 1.0)
+    assert schedule.at(0.99, 0.34) < schedule.at(0.99, 0.35)
 
 
 @pytest.mark.parametrize(("progress", "margin"), [(0.0, 0.2), (0.5, 0.55), (1.0, 0.9)])

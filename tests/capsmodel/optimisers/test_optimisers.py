@@ -264,7 +264,7 @@ def test_without_warm_up_the_rate_is_the_schedules_to_the_last_bit(
     schedule: Callable[[], CosineRate],
 ) -> None:
     moments = [Moment(step, 7, 3) for step in range(22)]
-    of_schedule = [schedule().rate(1e-3, moment) for moment in moments]
+    of_schedule = [schedule().at(1e-3, moment) for moment in moments]
     assert [Adam(schedule=schedule()).learning_rate_at(moment) for moment in moments] == of_schedule
 
 

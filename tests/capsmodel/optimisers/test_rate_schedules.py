@@ -49,58 +49,58 @@ def test_progress_is_the_share_of_all_steps(moment: Moment) -> None:
 def test_a_rate_is_never_negative_nor_above_the_optimisers_own(
     schedule: Any, moment: Moment, initial: float
 ) -> None:
-    assert 0 <= schedule.rate(initial, moment) <= initial
+    assert 0 <= schedule.at(initial, moment) <= initial
 
 
 @given(schedules, st.floats(1e-9, 10))
 def test_every_rate_starts_as_the_optimisers_own(schedule: Any, initial: float) -> None:
-    assert schedule.rate(initial, Moment(0, 7, 3)) == pytest.approx(initial)
+    assert schedule.at(initial, Moment(0, 7, 3)) == pytest.approx(initial)
 
 
 @given(moments, st.floats(1e-9, 10))
 def test_a_constant_rate_is_the_optimisers_own(moment: Moment, initial: float) -> None:
-    assert ConstantRate().rate(initial, moment) == initial
+    assert ConstantRate().at(initial, moment) == initial
 
 
 @pytest.mark.parametrize(
     ("step", "expected"), [(100_000, 1.30e-4), (200_000, 1.69e-5), (300_000, 2.19e-6)]
 )
 def test_the_exponential_rate_is_that_of_the_authors_code(step: int, expected: float) -> None:
-    assert ExponentialRate().rate(1e-3, after(step)) == pytest.approx(expected, rel=3e-3)
+    assert ExponentialRate().at(1e-3, after(step)) == pytest.approx(expected, rel=3e-3)
 
 
 def test_the_exponential_rate_reaches_its_floor_where_the_authors_does() -> None:
     schedule = ExponentialRate()
-    assert schedule.rate(1e-3, after(338_000)) > 1e-6
-    assert schedule.rate(1e-3, after(339_000)) == 1e-6
-    assert schedule.rate(1e-3, after(10**9)) == 1e-6
+    assert schedule.at(1e-3, after(338_000)) > 1e-6
+    assert schedule.at(1e-3, after(339_000)) == 1e-6
+    assert schedule.at(1e-3, after(10**9)) == 1e-6
 
 
 def test_an_exponential_rate_falls_in_each_step_or_in_stairs() -> None:
     stairs = ExponentialRate(factor=0.5, every_steps=4, staircase=True)
-    assert [stairs.rate(1.0, after(step)) for step in range(9)] == [1.0] * 4 + [0.5] * 4 + [0.25]
+    assert [stairs.at(1.0, after(step)) for step in range(9)] == [1.0] * 4 + [0.5] * 4 + [0.25]
     smooth = ExponentialRate(factor=0.5, every_steps=4)
-    assert [smooth.rate(1.0, after(step)) for step in (0, 2, 4)] == [1.0, math.sqrt(0.5), 0.5]
+    assert [smooth.at(1.0, after(step)) for step in (0, 2, 4)] == [1.0, math.sqrt(0.5), 0.5]
 
 
 @pytest.mark.parametrize("schedule", [ExponentialRate(floor=0.1), CosineRate(floor=0.1)])
 def test_a_floor_does_not_lift_a_rate_that_starts_below_it(schedule: Any) -> None:
-    assert [schedule.rate(0.01, after(step)) for step in (0, 1, 10_000)] == [0.01] * 3
+    assert [schedule.at(0.01, after(step)) for step in (0, 1, 10_000)] == [0.01] * 3
 
 
 def test_a_rate_per_epoch_falls_between_epochs_only() -> None:
-    rates = [PerEpochRate(factor=0.5).rate(1.0, Moment(step, 3, 9)) for step in range(7)]
+    rates = [PerEpochRate(factor=0.5).at(1.0, Moment(step, 3, 9)) for step in range(7)]
     assert rates == [1.0] * 3 + [0.5] * 3 + [0.25]
 
 
 def test_nine_tenths_an_epoch_come_to_half_a_percent_in_fifty() -> None:
-    last = PerEpochRate().rate(1e-3, Moment(50 * 600, 600, 50))
+    last = PerEpochRate().at(1e-3, Moment(50 * 600, 600, 50))
     assert last == pytest.approx(5.15e-6, rel=1e-3)
 
 
 def test_a_cosine_is_half_way_in_the_middle_and_at_its_floor_in_the_end() -> None:
     schedule = CosineRate(floor=0.2)
-    rates = [schedule.rate(1.0, Moment(step, 2, 2)) for step in range(5)]
+    rates = [schedule.at(1.0, Moment(step, 2, 2)) for step in range(5)]
     quarter = 0.2 + 0.8 * (1 + math.sqrt(0.5)) / 2
     assert rates == pytest.approx([1.0, quarter, 0.6, 1.2 - quarter, 0.2])
 

@@ -1,0 +1,66 @@
+"""Schedules: how a value moves while a training goes on.
+
+Each family of schedules says what moves, and how far a training is told to have come.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from typing import Annotated, Generic, TypeVar
+
+from pydantic import Field
+
+from capsmodel.search_range import Floats
+
+V = TypeVar("V")
+When = TypeVar("When")
+
+Steepness = Annotated[float, Field(ge=0.1, le=500), Floats(4, 40, log=True)]
+Midpoint = Annotated[float, Field(ge=0, le=1), Floats(0.1, 0.9)]
+
+
+class Schedule(ABC, Generic[V, When]):
+    """How a value moves while a training goes on.
+
+    The moment alone decides, so a restored training goes on where it was.
+    """
+
+    @abstractmethod
+    def at(self, setting: V, when: When) -> V:
+        """Return the value in force.
+
+        Args:
+            setting: The value of the part that has the schedule: where a margin ends, where a
+                learning rate begins.
+            when: How far the training has come.
+        """
+
+
+class ConstantSchedule(Schedule[V, When]):
+    """The value stays as it is set."""
+
+    def at(self, setting: V, when: When) -> V:
+        """Return the value that is set."""
+        del when
+        return setting
+
+
+class LinearSchedule(Schedule[V, float]):
+    """The value moves evenly, from a start of the schedule's to the value that is set."""
+
+    def at(self, setting: V, when: float) -> V:
+        """Return the value as far along as the training is: exactly those two at the ends."""
+        return self.between(setting, when)
+
+    @abstractmethod
+    def between(self, end: V, share: float) -> V:
+        """Return the value a share of the way from the start to the end."""
+
+
+def blend(start: float, end: float, share: float) -> float:
+    """Return the number a share of the way from one to another: exactly these at the ends."""
+    return (1 - share) * start + share * end
+
+
+def sigmoid(argument: float) -> float:
+    """Return 1 / (1 + exp(-argument))."""
+    return 1 / (1 + math.exp(-argument))
