@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from capsmodel.settings.parts import OneOf as OneOf
     from capsmodel.settings.parts import Part as Part
     from capsmodel.settings.parts import Settings as Settings
-    from capsmodel.training.tested import TestResult as TestResult
     from capsmodel.training.trained import Prediction as Prediction
     from capsmodel.training.trained import Trained as Trained
+    from capsmodel.training.training import TestResult as TestResult
     from capsmodel.training.training import Training as Training
 
 _HOMES = {
@@ -24,7 +24,7 @@ _HOMES = {
     "Part": "capsmodel.settings.parts",
     "Prediction": "capsmodel.training.trained",
     "Settings": "capsmodel.settings.parts",
-    "TestResult": "capsmodel.training.tested",
+    "TestResult": "capsmodel.training.training",
     "Trained": "capsmodel.training.trained",
     "Training": "capsmodel.training.training",
     "TrainingConfig": "capsmodel.config",

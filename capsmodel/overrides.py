@@ -5,7 +5,6 @@ from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
-from capsmodel.settings.kinds import KIND, of_kind
 from capsmodel.settings.messages import explain, settings_of, unknown
 from capsmodel.settings.parts import (
     OneOf,
@@ -16,7 +15,16 @@ from capsmodel.settings.parts import (
     family_parts,
     kind_of,
 )
-from capsmodel.settings.profiles import PROFILE, Path, Profile, given_paths, profile_paths, value_at
+from capsmodel.settings.profiles import (
+    KIND,
+    PROFILE,
+    Path,
+    Profile,
+    given_paths,
+    of_kind,
+    profile_paths,
+    value_at,
+)
 
 S = TypeVar("S", bound=Settings)
 Parts = tuple[type[Part], ...]

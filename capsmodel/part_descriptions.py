@@ -11,9 +11,8 @@ from pydantic_core import to_jsonable_python
 from capsmodel.config import TrainingConfig
 from capsmodel.evaluation import EVALUATIONS
 from capsmodel.overrides import family_of
-from capsmodel.settings.home import home_of
 from capsmodel.settings.messages import allowed
-from capsmodel.settings.parts import Part, Settings, family_class, kind_of
+from capsmodel.settings.parts import Part, Settings, family_class, home_of, kind_of
 from capsmodel.spelling import unknown
 
 

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from capsmodel.metrics import METRIC_NAME
-from capsmodel.settings.later_field import later
+from capsmodel.settings.parts import later
 
 FileName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 MetricName = Annotated[str, StringConstraints(pattern=METRIC_NAME)]

@@ -6,8 +6,7 @@ import torch
 from pydantic import Field
 
 from capsmodel.data import DataSplits
-from capsmodel.evaluation.base import EvaluatedSplit, Evaluation, Findings
-from capsmodel.evaluation.classification import beliefs_in
+from capsmodel.evaluation.base import EvaluatedSplit, Evaluation, Findings, beliefs_in
 from capsmodel.metrics import Metric
 from capsmodel.training.trained import Trained
 

@@ -4,22 +4,33 @@ from collections.abc import Sequence
 from typing import Literal
 
 import torch
+from jaxtyping import Float, Int, Integer
 from torch import Tensor
 
 from capsmodel.data import DataSplits, Images
 from capsmodel.evaluation.base import EvaluatedSplit, Evaluation, Findings
-from capsmodel.evaluation.examples import first_of_each_class
-from capsmodel.evaluation.shares import shares_of_children
+from capsmodel.models import ChildGrid
+from capsmodel.routing import Couplings
 from capsmodel.training.trained import Trained
 
 OFFSETS = tuple(round(0.05 * step, 2) for step in range(-5, 6))
 """What is added to a number of a pose: those of the first capsule network's figure 4."""
 
+
 _MOST_CLASSES = 10
+
+
 _MOST_IMAGES = 2000  # that are searched for one classified wrongly
+
+
 _FIRST = 3
+
+
 _PERTURBED = 2
+
+
 _ROUTED = 3
+
 
 Arrays = dict[str, Tensor]
 
@@ -65,6 +76,47 @@ class Pictures(Evaluation):
             arrays={name: values.cpu() for name, values in arrays.items()},
             left_out=tuple(f"There are no {words}." for words, own in by_kind.items() if not own),
         )
+
+
+def shares_of_children(
+    couplings: Couplings, children: ChildGrid, classes: Int[Tensor, " batch"]
+) -> Float[Tensor, "batch types rows columns"]:
+    """Return which share of each child goes to a class, by the child's type and place.
+
+    Args:
+        couplings: Of the layer of the class capsules, which has one place.
+        children: Where its children lie.
+        classes: The class that is asked for, of each image.
+    """
+    own = couplings.values[:, range(len(classes)), classes].t()
+    if children.is_by_type:
+        return own.unflatten(1, (children.types, children.rows, children.columns))
+    by_place = own.unflatten(1, (children.rows, children.columns, children.types))
+    return by_place.permute(0, 3, 1, 2)
+
+
+def first_of_each_class(
+    labels: Integer[Tensor, " images"], predicted: Int[Tensor, " images"], number: int, classes: int
+) -> list[list[int | None]]:
+    """Return for each class the indices of its first images, and of the first one that is wrong.
+
+    Args:
+        labels: The true classes.
+        predicted: The classes that are believed in most.
+        number: How many to take of each class.
+        classes: How many classes there are.
+
+    Returns:
+        A row a class: `number` indices in the split's order, then that of the first image
+        after them that is classified wrongly; None for each that is not there.
+    """
+    rows: list[list[int | None]] = []
+    for label in range(classes):
+        own = torch.nonzero(labels == label).flatten().tolist()
+        wrong = [index for index in own[number:] if predicted[index] != label]
+        chosen: list[int | None] = [*own[:number], *[None] * (number - len(own))]
+        rows.append([*chosen, wrong[0] if wrong else None])
+    return rows
 
 
 def _chosen(trained: Trained, some: Images) -> list[list[int | None]]:

@@ -9,8 +9,7 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.data import DataSplits
-from capsmodel.evaluation.base import Evaluation, Findings
-from capsmodel.evaluation.classification import beliefs_in, share_wrong
+from capsmodel.evaluation.base import Evaluation, Findings, beliefs_in, share_wrong
 from capsmodel.metrics import Metric
 from capsmodel.training.trained import Trained
 

@@ -5,8 +5,8 @@ from capsmodel.functional.agreement import leaky_routing as leaky_routing
 from capsmodel.functional.controls import random_routing as random_routing
 from capsmodel.functional.controls import uniform_routing as uniform_routing
 from capsmodel.functional.differentiation import plain_autograd as plain_autograd
-from capsmodel.functional.em.em_routing import em_routing as em_routing
-from capsmodel.functional.em.em_routing import (
+from capsmodel.functional.em import em_routing as em_routing
+from capsmodel.functional.em import (
     rising_inverse_temperature as rising_inverse_temperature,
 )
 from capsmodel.functional.labels import one_hot as one_hot
@@ -19,5 +19,5 @@ from capsmodel.functional.poses import keep_class as keep_class
 from capsmodel.functional.poses import lengths as lengths
 from capsmodel.functional.poses import squash as squash
 from capsmodel.functional.poses import squash_with_epsilon as squash_with_epsilon
-from capsmodel.functional.routed import Couplings as Couplings
-from capsmodel.functional.routed import Routed as Routed
+from capsmodel.functional.votes import Couplings as Couplings
+from capsmodel.functional.votes import Routed as Routed

@@ -7,12 +7,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel.chance import uniform
+from capsmodel.functional.checks import refuse_other_rounds
 from capsmodel.functional.neighbourhood import ONE_PLACE, Neighbourhood
 from capsmodel.functional.poses import lengths, squash
-from capsmodel.functional.refusals import refuse_other_rounds
-from capsmodel.functional.routed import Couplings, Routed, output_first, share_out
 from capsmodel.functional.sharing import Shares
-from capsmodel.functional.votes import LinearVotes
+from capsmodel.functional.votes import Couplings, LinearVotes, Routed, output_first, share_out
 
 
 def uniform_routing(

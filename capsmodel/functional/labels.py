@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int64, Integer, Shaped
 from torch import Tensor
 
-from capsmodel.functional.refusals import refuse_other_shape
+from capsmodel.functional.checks import refuse_other_shape
 
 _INTEGERS = {
     torch.uint8,

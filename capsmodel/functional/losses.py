@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
+from capsmodel.functional.checks import refuse_other_choice
 from capsmodel.functional.labels import TrueClasses, check_label_type, true_classes
-from capsmodel.functional.refusals import refuse_other_choice
 
 
 class Margins(NamedTuple):

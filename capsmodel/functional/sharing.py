@@ -9,7 +9,7 @@ from torch import Tensor
 
 from capsmodel.functional.differentiation import is_plain, refuse_forward_mode
 from capsmodel.functional.neighbourhood import Neighbourhood
-from capsmodel.functional.routed import share_out
+from capsmodel.functional.votes import share_out
 
 ShareCompetition = Literal["parents", "types", "children"]
 

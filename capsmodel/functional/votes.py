@@ -1,7 +1,8 @@
-"""The votes of a capsule layer, given in full or as the products they are."""
+"""Votes: given in full or as the products they are, and the capsules that they come to."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -141,3 +142,48 @@ class ProductVotes(Votes):
         )
         votes = products.view(edges, num_sites, rows * columns, out_caps)
         return votes if self.offsets is None else votes + self.offsets[:, None, :, None]
+
+
+class Couplings(NamedTuple):
+    """How the children of a layer were shared out among their parents, detached.
+
+    Attributes:
+        values: The share of each child that goes to each parent; over all edges of a child they
+            add up to at most 1, unless the routing lets others than all its parents compete.
+        neighbourhood: Which edges are of one child.
+    """
+
+    values: Float[Tensor, "edges sites out_caps"]
+    neighbourhood: Neighbourhood
+
+
+class Routed(NamedTuple):
+    """The capsules that votes came to.
+
+    Attributes:
+        poses: Where what each capsule stands for is, and how it looks.
+        activations: How surely it is there, in [0, 1].
+        couplings: Those of the last iteration, None where a routing tells none.
+    """
+
+    poses: Float[Tensor, "sites out_caps pose"]
+    activations: Float[Tensor, "sites out_caps"]
+    couplings: Couplings | None = None
+
+
+def output_first(
+    votes: Float[Tensor, "batch in_caps out_caps pose"],
+) -> Float[Tensor, "batch out_caps in_caps pose"]:
+    """Return the votes grouped by output and contiguous: a view of those a capsule layer made."""
+    return votes.transpose(1, 2).contiguous()
+
+
+def share_out(
+    votes: Float[Tensor, "batch out_caps in_caps pose"],
+    couplings: Float[Tensor, "batch out_caps in_caps"],
+) -> Float[Tensor, "batch out_caps pose"]:
+    """Return each output's sum of the votes for it, each times its coupling."""
+    batch, out_caps, in_caps, pose = votes.shape
+    rows = couplings.reshape(batch * out_caps, 1, in_caps)
+    sums = torch.bmm(rows, votes.reshape(-1, in_caps, pose))
+    return sums.view(batch, out_caps, pose)

@@ -4,12 +4,12 @@ from capsmodel.layers.capsule_grid import CapsuleGrid as CapsuleGrid
 from capsmodel.layers.capsule_grid import GridPrimaryCapsules as GridPrimaryCapsules
 from capsmodel.layers.capsule_grid import PrimaryStart as PrimaryStart
 from capsmodel.layers.capsules import Capsules as Capsules
-from capsmodel.layers.classifier import Classifier as Classifier
 from capsmodel.layers.conv_capsules import ConvCapsules as ConvCapsules
 from capsmodel.layers.conv_capsules import MatrixStart as MatrixStart
 from capsmodel.layers.convolution import Convolution as Convolution
+from capsmodel.layers.convolution import ConvolutionStack as ConvolutionStack
 from capsmodel.layers.convolution import Padding as Padding
 from capsmodel.layers.convolution import Window as Window
-from capsmodel.layers.convolution_stack import ConvolutionStack as ConvolutionStack
-from capsmodel.layers.decoder import Decoder as Decoder
+from capsmodel.layers.linear import Classifier as Classifier
+from capsmodel.layers.linear import Decoder as Decoder
 from capsmodel.layers.primary_capsules import PrimaryCapsules as PrimaryCapsules

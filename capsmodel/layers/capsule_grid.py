@@ -8,8 +8,7 @@ from torch import Tensor, nn
 
 from capsmodel.chance import uniform
 from capsmodel.functional import lengths, squash
-from capsmodel.initialised import InitialisedModule
-from capsmodel.layers.truncated_normal import set_truncated
+from capsmodel.initialised import InitialisedModule, set_truncated
 
 _POSE_DEVIATION, _LOGIT_DEVIATION = 0.5, 3.0  # of the authors' code
 

@@ -5,10 +5,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from capsmodel.functional import lengths
-from capsmodel.functional.refusals import refuse_other_shape
+from capsmodel.functional.checks import refuse_other_shape
 from capsmodel.initialised import InitialisedModule
-from capsmodel.layers.chosen_routing import chosen_routing
 from capsmodel.routing import (
+    ROUTINGS,
     Fan,
     LinearVotes,
     Neighbourhood,
@@ -17,6 +17,8 @@ from capsmodel.routing import (
     Routing,
     Votes,
 )
+from capsmodel.settings.parts import kind_of
+from capsmodel.spelling import unknown
 
 
 class Capsules(InitialisedModule):
@@ -114,3 +116,25 @@ class Capsules(InitialisedModule):
             poses.transpose(0, 1).unsqueeze(2),
             votes.weight.transpose(2, 3),
         )
+
+
+def chosen_routing(routing: Routing | str) -> Routing:
+    """Return a routing as it is, or that of a name with its defaults: "dynamic", "em", ...
+
+    Raises:
+        ValueError: If there is none of that name.
+        TypeError: If it is neither.
+    """
+    if isinstance(routing, Routing):
+        return routing
+    if not isinstance(routing, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f"routing must be a name or settings, such as 'dynamic' or DynamicRouting(), got "
+            f"{routing!r}."
+        )
+    members = {kind_of(member): member for member in ROUTINGS}
+    if routing not in members:
+        raise ValueError(unknown("routing", routing, members))
+    member = members[routing]()
+    assert isinstance(member, Routing)
+    return member

@@ -1,5 +1,6 @@
-"""The convolution that stands before the capsules, and the sizes of convolutions."""
+"""Convolutions, alone and in stacks, with batch normalisation, and the sizes of their outputs."""
 
+from itertools import pairwise
 from typing import Annotated, Literal, NamedTuple
 
 import torch
@@ -9,7 +10,6 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from capsmodel.initialised import InitialisedModule
-from capsmodel.layers.batch_norm import BatchNorm
 
 Padding = Annotated[int, Field(ge=0)] | Literal["same"]
 
@@ -92,6 +92,102 @@ class Convolution(InitialisedModule):
         """Return the rectified feature maps."""
         features = self.convolution(self.window.padded(images))
         return F.relu(features if self.norm is None else self.norm(features))
+
+
+class ConvolutionStack(InitialisedModule):
+    """Convolutions with bias and ReLU, each followed by max-pooling.
+
+    The features keep height and width, but for the pooling.
+    """
+
+    def __init__(
+        self, channels: tuple[int, ...], kernel: int | tuple[int, ...], pooling: int
+    ) -> None:
+        """Take the channels of the images and of each convolution, odd kernels, the pooling.
+
+        A single kernel is that of all convolutions.
+        """
+        super().__init__()
+        kernels = (kernel,) * (len(channels) - 1) if isinstance(kernel, int) else kernel
+        self.pooling = Window(pooling, stride=pooling, padding=0)
+        self.layers = nn.ModuleList(
+            Convolution(before, after, Window(side, stride=1, padding=side // 2))
+            for (before, after), side in zip(pairwise(channels), kernels, strict=True)
+        )
+
+    def initialise(self, generator: torch.Generator | None) -> None:
+        """Set the convolutions, the first one first."""
+        for layer in self.layers:
+            assert isinstance(layer, Convolution)
+            layer.initialise(generator)
+
+    def positions(self, size: int) -> int:
+        """Return how many places the last features have along an axis of the images.
+
+        Raises:
+            ValueError: If nothing is left to pool.
+        """
+        for _ in self.layers:
+            size = self.pooling.positions(size)
+        return size
+
+    def forward(
+        self, images: Float[Tensor, "batch channels height width"]
+    ) -> Float[Tensor, "batch features out_height out_width"]:
+        """Return the last features."""
+        features = images
+        for layer in self.layers:
+            features = layer(features)
+            if self.pooling.kernel > 1:
+                features = F.max_pool2d(features, self.pooling.kernel)
+        return features
+
+
+_MOMENTUM = 0.1  # of the running statistics
+
+
+class BatchNorm(InitialisedModule):
+    """Each channel is brought to mean 0 and variance 1, then scaled and shifted as is learned.
+
+    In training mean and variance are those of the batch, in evaluation the running ones, so that an
+    image is then judged by itself. One image with maps of one pixel has no variance: in training
+    too it is judged by the running statistics, which stay. PyTorch's own module refuses it, and
+    also counts batches, which nothing reads.
+
+    Source: Ioffe and Szegedy 2015, arXiv:1502.03167, algorithms 1 and 2.
+    Difference: running statistics stand for those of all training images.
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(channels))
+        self.bias = nn.Parameter(torch.empty(channels))
+        self.running_mean: Tensor
+        self.running_variance: Tensor
+        self.register_buffer("running_mean", torch.empty(channels))
+        self.register_buffer("running_variance", torch.empty(channels))
+
+    def initialise(self, generator: torch.Generator | None) -> None:
+        """Set what leaves mean 0 and variance 1 as they are."""
+        for value in (self.weight, self.running_variance):
+            nn.init.ones_(value)
+        for value in (self.bias, self.running_mean):
+            nn.init.zeros_(value)
+
+    def forward(
+        self, features: Float[Tensor, "batch channels height width"]
+    ) -> Float[Tensor, "batch channels height width"]:
+        """Return the normalised maps; in training the running statistics move."""
+        has_variance = features.numel() > features.shape[1]
+        return F.batch_norm(
+            features,
+            self.running_mean,
+            self.running_variance,
+            self.weight,
+            self.bias,
+            training=self.training and has_variance,
+            momentum=_MOMENTUM,
+        )
 
 
 def set_weights(

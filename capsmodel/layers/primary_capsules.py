@@ -7,10 +7,10 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.functional.refusals import refuse_other_choice
+from capsmodel.functional.checks import refuse_other_choice
 from capsmodel.initialised import InitialisedModule
-from capsmodel.layers.classifier import drop
 from capsmodel.layers.convolution import Padding, Window, set_weights
+from capsmodel.layers.linear import drop
 from capsmodel.squash import SabourSquash, Squash
 
 Coupling = Literal["none", "uniform", "leaky"]

@@ -1,7 +1,7 @@
 """Losses: what the beliefs in the classes should be, and their schedules."""
 
+from capsmodel.losses.base import ClassWeightedLoss as ClassWeightedLoss
 from capsmodel.losses.base import Loss as Loss
-from capsmodel.losses.class_weights import ClassWeightedLoss as ClassWeightedLoss
 from capsmodel.losses.cross_entropy import CrossEntropy as CrossEntropy
 from capsmodel.losses.margin import MARGIN_SCHEDULES as MARGIN_SCHEDULES
 from capsmodel.losses.margin import ConstantMargins as ConstantMargins

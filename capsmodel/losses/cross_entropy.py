@@ -9,7 +9,7 @@ from torch import Tensor
 
 from capsmodel.functional.labels import true_classes
 from capsmodel.functional.losses import mean_loss
-from capsmodel.losses.class_weights import ClassWeightedLoss
+from capsmodel.losses.base import ClassWeightedLoss
 from capsmodel.models.base import Outputs
 from capsmodel.search_range import Floats
 

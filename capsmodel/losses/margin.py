@@ -12,7 +12,7 @@ from torch import Tensor
 from capsmodel.functional import Margins as Margins
 from capsmodel.functional import margin_loss
 from capsmodel.functional.labels import check_label_type
-from capsmodel.losses.class_weights import ClassWeightedLoss
+from capsmodel.losses.base import ClassWeightedLoss
 from capsmodel.schedules import (
     ConstantSchedule,
     LinearSchedule,

@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.functional import spread_loss
-from capsmodel.losses.class_weights import ClassWeightedLoss
+from capsmodel.losses.base import ClassWeightedLoss
 from capsmodel.schedules import (
     ConstantSchedule,
     LinearSchedule,

@@ -10,9 +10,9 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.chance import stream
+from capsmodel.initialised import plain_layers, set_biases, set_truncated
 from capsmodel.layers import Capsules, Convolution, Padding, PrimaryCapsules, Window
 from capsmodel.layers.primary_capsules import Coupling, Grouping, drop_capsules
-from capsmodel.layers.truncated_normal import plain_layers, set_biases, set_truncated
 from capsmodel.models.base import ChildGrid, Model, Outputs, couplings_of
 from capsmodel.models.drawing import DrawingNetwork
 from capsmodel.reconstruction import (
@@ -23,8 +23,7 @@ from capsmodel.reconstruction import (
 )
 from capsmodel.routing import ROUTINGS, DynamicRouting, LeakyRouting, Routing
 from capsmodel.search_range import Choices, Floats
-from capsmodel.settings.later_field import later
-from capsmodel.settings.parts import OneOf
+from capsmodel.settings.parts import OneOf, later
 from capsmodel.squash import SQUASHES, SabourSquash, Squash
 
 _DEVIATION = 0.1  # of the class capsules' matrices

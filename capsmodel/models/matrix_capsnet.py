@@ -10,16 +10,17 @@ from pydantic import Field
 from torch import Tensor
 
 from capsmodel.chance import stream
+from capsmodel.initialised import plain_layers, set_biases, set_truncated
 from capsmodel.layers.capsule_grid import GridPrimaryCapsules, PrimaryStart, drop_capsules
 from capsmodel.layers.conv_capsules import (
     ConvCapsules,
+    Coordinates,
     MatrixStart,
     PoseKind,
+    coordinate_offsets,
     pose_shape,
 )
 from capsmodel.layers.convolution import Convolution, Window
-from capsmodel.layers.coordinates import Coordinates, coordinate_offsets
-from capsmodel.layers.truncated_normal import plain_layers, set_biases, set_truncated
 from capsmodel.models.base import ChildGrid, Model, Outputs, couplings_of
 from capsmodel.models.drawing import DrawingNetwork
 from capsmodel.reconstruction import RECONSTRUCTIONS, NoReconstruction, Reconstruction

@@ -7,9 +7,8 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from capsmodel.optimisers.base import can_be_fused
+from capsmodel.optimisers.base import ScheduledOptimiser, can_be_fused
 from capsmodel.optimisers.eager import eager
-from capsmodel.optimisers.scheduled import ScheduledOptimiser
 from capsmodel.search_range import Choices, Floats
 
 _SGD = eager(torch.optim.SGD)

@@ -8,8 +8,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from capsmodel.functional import Routed
-from capsmodel.functional.em.competition import Competition
-from capsmodel.functional.em.em_routing import EMRounds, route_by_em
+from capsmodel.functional.em import Competition, EMRounds, route_by_em
 from capsmodel.functional.votes import Votes
 from capsmodel.routing.base import Fan, Router, Routing
 from capsmodel.routing.inverse_temperature import (

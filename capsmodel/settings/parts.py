@@ -11,6 +11,7 @@ validation context (`{"parts": (MyRouting, ...)}`), so no global registry exists
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import Annotated, Any, ClassVar, Union, cast
 
 from pydantic import Field, GetCoreSchemaHandler
@@ -136,3 +137,19 @@ def _union(members: tuple[type[Part], ...]) -> Any:
 
 def _as_json(part: Part) -> dict[str, Any]:
     return part.model_dump(mode="json")
+
+
+def home_of(cls: type) -> str:
+    """Return the package nearest to the top that has a class: `capsmodel.routing`."""
+    steps = cls.__module__.split(".")
+    homes = (".".join(steps[:end]) for end in range(1, len(steps) + 1))
+    return next(home for home in homes if getattr(import_module(home), cls.__name__, None) is cls)
+
+
+def later(default: Any) -> Any:
+    """Return a field that is written only where it differs from its default.
+
+    So settings, a manifest, an outbox or a final record of an earlier release are written again to
+    the same bytes, and an earlier release still reads what does not use the field.
+    """
+    return Field(default=default, exclude_if=lambda value: value == default)

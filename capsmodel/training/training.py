@@ -2,13 +2,14 @@
 
 import copy
 import time
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int, Integer, UInt8
+from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
 from capsmodel import tensor_file
@@ -16,15 +17,48 @@ from capsmodel.config import TrainingConfig
 from capsmodel.data import Images, load_checked
 from capsmodel.health import belief_metrics, gradient_metrics, loss_metrics, warnings_of
 from capsmodel.metrics import EpochMetrics as EpochMetrics
-from capsmodel.training.history import read_history
+from capsmodel.settings.measures import parts_in
 from capsmodel.training.learner import Learner, SplitJudged
-from capsmodel.training.measured import measured
 from capsmodel.training.origin import Origin, origin_in_epoch
-from capsmodel.training.tested import SplitResult
-from capsmodel.training.tested import TestResult as TestResult
 from capsmodel.training.trained import Trained
 
 _SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class SplitResult:
+    """What a trained network says of each image of a split.
+
+    Attributes:
+        error: Share of the images that are classified wrongly.
+        predictions: The class given to each image, in the data set's order.
+        labels: The true classes.
+        objects: Which object each image shows; None where each image is its own.
+    """
+
+    error: float
+    predictions: UInt8[Tensor, " images"]
+    labels: UInt8[Tensor, " images"]
+    objects: Int[Tensor, " images"] | None = None
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return what it holds of each image by name, on the processor."""
+        named = {"predictions": self.predictions, "labels": self.labels}
+        if self.objects is not None:
+            named["objects"] = self.objects
+        return {name: tensor.cpu() for name, tensor in named.items()}
+
+
+@dataclass(frozen=True)
+class TestResult(SplitResult):
+    """What the test split came to.
+
+    Attributes:
+        extra_errors: Name of an extra test -> share of its images that are classified wrongly.
+    """
+
+    __test__: ClassVar[bool] = False  # pytest would take the name for that of a class of tests
+    extra_errors: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 class Training:
@@ -277,3 +311,55 @@ def _result(split: Images, beliefs: Float[Tensor, "images classes"]) -> SplitRes
         labels=split.labels.to("cpu", torch.uint8),
         objects=None if split.objects is None else split.objects.cpu(),
     )
+
+
+def read_history(path: Path, seed: int) -> tuple[EpochMetrics, ...]:
+    """Return the epochs that a checkpoint's header tells of.
+
+    Raises:
+        ValueError: If the file is of another seed, or tells of no history.
+        OSError: If the file cannot be read.
+    """
+    facts = tensor_file.read_facts(path)
+    if facts.get("seed") != seed:
+        raise ValueError(f"{path} is of seed {facts.get('seed')!r}, not {seed}.")
+    try:
+        history = TypeAdapter(tuple[EpochMetrics, ...]).validate_python(facts.get("history"))
+    except ValidationError as error:
+        raise ValueError(f"{path} does not fit: its history is not one of epochs.") from error
+    if [metrics.epoch for metrics in history] != list(range(1, len(history) + 1)):
+        raise ValueError(f"{path} does not fit: its history has gaps.")
+    return history
+
+
+@torch.inference_mode()
+def measured(
+    config: TrainingConfig,
+    beliefs: Float[Tensor, "images classes"],
+    labels: Integer[Tensor, " images"],
+) -> dict[str, Float[Tensor, ""]]:
+    """Return what the parts say of the validation images: name of a metric -> its value.
+
+    Args:
+        config: The training's settings.
+        beliefs: In each class, of each validation image.
+        labels: The true classes.
+
+    Raises:
+        ValueError: In one sentence, if a part gives other metrics than it declares.
+    """
+    numbers: dict[str, Float[Tensor, ""]] = {}
+    for part in parts_in(config):
+        declared = [metric.name for metric in part.epoch_metrics]
+        if not declared:
+            continue
+        given = part.measure(beliefs, labels)
+        if set(given) != set(declared):
+            raise ValueError(
+                f"{type(part).__name__} measures {', '.join(given) or 'nothing'} and declares "
+                f"{', '.join(declared)}: its epoch_metrics and measure must agree."
+            )
+        for name in declared:
+            value = torch.as_tensor(given[name], dtype=torch.float32, device=beliefs.device)
+            numbers[name] = value.reshape(())
+    return numbers

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
-from capsmodel.settings.later_field import later
+from capsmodel.settings.parts import later
 from capsmodel.settings.parts import Settings
 from search_spaces.plans.base import Seed, each_seed_once
 

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from capsmodel.config import TrainingConfig
 from capsmodel.search_range import Choices
-from capsmodel.settings.later_field import later
+from capsmodel.settings.parts import later
 from search_spaces.plans.base import Arm, Definition, Plan, Seed, Varied, each_seed_once
 from search_spaces.plans.confirm import Confirm as Confirm
 from search_spaces.plans.decisions import Cell

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from capsmodel.metrics import HEALTH, TRAIN_LOSS, VALIDATION_ERROR, VALIDATION_LOSS
-from capsmodel.settings.later_field import later
+from capsmodel.settings.parts import later
 from sweeps.records.bounds import Count, Json, Seconds, Whole
 from sweeps.records.trial_record import SCHEMA_VERSION, Outcome, Slug, Target
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, field_validator
 
 from capsmodel.metrics import Metric
-from capsmodel.settings.later_field import later
+from capsmodel.settings.parts import later
 from sweeps.records.bounds import Count, Json, Seconds, Whole
 from sweeps.records.evaluation_names import EvaluationKey
 from sweeps.records.trial_record import SCHEMA_VERSION, Slug, TrialKey

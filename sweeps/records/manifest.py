@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from capsmodel.metrics import VALIDATION_ERROR, Metric, Objective, find_metric, metric_names
-from capsmodel.settings.later_field import later
+from capsmodel.settings.parts import later
 from capsmodel.spelling import unknown
 from search_spaces.tables import AblationTable, RecordedTable
 from sweeps.records.bounds import (

@@ -11,7 +11,7 @@ from pydantic import (
     model_validator,
 )
 
-from capsmodel.settings.later_field import later
+from capsmodel.settings.parts import later
 from sweeps.records.bounds import MOST_ARMS, Bounded, Count, Finite, Json, Whole
 from sweeps.records.bounds import Plain as Plain
 from sweeps.records.trial_record import Text

@@ -19,8 +19,7 @@ from capsmodel.metrics import (
     find_metric,
 )
 from capsmodel.stopping import FixedEpochs
-from capsmodel.training.history import read_history
-from capsmodel.training.training import Training
+from capsmodel.training.training import Training, read_history
 from tests.capsmodel.small_config import small_config
 
 ACCURACY = Metric(name="validation_accuracy", unit="fraction", direction="larger")

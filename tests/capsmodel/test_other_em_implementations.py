@@ -14,7 +14,7 @@ from torch.testing import assert_close
 
 from capsmodel.functional import em_routing
 from capsmodel.layers import CapsuleGrid, ConvCapsules, Window
-from capsmodel.layers.coordinates import coordinate_offsets
+from capsmodel.layers.conv_capsules import coordinate_offsets
 from capsmodel.routing import ConstantInverseTemperature, EMRouting, Fan, GivenVotes, Neighbourhood
 from tests.capsmodel.literal_forms import assert_same, with_gradient
 from tests.capsmodel.routing.routed import seeded, some_votes

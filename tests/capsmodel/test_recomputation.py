@@ -13,8 +13,8 @@ from capsmodel import EpochMetrics, Training, TrainingConfig, build_model
 from capsmodel.chance import stream
 from capsmodel.data import Digits
 from capsmodel.models import CapsNet, MatrixCapsNet, Network
+from capsmodel.models.base import recomputed
 from capsmodel.models.capsnet import CapsuleNetwork
-from capsmodel.recomputation import recomputed
 from capsmodel.routing import ROUTINGS, DynamicRouting, RandomRouting, Routing
 from capsmodel.settings.parts import kind_of
 from capsmodel.stopping import FixedEpochs

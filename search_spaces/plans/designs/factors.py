@@ -9,10 +9,9 @@ from pydantic_core import to_jsonable_python
 
 from capsmodel.config import TrainingConfig
 from capsmodel.overrides import with_settings
-from capsmodel.settings.kinds import KIND
 from capsmodel.settings.messages import settings_of
 from capsmodel.settings.parts import Part, Settings, kind_of
-from capsmodel.settings.profiles import PROFILE, value_at
+from capsmodel.settings.profiles import KIND, PROFILE, value_at
 from capsmodel.spelling import short_names
 from search_spaces.plans.base import LONGEST, Arm, Definition, Plan
 from search_spaces.plans.decisions import DONE, Cell, Done

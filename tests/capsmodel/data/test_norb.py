@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from capsmodel.data.norb import read_blocks, read_matrix
+from capsmodel.data.smallnorb import read_blocks, read_matrix
 from tests.capsmodel.data.norb_files import norb_file
 
 MATRIX = np.arange(24, dtype="<i4").reshape(6, 4)

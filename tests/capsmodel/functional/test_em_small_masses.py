@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from capsmodel.functional import em_routing, lengths
-from capsmodel.functional.em.statistics import least_mass
+from capsmodel.functional.em_statistics import least_mass
 from capsmodel.layers import Capsules
 from capsmodel.routing import EMRouting
 

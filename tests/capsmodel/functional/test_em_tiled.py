@@ -5,9 +5,13 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from capsmodel.functional.em import tiled as em_tiled
-from capsmodel.functional.em.statistics import Question, Statistics, plain_statistics
-from capsmodel.functional.em.tiled import tiled_statistics
+from capsmodel.functional import em_statistics as em_tiled
+from capsmodel.functional.em_statistics import (
+    Question,
+    Statistics,
+    plain_statistics,
+    tiled_statistics,
+)
 from capsmodel.routing import (
     EMRouting,
     Neighbourhood,

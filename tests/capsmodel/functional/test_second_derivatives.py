@@ -13,9 +13,8 @@ from capsmodel.functional import (
     leaky_routing,
     plain_autograd,
 )
-from capsmodel.functional.em.competition import share_out_children
-from capsmodel.functional.em.statistics import Question
-from capsmodel.functional.em.tiled import tiled_statistics
+from capsmodel.functional.em import share_out_children
+from capsmodel.functional.em_statistics import Question, tiled_statistics
 from capsmodel.functional.sharing import Shares, shared_out
 from capsmodel.functional.votes import ProductVotes
 from capsmodel.testing.example_votes import BATCH, OUT_CAPS, POSE, example_votes

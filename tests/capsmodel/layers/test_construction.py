@@ -17,10 +17,9 @@ from capsmodel.layers import (
     Decoder,
     PrimaryCapsules,
 )
-from capsmodel.layers.batch_norm import BatchNorm
 from capsmodel.layers.capsule_grid import CapsuleGrid, GridPrimaryCapsules, PrimaryStart
 from capsmodel.layers.conv_capsules import ConvCapsules
-from capsmodel.layers.convolution import Window
+from capsmodel.layers.convolution import BatchNorm, Window
 from capsmodel.routing import ROUTINGS, Routed, Routing
 from capsmodel.settings.parts import kind_of
 

@@ -12,9 +12,8 @@ from capsmodel.layers.capsule_grid import (
     PrimaryStart,
     drop_capsules,
 )
-from capsmodel.layers.conv_capsules import ConvCapsules, MatrixStart, PoseKind
+from capsmodel.layers.conv_capsules import ConvCapsules, MatrixStart, PoseKind, coordinate_offsets
 from capsmodel.layers.convolution import Window
-from capsmodel.layers.coordinates import coordinate_offsets
 
 WINDOWS_OF_THE_PAPER = (Window(5, 2, 0), Window(3, 2, 0), Window(3, 1, 0))
 

@@ -8,8 +8,7 @@ from torch.testing import assert_close
 
 from capsmodel.functional import squash
 from capsmodel.layers import Capsules, Convolution, Decoder, PrimaryCapsules
-from capsmodel.layers.batch_norm import BatchNorm
-from capsmodel.layers.convolution import Window
+from capsmodel.layers.convolution import BatchNorm, Window
 from capsmodel.routing import (
     DynamicRouting,
     EMRouting,

@@ -17,7 +17,7 @@ from capsmodel.routing import (
     Routing,
     UniformRouting,
 )
-from capsmodel.routing.agreement.initial_logits import LearnedLogits, NormalLogits
+from capsmodel.routing.agreement import LearnedLogits, NormalLogits
 from capsmodel.squash import ExponentialSquash
 
 ROUTINGS: dict[str, Routing] = {

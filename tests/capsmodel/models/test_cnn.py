@@ -11,7 +11,7 @@ from torch.testing import assert_close
 from capsmodel import Trained, Training, TrainingConfig, num_parameters
 from capsmodel.augmentation import Shift
 from capsmodel.data import Digits
-from capsmodel.layers.classifier import drop
+from capsmodel.layers.linear import drop
 from capsmodel.losses import CrossEntropy, MarginLoss
 from capsmodel.models import ConvNet, Network, Outputs
 from capsmodel.stopping import FixedEpochs

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from capsmodel import Training
-from capsmodel.layers.decoder import Decoder
+from capsmodel.layers.linear import Decoder
 from capsmodel.reconstruction import FullyConnectedDecoder
 from tests.capsmodel.small_config import small_config, small_model
 

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import BaseModel
 
-from capsmodel.settings.later_field import later
+from capsmodel.settings.parts import later
 
 
 class Grown(BaseModel):

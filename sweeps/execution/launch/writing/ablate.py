@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from capsmodel.config import TrainingConfig
-from capsmodel.settings.kinds import KIND
+from capsmodel.settings.profiles import KIND
 from capsmodel.settings.messages import explain
 from capsmodel.settings.profiles import PROFILE
 from capsmodel.spelling import unknown

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from capsmodel.training.history import read_history
-from capsmodel.training.training import Training
+from capsmodel.training.training import Training, read_history
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import TrialOrder, run_trial

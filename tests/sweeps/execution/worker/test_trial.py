@@ -10,8 +10,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from capsmodel.training import training as training_module
-from capsmodel.training.history import read_history
-from capsmodel.training.training import TestResult, Training
+from capsmodel.training.training import TestResult, Training, read_history
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.sealed_files import refuse_damaged, sealed
 from sweeps.execution.worker import trial

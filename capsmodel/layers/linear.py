@@ -1,6 +1,7 @@
-"""The last layers of a plain network: from features to the logits of the classes."""
+"""Linear layers: from features to the logits of the classes, and from poses to images."""
 
 from itertools import pairwise
+from math import prod
 from typing import cast
 
 import torch
@@ -13,30 +14,40 @@ from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.convolution import set_weights
 
 
-class Classifier(InitialisedModule):
+class LinearStack(InitialisedModule):
+    """Linear layers with ReLU between them."""
+
+    def __init__(self, sizes: tuple[int, ...]) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(size, after) for size, after in pairwise(sizes))
+
+    def initialise(self, generator: torch.Generator | None) -> None:
+        """Draw the weights normally with variance 2 / fan-in, 1 / fan-in in the last layer."""
+        for layer in self.layers:
+            gain = 1.0 if layer is self.layers[-1] else 2.0
+            set_weights(cast(nn.Linear, layer), generator, gain)
+
+    def hidden(self, values: Float[Tensor, "batch values"]) -> Float[Tensor, "batch units"]:
+        """Return what enters the last layer."""
+        for layer in self.layers[:-1]:
+            values = F.relu(layer(values))
+        return values
+
+
+class Classifier(LinearStack):
     """Linear layers with ReLU between them, and dropout before the last one."""
 
     def __init__(
         self, num_values: int, hidden: tuple[int, ...], num_classes: int, dropout: float
     ) -> None:
-        super().__init__()
+        super().__init__((num_values, *hidden, num_classes))
         self.dropout = dropout
-        sizes = (num_values, *hidden, num_classes)
-        self.layers = nn.ModuleList(nn.Linear(size, after) for size, after in pairwise(sizes))
-
-    def initialise(self, generator: torch.Generator | None) -> None:
-        """Draw the weights normally with variance 2 / fan-in, 1 / fan-in before the logits."""
-        for layer in self.layers:
-            gain = 1.0 if layer is self.layers[-1] else 2.0
-            set_weights(cast(nn.Linear, layer), generator, gain)
 
     def forward(
         self, features: Float[Tensor, "batch values"], generator: torch.Generator | None = None
     ) -> Float[Tensor, "batch classes"]:
         """Return the logits; the generator, by default PyTorch's own, is used in training only."""
-        values = features
-        for layer in self.layers[:-1]:
-            values = F.relu(layer(values))
+        values = self.hidden(features)
         if self.training and self.dropout > 0:
             values = drop(values, self.dropout, generator)
         return self.layers[-1](values)
@@ -55,3 +66,19 @@ def drop(
     """
     kept = uniform(values.shape, generator) >= rate
     return values * kept.to(values.device) / (1 - rate)
+
+
+class Decoder(LinearStack):
+    """Linear layers with ReLU between them and a sigmoid at the end."""
+
+    def __init__(
+        self, num_values: int, hidden: tuple[int, ...], image_shape: tuple[int, int, int]
+    ) -> None:
+        super().__init__((num_values, *hidden, prod(image_shape)))
+        self.image_shape = image_shape
+
+    def forward(
+        self, poses: Float[Tensor, "batch values"]
+    ) -> Float[Tensor, "batch channels height width"]:
+        """Return images with values in [0, 1]."""
+        return torch.sigmoid(self.layers[-1](self.hidden(poses))).view(-1, *self.image_shape)

@@ -1,15 +1,40 @@
-"""The fully connected decoder of the first capsule network."""
+"""Reconstructions: what the class capsules must tell of the image beyond its class."""
 
-from typing import Annotated, Literal
+from abc import ABC, abstractmethod
+from typing import Annotated, ClassVar, Literal
 
 import torch.nn.functional as F
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
-from capsmodel.layers.decoder import Decoder
-from capsmodel.reconstruction.base import Reconstruction
+from capsmodel.initialised import InitialisedModule
+from capsmodel.layers.linear import Decoder
 from capsmodel.search_range import Floats
+from capsmodel.settings.parts import Part
+
+
+class Reconstruction(Part, ABC):
+    """What the class capsules must tell of the image beyond its class."""
+
+    family: ClassVar[str] = "reconstruction"
+
+    @abstractmethod
+    def build(self, num_values: int, image_shape: tuple[int, int, int]) -> InitialisedModule | None:
+        """Return the module that draws images from rows of masked poses, or None without one.
+
+        Args:
+            num_values: Length of a row: classes times pose.
+            image_shape: Channels, height, width.
+        """
+
+    @abstractmethod
+    def penalty(
+        self,
+        reconstructions: Float[Tensor, "batch channels height width"],
+        images: Float[Tensor, "batch channels height width"],
+    ) -> Float[Tensor, ""]:
+        """Return what is added to the loss, mean over the images; asked only with a module."""
 
 
 class FullyConnectedDecoder(Reconstruction):
@@ -50,3 +75,24 @@ class FullyConnectedDecoder(Reconstruction):
         else:
             errors = F.binary_cross_entropy(reconstructions, images, reduction="none")
         return self.weight * errors.sum(dim=(1, 2, 3)).mean()
+
+
+class NoReconstruction(Reconstruction):
+    """The network draws no images."""
+
+    kind: Literal["none"] = "none"
+
+    def build(self, num_values: int, image_shape: tuple[int, int, int]) -> InitialisedModule | None:
+        """Return None."""
+        return None
+
+    def penalty(
+        self,
+        reconstructions: Float[Tensor, "batch channels height width"],
+        images: Float[Tensor, "batch channels height width"],
+    ) -> Float[Tensor, ""]:
+        """Return zero."""
+        return images.new_zeros(())
+
+
+RECONSTRUCTIONS = (FullyConnectedDecoder, NoReconstruction)

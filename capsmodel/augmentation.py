@@ -1,14 +1,116 @@
-"""Random patches under random light."""
+"""Augmentations: how training images are varied, and how all images are presented."""
 
+from abc import ABC, abstractmethod
 from math import prod
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Shaped
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from capsmodel.augmentation.base import Augmentation
+from capsmodel.settings.parts import Part
+
+
+class Augmentation(Part, ABC):
+    """How training images are varied, and how all images are presented to the network.
+
+    The draws of a whole epoch are made at once on the CPU, so that all devices see the same
+    and none is waited for in each step; they are applied to a batch where it lies.
+    """
+
+    family: ClassVar[str] = "augmentation"
+
+    @abstractmethod
+    def draw(self, num_images: int, generator: torch.Generator) -> Shaped[Tensor, "images draws"]:
+        """Return what chance decides for each of the images, one row an image, on the CPU."""
+
+    @abstractmethod
+    def apply(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        draws: Shaped[Tensor, "batch draws"],
+    ) -> Float[Tensor, "batch channels new_height new_width"]:
+        """Return the images varied as their rows of draws say, on their own device."""
+
+    @property
+    def keeps_range(self) -> bool:
+        """Whether the network is given values in [0, 1], as a decoder draws: by default so."""
+        return True
+
+    def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Return the shape of the images that the network is given: by default the data set's.
+
+        Args:
+            image_shape: Channels, height, width of the data set's images.
+
+        Raises:
+            ValueError: If images of this shape are too small.
+        """
+        return image_shape
+
+    def plain(
+        self, images: Float[Tensor, "batch channels height width"]
+    ) -> Float[Tensor, "batch channels new_height new_width"]:
+        """Return the images as they are presented outside training: by default as they are.
+
+        Raises:
+            ValueError: If they are too small.
+        """
+        return images
+
+
+class NoAugmentation(Augmentation):
+    """Images stay as they are."""
+
+    kind: Literal["none"] = "none"
+
+    def draw(self, num_images: int, generator: torch.Generator) -> Shaped[Tensor, "images draws"]:
+        """Return rows of nothing; the generator is not used."""
+        return torch.empty(num_images, 0)
+
+    def apply(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        draws: Shaped[Tensor, "batch draws"],
+    ) -> Float[Tensor, "batch channels height width"]:
+        """Return the images themselves."""
+        return images
+
+
+class Shift(Augmentation):
+    """Each image moves by its own whole number of pixels; zeros come in at the edge.
+
+    Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, section 5.
+    Difference: a fresh shift in every epoch, not a stored set of all shifted images.
+
+    Attributes:
+        pixels: Largest shift in each of the four directions.
+    """
+
+    kind: Literal["shift"] = "shift"
+    pixels: Annotated[int, Field(ge=1)] = 2
+
+    def draw(self, num_images: int, generator: torch.Generator) -> Shaped[Tensor, "images draws"]:
+        """Return the shift down and to the right of each image."""
+        size = (num_images, 2)
+        return torch.randint(-self.pixels, self.pixels + 1, size, generator=generator)
+
+    def apply(
+        self,
+        images: Float[Tensor, "batch channels height width"],
+        draws: Shaped[Tensor, "batch draws"],
+    ) -> Float[Tensor, "batch channels height width"]:
+        """Return the shifted images."""
+        batch, _, height, width = images.shape
+        padded = F.pad(images, [self.pixels] * 4).permute(0, 2, 3, 1)
+        starts = self.pixels - draws
+        rows = starts[:, :1] + torch.arange(height, device=images.device)
+        columns = starts[:, 1:] + torch.arange(width, device=images.device)
+        which = torch.arange(batch, device=images.device).view(-1, 1, 1)
+        return padded[which, rows.unsqueeze(2), columns.unsqueeze(1)].permute(0, 3, 1, 2)
+
 
 _GREY_VALUES = 255
 
@@ -139,3 +241,6 @@ class Patches(Augmentation):
 
 def _per_image(values: Float[Tensor, " batch"]) -> Float[Tensor, "batch 1 1 1"]:
     return values.view(-1, 1, 1, 1)
+
+
+AUGMENTATIONS = (NoAugmentation, Shift, Patches)

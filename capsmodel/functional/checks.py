@@ -1,4 +1,4 @@
-"""What functions refuse, each in one sentence, where it would be taken for something else."""
+"""Checks of arguments: each raises one sentence, where a value would be taken for another."""
 
 from torch import Tensor
 

@@ -1,29 +1,109 @@
-"""Routing by agreement: what its variants share."""
+"""Routing by agreement: its settings and its layers."""
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from capsmodel.chance import normal
 from capsmodel.functional import Routed, dynamic_routing, leaky_routing
 from capsmodel.functional.controls import equal_routing
 from capsmodel.functional.sharing import ShareCompetition, Shares
 from capsmodel.functional.votes import LinearVotes, Votes
-from capsmodel.routing.agreement.initial_logits import INITIAL_LOGITS, InitialLogits, ZeroLogits
-from capsmodel.routing.base import Fan, Routing
-from capsmodel.routing.biased import BiasedRouter
+from capsmodel.routing.base import BiasedRouter, Fan, Routing
 from capsmodel.routing.inverse_temperature import (
     INVERSE_TEMPERATURES,
     ConstantInverseTemperature,
     InverseTemperature,
 )
-from capsmodel.search_range import Choices, Ints
-from capsmodel.settings.later_field import later
-from capsmodel.settings.parts import OneOf
+from capsmodel.search_range import Choices, Floats, Ints
+from capsmodel.settings.parts import OneOf, Part, later
 from capsmodel.squash import SQUASHES, SabourSquash, Squash
+
+
+class InitialLogits(Part, ABC):
+    """Where routing by agreement starts: how an input is shared before anything agrees.
+
+    All images, and all places of a convolutional layer, share the same ones.
+
+    Attributes:
+        are_learned: Whether they are a parameter of the layer, which starts at zero.
+    """
+
+    family: ClassVar[str] = "initial logits"
+    are_learned: ClassVar[bool] = False
+
+    @abstractmethod
+    def draw(
+        self, edges: int, out_caps: int, generator: torch.Generator | None
+    ) -> Float[Tensor, "edges out_caps"] | None:
+        """Return the logits of one pass, in float32 on the CPU; None are zero, or the parameter.
+
+        Args:
+            edges: Rows.
+            out_caps: Columns.
+            generator: Of a draw, on the CPU; None for PyTorch's own.
+        """
+
+
+class ZeroLogits(InitialLogits):
+    """Every output starts with the same share.
+
+    Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, procedure 1, line 2.
+    Difference: none.
+    """
+
+    kind: Literal["zero"] = "zero"
+
+    def draw(
+        self, edges: int, out_caps: int, generator: torch.Generator | None
+    ) -> Float[Tensor, "edges out_caps"] | None:
+        """Return None."""
+        return None
+
+
+class LearnedLogits(InitialLogits):
+    """The shares at the start are learned.
+
+    Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, section 2, where the initial logits
+    are log priors that may be learned with the other weights.
+    Difference: none. Their released code does without.
+    """
+
+    kind: Literal["learned"] = "learned"
+    are_learned: ClassVar[bool] = True
+
+    def draw(
+        self, edges: int, out_caps: int, generator: torch.Generator | None
+    ) -> Float[Tensor, "edges out_caps"] | None:
+        """Return None."""
+        return None
+
+
+class NormalLogits(InitialLogits):
+    """The shares at the start are drawn anew in each pass.
+
+    The images of a batch share the draw, so that a prediction does not depend on the place in its
+    batch. Source: none.
+
+    Attributes:
+        deviation: Of the normal distribution around zero.
+    """
+
+    kind: Literal["normal"] = "normal"
+    deviation: Annotated[float, Field(gt=0), Floats(0.01, 3.0, log=True)] = 1.0
+
+    def draw(
+        self, edges: int, out_caps: int, generator: torch.Generator | None
+    ) -> Float[Tensor, "edges out_caps"] | None:
+        """Return the drawn logits."""
+        return self.deviation * normal((edges, out_caps), generator)
+
+
+INITIAL_LOGITS = (ZeroLogits, LearnedLogits, NormalLogits)
 
 
 class AgreementRouting(Routing, ABC):
@@ -120,3 +200,37 @@ class AgreementRouter(BiasedRouter):
     ) -> Float[Tensor, "edges out_caps"] | None:
         drawn = self.routing.initial_logits.draw(*self._shape, generator)
         return self.logits if drawn is None else drawn
+
+
+class DynamicRouting(AgreementRouting):
+    """Routing by agreement whose shares are the softmax over the outputs.
+
+    Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, procedure 1.
+    Difference: none with the defaults, but for what `AgreementRouting` says of its logits.
+    """
+
+    kind: Literal["dynamic"] = "dynamic"
+
+
+class LeakyRouting(AgreementRouting):
+    """Routing by agreement in which a share of each input leaks away.
+
+    One more output, whose logit stays at zero, takes part in each softmax and is then dropped: what
+    agrees with nothing need not be explained. In a convolutional layer an input has one leak.
+
+    Source: the released code of Sabour, Frosst and Hinton 2017, arXiv:1710.09829, where it is the
+    paper's category "none of the above".
+    Difference: none with a bias, which the paper does not have.
+    """
+
+    has_leak: ClassVar[bool] = True
+    kind: Literal["leaky"] = "leaky"
+
+    @model_validator(mode="after")
+    def _check_competition(self) -> "LeakyRouting":
+        if self.competition == "children":
+            raise ValueError(
+                "competition must be 'parents' or 'types' in leaky routing, got 'children': the "
+                "leak is one more parent."
+            )
+        return self

@@ -1,1 +1,0 @@
-"""Routing by expectation maximisation."""

@@ -1,1 +1,0 @@
-"""Routings that look at nothing, which any claim about routing has to beat."""
