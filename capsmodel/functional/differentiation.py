@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import torch
+from torch import Tensor
 
 _IS_PLAIN = ContextVar("capsmodel_plain_autograd", default=False)
 
@@ -32,6 +33,17 @@ def is_plain() -> bool:
     """Return whether PyTorch is to differentiate, compile or trace what is computed now."""
     is_traced = torch.compiler.is_compiling() or torch.jit.is_tracing()  # pyright: ignore[reportPrivateImportUsage]
     return is_traced or _IS_PLAIN.get()
+
+
+def has_storage(tensor: Tensor) -> bool:
+    """Return whether a tensor is an ordinary one: not wrapped by `torch.func`, and not a fake."""
+    if type(tensor) is not Tensor:
+        return False
+    try:
+        tensor.data_ptr()
+    except RuntimeError:  # the tensors of torch.func have no storage of their own
+        return False
+    return True
 
 
 def refuse_forward_mode(ctx: Any, *tangents: Any) -> Any:

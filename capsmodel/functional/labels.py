@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int64, Integer, Shaped
 from torch import Tensor
 
 from capsmodel.functional.checks import refuse_other_shape
+from capsmodel.functional.differentiation import has_storage
 
 _INTEGERS = {
     torch.uint8,
@@ -139,10 +140,4 @@ def _has_plain_values(tensor: Shaped[Tensor, "..."]) -> bool:
     """Return whether the values can be looked at now, without waiting for a device."""
     if torch.compiler.is_compiling() or torch.jit.is_tracing():  # pyright: ignore[reportPrivateImportUsage]
         return False
-    if type(tensor) is not Tensor or tensor.device.type != "cpu":
-        return False
-    try:
-        tensor.data_ptr()
-    except RuntimeError:  # torch.func's tensors have no storage of their own
-        return False
-    return True
+    return tensor.device.type == "cpu" and has_storage(tensor)

@@ -2,26 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.utils import _pytree as pytree
 
-T = TypeVar("T")
+from capsmodel.functional.differentiation import has_storage
+from capsmodel.torch_internals import constant
 
 _NEVER = -1e30  # a logarithm of nothing whose gradient is zero; that of -inf is not a number
 
 
-def _constant(own: type[T]) -> type[T]:
-    """Have transforms take a class's objects for values that they need not look into."""
-    pytree.register_constant(own)
-    return own
-
-
-@_constant
+@constant
 @dataclass(frozen=True)
 class Neighbourhood:
     """A square window that moves over the places of the children, one step a place of a parent.
@@ -133,7 +126,7 @@ class Neighbourhood:
 
 ONE_PLACE = Neighbourhood()
 
-_KEPT: dict[object, Tensor] = {}
+_TABLES: dict[object, Tensor] = {}
 
 
 def _table(
@@ -148,14 +141,12 @@ def _table(
     if torch.compiler.is_compiling():
         return torch.tensor(rows_of(neighbourhood), device=device)
     key = (rows_of, neighbourhood, device)
-    is_ordinary = not torch._C._len_torch_dispatch_stack()  # pyright: ignore
-    if is_ordinary and key in _KEPT:
-        return _KEPT[key]
-    with torch.inference_mode(mode=False):  # what is kept must serve trainings too
+    if key in _TABLES and has_storage(torch.empty(0, device="cpu")):  # none is made in between
+        return _TABLES[key]
+    with torch.inference_mode(mode=False):  # a table must serve trainings too
         table = torch.tensor(rows_of(neighbourhood), device=device)
-    is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor(table)  # pyright: ignore
-    if is_ordinary and not is_wrapped:
-        _KEPT[key] = table
+    if has_storage(table):
+        _TABLES[key] = table
     return table
 
 

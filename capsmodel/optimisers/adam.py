@@ -9,8 +9,8 @@ from pydantic import Field
 from torch import nn
 
 from capsmodel.optimisers.base import ScheduledOptimiser, can_be_fused
-from capsmodel.optimisers.eager import eager
 from capsmodel.search_range import Floats
+from capsmodel.torch_internals import eager
 
 _Adam = eager(torch.optim.Adam)
 

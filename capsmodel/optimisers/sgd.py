@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 from torch import nn
 
 from capsmodel.optimisers.base import ScheduledOptimiser, can_be_fused
-from capsmodel.optimisers.eager import eager
 from capsmodel.search_range import Choices, Floats
+from capsmodel.torch_internals import eager
 
 _SGD = eager(torch.optim.SGD)
 

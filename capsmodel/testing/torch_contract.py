@@ -12,6 +12,7 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.testing import assert_close
 
 from capsmodel.functional import Couplings, plain_autograd, squash
+from capsmodel.torch_internals import replica_of
 
 _REPLICAS = 4
 
@@ -102,7 +103,7 @@ class TorchContract:
         """Such replicas have tensors where parameters were, and share all else."""
         other = deepcopy(module.eval())
         _disturb(other)
-        replica = _replica(module, dict(other.named_parameters()))
+        replica = replica_of(module, dict(other.named_parameters()))
         assert_close(_said(replica, *inputs), _said(other, *inputs), rtol=0, atol=0)
 
     @pytest.mark.parametrize("way", WAYS)
@@ -259,14 +260,3 @@ def _curvature(module: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, .
     loss = _total(_said(module, first, *inputs[1:]))
     (gradient,) = torch.autograd.grad(loss, first, create_graph=True)
     return torch.autograd.grad(gradient.square().sum(), first)
-
-
-def _replica(module: nn.Module, weights: dict[str, Tensor], prefix: str = "") -> nn.Module:
-    """Return a copy as `DataParallel` makes it for a device, with these weights."""
-    replica: nn.Module = module._replicate_for_data_parallel()  # pyright: ignore
-    for name in vars(module)["_parameters"]:
-        value = weights.get(prefix + name)
-        setattr(replica, name, None if value is None else value.detach().clone())
-    for name, child in module.named_children():
-        vars(replica)["_modules"][name] = _replica(child, weights, f"{prefix}{name}.")
-    return replica

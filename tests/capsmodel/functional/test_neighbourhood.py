@@ -104,7 +104,7 @@ def test_the_children_in_the_middle_are_seen_most_often() -> None:
 
 
 def test_what_a_prediction_has_kept_serves_a_training() -> None:
-    neighbourhood._KEPT.clear()
+    neighbourhood._TABLES.clear()
     model = MatrixCapsNet(
         conv_channels=2,
         conv_kernel=3,

@@ -47,7 +47,7 @@ def test_forward_mode_too_goes_through_the_last_round_alone(
 
 @pytest.mark.parametrize("routing", ["em", "dynamic"])
 def test_a_first_call_inside_a_transform_leaves_nothing_behind(routing: str) -> None:
-    neighbourhood._KEPT.clear()  # pyright: ignore[reportPrivateUsage]
+    neighbourhood._TABLES.clear()  # pyright: ignore[reportPrivateUsage]
     layer = ConvCapsules(2, 3, (4, 4), 2, routing=routing, pose=4)
     poses, seen = torch.rand(3, 16, 2, 4), torch.rand(3, 16, 2)
 
@@ -79,7 +79,7 @@ def test_a_bias_in_single_precision_goes_with_votes_in_half() -> None:
     assert routed.poses.dtype == torch.bfloat16
 
 
-def test_what_is_routed_passes_through_vmap_whole() -> None:
+def test_a_layer_is_mapped_with_its_couplings() -> None:
     routed = vmap(Capsules(4, 3, 2, 3))(torch.rand(2, 5, 4, 3))
     assert routed.poses.shape == (2, 5, 2, 3)
     assert routed.couplings.values.shape == (2, 4, 5, 2)
