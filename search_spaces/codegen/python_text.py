@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from capsmodel.settings.parts import home_of
-from capsmodel.settings.parts import Part, Settings, is_built_in
+from capsmodel.settings.parts import Part, Settings, home_of, is_built_in
 
 _WIDTH = 88  # of ruff, where nothing else is said
 

@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
-from capsmodel.settings.parts import later
-from capsmodel.settings.parts import Settings
+from capsmodel.settings.parts import Settings, later
 from search_spaces.plans.base import Seed, each_seed_once
 
 

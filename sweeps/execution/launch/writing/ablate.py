@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from capsmodel.config import TrainingConfig
-from capsmodel.settings.profiles import KIND
 from capsmodel.settings.messages import explain
-from capsmodel.settings.profiles import PROFILE
+from capsmodel.settings.profiles import KIND, PROFILE
 from capsmodel.spelling import unknown
 from search_spaces.catalogue import module_of, named_sweeps
 from search_spaces.codegen.changes import changes_between, custom_parts_in, merged
