@@ -1,4 +1,6 @@
-"""Capsules as functions of tensors: no settings, no modules, and of ours nothing but themselves."""
+"""Capsules as functions of tensors: no settings and no modules."""
+
+from typing import Any
 
 from capsmodel.functional.agreement import dynamic_routing as dynamic_routing
 from capsmodel.functional.agreement import leaky_routing as leaky_routing
@@ -21,3 +23,14 @@ from capsmodel.functional.poses import squash as squash
 from capsmodel.functional.poses import squash_with_epsilon as squash_with_epsilon
 from capsmodel.functional.votes import Couplings as Couplings
 from capsmodel.functional.votes import Routed as Routed
+
+_REMOVED = {"AgreementOptions": "dynamic_routing", "EMOptions": "em_routing"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _REMOVED:
+        raise ImportError(
+            f"capsmodel.functional has no {name} any more: give {_REMOVED[name]} its options as "
+            f"keyword arguments."
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

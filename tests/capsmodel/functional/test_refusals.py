@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from capsmodel import functional
 from capsmodel.functional import (
     Neighbourhood,
     dynamic_routing,
@@ -148,3 +149,9 @@ def test_one_sentence_says_what_is_wrong(call: Callable[[], object], sentence: s
     with pytest.raises((ValueError, TypeError)) as refused:
         call()
     assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize("name", ["AgreementOptions", "EMOptions"])
+def test_a_name_that_is_gone_says_what_takes_its_place(name: str) -> None:
+    with pytest.raises(ImportError, match="its options as keyword arguments"):
+        getattr(functional, name)
