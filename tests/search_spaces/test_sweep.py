@@ -236,10 +236,10 @@ def test_a_plan_that_defines_a_method_by_its_former_name_is_refused_with_the_new
     with pytest.raises(TypeError, match="'told_baseline', which is called 'baseline_name' now"):
 
         class Former(Plan):  # pyright: ignore[reportUnusedClass]
-            def baseline_name(self, definition: object) -> str:
+            def told_baseline(self, definition: object) -> str:
                 return ""
 
 
 def test_a_former_name_of_the_package_is_refused_with_the_new_one() -> None:
     with pytest.raises(ImportError, match="'CustomTable' now: import CustomTable"):
-        from search_spaces import CustomTable  # noqa: F401  # pyright: ignore
+        from search_spaces import OwnTable  # noqa: F401  # pyright: ignore
