@@ -11,7 +11,6 @@ import pytest
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import CellQueue
-from sweeps.execution.engine.cell_source import Listed
 from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.trial_record import Outcome
@@ -40,7 +39,7 @@ class Scene:
     def run(self) -> list[tuple[float, str, str]]:
         orders = [TrialOrder(cells=str(self.cells), head=head(key * 20)) for key in "ab"]
         queue = CellQueue(
-            Listed(orders), self, failure_policy=wait_and_retry, clock=lambda: self.seconds
+            ListedCells(orders), self, failure_policy=wait_and_retry, clock=lambda: self.seconds
         )
         SimulatedEngine(self.train, idle=self.second_passes).run(queue, queue)
         return self.heard
@@ -50,7 +49,7 @@ class Scene:
         with folder.lease(0) as fence:
             trouble = self.troubles.pop(0) if self.troubles and folder.path.name[0] == "a" else None
             if trouble is Failure.RAISED:
-                folder.tell_failure(order.head, fence, "OSError: disk full")
+                folder.append_failure(order.head, fence, "OSError: disk full")
             if trouble is None:
                 folder.write_final(final(head=order.head))
         yield from ()

@@ -17,7 +17,7 @@ from search_spaces.sweep import Sweep
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.capacity import Resources, Room
 from sweeps.execution.engine.cell_queue import CellQueue
-from sweeps.execution.engine.cell_source import Listed
+from sweeps.execution.engine.cell_source import ListedCells
 from sweeps.execution.engine.engine import EpochTold
 from sweeps.execution.engine.placement import (
     Limits,
@@ -88,7 +88,7 @@ def run(cells: Path, kinds: str, room: Room) -> SimulatedEngine:
         TrialOrder(cells=str(cells), head=head(f"{kind}{number}" * 10, config=config))
         for number, (kind, config) in enumerate(zip(kinds, configs, strict=True))
     ]
-    queue = CellQueue(Listed(orders), Quiet(), share_of=room.share)
+    queue = CellQueue(ListedCells(orders), Quiet(), share_of=room.share)
     engine = SimulatedEngine(train, GPUS, num_concurrent=room.capacity(configs).num_concurrent)
     engine.run(queue, queue)
     assert all(CellFolder(cells, order.head.trial_key).is_filled() for order in orders)

@@ -1,8 +1,8 @@
-"""What evaluations left in a cell's folder, each under its key, the trial's own files untouched.
+"""The evaluations in a cell's folder, each under its key, apart from the trial's files.
 
-evaluations/KEY.safetensors      what was found by image, and other arrays, if anything
+evaluations/KEY.safetensors      values by image and other arrays, if any
 evaluations/KEY.NAME.png         its pictures
-evaluations/KEY.json             written last: the evaluation is there, and stands
+evaluations/KEY.json             written last: the evaluation exists and does not change
 """
 
 from collections.abc import Mapping
@@ -26,11 +26,11 @@ class CellEvaluations:
     """The evaluations of one cell. Whoever writes holds the cell's lease."""
 
     def __init__(self, folder: Path) -> None:
-        """Look below a cell's folder, which need not be there."""
+        """Name the folder of a cell, which need not exist."""
         self._folder = folder / "evaluations"
 
     def keys(self) -> set[str]:
-        """Return the keys of the evaluations that are there.
+        """Return the keys of the evaluations.
 
         Raises:
             BadInput: If the folder leads elsewhere or is a stranger's.
@@ -42,7 +42,7 @@ class CellEvaluations:
         }
 
     def read(self, key: str) -> EvaluationRecord | None:
-        """Return what an evaluation found, None where it is not there.
+        """Return the record of an evaluation, None if it does not exist.
 
         Raises:
             BadInput: If it is damaged, or of a later version.
@@ -64,18 +64,18 @@ class CellEvaluations:
     def write(
         self, record: EvaluationRecord, numbers: bytes, pictures: Mapping[str, bytes]
     ) -> EvaluationRecord:
-        """Note what an evaluation found, unless something stands there already.
+        """Store an evaluation, unless one with its key exists.
 
         Args:
-            record: What it found.
+            record: Of the evaluation.
             numbers: A safetensors file of its images and arrays, empty where there are none.
             pictures: Name -> a PNG file.
 
         Returns:
-            What stands.
+            The record that is stored.
         """
-        if standing := self.read(record.evaluation_key):
-            return standing
+        if earlier := self.read(record.evaluation_key):
+            return earlier
         refuse_foreign(self._folder.parent)
         self._folder.mkdir(parents=True, exist_ok=True)
         refuse_foreign(self._folder)

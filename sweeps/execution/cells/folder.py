@@ -1,22 +1,22 @@
 """A cell's folder: the lease, the checkpoint, the outbox and the final record of one trial.
 
-The folder is the truth about a trial; its record is filled from it. This is the only module that
-knows its layout, so that object storage can stand in for a shared disk later.
+The folder is the truth about a trial, from which its record is filled. Only this module knows its
+layout, so that object storage can replace a shared disk later.
 
     lock                        one writer at a time, and its fence number
     checkpoint.safetensors      the last one: weights, optimiser, generators, the whole curve so far
-    checkpoint.damaged          one that could not be read, set aside
-    outbox.jsonl                what was told, append-only: start, epoch, failed, pruned
-    pulse.txt                   the memory that the attempt holds, the room on disk that it wants
+    checkpoint.damaged          one that could not be read, archived
+    outbox.jsonl                what was reported, append-only: start, epoch, failed, pruned
+    pulse.txt                   the memory that the attempt uses, the room on disk that it waits for
     log.txt                     what the trial printed, and the traceback if it raised
     predictions.safetensors     of a finished trial, as are the weights
     weights.safetensors
     weights.deleted             empty: the weights were not to be kept
     final.json                  written last: the cell is filled
-    evaluations/                what was looked at later, beside the trial
+    evaluations/                later evaluations of the trial
 
-Others may have put there what they liked: no link is followed, nothing but a regular file is
-opened, and a stranger's is refused, as `regular_files` says.
+Other users may have put files there. So no link is followed, only regular files are opened, and
+a file of another owner is refused, as `regular_files` says.
 """
 
 import os
@@ -64,10 +64,10 @@ class CellFolder:
 
     @contextmanager
     def lease(self, wait_seconds: float = 20.0) -> Generator[int]:
-        """Be the cell's one writer. Yields the fence number, which grows with every lease.
+        """Lock the cell for its only writer. Yields the fence number, which grows with every lease.
 
         Raises:
-            TimeoutError: If another process holds it for longer than `wait_seconds`.
+            TimeoutError: If another process has it for longer than `wait_seconds`.
             BadInput: If the folder, or a file that goes with it, is a link or a stranger's.
         """
         if not os.path.lexists(self.path):
@@ -87,7 +87,7 @@ class CellFolder:
             yield fence
 
     def _last_fence(self, descriptor: int) -> int:
-        """Return the number in the lock file; the outbox tells where a crash tore that."""
+        """Return the number in the lock file, or of the outbox if a crash tore the file."""
         try:
             return int(os.pread(descriptor, 40, 0))
         except ValueError:
@@ -108,11 +108,11 @@ class CellFolder:
         return self._open(self.log)
 
     def append(self, *lines: OutboxLine) -> None:
-        """Add lines to the outbox, all of them or none.
+        """Append lines to the outbox, all of them or none.
 
         Raises:
-            OSError: If not all of it could be written, as where the disk is full. The outbox is
-                then as it was.
+            OSError: If not all could be written, for instance on a full disk. The outbox is then as
+                before.
         """
         data = b"".join(
             line.model_dump_json(exclude_defaults=True).encode() + b"\n" for line in lines
@@ -134,7 +134,7 @@ class CellFolder:
                 what follows is read, without it the whole outbox, to know it.
 
         Raises:
-            BadInput: If it cannot be one: no file of its own, too large, or of too many lines.
+            BadInput: If it is not a regular file, too large, or has too many lines.
         """
         if self.outbox_size() <= offset:
             return [], offset
@@ -186,20 +186,20 @@ class CellFolder:
         """Return whether the final record is there."""
         return self._final.exists()
 
-    def has_told(self) -> bool:
-        """Return whether there is more than a trial's start, or what nobody can read."""
+    def has_reported(self) -> bool:
+        """Return whether there is more than the start of a trial, or something unreadable."""
         with suppress(BadInput):
             return self.is_filled() or any(one.type != "start" for one in self.read_outbox()[0])
         return True
 
     def write_final(self, record: FinalRecord) -> None:
-        """Fill the cell: the final record, then without the checkpoint."""
+        """Fill the cell: write the final record, then remove the checkpoint."""
         refuse_foreign(self.path)
         write_whole(self._final, record.model_dump_json().encode())
         self.remove_scratch()
 
     def remove_scratch(self) -> None:
-        """Remove what a filled cell needs no more: the checkpoint, and files of killed writes."""
+        """Remove what a filled cell does not need: the checkpoint and unfinished files."""
         refuse_foreign(self.path)
         leftovers = [
             path for end in ("tmp", "unfinished", "damaged") for path in self.path.glob(f"*.{end}")
@@ -214,55 +214,55 @@ class CellFolder:
         self.weights.unlink(missing_ok=True)
         return size
 
-    def set_checkpoint_aside(self) -> None:
-        """Put a damaged checkpoint where no attempt goes on from it."""
+    def archive_checkpoint(self) -> None:
+        """Rename a damaged checkpoint, so that no attempt resumes from it."""
         self.checkpoint.replace(self.checkpoint.with_suffix(".damaged"))
 
-    def tell_failure(
+    def append_failure(
         self, head: TrialHead, fence: int, reason: str, *, is_out_of_memory: bool = False
     ) -> None:
-        """Tell that an attempt failed, and whose it was: it may have ended before its start."""
-        told = {"head": head, "reason": reason, "is_out_of_memory": is_out_of_memory}
+        """Append that an attempt failed, with its head, as it may have ended before its start."""
+        facts = {"head": head, "reason": reason, "is_out_of_memory": is_out_of_memory}
         moment = {"time": now_milliseconds(), "fence": fence}
-        self.append(OutboxLine.model_validate({"type": "failed", **moment, **told}))
+        self.append(OutboxLine.model_validate({"type": "failed", **moment, **facts}))
 
-    def tell_pruned(self, head: TrialHead, reason: str, since: int = 0) -> None:
-        """Tell that a search's scheduler stopped the trial; another sweep may go on with it.
+    def append_pruned(self, head: TrialHead, reason: str, since: int = 0) -> None:
+        """Append that a scheduler stopped the trial; another sweep may resume it.
 
-        The one line that is written without the lease: the trial may hold that for a while yet, but
-        says no more. It bears the fence of the attempt that was stopped, so that one which has
-        begun since then is not contradicted: readers leave it out. It waits for room on the disk.
+        This is the only line that is written without the lease, which the trial may have for a
+        while, although it writes no more. It has the fence of the attempt that was stopped, so that
+        readers drop it if another attempt has begun since. It waits for room on the disk.
 
         Args:
             head: Of the trial.
             reason: Why it was stopped.
-            since: Where the outbox ended when the attempt was begun; by default the attempt is
-                the last one that has told of an epoch.
+            since: Size of the outbox when the attempt began; by default the attempt is the last
+                one that has reported an epoch.
         """
         lines, _ = self.read_outbox(since)
-        told = [line.fence for line in lines if line.type == ("start" if since else "epoch")]
-        fence = (told[0] if since else told[-1]) if told else 0
+        fences = [line.fence for line in lines if line.type == ("start" if since else "epoch")]
+        fence = (fences[0] if since else fences[-1]) if fences else 0
         time = now_milliseconds()
         line = OutboxLine(type="pruned", time=time, fence=fence, head=head, reason=reason)
         when_there_is_room(lambda: self.append(line), self.path)
 
-    def is_told_pruned(self) -> bool:
-        """Return whether that is the last thing told."""
+    def is_pruned(self) -> bool:
+        """Return whether the last line of the outbox says pruned."""
         lines, _ = self.read_outbox()
         return bool(lines) and lines[-1].type == "pruned"
 
     def failed_since(self, offset: int = 0) -> OutboxLine | None:
-        """Return how the last attempt told of after an offset failed, None if none did."""
+        """Return the line of the last attempt after an offset if it failed, else None."""
         lines, _ = self.read_outbox(offset)
         return lines[-1] if lines and lines[-1].type == "failed" else None
 
     def failure_since(self, offset: int = 0) -> str | None:
-        """Return why the last attempt told of after an offset failed, None if none did."""
+        """Return why the last attempt after an offset failed, None if it did not."""
         failed = self.failed_since(offset)
         return failed.reason if failed else None
 
     def epochs_done(self) -> int:
-        """Return how many epochs the outbox tells of."""
+        """Return the last epoch in the outbox, 0 if there is none."""
         lines, _ = self.read_outbox()
         return max((line.epoch.epoch for line in lines if line.epoch), default=0)
 

@@ -1,4 +1,4 @@
-"""The driver's durable account of a sweep's launches: what was started, restarted and ended."""
+"""The journal of a sweep: a durable log of its launches and of what happened to its trials."""
 
 import time
 from dataclasses import dataclass, fields
@@ -117,5 +117,5 @@ class Journal:
 
 
 def is_launching(journals: Path, sweep: str) -> bool:
-    """Return whether a process runs a sweep now, or mends or deletes it."""
+    """Return whether a process is running a sweep, repairing or deleting it."""
     return is_locked(journals / f"{sweep}.lock")

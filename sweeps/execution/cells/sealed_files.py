@@ -1,7 +1,7 @@
-"""Files that belong to a final record: it names each with its size and hash.
+"""Files that belong to a final record, which has the size and hash of each.
 
-So a file that was cut by a full disk, or lost, is not taken for what the trial has found. Weights
-that a sweep did not want to keep are deleted with a note, which tells them from lost ones.
+So a file that a full disk has cut, or that is lost, is noticed. Weights that a sweep does not want
+are deleted with a note, which distinguishes them from lost ones.
 """
 
 import hashlib
@@ -16,20 +16,20 @@ _NOTE = "weights.deleted"
 
 
 def sealed(*paths: Path) -> dict[str, SealedFile]:
-    """Return what a final record says of files, which are on the disk already."""
+    """Return the sizes and hashes of files for a final record."""
     return {path.name: SealedFile(size=path.stat().st_size, sha256=_hash(path)) for path in paths}
 
 
 def delete_weights(folder: CellFolder) -> int:
-    """Delete a cell's weights, note that this was meant, and return their size."""
+    """Delete the weights of a cell on purpose, which a note says, and return their size."""
     refuse_foreign(folder.path)
     if folder.weights.exists():
         (folder.path / _NOTE).touch()  # first: killed in between, they are there all the same
     return folder.delete_weights()
 
 
-def refuse_damaged(folder: CellFolder, final: FinalRecord) -> None:
-    """Refuse files that are not what the final record says.
+def check_files(folder: CellFolder, final: FinalRecord) -> None:
+    """Check that files are as the final record says.
 
     Raises:
         BadInput: Naming the first.

@@ -20,19 +20,19 @@ class WorkerStats:
     """The statistics of the worker of one cell, in its file `pulse.txt`."""
 
     def __init__(self, path: Path) -> None:
-        """Name the file, which need not be there."""
+        """Name the file, which need not exist."""
         self.path = path
 
     def note_peak_memory(self, size: int) -> None:
-        """Note the most bytes that the attempt's process has held so far."""
+        """Note the peak memory of the attempt's process so far."""
         self._note(0, size)
 
     def note_wanted_disk(self, size: int) -> None:
-        """Note for how many bytes of disk the attempt waits, 0 where it waits no more."""
+        """Note for how many bytes of disk the attempt waits, 0 if it does not wait."""
         self._note(1, size)
 
     def peak_memory_bytes(self) -> int | None:
-        """Return the most that the last attempt's process held, None where nothing tells."""
+        """Return the peak memory of the last attempt, None if unknown."""
         return self._number(0)
 
     def wanted_disk_bytes(self) -> int:
@@ -51,5 +51,5 @@ class WorkerStats:
         try:
             start = _WIDTH * line
             return int(read_regular(self.path, most_bytes=100)[start : start + _WIDTH])
-        except (OSError, ValueError):  # not told yet; what cannot be used is a ValueError too
+        except (OSError, ValueError):  # not written yet; a stranger's file is a ValueError too
             return None

@@ -1,4 +1,4 @@
-"""What each trial is given, and how many there is room for on the machines that are there."""
+"""What each trial gets of the machines, and how many trials run at once."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -54,12 +54,12 @@ ONE_AT_A_TIME = Capacity(gpus_per_trial=0.0, num_concurrent=1)
 
 
 class Room:
-    """The machines, as a placement shares them out to the trials of one launch.
+    """The machines of one launch, shared among its trials by a placement.
 
     Args:
         resources: What each trial is given.
         placement: Says which share each order gets.
-        machines: Asked when it is first needed, and again for each that is to be alone.
+        machines: Called when first needed, and again for each trial that runs alone.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class Room:
         self._ask = machines or this_machine
 
     def share(self, config: Json, *, is_alone: bool = False) -> Share:
-        """Return what a trial gets; all of the largest machine for one that is to be alone.
+        """Return what a trial gets; all of the largest machine for one that runs alone.
 
-        Where no machine that is there now has room for it, as in a cluster that grows and shrinks,
-        it gets what the others get: whatever comes may be no larger.
+        If no present machine has room for it, as in a cluster that grows and shrinks, it gets the
+        usual share: a machine that comes later may be no larger.
 
         Raises:
             BadInput: If it fits nowhere.
@@ -91,14 +91,14 @@ class Room:
         return Share(cpus=int(largest.cpus), gpus=largest.gpus if share.gpus else 0.0)
 
     def oom_kills(self) -> int:
-        """Count the processes that the kernel has killed for memory; of a cluster nobody does."""
+        """Count the processes that the kernel has killed for memory; 0 for a cluster."""
         return 0 if self._resources.address else num_oom_kills()
 
     def capacity(self, configs: Iterable[Json] = ()) -> Capacity:
         """Return what trials get and how many run at once.
 
         Args:
-            configs: Of those that are known; none where all are alike.
+            configs: Of the known trials; none if all are alike.
 
         Raises:
             BadInput: If one of them fits nowhere.
@@ -133,12 +133,12 @@ def capacity_of(resources: Resources, placement: Placement = place_evenly) -> Ca
 
 
 def this_machine() -> list[Machine]:
-    """Return this machine, where Ray will be started."""
+    """Return the machine on which Ray will be started."""
     return [Machine(cpus=os.cpu_count() or 1, gpus=_local_gpus())]
 
 
 def _local_gpus() -> int:
-    """Return how many GPUs this machine has, before Ray is there to tell."""
+    """Return how many GPUs this machine has, without Ray."""
     import torch
 
     return torch.cuda.device_count()

@@ -1,7 +1,7 @@
-"""Which cell is trained next: what waits, what runs, and what becomes of those that ended.
+"""The queue of a launch's cells: which is trained next, and what follows when one ends.
 
-The cells' folders decide, not the word of whoever ran them: a cell is filled when its final record
-is there, failed when its outbox says so, and anything else means that its process was killed.
+The cells' folders decide, not the engine's report: a cell is filled when its final record exists,
+failed when its outbox says so, and anything else means that its process was killed.
 """
 
 import re
@@ -43,7 +43,10 @@ _NUMBER = re.compile(r"\d+")
 
 
 class CircuitBreaker:
-    """Counts the arms that failed alike, while none has finished in this launch."""
+    """Ends a launch in which several arms fail for the same reason and none has finished.
+
+    A fault that every trial meets is not worth a hundred attempts.
+    """
 
     def __init__(self) -> None:
         self._arms = defaultdict[str, set[str]](set)
@@ -54,14 +57,14 @@ class CircuitBreaker:
         self._has_finished = True
 
     def note_failed(self, head: TrialHead, reason: str) -> None:
-        """Note that a trial was given up.
+        """Note that a trial failed for good.
 
         Args:
-            head: Of the trial, whose key may stand in the reason, as in the path of a file.
+            head: Of the trial, whose key may be part of the reason, as in the path of a file.
             reason: Why.
 
         Raises:
-            CannotGoOn: If it is the third arm that fails so, and no trial has finished.
+            CannotGoOn: If it is the third arm with this reason, and no trial has finished.
         """
         arms = self._arms[_NUMBER.sub("#", reason.replace(head.trial_key, "#"))]
         arms.add(head.arm)
@@ -73,10 +76,10 @@ class CircuitBreaker:
 
 
 class ProgressListener(Protocol):
-    """Who wants to know how a launch goes: the live view and the journal."""
+    """Follows the progress of a launch, as the live view and the journal do."""
 
     def started(self, trial_key: str) -> None:
-        """A trial was handed out."""
+        """A trial was dispatched."""
         ...
 
     def progressed(self, trial_key: str, epoch: int, validation_error: float) -> None:
@@ -84,11 +87,11 @@ class ProgressListener(Protocol):
         ...
 
     def restarted(self, trial_key: str, why: str) -> None:
-        """A trial is to go on from its checkpoint, after its process was killed, say."""
+        """A trial will resume from its checkpoint, because its process was killed, say."""
         ...
 
     def paused(self, trial_key: str, epoch: int) -> None:
-        """A trial has no process any more; it waits at an epoch, or, where that is 0, goes on."""
+        """A trial has no process any more. It waits at an epoch, or will resume if that is 0."""
         ...
 
     def ended(self, trial_key: str, outcome: Outcome, reason: str) -> None:
@@ -104,15 +107,15 @@ class _Waiting(NamedTuple):
 
 class _Running(NamedTuple):
     waited: _Waiting
-    outbox_size: int  # as it was handed out: what comes after is of this attempt
-    num_oom_kills: int  # the same
+    outbox_size: int  # at its dispatch: what comes after it is of this attempt
+    num_oom_kills: int  # at its dispatch
 
 
 class Shares(Protocol):
-    """Who says what a trial gets of a machine."""
+    """Returns what share of a machine a trial gets."""
 
     def __call__(self, config: Json, *, is_alone: bool = False) -> Share:
-        """Return it; all of a machine for one that is alone."""
+        """Return the share; all of a machine for a trial that runs alone."""
         ...
 
 
@@ -122,16 +125,16 @@ def _one_core(config: Json, *, is_alone: bool = False) -> Share:
 
 
 class CellQueue:
-    """The cells of one launch: an engine takes its orders here, and tells what happens.
+    """The cells of one launch. An engine takes its jobs here and reports their events.
 
-    Not thread-safe: one loop asks and tells.
+    Not thread-safe: one loop calls it.
 
     Args:
-        source: Says which cells there are.
-        onlooker: Told how it goes.
-        failure_policy: Says what follows an attempt that left its cell empty.
-        share_of: Says what a trial of a config gets of a machine.
-        clock: In seconds, for trials that are to be tried later.
+        source: Gives the cells to train.
+        onlooker: Follows the progress.
+        failure_policy: Decides what follows an attempt that left its cell empty.
+        share_of: Returns what share of a machine a trial gets.
+        clock: In seconds, for trials that are retried later.
         oom_kills: Counts the processes that the kernel has killed for memory.
     """
 
@@ -152,14 +155,14 @@ class CellQueue:
         self._clock = clock
         self._oom_kills = oom_kills
         self._num_explained = 0  # of the kills for memory, from the first one counted
-        self._same_fault = CircuitBreaker()
+        self._circuit_breaker = CircuitBreaker()
         self._waiting = deque[_Waiting]()
         self._running: dict[str, _Running] = {}
-        self._held_back: set[str] = set()  # of the running ones, those that are not to go on
+        self._stopped: set[str] = set()  # of the running ones, those that end after their epoch
         self._attempts = defaultdict[str, list[FailedAttempt]](list)
 
     def next(self) -> Order | Next:
-        """Hand out a cell that nobody trains. One that another sweep trains is waited for."""
+        """Dispatch a cell that nobody trains. It waits for one that another sweep trains."""
         while not (waited := self._waiting_order()):
             more = self._source.more()
             if not more:
@@ -169,21 +172,21 @@ class CellQueue:
         return Order(trials=(waited.order,), share=share)
 
     def tell(self, event: Event) -> Stop | None:
-        """Hear of an epoch, and answer whether its trial is stopped there; or of an end.
+        """Handle an event; return a stop for an epoch after which its trial ends.
 
         Raises:
-            CannotGoOn: If one arm after the other fails alike.
+            CannotGoOn: If several arms fail for the same reason.
         """
         if isinstance(event, TrialEnded):
-            self._take_back(event)
+            self._end_attempt(event)
             return None
         return self._judge(event)
 
-    def _judge(self, told: EpochTold) -> Stop | None:
-        key, metrics = told.trial_key, told.metrics
-        is_stopped = self._source.judge(key, told.epoch, metrics)
-        self._held_back |= {key} if is_stopped else set()
-        self._onlooker.progressed(key, told.epoch, metrics["validation_error"])
+    def _judge(self, epoch: EpochTold) -> Stop | None:
+        key, metrics = epoch.trial_key, epoch.metrics
+        is_stopped = self._source.judge(key, epoch.epoch, metrics)
+        self._stopped |= {key} if is_stopped else set()
+        self._onlooker.progressed(key, epoch.epoch, metrics["validation_error"])
         return Stop(trial_key=key) if is_stopped else None
 
     def _waiting_order(self) -> _Waiting | None:
@@ -192,7 +195,7 @@ class CellQueue:
             folder = _folder(waiting.order)
             if folder.is_filled():
                 self._tell_filled(folder, waiting.order.head)
-            elif waiting.not_before > self._clock() or self._is_held(folder):
+            elif waiting.not_before > self._clock() or self._is_busy(folder):
                 self._waiting.append(waiting)
             else:
                 key = waiting.order.head.trial_key
@@ -201,16 +204,16 @@ class CellQueue:
                 return waiting
         return None
 
-    def _is_held(self, folder: CellFolder) -> bool:
-        """Return whether somebody trains a cell, or a process of ours has yet to end there."""
+    def _is_busy(self, folder: CellFolder) -> bool:
+        """Return whether a cell is being trained, or a process of this launch still has to end."""
         return folder.trial_key in self._running or folder.is_busy()
 
-    def _take_back(self, event: TrialEnded) -> None:
-        """Take a cell back whose trial ended in any way, and see what became of it."""
+    def _end_attempt(self, event: TrialEnded) -> None:
+        """Decide what follows after the process of a trial has ended, in whatever way."""
         key = event.trial_key
         running = self._running.pop(key)
-        is_held_back = key in self._held_back
-        self._held_back.discard(key)
+        is_stopped = key in self._stopped
+        self._stopped.discard(key)
         waited, outbox_size, _ = running
         folder = _folder(waited.order)
         if folder.is_filled():
@@ -218,23 +221,23 @@ class CellQueue:
             return
         attempt = self._attempt(folder, event, running)
         if reason := self._source.why_stopped(key):
-            folder.tell_pruned(waited.order.head, reason, outbox_size)
+            folder.append_pruned(waited.order.head, reason, outbox_size)
             self._end(waited.order.head, Outcome.PRUNED, reason)
-        elif (epoch := self._source.let_go(key)) or is_held_back:
+        elif (epoch := self._source.let_go(key)) or is_stopped:
             self._onlooker.paused(key, epoch)
         elif folder.failed_since(outbox_size) is None and folder.is_busy():
             self._waiting.append(waited)  # another sweep trains it, or its process has yet to die
         else:
             self._attempts[key].append(attempt)
-            self._try_again(waited.order, outbox_size)
+            self._retry(waited.order, outbox_size)
 
     def _attempt(self, folder: CellFolder, event: TrialEnded, running: _Running) -> FailedAttempt:
-        """Return how an attempt failed: as its folder tells, else as the engine or kernel does."""
-        if told := folder.failed_since(running.outbox_size):
-            failure = Failure.OUT_OF_MEMORY if told.is_out_of_memory else Failure.RAISED
-            return FailedAttempt(failure=failure, reason=told.reason)
+        """Return how an attempt failed, by its folder, or else by the engine or the kernel."""
+        if line := folder.failed_since(running.outbox_size):
+            failure = Failure.OUT_OF_MEMORY if line.is_out_of_memory else Failure.RAISED
+            return FailedAttempt(failure=failure, reason=line.reason)
         failure = event.failure or Failure.KILLED
-        # a kill explains one trial, and none that was handed out after it
+        # a kill explains one trial, and none that was dispatched after it
         num_explained = max(self._num_explained, running.num_oom_kills)
         if failure is Failure.KILLED and self._oom_kills() > num_explained:
             self._num_explained = num_explained + 1
@@ -244,7 +247,7 @@ class CellQueue:
             reason = _memory_reason(folder.stats.peak_memory_bytes())
         return FailedAttempt(failure=failure, reason=reason)
 
-    def _try_again(self, order: TrialOrder, outbox_size: int) -> None:
+    def _retry(self, order: TrialOrder, outbox_size: int) -> None:
         key, folder = order.head.trial_key, _folder(order)
         next_try = self._failure_policy(tuple(self._attempts[key]))
         if isinstance(next_try, GiveUp):
@@ -269,9 +272,9 @@ class CellQueue:
         self._source.ended(head.trial_key, outcome)
         self._onlooker.ended(head.trial_key, outcome, reason)
         if outcome is Outcome.FAILED:
-            self._same_fault.note_failed(head, reason)
+            self._circuit_breaker.note_failed(head, reason)
         else:
-            self._same_fault.note_finished()
+            self._circuit_breaker.note_finished()
 
 
 def _folder(order: TrialOrder) -> CellFolder:
@@ -283,20 +286,22 @@ def _write_failure(order: TrialOrder, reason: str) -> None:
     folder = _folder(order)
     # a cell that somebody holds, or that cannot be written to, is no reason to end the others
     with suppress(OSError), folder.lease(wait_seconds=1.0) as fence:
-        folder.tell_failure(order.head, fence, reason)
+        folder.append_failure(order.head, fence, reason)
 
 
 def _memory_reason(peak_bytes: int | None) -> str:
-    held = "" if peak_bytes is None else f": its process held {peak_bytes / 2**30:.2f} GiB at most"
-    return f"out of memory{held}"
+    peak = "" if peak_bytes is None else f": its process held {peak_bytes / 2**30:.2f} GiB at most"
+    return f"out of memory{peak}"
 
 
 class EpochBudget:
-    """Orders of a launch until its epochs are spent; what runs then is trained to its end.
+    """A queue that dispatches no more jobs once so many epochs are trained.
+
+    What runs then is trained to its end.
 
     Args:
-        queue: Hands out the orders.
-        epochs: How many may be trained, None for as many as it takes.
+        queue: Gives the jobs.
+        epochs: How many may be trained, None for any number.
     """
 
     def __init__(self, queue: CellQueue, epochs: int | None) -> None:
@@ -306,7 +311,7 @@ class EpochBudget:
         self._running: set[str] = set()
 
     def next(self) -> Order | Next:
-        """Return an order while the budget lasts."""
+        """Return the next job while the budget lasts."""
         if self.is_spent:
             return Next.WAIT if self._running else Next.DONE
         order = self._queue.next()
@@ -315,7 +320,7 @@ class EpochBudget:
         return order
 
     def tell(self, event: Event) -> Stop | None:
-        """Hear of an epoch, which is spent, or of an end."""
+        """Count an epoch and pass the event on to the queue."""
         if isinstance(event, EpochTold):
             self._num_trained += 1
         else:
@@ -324,10 +329,10 @@ class EpochBudget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether so many epochs were trained."""
+        """Whether that many epochs were trained."""
         return self._epochs is not None and self._num_trained >= self._epochs
 
     @property
     def words(self) -> str:
-        """How it was spent."""
+        """A sentence about the budget and what was trained."""
         return f"The budget of {self._epochs} epochs is spent: {self._num_trained} were trained."

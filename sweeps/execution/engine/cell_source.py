@@ -1,4 +1,4 @@
-"""Which cells there are to train, and in which order: all at once, or more as others end."""
+"""The cells of a launch and their order: all known at once, or more as others end."""
 
 import math
 import time
@@ -90,14 +90,14 @@ def _exchanges(
 
 
 class CellSource(Protocol):
-    """Who says which cells there are: all of them at once, or some more as others end."""
+    """Gives the cells of a launch: all at once, or more as others end."""
 
     def more(self) -> list[TrialOrder]:
-        """Return cells to train next, none where others have to end first or all are there."""
+        """Return cells to train next; none if others have to end first or all were returned."""
         ...
 
     def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, float]) -> bool:
-        """Hear of an epoch; return whether the trial is stopped there, for good or to wait."""
+        """Return whether a trial stops after an epoch, for good or to wait."""
         ...
 
     def why_stopped(self, trial_key: str) -> str:
@@ -105,7 +105,7 @@ class CellSource(Protocol):
         ...
 
     def let_go(self, trial_key: str) -> int:
-        """Hear that a trial has no process any more; return the epoch at which it waits, else 0."""
+        """Note that a trial has no process any more; return the epoch at which it waits, or 0."""
         ...
 
     def ended(self, trial_key: str, outcome: Outcome) -> None:
@@ -113,7 +113,7 @@ class CellSource(Protocol):
         ...
 
 
-class Listed:
+class ListedCells:
     """The empty cells of a design, all known when it starts.
 
     They come seed by seed, so that a design that is cut short has whole seeds to compare.

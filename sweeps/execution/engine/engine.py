@@ -1,4 +1,12 @@
-"""The interface "run these orders": where and when is an engine's, what they are is not."""
+"""The interface of an engine, and the messages that it exchanges with the driver.
+
+They are plain values that can cross a process as JSON.
+
+engine                        driver
+asks for the next      ->     a job, or WAIT, or DONE
+EpochTold              ->     Stop, or nothing
+TrialEnded             ->     nothing
+"""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Protocol
@@ -15,7 +23,7 @@ class _Message(BaseModel):
 
 
 class Order(_Message):
-    """A bundle handed out: the trials that one process trains together, one for now.
+    """A bundle: the trials that one process trains together. For now it is one.
 
     Attributes:
         trials: What its process needs to train each.
@@ -33,7 +41,7 @@ class Order(_Message):
 
 
 class Next(StrEnum):
-    """What to do when there is no order to hand out."""
+    """The answer when there is no job."""
 
     WAIT = "wait"
     DONE = "done"
@@ -43,7 +51,7 @@ class EpochTold(_Message):
     """A trial finished an epoch.
 
     Attributes:
-        metrics: What the worker tells of it, by name.
+        metrics: Name -> what the worker measured.
     """
 
     type: Literal["epoch"] = "epoch"
@@ -52,21 +60,21 @@ class EpochTold(_Message):
     metrics: dict[str, Any]
 
 
-class EpochsTold(_Message):
-    """A worker's word to the engine: epochs of one trial, in their order.
+class EpochBatch(_Message):
+    """Epochs of one trial, in their order, from its worker to the engine.
 
     Attributes:
-        epochs: One where it is judged, as many as are kept together where it is not.
+        epochs: One if somebody may stop the trial, else those that were saved together.
     """
 
     epochs: Annotated[tuple[EpochTold, ...], Field(min_length=1)]
 
 
 class TrialEnded(_Message):
-    """A trial has no process any more, however that ended: what became of it its folder tells.
+    """A trial has no process any more. Its folder says what became of it.
 
     Attributes:
-        failure: What the engine alone may know of its process; None where it knows of nothing.
+        failure: What only the engine knows of its process; None if it knows nothing.
         reason: What its process raised, or why it is lost; "" where it was just killed.
     """
 
@@ -77,7 +85,7 @@ class TrialEnded(_Message):
 
 
 class Stop(_Message):
-    """The answer to an epoch after which the trial is not to go on."""
+    """The answer to an epoch after which the trial ends."""
 
     type: Literal["stop"] = "stop"
     trial_key: str
@@ -87,35 +95,35 @@ Event = EpochTold | TrialEnded
 
 
 class CannotGoOn(Exception):  # noqa: N818 - reads as what it is
-    """Training ends before its time: one sentence says why. What was trained is kept."""
+    """Training ends early: one sentence says why. What was trained is kept."""
 
 
 class Orders(Protocol):
-    """Where an engine takes its orders from."""
+    """Gives an engine its jobs."""
 
     def next(self) -> Order | Next:
-        """Return an order, or that none is there now, or that none will be."""
+        """Return a job, WAIT if there is none now, DONE if there will be none."""
         ...
 
 
 class Events(Protocol):
-    """Who an engine tells what happens, one at a time and in the order in which it happened."""
+    """Takes the events of an engine, one at a time, in the order in which they happened."""
 
     def tell(self, event: Event) -> Stop | None:
-        """Hear of an epoch or an end; answer an epoch with whether its trial is stopped there."""
+        """Handle an event; return a stop for an epoch after which its trial ends."""
         ...
 
 
 class Engine(Protocol):
-    """Runs orders as there is room. All it keeps is scratch: folders and journal are the truth."""
+    """Runs jobs as there is room. It stores nothing: folders and journal are the truth."""
 
     def run(self, orders: Orders, events: Events) -> None:
-        """Train what is ordered. Returns when nothing is left and all that ran has been told of.
+        """Run jobs until there are no more and the end of each has been reported.
 
-        Each trial that was handed out is told of once as ended. An engine asks for orders again
-        until it hears that it is done: what has ended may be ordered anew.
+        Each dispatched trial is reported once as ended. An engine asks for jobs until the answer
+        is DONE, since a trial that has ended may be dispatched again.
 
         Raises:
-            CannotGoOn: If it is broken for good.
+            CannotGoOn: If the engine is broken for good.
         """
         ...

@@ -1,4 +1,4 @@
-"""Failure policy: what is tried after an attempt at a trial that left its cell empty.
+"""Failure policy: what follows an attempt at a trial that left its cell empty.
 
 A policy is a pure function of how all attempts of a launch ended, so that another one is one
 function handed in by argument.
@@ -21,13 +21,13 @@ class Failure(StrEnum):
     """How an attempt ended without an outcome."""
 
     KILLED = "killed"
-    """Its process was killed, nobody knows why."""
+    """Its process was killed for an unknown reason."""
     RAISED = "raised"
     """The training raised."""
     OUT_OF_MEMORY = "out of memory"
-    """It was refused memory, or killed as there was none left."""
+    """It could not allocate memory, or was killed because there was none left."""
     LOST = "lost"
-    """Its machine, or the engine, went away, which is no fault of its own."""
+    """Its machine or the engine was lost, which is not its fault."""
 
 
 class FailedAttempt(_Value):
@@ -35,7 +35,7 @@ class FailedAttempt(_Value):
 
     Attributes:
         failure: How it ended.
-        reason: What it raised, or why its process was killed; "" where nobody can tell.
+        reason: What it raised, or why its process was killed; "" if unknown.
     """
 
     failure: Failure
@@ -43,11 +43,11 @@ class FailedAttempt(_Value):
 
 
 class Retry(_Value):
-    """Go on from the last checkpoint.
+    """Resume from the last checkpoint.
 
     Attributes:
-        after_seconds: Not before so long.
-        is_alone: Whether it gets all of a machine, as it found no room beside others.
+        after_seconds: How long it waits first.
+        is_alone: Whether it gets a whole machine, because it ran out of memory next to others.
     """
 
     after_seconds: float = 0.0
@@ -58,7 +58,7 @@ class GiveUp(_Value):
     """Leave the cell empty for this launch.
 
     Attributes:
-        reason: What the trial's record says of it.
+        reason: What the record of the trial says.
     """
 
     reason: str
@@ -68,7 +68,7 @@ FailurePolicy = Callable[[Sequence[FailedAttempt]], Retry | GiveUp]
 
 
 def restart_blameless(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
-    """Try again what may go well: not the same fault twice, but any number of lost machines.
+    """Retry what may succeed: not the same error twice, but any number of lost machines.
 
     A trial that was killed is restarted three times, one that raised once, and once more for each
     other fault, three times at most. One that ran out of memory is tried once more on a machine of
@@ -92,7 +92,7 @@ def restart_blameless(attempts: Sequence[FailedAttempt]) -> Retry | GiveUp:
 
 
 def why_restarted(attempts: Sequence[FailedAttempt]) -> str:
-    """Return in words why the last of some attempts is followed by another."""
+    """Return in words why the last attempt is retried."""
     last = attempts[-1]
     if last.failure is Failure.KILLED:
         num_kills = sum(attempt.failure is Failure.KILLED for attempt in attempts)

@@ -1,4 +1,4 @@
-"""How often the kernel has killed a process for memory, of this process's own cgroup."""
+"""How often the kernel has killed a process of this cgroup for memory."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ _COUNTED_IN = {  # controllers, as /proc/self/cgroup names them -> where their c
 
 
 def num_oom_kills(proc: Path = Path("/proc")) -> int:
-    """Return the count, of the whole machine where the cgroup has none, 0 where nobody counts."""
+    """Return the count of the cgroup, else of the machine, else 0."""
     for file in (*_of_cgroup(proc), proc / "vmstat"):
         try:
             lines = file.read_text().splitlines()
@@ -24,13 +24,16 @@ def num_oom_kills(proc: Path = Path("/proc")) -> int:
 
 def _of_cgroup(proc: Path) -> list[Path]:
     try:
-        own = (proc / "self" / "cgroup").read_text().splitlines()
+        lines = (proc / "self" / "cgroup").read_text().splitlines()
     except OSError:
         return []
     files: list[Path] = []
-    for line in own:
+    for line in lines:
         _, controllers, path = line.split(":", 2)
         if counted := _COUNTED_IN.get(controllers):
             root, name = counted
-            files += [root / path.lstrip("/") / name, root / name]  # a container's own is the root
+            files += [
+                root / path.lstrip("/") / name,
+                root / name,
+            ]  # a container has the root
     return files

@@ -24,7 +24,7 @@ class Machine(_Value):
 
 
 class Request(_Value):
-    """What is asked for an order.
+    """What a job asks for.
 
     Attributes:
         cpus: Cores, which is also its number of threads.
@@ -50,19 +50,19 @@ class Limits(_Value):
 
 
 class Share(_Value):
-    """What an order gets of one machine."""
+    """What a job gets of one machine."""
 
     cpus: int = 1
     gpus: float = 0.0
 
     @property
     def device(self) -> str:
-        """What torch is told."""
+        """The name of its device for torch."""
         return "cuda" if self.gpus else "cpu"
 
 
 class Placed(_Value):
-    """A placement's answer.
+    """The answer of a placement.
 
     Attributes:
         shares: Of each request, in their order.
@@ -118,8 +118,8 @@ def num_fitting(share: Share, machines: Sequence[Machine]) -> int:
 
 
 def _counted(number: float, unit: str) -> str:
-    told = number if isinstance(number, int) else f"{number:g}"
-    return f"{told} {unit}{'' if number == 1 else 's'}"
+    text = number if isinstance(number, int) else f"{number:g}"
+    return f"{text} {unit}{'' if number == 1 else 's'}"
 
 
 def _share(request: Request, machines: Sequence[Machine]) -> Share:

@@ -1,4 +1,4 @@
-"""What a launch may be handed instead of how it goes by default."""
+"""The policies of a launch that an argument can replace."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from sweeps.execution.engine.process.ray_engine import RayEngine
 
 @dataclass(frozen=True)
 class Policies:
-    """How orders are placed, what follows a failure, and who trains.
+    """How jobs are placed, what follows a failure, and which engine trains.
 
     Attributes:
         placement: A pure function.
         failure: Another.
-        begun: An engine that is being started already; None starts one once there is work.
+        begun: An engine that is already starting; None starts one once there is work.
     """
 
     placement: Placement = place_evenly
@@ -26,11 +26,11 @@ class Policies:
     def room(
         self, resources: Resources, machines: Callable[[], Sequence[Machine]] | None = None
     ) -> Room:
-        """Return the machines that are there, as the placement shares them out.
+        """Return the machines as the placement shares them.
 
         Args:
             resources: What each trial is given.
-            machines: Those that are there; by default this machine.
+            machines: Returns the machines; by default this one.
         """
         return Room(resources, self.placement, machines)
 

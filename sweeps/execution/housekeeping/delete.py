@@ -23,7 +23,7 @@ from sweeps.execution.housekeeping.deletion_plan import (
 )
 from sweeps.execution.housekeeping.needs import sweeps_and_whether_running
 from sweeps.execution.launch_process.launch_lock import existing_places, make_folders
-from sweeps.execution.recorder.manifest_file import hand_over, kept_manifest
+from sweeps.execution.recorder.manifest_file import hand_over, stored_manifest
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock, is_locked
@@ -53,7 +53,7 @@ def remove(sweep: str, plan: DeletionPlan, storage: Storage, store: RecordStore)
     """
     writer = store.writer() if store.is_there() else None
     if (
-        kept_manifest(storage.journals, sweep) is None
+        stored_manifest(storage.journals, sweep) is None
     ):  # else a kill would leave cells that nothing names
         hand_over(storage.journals, plan.manifests[0])
     errors: list[str] = []

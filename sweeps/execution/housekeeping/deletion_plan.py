@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.execution.housekeeping.needs import trial_keys_of
-from sweeps.execution.recorder.manifest_file import kept_manifest, log_file, manifest_file
+from sweeps.execution.recorder.manifest_file import log_file, manifest_file, stored_manifest
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.storage.locations import Storage, bytes_below
@@ -114,7 +114,7 @@ def _manifests(sweep: str, storage: Storage, store: RecordStore) -> tuple[Manife
 
     That in the store may be gone, in a deletion that was broken off: the kept one is there then.
     """
-    copy = kept_manifest(storage.journals, sweep)
+    copy = stored_manifest(storage.journals, sweep)
     if not store.is_there() or sweep not in store.sweeps():
         if copy is None:
             raise BadInput(

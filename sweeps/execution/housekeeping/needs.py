@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from sweeps.execution.housekeeping.leftovers import Needs
-from sweeps.execution.recorder.manifest_file import kept_manifest, known_sweeps
+from sweeps.execution.recorder.manifest_file import known_sweeps, stored_manifest
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
@@ -76,7 +76,7 @@ def needs_of(
 
 def trial_keys_of(sweep: str, storage: Storage, store: RecordStore) -> frozenset[str] | None:
     """Return the trial keys in a sweep's manifests, of store and local copy; None if unknown."""
-    manifests = [kept_manifest(storage.journals, sweep)]
+    manifests = [stored_manifest(storage.journals, sweep)]
     if store.is_there() and sweep in store.sweeps():
         try:
             manifests.append(store.manifest(sweep))

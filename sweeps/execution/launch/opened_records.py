@@ -9,7 +9,7 @@ from sweeps.execution.cells.journal import Journal
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.plan.decision_log import DecisionLog
 from sweeps.execution.plan.restore import restored
-from sweeps.execution.recorder.manifest_file import hand_over, kept_manifest
+from sweeps.execution.recorder.manifest_file import hand_over, stored_manifest
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.survey.survey import Survey
 from sweeps.records.errors import BadInput
@@ -75,7 +75,7 @@ def open_records(survey: Survey, options: LaunchOptions, journal: Journal | None
     try:
         writer = survey.store.writer()
         journals, manifest = survey.storage.journals, survey.definition.manifest
-        is_published = kept_manifest(journals, manifest.sweep) in (None, manifest)
+        is_published = stored_manifest(journals, manifest.sweep) in (None, manifest)
         if journal or manifest != survey.current or not is_published:
             hand_over(journals, manifest)  # the recorder makes the copy current
         sweep_id = publish_manifest(writer, manifest)

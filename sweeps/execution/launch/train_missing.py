@@ -11,7 +11,7 @@ from sweeps.aggregation.rendering.libraries import load_libraries
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.capacity import Room
 from sweeps.execution.engine.cell_queue import CellQueue, EpochBudget
-from sweeps.execution.engine.cell_source import CellSource, Listed
+from sweeps.execution.engine.cell_source import CellSource, ListedCells
 from sweeps.execution.engine.engine import CannotGoOn, Engine
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.engine.process.ray_engine import RayEngine
@@ -161,7 +161,7 @@ def cells_to_train(
     definition, storage = survey.definition, survey.storage
     orders = Orders(storage, options, definition.folder, room)
     if definition.decided_by is None:
-        return Listed(orders.of(definition, empty.cell) for empty in empty_cells(survey.cells))
+        return ListedCells(orders.of(definition, empty.cell) for empty in empty_cells(survey.cells))
     log = DecisionLog(journal, definition.decided_by)
     at_start = definition.sweep.plan.initial_cells(definition.sweep)
     if survey.adopted and not options.retrain:

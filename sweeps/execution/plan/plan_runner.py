@@ -364,8 +364,8 @@ class PlanRunner:
         """Write into a trial's outbox that it was pruned, unless it says so or was resumed."""
         folder: CellFolder = self._facts.folder(trial_key)
         was_resumed = folder.is_filled() or folder.epochs_done() != stopped.epoch
-        if was_resumed or folder.is_busy() or folder.is_told_pruned():
+        if was_resumed or folder.is_busy() or folder.is_pruned():
             return
         cell = self.definition.manifest.cells_of(trial_key)[0]
         head = self._order(self.definition, cell).head
-        folder.tell_pruned(head, self._decider.reason(stopped))
+        folder.append_pruned(head, self._decider.reason(stopped))

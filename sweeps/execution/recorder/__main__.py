@@ -1,4 +1,4 @@
-"""The recorder's process as its driver starts it: where it writes, and whom it tells of it."""
+"""The command line of the recorder's process, as its driver starts it."""
 
 import argparse
 import logging
@@ -28,7 +28,7 @@ def main() -> int:
     driver = sys.stdout
 
     def tell(num_done: int, num_left: int) -> None:
-        with suppress(OSError):  # the driver is gone
+        with suppress(OSError):  # the driver has ended
             driver.write(f"{num_done} {num_left}\n")
             driver.flush()
 
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def _do_without_frames() -> None:
-    """Have what writes to the store load no pandas, which it would for those who hand it frames.
+    """Keep MLflow from loading pandas, which it needs only for data frames.
 
     It takes 0.3 s of a processor, which trials need for their first epochs.
     """

@@ -1,4 +1,4 @@
-"""The driver's side of the recorder: start it, keep it alive, and let it finish."""
+"""The recorder's process as its driver sees it: started, kept alive, and finished."""
 
 import math
 import os
@@ -21,12 +21,12 @@ _STOP_SECONDS = 2.0
 _START_SECONDS = 60.0  # for its imports, on a busy machine
 
 
-def untold(num_done: int, num_left: int) -> None:
-    """Where nobody wants to know how far the recorder is."""
+def ignore_progress(num_done: int, num_left: int) -> None:
+    """Ignore how far the recorder is."""
 
 
 class RecorderClient:
-    """A recorder process that serves one driver. A driver's death ends it by itself.
+    """A recorder process that serves one driver. It ends when the driver does.
 
     Attributes:
         error: After `finish`, why records are left, in one line; "" where none are.
@@ -47,49 +47,48 @@ class RecorderClient:
         return self._process.pid
 
     def keep_alive(self) -> None:
-        """Start it again if it died; what it had carried is noted in its queue.
+        """Restart it if it died; its queue knows how far it was.
 
-        Cheap enough for every turn of a loop. One that dies again and again is started five times
-        at most, not at once each time.
+        It is cheap enough for every turn of a loop. It starts it five times at most, with pauses.
         """
         has_rested = time.monotonic() > self._started_at + _SECONDS_BETWEEN_STARTS
         if has_rested and self._starts < _MAX_STARTS and self._process.poll() is not None:
-            self._start_again()
+            self._restart()
 
     def finish(
         self,
-        silence_seconds: float,
-        tell: Callable[[int, int], None] = untold,
+        timeout_seconds: float,
+        tell: Callable[[int, int], None] = ignore_progress,
         most_seconds: float = math.inf,
     ) -> bool:
-        """Let it carry the rest and end. Returns whether everything was carried.
+        """Let it record the rest and end. Returns whether everything was recorded.
 
-        It may take as long as it moves. One that is killed meanwhile is started again.
+        It may take any time while it makes progress. It is restarted if it is killed meanwhile.
 
         Args:
-            silence_seconds: That may pass without anything carried.
-            tell: Told how many trials are carried, and of how many.
-            most_seconds: That it may take in all.
+            timeout_seconds: How long it may go without progress.
+            tell: Called with how many trials are recorded, and of how many.
+            most_seconds: How long it may take in all.
         """
         deadline = time.monotonic() + most_seconds
         self._starts = 0
         try:
             while True:
                 if self._process.poll() is not None:
-                    self._start_again()
-                self.error = self._last_word(silence_seconds, tell, deadline)
+                    self._restart()
+                self.error = self._last_word(timeout_seconds, tell, deadline)
                 exit_code = self._process.poll()
                 if exit_code == 0:
                     self.error = ""
                 if exit_code in {0, 3} or self._starts >= _MAX_STARTS:
                     return exit_code == 0
-                if exit_code is None:  # silent
+                if exit_code is None:  # it has timed out
                     return False
         finally:
             self.stop()
 
     def stop(self) -> None:
-        """End it soon; a later one goes on where it was."""
+        """End it soon; a later one continues its work."""
         assert self._process.stdin is not None
         if not self._process.stdin.closed:
             with suppress(BrokenPipeError):
@@ -102,16 +101,16 @@ class RecorderClient:
         self._close()
 
     def _last_word(
-        self, silence_seconds: float, tell: Callable[[int, int], None], deadline: float
+        self, timeout_seconds: float, tell: Callable[[int, int], None], deadline: float
     ) -> str:
-        """Say how long it may be silent, hear how far it is, and return why records are left."""
+        """Send the timeout, pass on the progress, and return why records are left."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # it has just died
-            self._process.stdin.write(f"{silence_seconds}\n".encode())
+            self._process.stdin.write(f"{timeout_seconds}\n".encode())
             self._process.stdin.flush()
         done = error = ""
-        patience = 1.25 * silence_seconds + _STOP_SECONDS
-        for line in self._lines(patience, deadline):
+        timeout = 1.25 * timeout_seconds + _STOP_SECONDS
+        for line in self._lines(timeout, deadline):
             words = line.split()
             if len(words) == 2 and all(word.isdecimal() for word in words):
                 done = f", with {words[0]} of {words[1]} recorded" if int(words[1]) else ""
@@ -120,12 +119,12 @@ class RecorderClient:
                 error = line
         return error or f"the recorder ended, or the store was silent{done}"
 
-    def _lines(self, patience: float, deadline: float) -> Generator[str]:
-        """Yield what it prints, until it ends, is silent for too long, or time is up."""
+    def _lines(self, timeout: float, deadline: float) -> Generator[str]:
+        """Yield what it prints, until it ends, a timeout passes, or the deadline does."""
         assert self._process.stdout is not None
         descriptor, rest = self._process.stdout.fileno(), b""
         heard = max(time.monotonic(), self._started_at + _START_SECONDS)
-        while (wait := min(heard + patience, deadline) - time.monotonic()) > 0:
+        while (wait := min(heard + timeout, deadline) - time.monotonic()) > 0:
             if not select.select([descriptor], [], [], wait)[0]:
                 continue
             data = os.read(descriptor, 65536)
@@ -135,7 +134,7 @@ class RecorderClient:
             if not data:
                 yield from [rest.decode(errors="replace")] * bool(rest)
                 with suppress(subprocess.TimeoutExpired):
-                    self._process.wait(patience)
+                    self._process.wait(timeout)
                 return
 
     def _close(self) -> None:
@@ -144,7 +143,7 @@ class RecorderClient:
                 with suppress(BrokenPipeError):
                     pipe.close()
 
-    def _start_again(self) -> None:
+    def _restart(self) -> None:
         self._close()
         self._process = self._start()
 

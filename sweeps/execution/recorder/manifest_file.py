@@ -44,21 +44,21 @@ def hand_over(journals: Path, manifest: Manifest) -> None:
     log_file(journals, manifest.sweep).unlink(missing_ok=True)  # the manifest holds all of it
 
 
-def kept_sweeps(journals: Path) -> set[str]:
-    """Return the sweeps whose manifests were kept beside the journals, also where they are damaged.
+def stored_sweeps(journals: Path) -> set[str]:
+    """Return the sweeps with a manifest in the journals' folder, also those with a damaged one.
 
-    A file with a name that no sweep can have, or with the manifest of another sweep, is a copy that
-    somebody has put there: it tells of no sweep.
+    A file with a name that no sweep can have, or with the manifest of another sweep, is somebody's
+    copy and does not count.
     """
     end = ".manifest.json"
     names = slugs(path.name.removesuffix(end) for path in journals.glob(f"*{end}"))
     return {name for name in names if not _is_of_another(journals, name)}
 
 
-def kept_manifest(journals: Path, sweep: str) -> Manifest | None:
-    """Return the manifest that the last launch of a sweep has kept, None where there is none.
+def stored_manifest(journals: Path, sweep: str) -> Manifest | None:
+    """Return the manifest of the last launch of a sweep; None if it is missing or damaged.
 
-    A damaged one counts as none, and so does that of another sweep.
+    That of another sweep counts as missing.
     """
     try:
         text = ManifestReader(journals, sweep).text()
@@ -135,10 +135,10 @@ class ManifestReader:
 def _is_of_another(journals: Path, sweep: str) -> bool:
     """Return whether the file named by a sweep holds the whole manifest of another one."""
     try:
-        kept = Manifest.model_validate_json(read_regular(manifest_file(journals, sweep)))
+        manifest = Manifest.model_validate_json(read_regular(manifest_file(journals, sweep)))
     except (OSError, ValueError, RecursionError):
         return False
-    return kept.sweep != sweep
+    return manifest.sweep != sweep
 
 
 def _first_line(start: bytes) -> bytes:
@@ -154,18 +154,18 @@ def _line(raw: bytes) -> ManifestLine | None:
 
 
 def known_sweeps(sweep: str | None, storage: Storage, store: RecordStore) -> list[str]:
-    """Return the names of all of them, from the kept manifests and from the records.
+    """Return the names of all sweeps, by stored manifests and by records.
 
     Args:
-        sweep: One that has to be among them.
-        storage: Where manifests are kept.
+        sweep: A name that has to be among them.
+        storage: Of the manifests.
         store: Of the records.
 
     Raises:
         BadInput: If it is not.
         StoreUnreachable: If the store does not answer.
     """
-    known = kept_sweeps(storage.journals) | set(store.sweeps() if store.is_there() else ())
+    known = stored_sweeps(storage.journals) | set(store.sweeps() if store.is_there() else ())
     if sweep is not None and sweep not in known:
         raise no_sweep(sweep, sorted(known), store.address)
     return sorted(known)

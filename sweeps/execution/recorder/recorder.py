@@ -1,10 +1,10 @@
-"""The recorder: one process that carries outboxes to a tracking store, each thing once.
+"""The recorder: it copies outboxes and evaluations to a tracking store, each thing once.
 
-Trials never wait for it. It may be killed at any point and started again: a record is found by its
-trial key before one is created, an epoch that the store has is not sent again, and what was sent
-but not noted is sent with the same time, so that the store drops the copy.
+Trials never wait for it. It may be killed at any point and started again: it looks a record up by
+its trial key before it creates one, it sends no epoch that the store has, and what was sent but not
+noted is sent with the same time stamp, so that the store drops the copy.
 
-The process around it is in `process`.
+The process around it is in `recorder_process`.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder, now_milliseconds
-from sweeps.execution.cells.sealed_files import refuse_damaged
+from sweeps.execution.cells.sealed_files import check_files
 from sweeps.execution.recorder.recorder_queue import EvaluatedTrial, QueuedCell, RecorderQueue
 from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialHead
 from sweeps.records.errors import BadInput, StoreRefused
@@ -33,8 +33,8 @@ class Recorder:
         records: Of the tracking store.
         queue: Of the same.
         cells: Folder of the cells' folders.
-        moved: Told whenever the store has taken something: what, by a name that is the same where
-            it is sent again, and whether a cell is through with it.
+        moved: Called whenever the store has taken something, with a name for it, which is the same
+            if it is sent again, and with whether a cell is now complete.
 
     Attributes:
         error: Why the first cell or trial of the last call was not carried; "" if all were.
@@ -54,18 +54,18 @@ class Recorder:
         self._cells = cells
         self._moved = moved
         self._fences: dict[str, int] = {}  # of the last line carried, by trial key
-        self._sweep_ids: dict[str, str] = {}  # sweep -> its record, as this round has found it
+        self._sweep_ids: dict[str, str] = {}  # sweep -> its record, looked up once a round
 
     def drain(self, cells: Iterable[QueuedCell] | None = None) -> int:
-        """Carry what is new in cells, all open ones by default.
+        """Record what is new in cells, by default in all open ones.
 
-        A cell whose record the store refuses does not keep the others back.
+        A cell whose record the store refuses does not hold up the others.
 
         Returns:
             How many cells had something new.
 
         Raises:
-            StoreUnreachable: If the store does not answer. What was carried is noted.
+            StoreUnreachable: If the store does not answer. The progress so far is stored.
         """
         cells = self._queue.open_cells() if cells is None else cells
         self._sweep_ids.clear()
@@ -86,10 +86,10 @@ class Recorder:
         return self._each(self._queue.evaluated(), self._carry_evaluations)
 
     def settle_interrupted(self, is_over: Callable[[str], bool]) -> None:
-        """Mark trials as interrupted that nobody trains any more; forget those nobody wants.
+        """Mark trials that nobody trains as interrupted; remove those that no sweep wants.
 
         Args:
-            is_over: Whether nobody launches a sweep, given its name.
+            is_over: Whether a sweep, given by its name, is not being launched.
 
         Raises:
             StoreUnreachable: If the store does not answer.
@@ -103,7 +103,7 @@ class Recorder:
         self._each(self._queue.open_cells(), settle)
 
     def is_behind(self, queued: QueuedCell) -> bool:
-        """Return whether a cell has told what is not carried yet."""
+        """Return whether a cell has reported what is not recorded yet."""
         folder = CellFolder(self._cells, queued.trial_key)
         lines, _ = self._read_on(queued, folder)
         return folder.is_filled() or bool(lines)
@@ -126,17 +126,19 @@ class Recorder:
 
     def _settle(self, queued: QueuedCell) -> None:
         folder = CellFolder(self._cells, queued.trial_key)
-        # in this order: what a trial tells last, it tells before it lets go of its cell
+        # in this order: a trial reports before it unlocks its cell
         if folder.is_busy() or self.is_behind(queued):
             return
         if queued.record_id and queued.outcome is Outcome.RUNNING:
             epochs = OutcomeFacts(epochs=queued.last_epoch)
-            self._note(queued, queued.record_id, Outcome.INTERRUPTED, now_milliseconds(), epochs)
+            self._note(
+                queued, queued.record_id, Outcome.INTERRUPTED, epochs, moment=now_milliseconds()
+            )
         if not queued.is_wanted:
             self._queue.forget([queued.trial_key])
 
     def _carry_or_begin_anew(self, queued: QueuedCell) -> bool:
-        """Carry a cell; one whose record somebody has deleted is carried anew from the start."""
+        """Record a cell, from its beginning if somebody has deleted its record."""
         try:
             return self._carry(queued)
         except StoreRefused:
@@ -148,7 +150,7 @@ class Recorder:
 
     def _carry(self, queued: QueuedCell) -> bool:
         folder = CellFolder(self._cells, queued.trial_key)
-        final = folder.read_final()  # before the outbox, so that all it tells of is read below
+        final = folder.read_final()  # before the outbox, so that all before it is read below
         lines, carried_bytes = self._read_on(queued, folder)
         if not lines and not final:
             return False
@@ -157,7 +159,7 @@ class Recorder:
         if record_id is None:
             others = [line.head for line in lines if line.head] + [final.head if final else None]
             head = starts[-1] if starts else others[0]
-            if head is None:  # a crash tore the start: the next attempt tells of its own
+            if head is None:  # a crash tore the start: the next attempt writes another
                 return False
             record_id = self._record_of(
                 queued, head, lines[0].time if lines else now_milliseconds()
@@ -166,7 +168,7 @@ class Recorder:
             self._records.describe_attempt(record_id, starts[-1])
         queued = self._queue.cell(queued.trial_key) or queued
         self._carry_epochs(queued, record_id, lines, final)
-        self._carry_states(queued, record_id, folder, lines, final)
+        self._carry_states(queued, record_id, folder, lines, is_filled=final is not None)
         if final:
             self._carry_final(record_id, folder, final)
         self._queue.update(
@@ -180,9 +182,9 @@ class Recorder:
         return True
 
     def _read_on(self, queued: QueuedCell, folder: CellFolder) -> tuple[list[OutboxLine], int]:
-        """Read what an outbox tells beyond what is carried: all of one begun anew by hand.
+        """Read what is new in an outbox; all of one that somebody has replaced.
 
-        An outbox is read as a whole once a process; from then on only what was added to it.
+        A process reads an outbox whole once, and from then on only what was appended.
         """
         if queued.carried_bytes > folder.outbox_size():
             return folder.read_outbox()
@@ -190,7 +192,7 @@ class Recorder:
         return folder.read_outbox(queued.carried_bytes, fence)
 
     def _record_of(self, queued: QueuedCell, head: TrialHead, started: int) -> str:
-        """Find the trial's record by its key, or create it."""
+        """Look the record up by the trial key, or create it."""
         last_epoch, outcome = 0, Outcome.RUNNING
         if record := self._records.find_trial(queued.trial_key):
             record_id = record.record_id
@@ -207,10 +209,10 @@ class Recorder:
         return record_id
 
     def _sweep_id(self, queued: QueuedCell) -> str:
-        """Return the record of a cell's sweep, which may be another than when it was asked for."""
+        """Return the record of a cell's sweep, which may have changed since the cell was queued."""
         if queued.sweep not in self._sweep_ids:
-            found = self._records.find_sweep(queued.sweep)
-            self._sweep_ids[queued.sweep] = found.record_id if found else queued.sweep_id
+            record = self._records.find_sweep(queued.sweep)
+            self._sweep_ids[queued.sweep] = record.record_id if record else queued.sweep_id
         return self._sweep_ids[queued.sweep]
 
     def _carry_epochs(
@@ -238,26 +240,28 @@ class Recorder:
         record_id: str,
         folder: CellFolder,
         lines: list[OutboxLine],
-        final: FinalRecord | None,
+        *,
+        is_filled: bool,
     ) -> None:
-        """Carry the last of the starts, failures and early stops told of."""
+        """Record the last start, failure or pruning in the outbox."""
         states = [line for line in lines if line.type != "epoch"]
-        if final or not states:
+        if is_filled or not states:
             return
+        moment = states[-1].time
         if states[-1].type in {"failed", "pruned"}:
             self._records.upload(record_id, folder.log)
             reason = OutcomeFacts(reason=states[-1].reason, epochs=folder.epochs_done())
             outcome = Outcome(states[-1].type)
-            self._note(queued, record_id, outcome, states[-1].time, reason)
+            self._note(queued, record_id, outcome, reason, moment=moment)
         elif queued.outcome is not Outcome.RUNNING:
-            self._note(queued, record_id, Outcome.RUNNING, states[-1].time, OutcomeFacts(reason=""))
+            self._note(queued, record_id, Outcome.RUNNING, OutcomeFacts(reason=""), moment=moment)
 
     def _carry_final(self, record_id: str, folder: CellFolder, final: FinalRecord) -> None:
-        refuse_damaged(folder, final)
+        check_files(folder, final)
         for path in (folder.predictions, folder.weights, folder.log):
             self._records.upload(record_id, path)
             self._moved(f"{path.name} of {folder.trial_key}", False)
-        told = OutcomeFacts(
+        facts = OutcomeFacts(
             reason=final.reason,
             epochs=len(final.curve),
             duration_seconds=final.duration_seconds,
@@ -267,19 +271,25 @@ class Recorder:
             attempt=final.head,
             test_errors=_test_errors(final),
         )
-        self._records.set_outcome(record_id, final.outcome, told, final.time)
+        self._records.set_outcome(record_id, final.outcome, facts, final.time)
         self._queue.update(folder.trial_key, outcome=final.outcome.value)
 
     def _note(
-        self, queued: QueuedCell, record_id: str, outcome: Outcome, moment: int, told: OutcomeFacts
+        self,
+        queued: QueuedCell,
+        record_id: str,
+        outcome: Outcome,
+        facts: OutcomeFacts,
+        *,
+        moment: int,
     ) -> None:
-        self._records.set_outcome(record_id, outcome, told, moment)
+        self._records.set_outcome(record_id, outcome, facts, moment)
         self._queue.update(queued.trial_key, outcome=outcome.value)
 
     def _carry_evaluations(self, trial: EvaluatedTrial) -> bool:
-        """Carry a trial's evaluations; one that has no record yet waits for the next round.
+        """Record the evaluations of a trial; one that has no record yet waits.
 
-        What the record holds already stands, also where another storage looked at the trial first.
+        What the record has already stays, also if it came from another storage.
         """
         trial_record = self._records.find_trial(trial.trial_key)
         if trial_record is None:

@@ -1,9 +1,9 @@
-"""The process around the recorder: the lock, the driver's word, and patience with the store.
+"""The process around the recorder: its lock, its driver, and its retries.
 
-Started by a driver as `python -m sweeps.execution.recorder`. It ends when the driver says so, or is
-gone. Of several over one storage the one that holds the lock serves all; when it ends another takes
-over. The last word of the driver is how long the store may be silent; from then on each line
-printed says how far the rest is, and a last one why some of it is left.
+A driver starts it as `python -m sweeps.execution.recorder`. It ends when the driver says so or has
+ended. Of several processes over one storage the one with the lock serves all; when it ends, another
+takes over. The last line of the driver is a timeout in seconds for the store. From then on each
+line that the process prints says how many trials are recorded, and the last one why some are not.
 """
 
 import logging
@@ -34,48 +34,52 @@ _MOST_REFUSALS = 3
 
 
 class Rest:
-    """How far the rest is.
+    """How much is left to record after the driver's work, and when to give up.
+
+    It may take any time while there is progress. It ends by a timeout of the store, or sooner if
+    the store answers and refuses all that is left several times. What is sent twice, because the
+    store refused what came after it, is no progress.
 
     Args:
-        silence_seconds: That may pass without anything carried.
-        num_left: Trials to be carried.
-        tell: Told how many are carried, and of how many.
+        timeout_seconds: How long it may go without progress.
+        num_left: Trials that are to be recorded.
+        tell: Called with how many are recorded, and of how many.
     """
 
     def __init__(
-        self, silence_seconds: float, num_left: int, tell: Callable[[int, int], None]
+        self, timeout_seconds: float, num_left: int, tell: Callable[[int, int], None]
     ) -> None:
-        self._silence_seconds = silence_seconds
+        self._timeout_seconds = timeout_seconds
         self._num_left = num_left
         self._tell = tell
         self._num_done = self._num_refusals = 0
         self._taken = set[str]()
-        self._moved_at = self._told_at = time.monotonic()
+        self._moved_at = self._reported_at = time.monotonic()
         tell(0, num_left)
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing has moved for too long."""
-        patience = self._silence_seconds
+        """Whether there was no progress for too long."""
+        timeout = self._timeout_seconds
         if self._num_refusals >= _MOST_REFUSALS:
-            patience = min(patience, _REFUSED_SECONDS)
-        return time.monotonic() > self._moved_at + patience
+            timeout = min(timeout, _REFUSED_SECONDS)
+        return time.monotonic() > self._moved_at + timeout
 
     def failed(self, *, is_refusal: bool) -> None:
-        """The store has refused what is left, or not answered at all."""
+        """Note that the store has refused what is left, or not answered."""
         self._num_refusals = self._num_refusals + 1 if is_refusal else 0
 
     def moved(self, what: str, is_through: bool) -> None:
-        """The store has taken something; with that a trial may be through."""
+        """Note that the store has taken something, which may complete a trial."""
         if what in self._taken and not is_through:
             return
         self._taken.add(what)
         self._num_refusals = 0
         self._moved_at = time.monotonic()
         self._num_done = min(self._num_left, self._num_done + is_through)
-        if is_through or self._moved_at > self._told_at + _SECONDS_BETWEEN_WORDS:
+        if is_through or self._moved_at > self._reported_at + _SECONDS_BETWEEN_WORDS:
             self._tell(self._num_done, self._num_left)
-            self._told_at = self._moved_at
+            self._reported_at = self._moved_at
 
 
 MANIFEST_SECONDS = 5.0  # at least, between two manifests of a search that grows
@@ -83,12 +87,12 @@ INTERRUPTED_EXIT_CODE = 130
 
 
 class SweepRecord:
-    """Keeps a sweep's manifest current in a store, and makes all anew where the store has lost it.
+    """The record of a sweep: keeps its manifest current and makes both anew if they are lost.
 
     Args:
-        store: Connected to when it is first needed.
-        journals: Where the driver hands the manifest over.
-        sweep: The sweep's name.
+        store: Opened when it is first needed.
+        journals: Folder of the manifest that the driver writes.
+        sweep: Name of the sweep.
     """
 
     def __init__(self, store: RecordStore, journals: Path, sweep: str) -> None:
@@ -113,7 +117,7 @@ class SweepRecord:
 
     @property
     def is_due(self) -> bool:
-        """Whether the manifest is to be published again: less often in a longer search.
+        """Whether the manifest should be published again: less often in a longer search.
 
         Each is an artifact that stays, so their number grows as the logarithm of the time.
         """
@@ -121,7 +125,7 @@ class SweepRecord:
         return now > self._published_at + max(MANIFEST_SECONDS, (now - self._started_at) / 20)
 
     def publish(self) -> None:
-        """Make the manifest that the driver has handed over, with its growth, the current one."""
+        """Publish the manifest that the driver has written so far."""
         text = self._manifest.text()
         if text not in {"", self._published} and (record := self.writer.find_sweep(self._sweep)):
             self.writer.set_manifest(record.record_id, text)
@@ -135,7 +139,7 @@ class SweepRecord:
             self.writer.settle_sweep(record.record_id, INTERRUPTED_EXIT_CODE)
 
     def is_lost(self) -> bool:
-        """Return whether the store holds nothing of a sweep that was launched.
+        """Return whether the store has lost a sweep that was launched.
 
         Raises:
             StoreUnreachable: If it does not answer.
@@ -173,7 +177,7 @@ class RecorderProcess:
     """The loop around a recorder.
 
     Attributes:
-        error: Why records are left, in one line; "" where none are.
+        error: Why records are left, in one line; "" if none are.
     """
 
     def __init__(
@@ -191,24 +195,24 @@ class RecorderProcess:
         self._lock = FileLock(self._queue.lock_path)
         self._is_serving = False
         self._started_at = time.monotonic()
-        self._own = SweepRecord(store, storage.journals, sweep)
+        self._record = SweepRecord(store, storage.journals, sweep)
         self._rest: Rest | None = None
 
     def run(self) -> int:
-        """Serve until the driver says to finish or is gone. Returns 0, or 3 with records left."""
+        """Serve until the driver ends or says so. Returns 0, or 3 if records are left."""
         rest_seconds = POLL_SECONDS
-        while not _driver_speaks(rest_seconds):
+        while not _driver_has_spoken(rest_seconds):
             before = time.process_time()
             self._try(self._serve)
             rest_seconds = _rest_after(time.process_time() - before)
         word = sys.stdin.readline().strip()
-        silence_seconds = float(word or ORPHAN_SECONDS)
-        deadline = time.monotonic() + silence_seconds
-        # workers outlive a killed driver for a moment, and tell to the end
+        timeout_seconds = float(word or ORPHAN_SECONDS)
+        deadline = time.monotonic() + timeout_seconds
+        # workers outlive a killed driver for a moment, and report until they end
         while self._try(self._is_busy) and time.monotonic() < deadline:
             self._try(self._serve)
             time.sleep(POLL_SECONDS)
-        self._rest = Rest(silence_seconds, self._num_filled(), self._tell)
+        self._rest = Rest(timeout_seconds, self._num_filled(), self._tell)
         while not (is_carried := self._try(self._finish)) and not self._rest.is_over:
             time.sleep(POLL_SECONDS)
         if not word:
@@ -216,20 +220,20 @@ class RecorderProcess:
         return 0 if is_carried else 3
 
     def _serve(self) -> bool:
-        """Carry what is new: the driver's own sweep, then others' until the driver has a word."""
-        if self._own.is_due:
-            self._own.publish()
+        """Record what is new: the driver's sweep, then others until the driver sends a line."""
+        if self._record.is_due:
+            self._record.publish()
         if self._is_first() and self._is_awaited():
             recorder = self._recorder()
             recorder.drain(self._queue.open_cells(self._sweep))
             error = recorder.error
-            recorder.drain(takewhile(lambda _: not _driver_speaks(0), self._queue.open_cells()))
+            recorder.drain(takewhile(lambda _: not _driver_has_spoken(0), self._queue.open_cells()))
             _raise_refusal(error or recorder.error)
             _drain_evaluations(recorder)
         return self._is_serving
 
     def _finish(self) -> bool:
-        """Carry what is left of the driver's sweep, or see whether the serving recorder has."""
+        """Record the rest of the driver's sweep, or see whether the serving recorder has."""
         recorder = self._recorder()
         if self._is_first():
             recorder.drain(self._queue.open_cells(self._sweep))
@@ -238,7 +242,7 @@ class RecorderProcess:
             self._is_over
         )  # other sweeps' cells too: their errors are not ours
         _raise_refusal(error)
-        self._own.publish()
+        self._record.publish()
         if self._is_first():
             _drain_evaluations(recorder)
         is_behind = any(map(recorder.is_behind, self._queue.open_cells(self._sweep)))
@@ -248,9 +252,9 @@ class RecorderProcess:
         return not is_behind
 
     def _settle_sweep(self) -> bool:
-        """Mark the sweep as interrupted, unless a driver lives to settle it."""
+        """Mark the sweep as interrupted, unless a driver still runs."""
         if not self._is_launched(self._sweep):
-            self._own.settle()
+            self._record.settle()
         return True
 
     def _is_first(self) -> bool:
@@ -259,23 +263,23 @@ class RecorderProcess:
         return self._is_serving
 
     def _is_awaited(self) -> bool:
-        """Return whether there is more to carry than that a trial has just started.
+        """Return whether there is more to record than that a trial has just started.
 
-        To load what writes to the store takes seconds of a processor, which the first trials of a
+        Loading what writes to the store takes seconds of a processor, which the first trials on a
         small machine need for their first epoch.
         """
-        if self._own.is_open or time.monotonic() > self._started_at + LOAD_SECONDS:
+        if self._record.is_open or time.monotonic() > self._started_at + LOAD_SECONDS:
             return True
-        told = (CellFolder(self._storage.cells, c.trial_key) for c in self._queue.open_cells())
-        return bool(self._queue.evaluated()) or any(folder.has_told() for folder in told)
+        cells = (CellFolder(self._storage.cells, c.trial_key) for c in self._queue.open_cells())
+        return bool(self._queue.evaluated()) or any(cell.has_reported() for cell in cells)
 
     def _is_busy(self) -> bool:
-        own = self._queue.open_cells(self._sweep)
-        return any(CellFolder(self._storage.cells, queued.trial_key).is_busy() for queued in own)
+        cells = self._queue.open_cells(self._sweep)
+        return any(CellFolder(self._storage.cells, queued.trial_key).is_busy() for queued in cells)
 
     def _num_filled(self) -> int:
-        own = self._queue.open_cells(self._sweep)
-        return sum(CellFolder(self._storage.cells, cell.trial_key).is_filled() for cell in own)
+        cells = self._queue.open_cells(self._sweep)
+        return sum(CellFolder(self._storage.cells, cell.trial_key).is_filled() for cell in cells)
 
     def _is_over(self, sweep: str) -> bool:
         return sweep == self._sweep or (self._is_serving and not self._is_launched(sweep))
@@ -284,16 +288,16 @@ class RecorderProcess:
         return is_locked(self._storage.journals / f"{sweep}.lock")
 
     def _recorder(self) -> Recorder:
-        return Recorder(self._own.writer, self._queue, self._storage.cells, self._moved)
+        return Recorder(self._record.writer, self._queue, self._storage.cells, self._moved)
 
     def _moved(self, what: str, is_through: bool) -> None:
         if self._rest:
             self._rest.moved(what, is_through)
 
     def _try(self, step: Callable[[], bool]) -> bool:
-        """Do a step; a store that does not answer, which is an OSError, only costs time.
+        """Do a step; return False after an error of the store, which is tried again later.
 
-        A damaged queue ends the process: the one that is started next makes it anew.
+        A damaged queue ends the process: the next one makes it anew.
         """
         self.error = ""
         try:
@@ -305,18 +309,18 @@ class RecorderProcess:
             _LOG.warning("will try again: %s", self.error)
             with suppress(OSError):
                 self._make_anew_what_is_lost()
-            _driver_speaks(RETRY_SECONDS)  # rest until then
+            _driver_has_spoken(RETRY_SECONDS)  # rest until then
             return False
 
     def _make_anew_what_is_lost(self) -> None:
-        """Begin to fill a store that came back empty, as where its database was deleted."""
-        if self._own.is_lost():
+        """Begin to fill a store that came back empty, for instance as its database was deleted."""
+        if self._record.is_lost():
             _LOG.warning("the tracking store has lost the sweep, which is recorded anew")
-            self._queue.begin_anew(self._sweep, self._own.make_anew())
+            self._queue.begin_anew(self._sweep, self._record.make_anew())
 
 
 def _rest_after(busy_seconds: float) -> float:
-    """Return how long to wait with more, which then is carried at once."""
+    """Return how long to wait for more, which is then recorded together."""
     return min(max(POLL_SECONDS, busy_seconds / _BUSY_SHARE), _LONGEST_REST_SECONDS)
 
 
@@ -330,7 +334,7 @@ def _raise_refusal(error: str) -> None:
         raise _Refused(error)
 
 
-def _driver_speaks(wait_seconds: float) -> bool:
-    """Return whether the driver says how long the store may be silent, or is gone."""
+def _driver_has_spoken(wait_seconds: float) -> bool:
+    """Return whether the driver has sent its last line or has ended."""
     readable, _, _ = select.select([sys.stdin], [], [], wait_seconds)
     return bool(readable)

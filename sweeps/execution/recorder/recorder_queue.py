@@ -1,4 +1,4 @@
-"""What the recorder has to carry and how far it is: one SQLite file a tracking store."""
+"""The recorder's queue: what is to be recorded and how far it is, one SQLite file a store."""
 
 import hashlib
 import json
@@ -52,9 +52,9 @@ class QueuedCell:
 
     Attributes:
         sweep: The sweep that asked for it first.
-        sweep_id: That sweep's own record in the store.
-        record_id: The trial's record, None before it is known.
-        carried_bytes: Length of the outbox that the store has.
+        sweep_id: The record of that sweep in the store.
+        record_id: The record of the trial, None before it is known.
+        carried_bytes: Length of the part of the outbox that is recorded.
         last_epoch: The last epoch that the store has.
         outcome: As the store has it.
         is_closed: Whether the final record has been carried.
@@ -87,9 +87,9 @@ class EvaluatedTrial:
 
 
 class RecorderQueue:
-    """The durable queue between the drivers, who add cells, and the recorder that serves them.
+    """The durable queue between the drivers, which add cells, and the recorder that serves them.
 
-    It holds nothing that launches do not ask for anew: a damaged one is put aside.
+    Launches ask again for all that it holds, so a damaged one is archived.
     """
 
     def __init__(self, journals: Path, tracking_uri: str) -> None:
@@ -98,17 +98,17 @@ class RecorderQueue:
         self._database = _opened(journals / f"{self.stem}.db")
 
     def add(self, trial_keys: Collection[str], sweep: str, sweep_id: str) -> None:
-        """Ask for a sweep's cells to be served, and for no others of it.
+        """Set the cells of a sweep that are to be recorded.
 
-        One that is there already keeps its first sweep, but belongs to that sweep's record of now:
-        the earlier one may be gone. What the store is not known to hold is to be forgotten before.
+        A cell that is queued already keeps its first sweep, but gets the present record of that
+        sweep, as the earlier one may be deleted. Call `forget` first for what the store may lack.
         """
         with whole(self._database):
             self._database.execute("delete from wanted where sweep = ?", (sweep,))
             self._insert(trial_keys, sweep, sweep_id)
 
     def add_more(self, trial_keys: Collection[str], sweep: str, sweep_id: str) -> None:
-        """Ask for more of a sweep's cells to be served, besides those it has asked for."""
+        """Add cells of a sweep that are to be recorded."""
         with whole(self._database):
             self._insert(trial_keys, sweep, sweep_id)
 
@@ -124,7 +124,7 @@ class RecorderQueue:
         )
 
     def begin_anew(self, sweep: str, sweep_id: str) -> None:
-        """Have all that a sweep has asked for carried from the beginning, into a record of now."""
+        """Record all cells of a sweep from the beginning, under a new record of the sweep."""
         self._database.execute(
             "update cells set parent_id = ?, run_id = null, carried_bytes = 0, last_epoch = 0,"
             " outcome = null, is_closed = 0 where trial_key in"
@@ -133,7 +133,7 @@ class RecorderQueue:
         )
 
     def forget(self, trial_keys: Iterable[str]) -> None:
-        """Drop what is known of cells, so that they are carried anew from the beginning."""
+        """Remove cells, so that they are recorded from the beginning when they are added again."""
         with whole(self._database):
             self._database.executemany(
                 "delete from cells where trial_key = ?", [(key,) for key in trial_keys]
@@ -153,21 +153,21 @@ class RecorderQueue:
         return [_cell(row) for row in rows]
 
     def cell(self, trial_key: str) -> QueuedCell | None:
-        """Return one cell, None if nobody asked for it."""
+        """Return one cell, None if it is not queued."""
         row = self._database.execute(
             f"select {_COLUMNS} from cells where trial_key = ?", (trial_key,)
         ).fetchone()
         return _cell(row) if row else None
 
     def update(self, trial_key: str, **columns: Any) -> None:
-        """Note how far a cell is, by the names of a queued cell's attributes."""
+        """Update columns of a cell, named as the attributes of `QueuedCell`."""
         assignments = ", ".join(f"{_COLUMN_OF.get(name, name)} = ?" for name in columns)
         self._database.execute(
             f"update cells set {assignments} where trial_key = ?", (*columns.values(), trial_key)
         )
 
     def add_evaluated(self, trial_keys: Iterable[str], sweep: str) -> None:
-        """Ask for the evaluations of trials to be carried; asked for once they are written."""
+        """Queue trials whose evaluations are written and are to be recorded."""
         with whole(self._database):
             self._database.executemany(
                 "insert or replace into evaluated (trial_key, sweep) values (?, ?)",
@@ -175,14 +175,14 @@ class RecorderQueue:
             )
 
     def evaluated(self) -> list[EvaluatedTrial]:
-        """Return the trials whose evaluations are to be carried, in the order asked for."""
+        """Return the trials whose evaluations are to be recorded, oldest request first."""
         rows = self._database.execute(
             "select number, trial_key, sweep from evaluated order by number"
         )
         return [EvaluatedTrial(*row) for row in rows]
 
     def drop_evaluated(self, trial: EvaluatedTrial) -> None:
-        """Note that a request is served; a later one of the same trial stays."""
+        """Remove a request that is served; a later one for the same trial stays."""
         self._database.execute("delete from evaluated where number = ?", (trial.number,))
 
     def close(self) -> None:
@@ -234,6 +234,8 @@ def _name_of(tracking_uri: str, storage: Path) -> str:
 
 
 def _cell(row: tuple[Any, ...]) -> QueuedCell:
-    key, sweep, own, record, carried, epoch, outcome, closed, wanted = row
+    key, sweep, sweep_id, record, carried, epoch, outcome, closed, wanted = row
     outcome = Outcome(outcome) if outcome else None
-    return QueuedCell(key, sweep, own, record, carried, epoch, outcome, bool(closed), bool(wanted))
+    return QueuedCell(
+        key, sweep, sweep_id, record, carried, epoch, outcome, bool(closed), bool(wanted)
+    )

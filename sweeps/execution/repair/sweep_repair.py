@@ -7,7 +7,7 @@ from sweeps.aggregation.report import sum_up
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch.unrecorded import unrecorded
 from sweeps.execution.recorder.client import RecorderClient
-from sweeps.execution.recorder.manifest_file import hand_over, kept_manifest
+from sweeps.execution.recorder.manifest_file import hand_over, stored_manifest
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.survey.folder_states import folder_states
 from sweeps.execution.survey.surveyed_cells import dropped_cells
@@ -97,7 +97,7 @@ def manifest_to_restore(store: RecordStore, storage: Storage, sweep: str) -> Man
     Raises:
         StoreUnreachable: If the store does not answer.
     """
-    copy = kept_manifest(storage.journals, sweep)
+    copy = stored_manifest(storage.journals, sweep)
     if not store.is_there() or sweep not in store.sweeps():
         return ManifestToRestore(copy, is_recorded=False)
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeps.execution.cells.journal import Journal, Launch, is_launching
-from sweeps.execution.recorder.manifest_file import kept_manifest, known_sweeps
+from sweeps.execution.recorder.manifest_file import known_sweeps, stored_manifest
 from sweeps.execution.survey.folder_states import folder_states
 from sweeps.execution.survey.surveyed_cells import CellState, surveyed
 from sweeps.records.errors import BadInput
@@ -75,7 +75,7 @@ def listed_sweeps(
 
 def _manifest(name: str, store: RecordStore | None, place: Storage) -> Manifest:
     """Return a sweep's manifest from the store, or the local copy if no store has it."""
-    manifest = store.manifest(name) if store else kept_manifest(place.journals, name)
+    manifest = store.manifest(name) if store else stored_manifest(place.journals, name)
     if manifest is None:
         raise BadInput(f"The kept manifest of '{name}' is damaged, and the store has none.")
     return manifest

@@ -13,7 +13,7 @@ from sweeps.execution.launch_process.launch_lock import usable_places
 from sweeps.execution.plan.definition import Definition, Launchable, define, sweep_of
 from sweeps.execution.plan.preregistration import check_margin
 from sweeps.execution.plan.restore import restored
-from sweeps.execution.recorder.manifest_file import kept_manifest
+from sweeps.execution.recorder.manifest_file import stored_manifest
 from sweeps.execution.search.warm_points import warm_started
 from sweeps.execution.survey.disk_estimate import DiskDemand, DiskEstimate, estimate_disk
 from sweeps.execution.survey.folder_states import folder_states
@@ -220,7 +220,7 @@ def earlier_manifest(
         BadInput: If neither can be read.
         StoreUnreachable: If the store does not answer.
     """
-    copy = kept_manifest(journals, sweep)
+    copy = stored_manifest(journals, sweep)
     if not store.is_there() or sweep not in store.sweeps():
         return EarlierManifest(None, copy)
     try:

@@ -1,4 +1,4 @@
-"""Evaluations of one trial: from its kept weights to files beside them. Nothing is trained."""
+"""Evaluations of one trial: from its weights to files in its folder. Nothing is trained."""
 
 import time
 from pathlib import Path
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class EvaluationOrder(BaseModel):
-    """What a worker needs to look at a trial's network: plain values that travel as JSON.
+    """What a worker needs to evaluate a trial, as values that travel as JSON.
 
     Attributes:
         cells: The folder of all cells' folders.
         config: The trial's full training config.
         source: Text of the user's own file, None for parts of the package.
         weights: The file of the trained weights.
-        device: What torch is told; the processor stands in for a GPU that is not there.
-        evaluations: Kind and settings of each; those that are there already are left as they are.
+        device: Name of a torch device; the CPU replaces a GPU that is missing.
+        evaluations: Kind and settings of each; those that exist are not made again.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,13 +43,13 @@ class EvaluationOrder(BaseModel):
 
 
 def run_evaluations(order: EvaluationOrder) -> tuple[EvaluationRecord, ...]:
-    """Make the evaluations of a trial that are not there, and return what stands of all.
+    """Make the missing evaluations of a trial and return the records of all.
 
-    Each is noted as soon as it is done, under the cell's lease, so that a killed one costs itself.
+    Each is stored as soon as it is done, under the lease of the cell, so that a kill costs one.
 
     Raises:
         Exception: Whatever an evaluation raised.
-        TimeoutError: If another process holds the cell.
+        TimeoutError: If another process has locked the cell.
     """
     cell = CellFolder(Path(order.cells), order.trial_key)
     with cell.lease() as fence:

@@ -1,7 +1,7 @@
-"""A process that makes evaluations, one trial's after the other.
+"""A process that makes evaluations, one trial after the other.
 
-The driver hands it orders as lines of JSON, and gets a line for each that is done. One that raises
-ends the process, with a traceback in its log: whatever an evaluation does costs nothing but itself.
+The driver sends jobs as lines of JSON and gets a line for each that is done. An evaluation that
+raises ends the process, with a traceback in its log, so that it harms nothing but itself.
 """
 
 import argparse
@@ -18,7 +18,7 @@ DONE = "done"
 
 
 def main() -> int:
-    """Serve orders until there are no more."""
+    """Run jobs until there are no more."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--parent", type=int, required=True)

@@ -1,4 +1,4 @@
-"""Where a record came from: versions, the device by its name, the revision of the code."""
+"""The provenance of a record: versions, the name of the device, the revision of the code."""
 
 import platform
 import re
@@ -34,7 +34,7 @@ def package_versions() -> dict[str, str]:
 
 @cache
 def hardware(device: str) -> str:
-    """Return a torch device with the name of what is behind it, such as "cuda: NVIDIA H200"."""
+    """Return a torch device with its product name, such as "cuda: NVIDIA H200"."""
     if device.startswith("cuda"):
         import torch
 
@@ -50,7 +50,7 @@ def _processor() -> str:
 
 
 def git_revision(folder: Path) -> str:
-    """Return the commit a folder is at, with "-dirty" after it where files differ, else ""."""
+    """Return the commit of a folder, with "-dirty" if files differ; "" if it has none."""
     revision = _git(folder, "rev-parse", "HEAD")
     if not revision:
         return ""

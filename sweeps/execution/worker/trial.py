@@ -1,11 +1,11 @@
-"""One trial: from its cell's folder back to its cell's folder, wherever it is killed on the way.
+"""One trial: a worker trains it and stores all in its cell's folder, wherever it is killed.
 
-An epoch is kept in three steps: the checkpoint is written, then the outbox told, then the engine. A
-trial that goes on tells what its checkpoint holds and its outbox does not, so no epoch is told
-twice and none is lost. Where nobody judges epochs, those that take a fraction of a second are kept
-together, once a second: one by one that would take a tenth of their time.
-An epoch whose losses are not finite is told, not saved: it is the last one, and trained once more
-to find where its numbers went wrong.
+An epoch is stored in three steps: the checkpoint is written, then a line of the outbox, then it is
+reported to the engine. A trial that resumes reports what its checkpoint has and its outbox lacks,
+so no epoch is lost or reported twice. If nobody may stop the trial, epochs that take a fraction of
+a second are stored together, once a second: one by one that would take a tenth of their time.
+An epoch whose losses are not finite is reported but not saved: it is the last one, and it is
+trained once more to find where its numbers went wrong.
 A trial never talks to the tracking store.
 """
 
@@ -45,7 +45,7 @@ R = TypeVar("R")
 
 
 class Disk:
-    """The disk of one cell."""
+    """The disk of one cell. A write to it waits until there is room."""
 
     def __init__(self, cell: CellFolder) -> None:
         self._cell = cell
@@ -56,12 +56,12 @@ class Disk:
         wait_for_room(self._cell.path)
 
     def keep(self, write: Callable[[], R]) -> R:
-        """Do a write that may be repeated, as soon as there is room for it."""
+        """Write as soon as there is room; the write may be tried several times."""
         cell = self._cell
         return when_there_is_room(write, cell.path, self._wanted(), cell.stats.note_wanted_disk)
 
     def _wanted(self) -> int:
-        """Return the size of the largest file that was written: what is next is about as large."""
+        """Return the size of the largest file so far, as the next is about as large."""
         size = self._cell.checkpoint.stat().st_size if self._cell.checkpoint.exists() else 0
         self._largest = max(self._largest, size)
         return self._largest
@@ -71,9 +71,9 @@ _FIRST_LINE = "# log of a capsweep trial, schema_version 1\n"
 
 
 class LogStream(io.TextIOBase):
-    """A text stream that keeps nothing back, and drops what a full disk does not take.
+    """A text stream without a buffer, which drops what a full disk does not take.
 
-    A trial would else fail of what it prints.
+    A full disk would otherwise make a trial fail because of what it prints.
     """
 
     encoding = "utf-8"
@@ -82,7 +82,7 @@ class LogStream(io.TextIOBase):
         self._descriptor = descriptor
 
     def write(self, text: str, /) -> int:
-        """Write a text, or none of it where there is no room."""
+        """Write a text, or nothing if there is no room."""
         try:
             os.write(self._descriptor, text.encode(errors="backslashreplace"))
         except OSError as error:
@@ -101,7 +101,7 @@ class LogStream(io.TextIOBase):
 
 @contextmanager
 def log_of(cell: CellFolder) -> Generator[None]:
-    """Send what the trial prints and logs to its own file."""
+    """Send what the trial prints and logs to its file."""
     descriptor = cell.open_log()
     stream = LogStream(descriptor)
     handler = logging.StreamHandler(stream)
@@ -119,7 +119,7 @@ def log_of(cell: CellFolder) -> Generator[None]:
 
 
 Report = Callable[[Sequence[dict[str, Any]]], None]
-_KEPT_SECONDS = 1.0  # of short epochs at most that wait to be kept, where nobody judges them
+_SAVE_SECONDS = 1.0  # at most between two saves, if nobody may stop the trial
 
 
 class TrialOrder(BaseModel):
@@ -128,7 +128,7 @@ class TrialOrder(BaseModel):
     Attributes:
         cells: Folder of all cells.
         head: What to train.
-        is_judged: Whether somebody may stop it after any epoch, so that each is kept at once.
+        is_judged: Whether somebody may stop it after any epoch, so that each is saved at once.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -143,14 +143,14 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
 
     Args:
         order: The cell and what to train in it.
-        report: Told of epochs as they are kept, of each its trial_key, epoch, and metrics.
+        report: Called with the saved epochs: of each its trial_key, epoch and metrics.
 
     Returns:
         Finished or diverged.
 
     Raises:
         Exception: Whatever the training raised, after it has been written to the outbox and log.
-        TimeoutError: If another process holds the cell.
+        TimeoutError: If another process has locked the cell.
     """
     cell = CellFolder(Path(order.cells), order.head.trial_key)
     with _begun(cell) as fence, recorded_peak_memory(cell.stats):
@@ -159,32 +159,32 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
                 cell.remove_scratch()
                 return final.outcome
             warm_up(order.head)
-            head = _as_found_here(order.head)
+            head = _with_worker_facts(order.head)
             return _Attempt(cell, head, fence, report, is_judged=order.is_judged).run()
         except Exception as error:
             traceback.print_exc()
             is_memory = is_out_of_memory(error)
             reason = reason_of(error)
             Disk(cell).keep(
-                lambda: cell.tell_failure(order.head, fence, reason, is_out_of_memory=is_memory)
+                lambda: cell.append_failure(order.head, fence, reason, is_out_of_memory=is_memory)
             )
             raise
 
 
 @contextmanager
 def _begun(cell: CellFolder) -> Generator[int]:
-    """Hold a cell and send what is printed to its log, as soon as the disk has room for both."""
+    """Lock a cell and print to its log, as soon as the disk has room for both."""
     disk = Disk(cell)
     disk.wait()
-    with ExitStack() as held:
-        fence = disk.keep(lambda: held.enter_context(cell.lease()))
+    with ExitStack() as resources:
+        fence = disk.keep(lambda: resources.enter_context(cell.lease()))
         cell.stats.note_wanted_disk(0)  # an attempt that was killed may have waited
-        disk.keep(lambda: held.enter_context(log_of(cell)))
+        disk.keep(lambda: resources.enter_context(log_of(cell)))
         yield fence
 
 
-def _as_found_here(head: TrialHead) -> TrialHead:
-    """Return a head with what only the worker knows: the driver may be another machine."""
+def _with_worker_facts(head: TrialHead) -> TrialHead:
+    """Return a head with what only the worker knows, as the driver may be another machine."""
     facts = {"hardware": hardware(head.device), "versions": package_versions()}
     return head.model_copy(update=facts)
 
@@ -203,13 +203,15 @@ class _Attempt:
         self.started_at = time.perf_counter()
         self.memory = PeakMemory(head.device)
         self.disk = Disk(cell)
-        self.told, _ = cell.read_outbox()
-        self.last_told = max((line.epoch.epoch for line in self.told if line.epoch), default=0)
-        self.kept_at = -math.inf
-        self.waiting: list[tuple[EpochLine, OutboxLine]] = []  # trained, and not kept yet
+        self.outbox, _ = cell.read_outbox()
+        self.last_reported = max(
+            (line.epoch.epoch for line in self.outbox if line.epoch), default=0
+        )
+        self.saved_at = -math.inf
+        self.waiting: list[tuple[EpochLine, OutboxLine]] = []  # trained and not saved yet
 
     def run(self) -> Outcome:
-        self._tell(self._said("start", head=self.head))  # first, as it closes off a torn line
+        self._tell(self._said("start", head=self.head))  # first, since it ends a torn line
         training = self._training()
         self.started_at -= sum(metrics.duration_seconds for metrics in training.history)
         place = f"{self.head.arm}, seed {self.head.seed}, on {self.head.hardware}"
@@ -220,9 +222,9 @@ class _Attempt:
         return self._finish(training, Outcome.FINISHED)
 
     def _epochs(self, training: "Training") -> "Iterator[EpochMetrics]":
-        """Yield every epoch, those of the checkpoint too; each is told once."""
+        """Yield every epoch, also those of the checkpoint; each is reported once."""
         for metrics in training.history:
-            if metrics.epoch > self.last_told:  # killed before it was told: a verdict may wait
+            if metrics.epoch > self.last_reported:  # killed before it was reported
                 self._note(training, metrics)
                 self._keep()
             yield metrics
@@ -237,9 +239,9 @@ class _Attempt:
             yield metrics
 
     def _is_due(self, metrics: "EpochMetrics") -> bool:
-        """Return whether an epoch is to be kept now, not with the next: that would be too late."""
-        seconds = time.monotonic() - self.kept_at + metrics.duration_seconds
-        return self.is_judged or seconds >= _KEPT_SECONDS
+        """Return whether an epoch is saved now, because the next one would be too late."""
+        seconds = time.monotonic() - self.saved_at + metrics.duration_seconds
+        return self.is_judged or seconds >= _SAVE_SECONDS
 
     def _note(self, training: "Training", metrics: "EpochMetrics") -> None:
         epoch = _line(training, metrics)
@@ -247,17 +249,17 @@ class _Attempt:
         self.waiting.append((epoch, line))
 
     def _keep(self) -> None:
-        """Tell outbox and engine of the epochs that wait: the outbox of those that it has not."""
+        """Write the waiting epochs to the outbox, if they are new to it, and report them."""
         waiting, self.waiting = self.waiting, []
         self._tell(*(line for epoch, line in waiting if self._is_new(epoch)))
-        # one told before that is not finite ends the trial: nobody has to hear of it again
-        told = [epoch for epoch, _ in waiting if self._is_new(epoch) or _is_finite(epoch)]
-        if told:
-            self.report([self._reported(epoch) for epoch in told])
-        self.kept_at = time.monotonic()
+        # an old one that is not finite ends the trial and need not be reported twice
+        reported = [epoch for epoch, _ in waiting if self._is_new(epoch) or _is_finite(epoch)]
+        if reported:
+            self.report([self._reported(epoch) for epoch in reported])
+        self.saved_at = time.monotonic()
 
     def _is_new(self, epoch: EpochLine) -> bool:
-        return epoch.epoch > self.last_told
+        return epoch.epoch > self.last_reported
 
     def _reported(self, line: EpochLine) -> dict[str, Any]:
         return {"trial_key": self.head.trial_key, **line.model_dump(exclude={"health"})}
@@ -271,7 +273,7 @@ class _Attempt:
             self.disk.keep(lambda: self.cell.append(*lines))
 
     def _training(self) -> "Training":
-        """Return the training of the checkpoint, a new one where there is none or it is damaged."""
+        """Return the training of the checkpoint; a new one if it is missing or damaged."""
         from capsmodel.training.training import Training
 
         config = training_config(self.head.config, self.head.source)
@@ -285,12 +287,12 @@ class _Attempt:
         except ValueError as error:
             # a new one first, as the fault may be the config's
             training = Training(config, seed, device, checkpointing=checkpointing)
-            self.cell.set_checkpoint_aside()
+            self.cell.archive_checkpoint()
             sys.stdout.write(f"starting over, as the checkpoint is damaged: {error}\n")
             return training
 
     def _finish(self, training: "Training", outcome: Outcome, reason: str = "") -> Outcome:
-        results = self._found(training) if outcome is Outcome.FINISHED else {}
+        results = self._results(training) if outcome is Outcome.FINISHED else {}
         curve = tuple(_line(training, metrics) for metrics in training.history)
         record = FinalRecord(
             head=self.head,
@@ -307,7 +309,7 @@ class _Attempt:
         return outcome
 
     def _why_diverged(self, training: "Training") -> str:
-        """Return what became of the last epoch's loss, and where, found by training it anew."""
+        """Return which loss is not finite and where that began, by training the epoch once more."""
         metrics = training.history[-1]
         name = "training" if not math.isfinite(metrics.train_loss) else "validation"
         value = metrics.train_loss if name == "training" else metrics.validation_loss
@@ -318,11 +320,11 @@ class _Attempt:
 
     def _peak_memory(self) -> int | None:
         """Return the largest of all attempts."""
-        peaks = [line.peak_memory_bytes for line in self.told] + [self.memory.bytes()]
+        peaks = [line.peak_memory_bytes for line in self.outbox] + [self.memory.bytes()]
         return max((peak for peak in peaks if peak is not None), default=None)
 
-    def _found(self, training: "Training") -> dict[str, Any]:
-        """Test a training that is done; return what its record says of it."""
+    def _results(self, training: "Training") -> dict[str, Any]:
+        """Test a finished training; return the fields of its final record."""
         from safetensors.torch import save
 
         result = training.test()

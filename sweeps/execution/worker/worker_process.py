@@ -1,7 +1,7 @@
-"""The process a trial runs in: its threads, its allocator, its death, its peak memory.
+"""The process in which a trial runs: its environment, its end, its memory, what it loads first.
 
-Trial processes are reused, so each of these is set or reset when a trial starts. What only Linux
-has is guarded: elsewhere it is left out, and the peak memory is None.
+Processes are reused, so all of it is set or reset when a trial starts. What only Linux has is left
+out elsewhere, where the peak memory is None.
 """
 
 import ctypes
@@ -27,12 +27,12 @@ _OF_CLUSTERS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 
 
 def without_token() -> dict[str, str]:
-    """Return this process's environment without a cluster's token, for one that needs none."""
+    """Return the environment of this process without the token of a cluster."""
     return {name: value for name, value in os.environ.items() if name not in _OF_CLUSTERS}
 
 
 def training_config(config: Json, source: str | None) -> "TrainingConfig":
-    """Return a training config, with a user's own parts from the source beside it.
+    """Return a training config, with the parts of a user from the text of their file.
 
     Raises:
         ValueError: If the config does not fit its parts, or the source cannot be run.
@@ -50,9 +50,9 @@ _WORDS = ("can't allocate memory", "not enough memory", "out of memory")  # of t
 
 @contextmanager
 def recorded_peak_memory(stats: WorkerStats) -> Generator[None]:
-    """Note the most bytes that this process holds while the block runs. Linux only.
+    """Note the peak memory of this process while the block runs. Linux only.
 
-    What it held before, for another trial, is forgotten: a trial is not blamed for its forerunner.
+    The peak of an earlier trial in this process is not counted.
     """
     reset_high_water_mark()
 
@@ -66,7 +66,7 @@ def recorded_peak_memory(stats: WorkerStats) -> Generator[None]:
 
 
 def status_bytes(name: str) -> int | None:
-    """Return a size that the kernel tells of this process, such as VmHWM, its peak."""
+    """Return a size of this process in bytes, such as VmHWM, its peak; None if unknown."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -76,7 +76,7 @@ def status_bytes(name: str) -> int | None:
 
 
 def reset_high_water_mark() -> bool:
-    """Have the kernel count VmHWM from now on; return whether it does that here."""
+    """Reset VmHWM; return whether the kernel can do that."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -85,7 +85,7 @@ def reset_high_water_mark() -> bool:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error says that memory was refused, on a GPU or a CPU."""
+    """Return whether an error says that memory ran out, on a GPU or a CPU."""
     text = str(error).lower()
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(word in text for word in _WORDS)
@@ -101,7 +101,7 @@ _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux's prctl
 
 
 def prepare_environment(threads: int) -> None:
-    """Set what OpenMP reads when torch is loaded, so call it before the first import of torch."""
+    """Set what OpenMP reads when torch is loaded. Call it before the first import of torch."""
     os.environ.update(environment_of(threads))
 
 
@@ -120,7 +120,7 @@ def die_with_parent(parent: int) -> None:
     """Have the kernel kill this process when the one that started it ends. Linux only.
 
     Args:
-        parent: Number of that process, as it told it. In a container it may be 1.
+        parent: Id of that process. In a container it may be 1.
     """
     if sys.platform == "linux":
         _libc().prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
@@ -129,17 +129,17 @@ def die_with_parent(parent: int) -> None:
 
 
 def keep_freed_memory() -> None:
-    """Tell malloc to keep freed tensors, which otherwise are faulted in anew at every step."""
+    """Make malloc keep freed tensors, whose pages would otherwise be faulted in at every step."""
     if _has_glibc():
         _libc().mallopt(_TRIM_THRESHOLD, _KEEP_BYTES)
         _libc().mallopt(_MMAP_THRESHOLD, _KEEP_BYTES)
 
 
 def warm_up(head: TrialHead) -> None:
-    """Load and touch what every trial of a config shares, so that no peak memory counts it.
+    """Load and use what every trial of a config shares, so that no peak memory counts it.
 
-    Done once a process and config: libraries, data, device, and one step of the config's network
-    on a few images. All its chance is its own; the global generators are left as they were.
+    This is done once for a process and config: libraries, data, device, and one training step on a
+    few images. The global random generators stay as they are.
     """
     _take_first_step(json.dumps(head.config, sort_keys=True), head.source, head.device)
 
@@ -169,9 +169,9 @@ def _take_first_step(config_text: str, source: str | None, device: str) -> None:
 
 
 class PeakMemory:
-    """Measures the most memory that one trial held, above what its process held before it.
+    """Measures the peak memory of one trial, above what its process used before.
 
-    On a GPU the allocator's own peak; else the kernel's high-water mark, reset at the start.
+    On a GPU it is the peak of the allocator, else the high-water mark of the kernel.
     """
 
     def __init__(self, device: str) -> None:
@@ -186,7 +186,7 @@ class PeakMemory:
             self._level_at_start = status_bytes("VmRSS") if reset_high_water_mark() else None
 
     def bytes(self) -> int | None:
-        """Return the peak so far in bytes, None where the machine cannot tell."""
+        """Return the peak so far in bytes, None if the machine cannot measure it."""
         if self._device.startswith("cuda"):
             import torch
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.recorder.manifest_file import hand_on, hand_over, kept_manifest
+from sweeps.execution.recorder.manifest_file import hand_on, hand_over, stored_manifest
 from sweeps.execution.view.board import Board
 from sweeps.execution.view.disk_watch import DiskWatch
 from sweeps.execution.worker.trial import Disk, TrialOrder, log_of, run_trial
@@ -190,8 +190,8 @@ def test_that_a_trial_was_stopped_is_told_when_there_is_room(disk: SmallDisk) ->
     cell = CellFolder(disk.folder / "cells", KEY)
     with cell.lease():
         cell.append(told(1))
-    disk.waits(lambda: cell.tell_pruned(head(), "x" * 5000))  # more than is left of a page
-    assert cell.is_told_pruned()
+    disk.waits(lambda: cell.append_pruned(head(), "x" * 5000))  # more than is left of a page
+    assert cell.is_pruned()
 
 
 def test_a_checkpoint_waits_and_its_cell_says_for_how_much(disk: SmallDisk) -> None:
@@ -234,7 +234,7 @@ def test_the_first_step_of_a_manifests_growth_waits_and_is_read(disk: SmallDisk)
     proposal = after.search.proposals[0] if after.search else None
     line = ManifestLine(arms=after.arms, cells=after.cells, proposal=proposal)
     disk.waits(lambda: hand_on(disk.folder, "example", line))
-    assert kept_manifest(disk.folder, "example") == after
+    assert stored_manifest(disk.folder, "example") == after
 
 
 def test_what_a_trial_prints_is_dropped_and_does_not_end_it(disk: SmallDisk) -> None:

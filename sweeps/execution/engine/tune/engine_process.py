@@ -28,7 +28,7 @@ from sweeps.execution.engine.process.process_messages import (
 )
 from sweeps.execution.engine.tune.heartbeat import HEARTBEAT_SECONDS, Heartbeat
 from sweeps.execution.engine.tune.ray_private import inheriting_actors
-from sweeps.execution.engine.tune.ray_session import machines_there, needed_processes, ray_session
+from sweeps.execution.engine.tune.ray_session import needed_processes, ray_machines, ray_session
 from sweeps.execution.garbage import collect_seldom
 from sweeps.execution.periodic import every
 from sweeps.execution.worker.worker_process import die_with_parent
@@ -37,10 +37,10 @@ from sweeps.storage.regular_files import open_regular
 
 
 class Driver:
-    """The driver as the engine sees it: `Orders` and `Events` through a channel.
+    """The driver at the other end of a channel: it gives jobs and takes events.
 
     Attributes:
-        machines: Asked with each order for those that are there now; None where they stay.
+        machines: Called with each request for a job, as a cluster changes; None if they stay.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -48,23 +48,23 @@ class Driver:
         self.machines: Callable[[], tuple[Machine, ...]] | None = None
 
     def hear(self) -> FromDriver:
-        """Return what the driver says next.
+        """Return the next message of the driver.
 
         Raises:
-            EOFError: If it is gone.
+            EOFError: If the driver has ended.
         """
         line = self._channel.receive()
         assert line is not None
         return FROM_DRIVER.validate_json(line)
 
     def next(self) -> Order | Next:
-        """Ask for an order."""
+        """Ask for a job."""
         self._channel.send(Ask(machines=self.machines() if self.machines else None))
         answer = self.hear()
         return answer if isinstance(answer, Order) else _word(answer)
 
     def tell(self, event: Event) -> Stop | None:
-        """Tell of an epoch, and hear whether its trial is stopped there; or of an end."""
+        """Report an event; return the answer to an epoch."""
         self._channel.send(event)
         if not isinstance(event, EpochTold):
             return None
@@ -73,7 +73,7 @@ class Driver:
 
 
 def words_to_train(driver: Driver) -> Iterator[Train]:
-    """Yield each word to train, and print from then on where another one says.
+    """Yield each message to train; follow those that say where to print.
 
     Raises:
         EOFError: If the driver is gone.
@@ -86,7 +86,7 @@ def words_to_train(driver: Driver) -> Iterator[Train]:
 
 
 def main() -> int:
-    """Serve one driver until it is done, or gone."""
+    """Serve one driver until it is done or has ended."""
     collect_seldom()
     die_with_parent(int(sys.argv[1]))
     channel = own_channel()
@@ -98,8 +98,8 @@ def main() -> int:
         try:
             with ray_session(begin.address, begin.scratch, begin.num_ready):
                 processes = () if begin.address else needed_processes()
-                driver.machines = machines_there if begin.address else None  # a cluster changes
-                channel.send(Ready(machines=machines_there(), processes=processes))
+                driver.machines = ray_machines if begin.address else None  # a cluster changes
+                channel.send(Ready(machines=ray_machines(), processes=processes))
                 with (
                     every(HEARTBEAT_SECONDS, heartbeat.ask, join_seconds=0),
                     nullcontext() if begin.address else inheriting_actors(),
@@ -123,7 +123,7 @@ def _serve(driver: Driver, channel: Channel, scratch: str) -> None:
 
 
 def own_channel() -> Channel:
-    """Keep descriptors 0 and 1 for the driver, and let all others print to the log."""
+    """Return a channel to the driver on what were descriptors 0 and 1; all prints go to the log."""
     reading, writing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -1,7 +1,7 @@
-"""A process in the place of one of Ray's agents: it does nothing, and ends with its parent.
+"""A process in place of one of Ray's agents: it does nothing and ends with its parent.
 
-Run by its path, so that it loads nothing of the package, with the number of the engine's process:
-where its parent has died before it could be asked for, that one's end is the last sign.
+It is run by its path, so that it loads nothing of the package, with the id of the engine's process:
+if its parent has died before this one started, it ends with the engine.
 """
 
 import os
@@ -18,7 +18,7 @@ def _lives(number: int) -> bool:
 
 
 def main() -> int:
-    """Wait for the end of either."""
+    """Wait until either process ends."""
     parent = os.getppid()
     while os.getppid() == parent and _lives(int(sys.argv[1])):
         time.sleep(1)

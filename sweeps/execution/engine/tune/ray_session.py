@@ -1,8 +1,8 @@
 """Ray started here, or a running cluster joined, always with token authentication.
 
-Ray listens on every interface, and whoever reaches an open port may run code there. A session of
-our own has a token that is gone with it; a cluster's token comes from `RAY_AUTH_TOKEN` or
-`~/.ray/auth_token`. The driver sets both in the environment that this process is started with.
+Ray listens on every interface, and whoever reaches an open port may run code. The driver makes a
+token for a Ray that is started here and puts it into the environment of this process. The token of
+a cluster comes from `RAY_AUTH_TOKEN` or `~/.ray/auth_token`.
 """
 
 import os
@@ -51,8 +51,8 @@ def ray_session(address: str | None, scratch: str, num_ready: int | None = None)
         ray.shutdown()
 
 
-def machines_there() -> tuple[Machine, ...]:
-    """Return the machines that Ray has."""
+def ray_machines() -> tuple[Machine, ...]:
+    """Return the machines of the Ray session."""
     import ray
 
     alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
@@ -77,7 +77,7 @@ def _refusal(address: str | None, error: Exception) -> BadInput:
 
 
 def _is_refused(error: Exception) -> bool:
-    """Return whether a token was missing or wrong; of a wrong one only the cause's text tells."""
+    """Return whether a token was missing or wrong; a wrong one shows only in the cause's text."""
     from ray.exceptions import AuthenticationError
 
     return isinstance(error, AuthenticationError) or "AuthenticationError" in str(error.__cause__)

@@ -1,4 +1,4 @@
-"""A process of Ray's made ready for trials, as soon as it is there."""
+"""Loads in a new worker process of Ray what every trial needs."""
 
 from contextlib import suppress
 from functools import cache
@@ -18,8 +18,8 @@ _LOADED = (
 def load_libraries() -> None:
     """Load what every trial needs, once a process.
 
-    Trials look for garbage as they always do, but not in these. What cannot be loaded is missed,
-    and told, by the trial.
+    The garbage collector skips them from then on. What cannot be imported is reported by the trial
+    that needs it.
     """
     with not_collecting():
         for name in _LOADED:

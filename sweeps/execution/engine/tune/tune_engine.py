@@ -17,7 +17,7 @@ from ray.tune.search import Searcher
 
 from sweeps.execution.cells.folder import reason_of
 from sweeps.execution.engine.engine import (
-    EpochsTold,
+    EpochBatch,
     EpochTold,
     Events,
     Next,
@@ -35,7 +35,7 @@ from sweeps.execution.worker.worker_process import (
     prepare_environment,
 )
 
-_NODE_DIED = "node has died"  # Ray says it in words only
+_NODE_DIED = "node has died"  # Ray says so only in the text
 
 
 class Fault(NamedTuple):
@@ -49,9 +49,9 @@ _NO_FAULT = Fault(None, "")
 
 
 class TuneEngine:
-    """Runs orders by Ray Tune, where a Ray session is there.
+    """Runs jobs by Ray Tune in a running Ray session.
 
-    A process is used again for an order of the same share only.
+    A process is reused only for a job of the same share.
 
     Args:
         num_concurrent: Orders at once at most.
@@ -63,7 +63,7 @@ class TuneEngine:
         self._scratch = scratch
 
     def run(self, orders: Orders, events: Events) -> None:
-        """Train what is ordered."""
+        """Run jobs until there are no more."""
         searcher = OrderSearcher(orders, events)
         tuner = tune.Tuner(
             tune.with_resources(train_order, _resources_of),
@@ -90,7 +90,7 @@ class TuneEngine:
 
 
 def train_order(config: dict[str, Any]) -> None:
-    """Train an order: the function that Tune runs in its worker processes."""
+    """Train a job: the function that Tune runs in its worker processes."""
     (trial,) = Order.model_validate_json(config["order"]).trials  # bundles are of one for now
     threads = trial.head.threads
     prepare_environment(threads)
@@ -109,18 +109,18 @@ def train_order(config: dict[str, Any]) -> None:
 
 
 def _reported(epochs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return what Tune is told of epochs: a number for its searcher, and the message."""
-    told = EpochsTold(epochs=tuple(map(_told, epochs)))
-    return {"epoch": told.epochs[-1].epoch, "message": told.model_dump_json()}
+    """Return the result of epochs for Tune: a number for its searcher, and the message."""
+    message = EpochBatch(epochs=tuple(map(_message, epochs)))
+    return {"epoch": message.epochs[-1].epoch, "message": message.model_dump_json()}
 
 
-def _told(epoch: dict[str, Any]) -> EpochTold:
+def _message(epoch: dict[str, Any]) -> EpochTold:
     metrics = {name: value for name, value in epoch.items() if name not in {"trial_key", "epoch"}}
     return EpochTold(trial_key=epoch["trial_key"], epoch=epoch["epoch"], metrics=metrics)
 
 
 def _resources_of(config: dict[str, Any]) -> Any:
-    """Return what an order gets; trials with equal shares may use each other's processes."""
+    """Return what a job gets; jobs of equal shares may use each other's processes."""
     share = Order.model_validate_json(config["order"]).share
     return tune.PlacementGroupFactory([{"CPU": share.cpus, "GPU": share.gpus}])
 
@@ -131,7 +131,7 @@ def _name_of(trial: Any) -> str:
 
 
 class OrderSearcher(Searcher):
-    """Hands Tune the orders, and tells of the trials that ended."""
+    """Gives jobs to Tune and reports the trials that ended."""
 
     def __init__(self, orders: Orders, events: Events) -> None:
         super().__init__(metric="epoch", mode="max")
@@ -142,7 +142,7 @@ class OrderSearcher(Searcher):
         self._faults: dict[str, Fault] = {}
 
     def suggest(self, trial_id: str) -> Any:
-        """Return an order, None to be asked again, or Tune's word for the end."""
+        """Return a job, None to be asked again later, or Tune's constant for the end."""
         self.tell_rest()
         order = self._orders.next()
         if order is Next.DONE:
@@ -155,20 +155,20 @@ class OrderSearcher(Searcher):
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        """Note that an order has ended in any way.
+        """Note that a job has ended, in whatever way.
 
-        It is told only when Tune asks again: after an error the reason is heard of later than this.
+        It is reported when Tune asks for the next job, as Tune gives the reason of an error later.
         """
         del result, error
         if trial_id in self._running:
             self._ended.append(trial_id)
 
     def note_fault(self, trial_id: str, fault: Fault) -> None:
-        """Note how an order's process ended."""
+        """Note how the process of a job ended."""
         self._faults[trial_id] = fault
 
     def tell_rest(self) -> None:
-        """Tell of those that have ended."""
+        """Report the trials that have ended."""
         while self._ended:
             trial_id = self._ended.pop(0)
             failure, reason = self._faults.pop(trial_id, _NO_FAULT)
@@ -176,7 +176,7 @@ class OrderSearcher(Searcher):
                 self._events.tell(TrialEnded(trial_key=key, failure=failure, reason=reason))
 
     def save(self, checkpoint_path: str) -> None:
-        """Save nothing, though Tune wants a file: folders and journal are the truth."""
+        """Write an empty file, which Tune wants: folders and journal are the truth."""
         Path(checkpoint_path).write_text("{}")
 
     def restore(self, checkpoint_path: str) -> None:
@@ -190,19 +190,19 @@ class OrderSearcher(Searcher):
 
 
 class StopScheduler(FIFOScheduler):
-    """Passes on epochs, and stops trials where the answer says so; their order is the queue's."""
+    """Passes on epochs and stops trials where the answer says so."""
 
     def __init__(self, events: Events) -> None:
         super().__init__()
         self._events = events
 
     def on_trial_result(self, tune_controller: Any, trial: Any, result: dict[str, Any]) -> str:
-        """Let a trial go on after epochs, or stop it at the last."""
+        """Report epochs; stop the trial if any answer says so."""
         if "message" not in result:  # a trial whose cell is filled reports nothing
             return TrialScheduler.CONTINUE
-        told = EpochsTold.model_validate_json(result["message"])
+        message = EpochBatch.model_validate_json(result["message"])
         is_stopped = False
-        for epoch in told.epochs:
+        for epoch in message.epochs:
             is_stopped |= self._events.tell(epoch) is not None
         if not is_stopped:
             return TrialScheduler.CONTINUE
@@ -218,13 +218,13 @@ class StopScheduler(FIFOScheduler):
 
 
 class ErrorCallback(tune.Callback):
-    """Notes of errors what only Tune knows: what a process raised before it held its cell."""
+    """Notes what only Tune knows of an error: what a process raised before it locked its cell."""
 
     def __init__(self, searcher: OrderSearcher) -> None:
         self._searcher = searcher
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
-        """Note why an order's process ended; of a killed one nothing is known."""
+        """Note why the process of a job ended; nothing is known of a killed one."""
         self._searcher.note_fault(trial.trial_id, _fault(trial))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -232,7 +232,7 @@ class ErrorCallback(tune.Callback):
 
 
 class ActorLostError(RayActorError):
-    """An actor that died of what Ray tells by another error.
+    """An actor that Ray ended, for which it gives an error of another class.
 
     Attributes:
         cause: That error.
@@ -247,11 +247,11 @@ class ActorLostError(RayActorError):
 
 
 class ActorBusyError(RayActorError):
-    """An actor that the trial before had not left in time."""
+    """An actor that the previous trial did not leave in time."""
 
 
 def _fault(trial: Any) -> Fault:
-    """Return how a trial's process ended; nothing if it was killed, or another held its cell."""
+    """Return how a process ended; no fault if it was killed or its cell was locked."""
     if trial.pickled_error_file is None:
         return _NO_FAULT
     error = cloudpickle.loads(Path(trial.pickled_error_file).read_bytes())

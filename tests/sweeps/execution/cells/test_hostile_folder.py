@@ -166,5 +166,5 @@ def test_a_final_record_that_took_for_ever_is_refused(cell: CellFolder) -> None:
 
 def test_a_head_is_told_of_after_a_lease(cell: CellFolder) -> None:
     with cell.lease() as fence:
-        cell.tell_failure(head(), fence, "why")
+        cell.append_failure(head(), fence, "why")
     assert cell.failure_since() == "why"

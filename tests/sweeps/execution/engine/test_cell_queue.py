@@ -6,7 +6,7 @@ import pytest
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import CellQueue
-from sweeps.execution.engine.cell_source import Listed
+from sweeps.execution.engine.cell_source import ListedCells
 from sweeps.execution.engine.engine import CannotGoOn, Next, Order, TrialEnded
 from sweeps.execution.engine.failure_policy import (
     MAX_RESTARTS,
@@ -64,7 +64,7 @@ class Scene:
         self.num_oom_kills = 7
         orders = [TrialOrder(cells=str(cells), head=head_of(letter)) for letter in letters]
         self.queue = CellQueue(
-            Listed(orders),
+            ListedCells(orders),
             self.heard,
             failure_policy=failure_policy,
             share_of=lambda _, is_alone=False: Share(cpus=16 if is_alone else 1),

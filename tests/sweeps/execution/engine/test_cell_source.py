@@ -7,7 +7,7 @@ from typing import Any
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import CellQueue
-from sweeps.execution.engine.cell_source import Listed
+from sweeps.execution.engine.cell_source import ListedCells
 from sweeps.execution.engine.engine import Order, TrialEnded
 from sweeps.execution.worker.trial import TrialOrder
 from sweeps.records.trial_record import Outcome
@@ -23,13 +23,13 @@ def key(arm: str, seed: int) -> str:
 
 def listed(
     cells: Path, arms: list[str], seeds: int, clock: Callable[[], float] = time.monotonic
-) -> Listed:
+) -> ListedCells:
     orders = [
         TrialOrder(cells=str(cells), head=head(key(arm, seed), arm=arm, seed=seed))
         for seed in range(seeds)
         for arm in arms
     ]
-    return Listed(orders, clock)
+    return ListedCells(orders, clock)
 
 
 def fill(cells: Path, arm: str, seed: int, **changes: Any) -> None:
@@ -39,7 +39,7 @@ def fill(cells: Path, arm: str, seed: int, **changes: Any) -> None:
     folder.write_final(final(key=folder.trial_key, **told))
 
 
-def arms_of_the_next(source: Listed, number: int) -> list[str]:
+def arms_of_the_next(source: ListedCells, number: int) -> list[str]:
     return [order.head.arm for _ in range(number) for order in source.more()]
 
 

@@ -17,7 +17,7 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.utils.object_cache import _ObjectCache
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.engine.engine import EpochsTold, EpochTold, Event, Stop
+from sweeps.execution.engine.engine import EpochBatch, EpochTold, Event, Stop
 from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
 from sweeps.execution.engine.tune.ray_private import tune_run
 from sweeps.execution.engine.tune.tune_engine import (
@@ -229,7 +229,7 @@ class OwnProcess:
 def message_of(*epochs: int) -> dict[str, Any]:
     metrics = {"validation_error": 0.5}
     told = [EpochTold(trial_key="a" * 20, epoch=epoch, metrics=metrics) for epoch in epochs]
-    return {"message": EpochsTold(epochs=tuple(told)).model_dump_json()}
+    return {"message": EpochBatch(epochs=tuple(told)).model_dump_json()}
 
 
 @pytest.fixture

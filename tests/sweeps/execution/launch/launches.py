@@ -25,7 +25,7 @@ from sweeps.execution.launch.result import SweepResult
 from sweeps.execution.launch.train_missing import StartedEngine
 from sweeps.execution.launch_options import LaunchOptions
 from sweeps.execution.recorder import recorder_process
-from sweeps.execution.recorder.client import untold
+from sweeps.execution.recorder.client import ignore_progress
 from sweeps.execution.recorder.recorder_process import RecorderProcess
 from sweeps.execution.repair import repair as repair_module
 from sweeps.execution.repair import sweep_repair
@@ -99,7 +99,7 @@ class RecorderHere:
     def finish(
         self,
         silence_seconds: float,
-        tell: Callable[[int, int], None] = untold,
+        tell: Callable[[int, int], None] = ignore_progress,
         most_seconds: float = math.inf,
     ) -> bool:
         """Carry the rest."""

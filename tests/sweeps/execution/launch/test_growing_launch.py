@@ -13,8 +13,8 @@ from sweeps.execution.launch.growing_launch import GrowingLaunch
 from sweeps.execution.recorder.manifest_file import (
     ManifestReader,
     hand_over,
-    kept_manifest,
     log_file,
+    stored_manifest,
 )
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
 from sweeps.execution.survey.survey import Survey
@@ -154,7 +154,7 @@ def test_a_design_takes_the_place_of_an_earlier_search(scene: Scene) -> None:
     for _ in range(2):
         hand_over(scene.storage.journals, manifest())
         assert scene.handed_over() == manifest()
-        assert kept_manifest(scene.storage.journals, "example") == manifest()
+        assert stored_manifest(scene.storage.journals, "example") == manifest()
         assert not log_file(scene.storage.journals, "example").exists()
 
 
@@ -170,7 +170,7 @@ def test_a_log_that_is_too_large_counts_as_damaged(scene: Scene) -> None:
     grown = reader.text()
     with log_file(scene.storage.journals, "example").open("r+b") as file:
         file.truncate(20 * 2**30)  # it takes no room on the disk
-    assert kept_manifest(scene.storage.journals, "example") is None
+    assert stored_manifest(scene.storage.journals, "example") is None
     with pytest.raises(BadInput, match="too large to be read"):
         reader.text()
     hand_over(scene.storage.journals, Manifest.model_validate_json(grown))

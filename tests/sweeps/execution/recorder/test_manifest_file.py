@@ -7,8 +7,8 @@ import pytest
 from sweeps.execution.recorder.manifest_file import (
     ManifestReader,
     hand_over,
-    kept_manifest,
     manifest_file,
+    stored_manifest,
 )
 from sweeps.records.errors import BadInput
 from tests.sweeps.execution.examples import manifest
@@ -27,7 +27,7 @@ def test_a_damaged_manifest_is_refused_each_time_and_read_again_when_it_is_back(
     for asked in (reader, reader, ManifestReader(tmp_path, given.sweep)):
         with pytest.raises(BadInput):
             asked.text()
-    assert kept_manifest(tmp_path, given.sweep) is None
+    assert stored_manifest(tmp_path, given.sweep) is None
 
     path.write_bytes(whole)
     assert reader.text() == text

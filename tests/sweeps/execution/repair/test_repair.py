@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from search_spaces import Sweep
-from sweeps.execution.recorder.manifest_file import kept_manifest, kept_sweeps, manifest_file
+from sweeps.execution.recorder.manifest_file import manifest_file, stored_manifest, stored_sweeps
 from sweeps.records.errors import BadInput, StoreRefused
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_growth import GrowingManifest, ManifestLine
@@ -193,9 +193,9 @@ def test_a_copy_of_a_manifest_beside_the_journals_is_left_alone(
 def test_a_kept_manifest_of_another_sweep_is_none(launches: Launches) -> None:
     journals = launches.storage.journals
     shutil.copy(journals / "example.manifest.json", journals / "other.manifest.json")
-    assert kept_manifest(journals, "example") is not None
-    assert kept_manifest(journals, "other") is None
-    assert kept_sweeps(journals) == {"example"}
+    assert stored_manifest(journals, "example") is not None
+    assert stored_manifest(journals, "other") is None
+    assert stored_sweeps(journals) == {"example"}
 
 
 def test_a_store_that_is_behind_gets_the_kept_manifest(launches: Launches) -> None:
@@ -249,5 +249,5 @@ def test_a_sweep_that_was_extended_elsewhere_stays_so(launches: Launches) -> Non
 def test_a_launch_that_trains_nothing_keeps_its_manifest(launches: Launches) -> None:
     extended_elsewhere(launches)
     assert launches.run(seeds=(0, 1, 2)).num_trained == 0
-    kept = kept_manifest(launches.storage.journals, "example")
+    kept = stored_manifest(launches.storage.journals, "example")
     assert kept == launches.store.manifest("example")

@@ -18,7 +18,7 @@ from search_spaces.plans.decisions import Continue, Decision, Stop
 from sweeps.execution.cells.folder import CellFolder, reason_of
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.cell_queue import CellQueue
-from sweeps.execution.engine.cell_source import Listed
+from sweeps.execution.engine.cell_source import ListedCells
 from sweeps.execution.engine.engine import EpochTold, Event, Next, Order, TrialEnded
 from sweeps.execution.engine.engine import Stop as StopMessage
 from sweeps.execution.engine.placement import Machine
@@ -267,7 +267,7 @@ class Trainer:
             try:
                 yield from self._attempt(folder, order.head, fence)
             except ValueError as error:
-                folder.tell_failure(order.head, fence, reason_of(error))
+                folder.append_failure(order.head, fence, reason_of(error))
 
     def _attempt(self, folder: CellFolder, head: TrialHead, fence: int) -> Training:
         last_told = folder.epochs_done()
@@ -320,7 +320,7 @@ def train_elsewhere(world: World, order: TrialOrder, score: Score) -> CellQueue:
     journal = Journal(world.journals, "elsewhere")
     cell = ManifestCell(arm=order.head.arm, seed=order.head.seed, trial_key=order.head.trial_key)
     board = Board(list(surveyed([cell], {}, {})), {cell.arm: 3}, journal)
-    queue = CellQueue(Listed([order]), board)
+    queue = CellQueue(ListedCells([order]), board)
     SimulatedEngine(Trainer(world, score, unkilled)).run(orders=queue, events=queue)
     journal.close()
     return queue

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 from capsmodel.training import training as training_module
 from capsmodel.training.training import TestResult, Training, read_history
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.cells.sealed_files import refuse_damaged, sealed
+from sweeps.execution.cells.sealed_files import check_files, sealed
 from sweeps.execution.worker import trial
 from sweeps.execution.worker.trial import TrialOrder, run_trial
 from sweeps.records.trial_record import Outcome
@@ -64,7 +64,7 @@ def test_its_files_may_be_read_by_all_who_may_read_the_others_and_are_sealed(
     final = unbroken.read_final()
     assert final is not None
     assert final.files == sealed(*files)
-    refuse_damaged(unbroken, final)
+    check_files(unbroken, final)
 
 
 def test_predictions_take_one_byte_an_image_and_agree_with_the_error(unbroken: CellFolder) -> None:
