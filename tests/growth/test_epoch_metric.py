@@ -17,7 +17,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.plan.definition import Changes, Definition, define
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.execution.worker.trial import TrialOrder, run_trial
+from sweeps.execution.worker.trial import TrialJob, run_trial
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
 from sweeps.storage.locations import Storage
@@ -145,7 +145,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Definition, Reco
     queue.add(list(definition.manifest.cell_keys().values()), "guesses", sweep_id)
     for cell in definition.manifest.cells:
         run_trial(
-            TrialOrder(cells=str(storage.cells), head=definition.head(cell)), lambda epochs: None
+            TrialJob(cells=str(storage.cells), head=definition.head(cell)), lambda epochs: None
         )
         final = CellFolder(storage.cells, cell.trial_key).read_final()
         assert final is not None

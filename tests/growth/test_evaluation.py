@@ -12,7 +12,7 @@ import pytest
 import sweeps
 from sweeps.cli import main
 from sweeps.execution.plan.definition import Changes, define
-from sweeps.execution.worker.trial import TrialOrder, run_trial
+from sweeps.execution.worker.trial import TrialJob, run_trial
 from sweeps.tracking.opening import open_store
 
 SWEEP = '''"""Two arms of a small network."""
@@ -94,7 +94,7 @@ def train_without_ray(file: Path, storage: Path) -> None:
     """Fill the cells' folders as workers do."""
     definition = define(file, Changes(), ())
     for cell in definition.manifest.cells:
-        order = TrialOrder(cells=str(storage / "cells"), head=definition.head(cell))
+        order = TrialJob(cells=str(storage / "cells"), head=definition.head(cell))
         run_trial(order, lambda _: None)
 
 

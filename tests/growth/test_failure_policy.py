@@ -12,7 +12,7 @@ import pytest
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.engine.simulated_engine import SimulatedEngine, Training
 from tests.sweeps.execution.examples import final, head
@@ -37,14 +37,14 @@ class Scene:
         self.heard: list[tuple[float, str, str]] = []
 
     def run(self) -> list[tuple[float, str, str]]:
-        orders = [TrialOrder(cells=str(self.cells), head=head(key * 20)) for key in "ab"]
+        orders = [TrialJob(cells=str(self.cells), head=head(key * 20)) for key in "ab"]
         queue = CellQueue(
             ListedCells(orders), self, failure_policy=wait_and_retry, clock=lambda: self.seconds
         )
         SimulatedEngine(self.train, idle=self.second_passes).run(queue, queue)
         return self.heard
 
-    def train(self, order: TrialOrder) -> Training:
+    def train(self, order: TrialJob) -> Training:
         folder = CellFolder(self.cells, order.head.trial_key)
         with folder.lease(0) as fence:
             trouble = self.troubles.pop(0) if self.troubles and folder.path.name[0] == "a" else None

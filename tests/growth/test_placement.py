@@ -30,7 +30,7 @@ from sweeps.execution.engine.placement import (
 from sweeps.execution.engine.policies import Policies
 from sweeps.execution.launch.launch import launch
 from sweeps.execution.launch_options import LaunchOptions
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 from tests.capsmodel.small_config import small_config
@@ -75,7 +75,7 @@ class Quiet:
 def run(cells: Path, kinds: str, room: Room) -> SimulatedEngine:
     """Run one trial a letter, wide those of W and narrow those of n, each of three epochs."""
 
-    def train(order: TrialOrder) -> Training:
+    def train(order: TrialJob) -> Training:
         folder = CellFolder(cells, order.head.trial_key)
         with folder.lease(0):
             for number in range(1, 4):
@@ -85,7 +85,7 @@ def run(cells: Path, kinds: str, room: Room) -> SimulatedEngine:
 
     configs = [WIDE if kind == "W" else NARROW for kind in kinds]
     orders = [
-        TrialOrder(cells=str(cells), head=head(f"{kind}{number}" * 10, config=config))
+        TrialJob(cells=str(cells), head=head(f"{kind}{number}" * 10, config=config))
         for number, (kind, config) in enumerate(zip(kinds, configs, strict=True))
     ]
     queue = CellQueue(ListedCells(orders), Quiet(), share_of=room.share)

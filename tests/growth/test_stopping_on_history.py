@@ -13,7 +13,7 @@ import pytest
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.plan.definition import Changes, define
-from sweeps.execution.worker.trial import TrialOrder, run_trial
+from sweeps.execution.worker.trial import TrialJob, run_trial
 from sweeps.records.cell_contents import FinalRecord
 from sweeps.records.trial_record import Outcome
 
@@ -92,14 +92,14 @@ def unbroken(sweep_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Fina
     return final_of(order)
 
 
-def orders(sweep_file: Path, cells: Path) -> dict[str, TrialOrder]:
+def orders(sweep_file: Path, cells: Path) -> dict[str, TrialJob]:
     """Return what a worker is told of each arm, as a launch of the file makes it."""
     definition = define(sweep_file, Changes(), ())
     heads = {cell.arm: definition.head(cell) for cell in definition.manifest.cells}
-    return {arm: TrialOrder(cells=str(cells), head=head) for arm, head in heads.items()}
+    return {arm: TrialJob(cells=str(cells), head=head) for arm, head in heads.items()}
 
 
-def final_of(order: TrialOrder) -> FinalRecord:
+def final_of(order: TrialJob) -> FinalRecord:
     record = CellFolder(Path(order.cells), order.head.trial_key).read_final()
     assert record is not None
     return record

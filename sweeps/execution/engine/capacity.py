@@ -58,7 +58,7 @@ class Room:
 
     Args:
         resources: What each trial is given.
-        placement: Says which share each order gets.
+        placement: Says which share each job gets.
         machines: Called when first needed, and again for each trial that runs alone.
     """
 

@@ -18,8 +18,8 @@ from sweeps.execution.engine.engine import (
     CannotGoOn,
     EpochTold,
     Event,
+    Job,
     Next,
-    Order,
     Stop,
     TrialEnded,
 )
@@ -33,7 +33,7 @@ from sweeps.execution.engine.failure_policy import (
 )
 from sweeps.execution.engine.oom_kills import num_oom_kills
 from sweeps.execution.engine.placement import Share
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Json, Outcome
@@ -100,7 +100,7 @@ class ProgressListener(Protocol):
 
 
 class _Waiting(NamedTuple):
-    order: TrialOrder
+    job: TrialJob
     not_before: float = 0.0
     is_alone: bool = False
 
@@ -161,15 +161,15 @@ class CellQueue:
         self._stopped: set[str] = set()  # of the running ones, those that end after their epoch
         self._attempts = defaultdict[str, list[FailedAttempt]](list)
 
-    def next(self) -> Order | Next:
+    def next(self) -> Job | Next:
         """Dispatch a cell that nobody trains. It waits for one that another sweep trains."""
-        while not (waited := self._waiting_order()):
+        while not (waited := self._waiting_job()):
             more = self._source.more()
             if not more:
                 return Next.WAIT if self._waiting or self._running else Next.DONE
-            self._waiting.extend(_Waiting(order) for order in more)
-        share = self._share_of(waited.order.head.config, is_alone=waited.is_alone)
-        return Order(trials=(waited.order,), share=share)
+            self._waiting.extend(_Waiting(job) for job in more)
+        share = self._share_of(waited.job.head.config, is_alone=waited.is_alone)
+        return Job(trials=(waited.job,), share=share)
 
     def tell(self, event: Event) -> Stop | None:
         """Handle an event; return a stop for an epoch after which its trial ends.
@@ -189,16 +189,16 @@ class CellQueue:
         self._onlooker.progressed(key, epoch.epoch, metrics["validation_error"])
         return Stop(trial_key=key) if is_stopped else None
 
-    def _waiting_order(self) -> _Waiting | None:
+    def _waiting_job(self) -> _Waiting | None:
         for _ in range(len(self._waiting)):
             waiting = self._waiting.popleft()
-            folder = _folder(waiting.order)
+            folder = _folder(waiting.job)
             if folder.is_filled():
-                self._tell_filled(folder, waiting.order.head)
+                self._tell_filled(folder, waiting.job.head)
             elif waiting.not_before > self._clock() or self._is_busy(folder):
                 self._waiting.append(waiting)
             else:
-                key = waiting.order.head.trial_key
+                key = waiting.job.head.trial_key
                 self._running[key] = _Running(waiting, folder.outbox_size(), self._oom_kills())
                 self._onlooker.started(key)
                 return waiting
@@ -215,21 +215,21 @@ class CellQueue:
         is_stopped = key in self._stopped
         self._stopped.discard(key)
         waited, outbox_size, _ = running
-        folder = _folder(waited.order)
+        folder = _folder(waited.job)
         if folder.is_filled():
-            self._tell_filled(folder, waited.order.head)
+            self._tell_filled(folder, waited.job.head)
             return
         attempt = self._attempt(folder, event, running)
         if reason := self._source.why_stopped(key):
-            folder.append_pruned(waited.order.head, reason, outbox_size)
-            self._end(waited.order.head, Outcome.PRUNED, reason)
+            folder.append_pruned(waited.job.head, reason, outbox_size)
+            self._end(waited.job.head, Outcome.PRUNED, reason)
         elif (epoch := self._source.let_go(key)) or is_stopped:
             self._onlooker.paused(key, epoch)
         elif folder.failed_since(outbox_size) is None and folder.is_busy():
             self._waiting.append(waited)  # another sweep trains it, or its process has yet to die
         else:
             self._attempts[key].append(attempt)
-            self._retry(waited.order, outbox_size)
+            self._retry(waited.job, outbox_size)
 
     def _attempt(self, folder: CellFolder, event: TrialEnded, running: _Running) -> FailedAttempt:
         """Return how an attempt failed, by its folder, or else by the engine or the kernel."""
@@ -247,17 +247,17 @@ class CellQueue:
             reason = _memory_reason(folder.stats.peak_memory_bytes())
         return FailedAttempt(failure=failure, reason=reason)
 
-    def _retry(self, order: TrialOrder, outbox_size: int) -> None:
-        key, folder = order.head.trial_key, _folder(order)
+    def _retry(self, job: TrialJob, outbox_size: int) -> None:
+        key, folder = job.head.trial_key, _folder(job)
         next_try = self._failure_policy(tuple(self._attempts[key]))
         if isinstance(next_try, GiveUp):
             if folder.failure_since(outbox_size) != next_try.reason:
-                _write_failure(order, next_try.reason)
-            self._end(order.head, Outcome.FAILED, next_try.reason)
+                _write_failure(job, next_try.reason)
+            self._end(job.head, Outcome.FAILED, next_try.reason)
             return
         self._onlooker.restarted(key, why_restarted(self._attempts[key]))
         not_before = self._clock() + next_try.after_seconds if next_try.after_seconds else 0.0
-        self._waiting.appendleft(_Waiting(order, not_before, next_try.is_alone))
+        self._waiting.appendleft(_Waiting(job, not_before, next_try.is_alone))
 
     def _tell_filled(self, folder: CellFolder, head: TrialHead) -> None:
         try:
@@ -277,16 +277,16 @@ class CellQueue:
             self._circuit_breaker.note_finished()
 
 
-def _folder(order: TrialOrder) -> CellFolder:
-    return CellFolder(Path(order.cells), order.head.trial_key)
+def _folder(job: TrialJob) -> CellFolder:
+    return CellFolder(Path(job.cells), job.head.trial_key)
 
 
-def _write_failure(order: TrialOrder, reason: str) -> None:
+def _write_failure(job: TrialJob, reason: str) -> None:
     """Write into a cell's folder why its trial failed, where the trial itself could not."""
-    folder = _folder(order)
+    folder = _folder(job)
     # a cell that somebody holds, or that cannot be written to, is no reason to end the others
     with suppress(OSError), folder.lease(wait_seconds=1.0) as fence:
-        folder.append_failure(order.head, fence, reason)
+        folder.append_failure(job.head, fence, reason)
 
 
 def _memory_reason(peak_bytes: int | None) -> str:
@@ -310,14 +310,14 @@ class EpochBudget:
         self._num_trained = 0
         self._running: set[str] = set()
 
-    def next(self) -> Order | Next:
+    def next(self) -> Job | Next:
         """Return the next job while the budget lasts."""
         if self.is_spent:
             return Next.WAIT if self._running else Next.DONE
-        order = self._queue.next()
-        if isinstance(order, Order):
-            self._running |= set(order.trial_keys)
-        return order
+        job = self._queue.next()
+        if isinstance(job, Job):
+            self._running |= set(job.trial_keys)
+        return job
 
     def tell(self, event: Event) -> Stop | None:
         """Count an epoch and pass the event on to the queue."""

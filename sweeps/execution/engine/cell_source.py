@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
 
@@ -92,7 +92,7 @@ def _exchanges(
 class CellSource(Protocol):
     """Gives the cells of a launch: all at once, or more as others end."""
 
-    def more(self) -> list[TrialOrder]:
+    def more(self) -> list[TrialJob]:
         """Return cells to train next; none if others have to end first or all were returned."""
         ...
 
@@ -127,26 +127,26 @@ class ListedCells:
     Difference: only among the cells of a seed.
 
     Args:
-        orders: The cells.
+        jobs: The cells.
         clock: In seconds.
     """
 
     def __init__(
-        self, orders: Iterable[TrialOrder], clock: Callable[[], float] = time.monotonic
+        self, jobs: Iterable[TrialJob], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._orders: dict[str, TrialOrder] = {}
-        seeds = defaultdict[int, list[TrialOrder]](list)
-        for order in orders:
-            unjudged = order.model_copy(update={"is_judged": False})
-            self._orders[order.head.trial_key] = unjudged
-            seeds[order.head.seed].append(unjudged)
+        self._jobs: dict[str, TrialJob] = {}
+        seeds = defaultdict[int, list[TrialJob]](list)
+        for job in jobs:
+            unjudged = job.model_copy(update={"is_judged": False})
+            self._jobs[job.head.trial_key] = unjudged
+            seeds[job.head.seed].append(unjudged)
         self._seeds = deque(seeds.values())
-        self._of_this_seed: list[TrialOrder] = []
+        self._of_this_seed: list[TrialJob] = []
         self._clock = clock
         self._seconds: dict[str, float] = {}
         self._begun_at: dict[str, float] = {}  # of those that were returned and have not ended
 
-    def more(self) -> list[TrialOrder]:
+    def more(self) -> list[TrialJob]:
         """Return the next cell, none where all have been returned."""
         if not self._of_this_seed:
             if not self._seeds:
@@ -172,21 +172,21 @@ class ListedCells:
         """Note how long a finished trial took, for those of its arm that follow."""
         self._begun_at.pop(trial_key, None)
         if outcome is Outcome.FINISHED:
-            order = self._orders[trial_key]
+            job = self._jobs[trial_key]
             with suppress(BadInput, OSError):
-                final = CellFolder(Path(order.cells), trial_key).read_final()
-                self._seconds |= {order.head.arm: final.duration_seconds} if final else {}
+                final = CellFolder(Path(job.cells), trial_key).read_final()
+                self._seconds |= {job.head.arm: final.duration_seconds} if final else {}
 
     def _place_of_next(self) -> int:
         """Return the place, among what is left of this seed, of the cell that is to come next."""
-        seconds = [self._expected_seconds(order) for order in self._of_this_seed]
+        seconds = [self._expected_seconds(job) for job in self._of_this_seed]
         busy = [
-            max(0.0, self._expected_seconds(self._orders[key]) - (self._clock() - begun_at))
+            max(0.0, self._expected_seconds(self._jobs[key]) - (self._clock() - begun_at))
             for key, begun_at in self._begun_at.items()
         ]
         if not self._seeds and all(map(math.isfinite, seconds + busy)):
             return next_to_end_together(seconds, busy)
         return seconds.index(max(seconds))
 
-    def _expected_seconds(self, order: TrialOrder) -> float:
-        return self._seconds.get(order.head.arm, math.inf)
+    def _expected_seconds(self, job: TrialJob) -> float:
+        return self._seconds.get(job.head.arm, math.inf)

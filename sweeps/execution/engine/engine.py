@@ -15,14 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Share
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.worker.trial import TrialJob
 
 
 class _Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
 
-class Order(_Message):
+class Job(_Message):
     """A bundle: the trials that one process trains together. For now it is one.
 
     Attributes:
@@ -31,7 +31,7 @@ class Order(_Message):
     """
 
     type: Literal["order"] = "order"
-    trials: Annotated[tuple[TrialOrder, ...], Field(min_length=1)]
+    trials: Annotated[tuple[TrialJob, ...], Field(min_length=1)]
     share: Share = Share()
 
     @property
@@ -98,10 +98,10 @@ class CannotGoOn(Exception):  # noqa: N818 - reads as what it is
     """Training ends early: one sentence says why. What was trained is kept."""
 
 
-class Orders(Protocol):
+class Jobs(Protocol):
     """Gives an engine its jobs."""
 
-    def next(self) -> Order | Next:
+    def next(self) -> Job | Next:
         """Return a job, WAIT if there is none now, DONE if there will be none."""
         ...
 
@@ -117,7 +117,7 @@ class Events(Protocol):
 class Engine(Protocol):
     """Runs jobs as there is room. It stores nothing: folders and journal are the truth."""
 
-    def run(self, orders: Orders, events: Events) -> None:
+    def run(self, jobs: Jobs, events: Events) -> None:
         """Run jobs until there are no more and the end of each has been reported.
 
         Each dispatched trial is reported once as ended. An engine asks for jobs until the answer

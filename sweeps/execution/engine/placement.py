@@ -1,7 +1,7 @@
-"""Placement: which share of a machine each order gets, and how many run at once.
+"""Placement: which share of a machine each job gets, and how many run at once.
 
 A placement is a pure function of values, so that another one is one function handed in by argument.
-Which machine an order runs on, and when, is the engine's; it keeps to the shares.
+The engine decides on which machine a job runs, and when; it keeps to the shares.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ class Limits(_Value):
 
     Attributes:
         max_concurrent: Orders at once at most; None fills the machines.
-        may_grow: Whether machines may join later, so that orders may wait for them.
+        may_grow: Whether machines may join later, so that jobs may wait for them.
     """
 
     max_concurrent: int | None = None
@@ -79,10 +79,10 @@ Placement = Callable[[Sequence[Request], Sequence[Machine], Limits], Placed]
 def place_evenly(
     requests: Sequence[Request], machines: Sequence[Machine], limits: Limits
 ) -> Placed:
-    """Give each order what is asked, by default a GPU where there is one, and fill the machines.
+    """Give each job what it asks for, by default a GPU if there is one, and fill the machines.
 
-    A cluster may grow, and tells nobody how far: a number that is given is taken as it is there,
-    and orders that find no room wait for machines to come.
+    A cluster may grow by an unknown number of machines. So the limit, if there is one, is used as
+    it is, and jobs that find no room wait for machines.
 
     Args:
         requests: At least one.
@@ -100,7 +100,7 @@ def place_evenly(
 
 
 def num_fitting(share: Share, machines: Sequence[Machine]) -> int:
-    """Return how many orders with a share fit at once, each on one machine by itself.
+    """Return how many jobs with a share fit at once, each on one machine by itself.
 
     Raises:
         BadInput: If not even one fits.

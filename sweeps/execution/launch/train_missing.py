@@ -32,7 +32,7 @@ from sweeps.execution.view.disk_watch import DiskWatch
 from sweeps.execution.view.live_view import output_to_log
 from sweeps.execution.view.notebook_view import show_progress
 from sweeps.execution.worker.provenance import git_revision, package_versions
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.manifest import ManifestCell
 from sweeps.storage.locations import Storage
 from sweeps.tracking.opening import load_writer
@@ -70,7 +70,7 @@ def train(
     try:
         disk = DiskWatch(progress.survey.storage, board)
         with watching(recorder.keep_alive, disk.look, lambda: load_for_report(board)):
-            engine.run(orders=budget, events=budget)
+            engine.run(jobs=budget, events=budget)
     except CannotGoOn as error:
         progress.stop_reason = str(error)
         return
@@ -128,13 +128,13 @@ class Orders:
         self._folder = folder
         self._room = room or Room(options.resources)
 
-    def of(self, definition: Heads, cell: ManifestCell) -> TrialOrder:
+    def of(self, definition: Heads, cell: ManifestCell) -> TrialJob:
         """Return what a worker needs to train a cell."""
         head = definition.head(cell)
         share = self._room.share(head.config)
         given = {"device": share.device, "threads": share.cpus}
         head = head.model_copy(update=self._launch | given)
-        return TrialOrder(cells=self._cells, head=head)
+        return TrialJob(cells=self._cells, head=head)
 
     @cached_property
     def _launch(self) -> dict[str, Any]:

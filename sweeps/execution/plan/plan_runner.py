@@ -33,7 +33,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.plan.decision_log import Decider, DecisionLog
 from sweeps.execution.plan.definition import Heads
 from sweeps.execution.plan.growing_definition import GrowingDefinition, GrowthListener
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import EpochLine
 from sweeps.records.errors import SweepError
 from sweeps.records.manifest import ManifestCell
@@ -109,7 +109,7 @@ def _may_be_seen(name: str) -> bool:
     return metric is None or not why_unseen(metric)
 
 
-Order = Callable[[Heads, ManifestCell], TrialOrder]
+Order = Callable[[Heads, ManifestCell], TrialJob]
 
 
 class PlanRunner:
@@ -174,7 +174,7 @@ class PlanRunner:
         if choice := manifest.choice:
             self.known.take(Select(choice.arms, choice.reference, random=choice.random))
 
-    def more(self) -> list[TrialOrder]:
+    def more(self) -> list[TrialJob]:
         """Return the cells to train next, none if running ones have to end first."""
         while True:
             if orders := self._dispatch():
@@ -307,9 +307,9 @@ class PlanRunner:
         if isinstance(entry, Stop | CellEnded) and not self.known.by_key(entry.trial_key).is_open:
             self._open.pop(entry.trial_key, None)
 
-    def _dispatch(self) -> list[TrialOrder]:
+    def _dispatch(self) -> list[TrialJob]:
         """Return jobs for the open cells that were not dispatched yet."""
-        orders: list[TrialOrder] = []
+        orders: list[TrialJob] = []
         while self._waiting:
             cell = self._waiting.popleft()
             if cell.trial_key in self._dispatched or self._is_closed(cell):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from capsmodel.training.trained import Trained
 
 
-class EvaluationOrder(BaseModel):
+class EvaluationJob(BaseModel):
     """What a worker needs to evaluate a trial, as values that travel as JSON.
 
     Attributes:
@@ -42,7 +42,7 @@ class EvaluationOrder(BaseModel):
     evaluations: tuple[Json, ...]
 
 
-def run_evaluations(order: EvaluationOrder) -> tuple[EvaluationRecord, ...]:
+def run_evaluations(job: EvaluationJob) -> tuple[EvaluationRecord, ...]:
     """Make the missing evaluations of a trial and return the records of all.
 
     Each is stored as soon as it is done, under the lease of the cell, so that a kill costs one.
@@ -51,16 +51,16 @@ def run_evaluations(order: EvaluationOrder) -> tuple[EvaluationRecord, ...]:
         Exception: Whatever an evaluation raised.
         TimeoutError: If another process has locked the cell.
     """
-    cell = CellFolder(Path(order.cells), order.trial_key)
+    cell = CellFolder(Path(job.cells), job.trial_key)
     with cell.lease() as fence:
-        return _Look(order, CellEvaluations(cell.path), fence).run()
+        return _Look(job, CellEvaluations(cell.path), fence).run()
 
 
 class _Look:
     """One look at a trial's network, under one lease."""
 
-    def __init__(self, order: EvaluationOrder, notes: CellEvaluations, fence: int) -> None:
-        self._order = order
+    def __init__(self, job: EvaluationJob, notes: CellEvaluations, fence: int) -> None:
+        self._job = job
         self._notes = notes
         self._fence = fence
 
@@ -88,22 +88,22 @@ class _Look:
         from capsmodel.settings.parts import OneOf
         from search_spaces.sweep_file import custom_parts, module_from_text
 
-        source = self._order.source
+        source = self._job.source
         parts = custom_parts(module_from_text(source)) if source else ()
         family = TypeAdapter[Any](tuple[Annotated[Evaluation, OneOf(EVALUATIONS)], ...])
-        return family.validate_python(self._order.evaluations, context={"parts": parts})
+        return family.validate_python(self._job.evaluations, context={"parts": parts})
 
     def _trained(self) -> "Trained":
         from capsmodel.training.trained import Trained
 
-        order = self._order
-        config = training_config(order.config, order.source)
-        return Trained.load(Path(order.weights), config, order.seed, self._device())
+        job = self._job
+        config = training_config(job.config, job.source)
+        return Trained.load(Path(job.weights), config, job.seed, self._device())
 
     def _device(self) -> str:
         import torch
 
-        return self._order.device if torch.cuda.is_available() else "cpu"
+        return self._job.device if torch.cuda.is_available() else "cpu"
 
     def _note(
         self, key: str, evaluation: "Evaluation", findings: "Findings", seconds: float
@@ -114,7 +114,7 @@ class _Look:
         numbers = {name: values.contiguous() for name, values in numbers.items()}
         record = EvaluationRecord(
             evaluation_key=key,
-            trial_key=self._order.trial_key,
+            trial_key=self._job.trial_key,
             evaluation=evaluation.model_dump(mode="json"),
             looks_at=evaluation.looks_at,
             metrics=dict(findings.metrics),

@@ -26,12 +26,12 @@ def main() -> int:
     prepare_environment(given.threads)
     die_with_parent(given.parent)
     keep_freed_memory()
-    from sweeps.execution.worker.evaluation import EvaluationOrder, run_evaluations
+    from sweeps.execution.worker.evaluation import EvaluationJob, run_evaluations
 
     answers = sys.stdout
     with redirect_stdout(sys.stderr):  # what an evaluation prints is no answer
         for line in sys.stdin:
-            run_evaluations(EvaluationOrder.model_validate_json(line))
+            run_evaluations(EvaluationJob.model_validate_json(line))
             answers.write(f"{DONE}\n")
             answers.flush()
     return 0

@@ -122,7 +122,7 @@ Report = Callable[[Sequence[dict[str, Any]]], None]
 _SAVE_SECONDS = 1.0  # at most between two saves, if nobody may stop the trial
 
 
-class TrialOrder(BaseModel):
+class TrialJob(BaseModel):
     """What a worker needs to train a trial: plain values that travel as JSON.
 
     Attributes:
@@ -138,11 +138,11 @@ class TrialOrder(BaseModel):
     is_judged: bool = True
 
 
-def run_trial(order: TrialOrder, report: Report) -> Outcome:
+def run_trial(job: TrialJob, report: Report) -> Outcome:
     """Train a trial from its last checkpoint to its final record.
 
     Args:
-        order: The cell and what to train in it.
+        job: The cell and what to train in it.
         report: Called with the saved epochs: of each its trial_key, epoch and metrics.
 
     Returns:
@@ -152,21 +152,21 @@ def run_trial(order: TrialOrder, report: Report) -> Outcome:
         Exception: Whatever the training raised, after it has been written to the outbox and log.
         TimeoutError: If another process has locked the cell.
     """
-    cell = CellFolder(Path(order.cells), order.head.trial_key)
+    cell = CellFolder(Path(job.cells), job.head.trial_key)
     with _begun(cell) as fence, recorded_peak_memory(cell.stats):
         try:
             if final := cell.read_final():
                 cell.remove_scratch()
                 return final.outcome
-            warm_up(order.head)
-            head = _with_worker_facts(order.head)
-            return _Attempt(cell, head, fence, report, is_judged=order.is_judged).run()
+            warm_up(job.head)
+            head = _with_worker_facts(job.head)
+            return _Attempt(cell, head, fence, report, is_judged=job.is_judged).run()
         except Exception as error:
             traceback.print_exc()
             is_memory = is_out_of_memory(error)
             reason = reason_of(error)
             Disk(cell).keep(
-                lambda: cell.append_failure(order.head, fence, reason, is_out_of_memory=is_memory)
+                lambda: cell.append_failure(job.head, fence, reason, is_out_of_memory=is_memory)
             )
             raise
 

@@ -15,7 +15,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.recorder.manifest_file import hand_on, hand_over, stored_manifest
 from sweeps.execution.view.board import Board
 from sweeps.execution.view.disk_watch import DiskWatch
-from sweeps.execution.worker.trial import Disk, TrialOrder, log_of, run_trial
+from sweeps.execution.worker.trial import Disk, TrialJob, log_of, run_trial
 from sweeps.records.manifest_growth import ManifestLine
 from sweeps.records.trial_record import Outcome
 from sweeps.storage import disk_room
@@ -222,7 +222,7 @@ def test_a_trial_whose_disk_fills_up_before_it_holds_its_cell_waits_for_that_too
     cell.path.mkdir(parents=True)
     cell.write_final(final())
     outcomes: list[Outcome] = []
-    order = TrialOrder(cells=str(disk.folder / "cells"), head=head())
+    order = TrialJob(cells=str(disk.folder / "cells"), head=head())
     disk.waits(lambda: outcomes.append(run_trial(order, lambda _: None)))
     assert outcomes == [Outcome.FINISHED]
 

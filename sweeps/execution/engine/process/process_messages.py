@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from sweeps.execution.engine.engine import EpochTold, Next, Order, Stop, TrialEnded
+from sweeps.execution.engine.engine import EpochTold, Job, Next, Stop, TrialEnded
 from sweeps.execution.engine.placement import Machine
 
 
@@ -115,7 +115,7 @@ FromEngine = Ready | Refused | Ask | EpochTold | TrialEnded | Pulse | Over
 FROM_ENGINE: TypeAdapter[FromEngine] = TypeAdapter(
     Annotated[FromEngine, Field(discriminator="type")]
 )
-FromDriver = Begin | Print | Train | Order | Word | Stop | GoOn
+FromDriver = Begin | Print | Train | Job | Word | Stop | GoOn
 FROM_DRIVER: TypeAdapter[FromDriver] = TypeAdapter(
     Annotated[FromDriver, Field(discriminator="type")]
 )

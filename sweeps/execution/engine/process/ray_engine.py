@@ -19,9 +19,9 @@ from sweeps.execution.engine.engine import (
     CannotGoOn,
     EpochTold,
     Events,
+    Job,
+    Jobs,
     Next,
-    Order,
-    Orders,
     TrialEnded,
 )
 from sweeps.execution.engine.failure_policy import Failure
@@ -34,7 +34,7 @@ from sweeps.execution.worker.worker_process import environment_of
 from sweeps.records.errors import BadInput
 from sweeps.storage.regular_files import open_regular
 
-ORDERS_A_PROCESS = 250
+JOBS_A_PROCESS = 250
 MOST_STARTS_IN_A_ROW = 4  # the first, and three anew
 _QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
@@ -91,18 +91,18 @@ class RayEngine:
         """What each machine has that Ray has seen last."""
         return self._machines
 
-    def run(self, orders: Orders, events: Events) -> None:
+    def run(self, jobs: Jobs, events: Events) -> None:
         """Train what is ordered.
 
         Raises:
             CannotGoOn: If Ray is lost for good.
         """
-        while (first := orders.next()) is not Next.DONE:
+        while (first := jobs.next()) is not Next.DONE:
             self._note(first)
             try:
                 if self._session is None:
                     self._start_anew()
-                self._serve(first, orders, events)
+                self._serve(first, jobs, events)
                 if self._address:  # a Ray of our own is ended at once, a cluster is left in order
                     self._live.close()
             except EngineLostError as lost:
@@ -204,18 +204,18 @@ class RayEngine:
         except BadInput as error:  # it was there before, so it is no question of input
             raise EngineLostError(str(error)) from error
 
-    def _serve(self, first: Order | Next, orders: Orders, events: Events) -> None:
+    def _serve(self, first: Job | Next, jobs: Jobs, events: Events) -> None:
         """Answer the process until it has ended all that it was handed."""
         session, num_handed_out = self._live, 0
-        answers = chain([first], iter(orders.next, None))
+        answers = chain([first], iter(jobs.next, None))
         session.send(Train(num_concurrent=self.num_concurrent))
         while not isinstance(message := session.receive(), Over):
             if isinstance(message, Ask):
                 self._machines = message.machines or self._machines
-                is_spent = num_handed_out == ORDERS_A_PROCESS
+                is_spent = num_handed_out == JOBS_A_PROCESS
                 answer = Next.DONE if is_spent else next(answers)
                 self._note(answer)
-                num_handed_out += isinstance(answer, Order)
+                num_handed_out += isinstance(answer, Job)
                 session.send(Word(next=answer) if isinstance(answer, Next) else answer)
             elif isinstance(message, EpochTold):
                 self._num_starts = 1  # it works
@@ -225,8 +225,8 @@ class RayEngine:
                 self._num_starts = 1
                 events.tell(message)
 
-    def _note(self, answer: Order | Next) -> None:
-        if isinstance(answer, Order):
+    def _note(self, answer: Job | Next) -> None:
+        if isinstance(answer, Job):
             self._running |= dict.fromkeys(answer.trial_keys)
 
     def _tell_lost(self, events: Events, lost: EngineLostError) -> None:

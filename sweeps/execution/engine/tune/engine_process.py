@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
-from sweeps.execution.engine.engine import EpochTold, Event, Next, Order, Stop
+from sweeps.execution.engine.engine import EpochTold, Event, Job, Next, Stop
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.channel import Channel
 from sweeps.execution.engine.process.process_messages import (
@@ -57,11 +57,11 @@ class Driver:
         assert line is not None
         return FROM_DRIVER.validate_json(line)
 
-    def next(self) -> Order | Next:
+    def next(self) -> Job | Next:
         """Ask for a job."""
         self._channel.send(Ask(machines=self.machines() if self.machines else None))
         answer = self.hear()
-        return answer if isinstance(answer, Order) else _word(answer)
+        return answer if isinstance(answer, Job) else _word(answer)
 
     def tell(self, event: Event) -> Stop | None:
         """Report an event; return the answer to an epoch."""
@@ -118,7 +118,7 @@ def _serve(driver: Driver, channel: Channel, scratch: str) -> None:
     from sweeps.execution.engine.tune.tune_engine import TuneEngine
 
     for train in words_to_train(driver):
-        TuneEngine(train.num_concurrent, scratch).run(orders=driver, events=driver)
+        TuneEngine(train.num_concurrent, scratch).run(jobs=driver, events=driver)
         channel.send(Over())
 
 

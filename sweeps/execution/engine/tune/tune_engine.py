@@ -20,9 +20,9 @@ from sweeps.execution.engine.engine import (
     EpochBatch,
     EpochTold,
     Events,
+    Job,
+    Jobs,
     Next,
-    Order,
-    Orders,
     TrialEnded,
 )
 from sweeps.execution.engine.failure_policy import Failure
@@ -62,11 +62,11 @@ class TuneEngine:
         self._num_concurrent = num_concurrent
         self._scratch = scratch
 
-    def run(self, orders: Orders, events: Events) -> None:
+    def run(self, jobs: Jobs, events: Events) -> None:
         """Run jobs until there are no more."""
-        searcher = OrderSearcher(orders, events)
+        searcher = JobSearcher(jobs, events)
         tuner = tune.Tuner(
-            tune.with_resources(train_order, _resources_of),
+            tune.with_resources(train_job, _resources_of),
             tune_config=tune.TuneConfig(
                 search_alg=searcher,
                 scheduler=StopScheduler(events),
@@ -89,9 +89,9 @@ class TuneEngine:
         searcher.tell_rest()
 
 
-def train_order(config: dict[str, Any]) -> None:
+def train_job(config: dict[str, Any]) -> None:
     """Train a job: the function that Tune runs in its worker processes."""
-    (trial,) = Order.model_validate_json(config["order"]).trials  # bundles are of one for now
+    (trial,) = Job.model_validate_json(config["job"]).trials  # bundles are of one for now
     threads = trial.head.threads
     prepare_environment(threads)
     os.environ["TUNE_FUNCTION_THREAD_TIMEOUT_S"] = str(_LEAVE_SECONDS)  # read by this process
@@ -121,7 +121,7 @@ def _message(epoch: dict[str, Any]) -> EpochTold:
 
 def _resources_of(config: dict[str, Any]) -> Any:
     """Return what a job gets; jobs of equal shares may use each other's processes."""
-    share = Order.model_validate_json(config["order"]).share
+    share = Job.model_validate_json(config["job"]).share
     return tune.PlacementGroupFactory([{"CPU": share.cpus, "GPU": share.gpus}])
 
 
@@ -130,12 +130,12 @@ def _name_of(trial: Any) -> str:
     return f"{trial.config['trial_key']}-{trial.trial_id}"
 
 
-class OrderSearcher(Searcher):
+class JobSearcher(Searcher):
     """Gives jobs to Tune and reports the trials that ended."""
 
-    def __init__(self, orders: Orders, events: Events) -> None:
+    def __init__(self, jobs: Jobs, events: Events) -> None:
         super().__init__(metric="epoch", mode="max")
-        self._orders = orders
+        self._jobs = jobs
         self._events = events
         self._running: dict[str, tuple[str, ...]] = {}
         self._ended: list[str] = []
@@ -144,13 +144,13 @@ class OrderSearcher(Searcher):
     def suggest(self, trial_id: str) -> Any:
         """Return a job, None to be asked again later, or Tune's constant for the end."""
         self.tell_rest()
-        order = self._orders.next()
-        if order is Next.DONE:
+        job = self._jobs.next()
+        if job is Next.DONE:
             return Searcher.FINISHED
-        if order is Next.WAIT:
+        if job is Next.WAIT:
             return None
-        self._running[trial_id] = order.trial_keys
-        return {"trial_key": order.trial_keys[0], "order": order.model_dump_json()}
+        self._running[trial_id] = job.trial_keys
+        return {"trial_key": job.trial_keys[0], "job": job.model_dump_json()}
 
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
@@ -185,7 +185,7 @@ class OrderSearcher(Searcher):
     def __getstate__(self) -> dict[str, Any]:
         return {"_metric": "epoch", "_mode": "max"}
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "OrderSearcher":
+    def __deepcopy__(self, memo: dict[int, Any]) -> "JobSearcher":
         return self
 
 
@@ -206,7 +206,7 @@ class StopScheduler(FIFOScheduler):
             is_stopped |= self._events.tell(epoch) is not None
         if not is_stopped:
             return TrialScheduler.CONTINUE
-        # its process may be kept for the next order, however long that takes to come
+        # Tune may keep its process for the next job, however late that comes
         leave_cell(trial)
         return TrialScheduler.STOP
 
@@ -220,7 +220,7 @@ class StopScheduler(FIFOScheduler):
 class ErrorCallback(tune.Callback):
     """Notes what only Tune knows of an error: what a process raised before it locked its cell."""
 
-    def __init__(self, searcher: OrderSearcher) -> None:
+    def __init__(self, searcher: JobSearcher) -> None:
         self._searcher = searcher
 
     def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:

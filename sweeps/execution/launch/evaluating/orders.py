@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sweeps.execution.survey.survey import Survey
 from sweeps.execution.survey.surveyed_evaluations import SurveyedEvaluation, weights_in_folder
-from sweeps.execution.worker.evaluation import EvaluationOrder
+from sweeps.execution.worker.evaluation import EvaluationJob
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, TrialRecord
 
@@ -14,7 +14,7 @@ def evaluation_order(
     head: TrialHead,
     record: TrialRecord | None,
     missing: Sequence[SurveyedEvaluation],
-) -> EvaluationOrder:
+) -> EvaluationJob:
     """Return what is told to have a finished trial's evaluations made.
 
     Args:
@@ -30,7 +30,7 @@ def evaluation_order(
     if weights is None:
         assert record is not None
         weights = survey.store.artifact(record, ARTIFACT_WEIGHTS)
-    return EvaluationOrder(
+    return EvaluationJob(
         cells=str(survey.storage.cells),
         trial_key=head.trial_key,
         seed=head.seed,

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sweeps.execution.worker.evaluation import EvaluationOrder
+from sweeps.execution.worker.evaluation import EvaluationJob
 from sweeps.execution.worker.evaluation_process import DONE
 from sweeps.execution.worker.worker_process import without_token
 from sweeps.records.plain_text import one_line
@@ -30,7 +30,7 @@ class EvaluationWorker:
         self._command += ["--threads", str(threads), "--parent", str(os.getpid())]
         self._process: subprocess.Popen[bytes] | None = None
 
-    def make(self, order: EvaluationOrder) -> str:
+    def make(self, order: EvaluationJob) -> str:
         """Have a trial's evaluations made, and wait. Returns why one was not, "" if all were."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         descriptor = open_regular(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)

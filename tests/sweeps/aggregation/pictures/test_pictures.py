@@ -31,7 +31,7 @@ from sweeps.aggregation.pictures.picture_drawing import (
 from sweeps.aggregation.pictures.trial_pictures import pictures
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.execution.worker.evaluation import EvaluationOrder, run_evaluations
+from sweeps.execution.worker.evaluation import EvaluationJob, run_evaluations
 from sweeps.records import trial_record as names
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import Outcome
@@ -163,7 +163,7 @@ def test_what_a_sweep_had_made_is_drawn_without_weights(store, tmp_path):
     trained = Training(small_config(), seed=0).trained()
     cell.mkdir(parents=True)
     trained.save(cell / names.ARTIFACT_WEIGHTS)
-    order = EvaluationOrder(
+    order = EvaluationJob(
         cells=str(cell.parent),
         trial_key=KEY,
         seed=0,

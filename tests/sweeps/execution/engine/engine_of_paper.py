@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from sweeps.execution.engine.engine import EpochTold, Next, Order, Stop, TrialEnded
+from sweeps.execution.engine.engine import EpochTold, Job, Next, Stop, TrialEnded
 from sweeps.execution.engine.failure_policy import Failure
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.engine.process.channel import Channel
@@ -47,13 +47,13 @@ def main() -> None:
 
 def serve(driver: Driver, channel: Channel, ray: "subprocess.Popen[bytes]") -> None:
     number = 0
-    while (order := driver.next()) is not Next.DONE:
-        assert isinstance(order, Order)
+    while (job := driver.next()) is not Next.DONE:
+        assert isinstance(job, Job)
         number += 1
         if number == 2 or TROUBLE == "is killed at once":
             channel.send(Pulse())
             have_trouble(channel, ray)
-        key = order.trial_keys[0]
+        key = job.trial_keys[0]
         metrics = {"validation_error": 0.5}
         answer = driver.tell(EpochTold(trial_key=key, epoch=1, metrics=metrics))
         if TROUBLE == "is killed after an epoch":

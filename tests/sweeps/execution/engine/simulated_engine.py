@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from sweeps.execution.engine.engine import EpochTold, Events, Next, Order, Orders, Stop, TrialEnded
+from sweeps.execution.engine.engine import EpochTold, Events, Job, Jobs, Next, Stop, TrialEnded
 from sweeps.execution.engine.placement import Machine, Share
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.worker.trial import TrialJob
 
 Training = Generator[EpochTold | None, Stop | None, None]
 """Yields each epoch and is sent the answer; yields None where it ends stopped, its cell held."""
@@ -33,7 +33,7 @@ def nothing_to_wait_for() -> None:
 
 @dataclass
 class _Run:
-    order: Order
+    job: Job
     machine: int
     training: Training
     answer: Stop | None = None
@@ -51,19 +51,19 @@ class SimulatedEngine:
         together: Of each turn, the keys of the trials that ran, by machine.
     """
 
-    train: Callable[[TrialOrder], Training]
+    train: Callable[[TrialJob], Training]
     machines: Sequence[Machine] = (Machine(cpus=1),)
     num_concurrent: int = 1
     idle: Callable[[], None] = nothing_to_wait_for
     together: list[list[tuple[str, ...]]] = field(default_factory=list[list[tuple[str, ...]]])
 
-    def run(self, orders: Orders, events: Events) -> None:
+    def run(self, jobs: Jobs, events: Events) -> None:
         """Train what is ordered."""
         running, waiting = deque[_Run](), None
         while True:
             said: Next | None = None
             while len(running) < self.num_concurrent:
-                said, waiting = self._fetch(orders, waiting)
+                said, waiting = self._fetch(jobs, waiting)
                 if waiting is None or (machine := self._room(running, waiting.share)) is None:
                     break
                 running.append(_Run(waiting, machine, self.train(waiting.trials[0])))
@@ -79,15 +79,15 @@ class SimulatedEngine:
                 assert waiting is None, f"fits on no machine: {waiting}"
                 self.idle()
 
-    def _fetch(self, orders: Orders, waiting: Order | None) -> tuple[Next | None, Order | None]:
+    def _fetch(self, jobs: Jobs, waiting: Job | None) -> tuple[Next | None, Job | None]:
         if waiting:
             return None, waiting
-        said = orders.next()
+        said = jobs.next()
         return (said, None) if isinstance(said, Next) else (None, across(said))
 
     def _turn(self, run: _Run, events: Events) -> bool:
         """Train one epoch; return whether the trial goes on."""
-        (key,) = run.order.trial_keys
+        (key,) = run.job.trial_keys
         try:
             told = run.training.send(run.answer)
         except StopIteration:
@@ -103,7 +103,7 @@ class SimulatedEngine:
     def _room(self, running: Sequence[_Run], share: Share) -> int | None:
         """Return a machine on which a share is free."""
         for number, machine in enumerate(self.machines):
-            taken = [run.order.share for run in running if run.machine == number]
+            taken = [run.job.share for run in running if run.machine == number]
             cpus = machine.cpus - sum(one.cpus for one in taken)
             gpus = machine.gpus - sum(one.gpus for one in taken)
             if share.cpus <= cpus and share.gpus <= gpus + 1e-9:
@@ -111,7 +111,7 @@ class SimulatedEngine:
         return None
 
     def _note(self, running: Sequence[_Run]) -> None:
-        keys = [run.order.trial_keys[0] for run in running]
+        keys = [run.job.trial_keys[0] for run in running]
         places = [run.machine for run in running]
         self.together.append(
             [

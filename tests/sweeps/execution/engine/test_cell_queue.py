@@ -7,7 +7,7 @@ import pytest
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.cell_source import ListedCells
-from sweeps.execution.engine.engine import CannotGoOn, Next, Order, TrialEnded
+from sweeps.execution.engine.engine import CannotGoOn, Job, Next, TrialEnded
 from sweeps.execution.engine.failure_policy import (
     MAX_RESTARTS,
     Failure,
@@ -15,7 +15,7 @@ from sweeps.execution.engine.failure_policy import (
     restart_blameless,
 )
 from sweeps.execution.engine.placement import Share
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.examples import failed, final, head, start, told
@@ -62,9 +62,9 @@ class Scene:
         self.cells = cells
         self.heard = Heard()
         self.num_oom_kills = 7
-        orders = [TrialOrder(cells=str(cells), head=head_of(letter)) for letter in letters]
+        jobs = [TrialJob(cells=str(cells), head=head_of(letter)) for letter in letters]
         self.queue = CellQueue(
-            ListedCells(orders),
+            ListedCells(jobs),
             self.heard,
             failure_policy=failure_policy,
             share_of=lambda _, is_alone=False: Share(cpus=16 if is_alone else 1),
@@ -243,15 +243,15 @@ def test_a_lost_machine_is_never_held_against_a_trial(scene: Scene) -> None:
 def test_one_killed_for_memory_gets_a_machine_of_its_own_and_then_fails_with_its_peak(
     scene: Scene,
 ) -> None:
-    order = scene.queue.next()
-    assert isinstance(order, Order)
-    assert order.share.cpus == 1
+    job = scene.queue.next()
+    assert isinstance(job, Job)
+    assert job.share.cpus == 1
     scene.folder("a").stats.note_peak_memory(3 * 2**30)
     scene.num_oom_kills += 1
     scene.ended("a")
-    order = scene.queue.next()
-    assert isinstance(order, Order)
-    assert (order.trial_keys[0][0], order.share.cpus) == ("a", 16)
+    job = scene.queue.next()
+    assert isinstance(job, Job)
+    assert (job.trial_keys[0][0], job.share.cpus) == ("a", 16)
     scene.num_oom_kills += 1
     scene.ended("a")
     reason = "out of memory: its process held 3.00 GiB at most"
@@ -286,9 +286,9 @@ def test_memory_that_the_trial_was_refused_is_known_from_its_own_word(scene: Sce
     line = failed("OutOfMemoryError: CUDA out of memory")
     scene.folder("a").append(line.model_copy(update={"is_out_of_memory": True}))
     scene.ended("a")
-    order = scene.queue.next()
-    assert isinstance(order, Order)
-    assert order.share.cpus == 16
+    job = scene.queue.next()
+    assert isinstance(job, Job)
+    assert job.share.cpus == 16
 
 
 def fail_twice(scene: Scene, letter: str, reason: str) -> None:

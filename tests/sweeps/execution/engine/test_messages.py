@@ -6,12 +6,12 @@ import math
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from sweeps.execution.engine.engine import EpochTold, Next, Order, Stop, TrialEnded
+from sweeps.execution.engine.engine import EpochTold, Job, Next, Stop, TrialEnded
 from sweeps.execution.engine.placement import Machine, Request, Share
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.worker.trial import TrialJob
 from tests.sweeps.execution.examples import KEY, head
 
-ORDER = Order(trials=(TrialOrder(cells="/cells", head=head()),), share=Share(cpus=2, gpus=0.25))
+ORDER = Job(trials=(TrialJob(cells="/cells", head=head()),), share=Share(cpus=2, gpus=0.25))
 MESSAGES = [
     ORDER,
     EpochTold(trial_key=KEY, epoch=3, metrics={"validation_error": 0.1, "reaches_target": True}),
@@ -47,7 +47,7 @@ def test_a_message_cannot_be_changed_on_its_way(message: BaseModel) -> None:
 
 def test_an_order_without_a_trial_is_none() -> None:
     with pytest.raises(ValidationError):
-        Order(trials=())
+        Job(trials=())
 
 
 def test_an_order_names_its_trials() -> None:

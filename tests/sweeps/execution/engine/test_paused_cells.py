@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sweeps.execution.engine.cell_queue import CellQueue
-from sweeps.execution.engine.engine import EpochTold, Next, Order, Stop, TrialEnded
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.engine.engine import EpochTold, Job, Next, Stop, TrialEnded
+from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.execution.engine.test_cell_queue import Heard
 from tests.sweeps.execution.examples import epoch, head
@@ -28,15 +28,15 @@ class Pausing:
     """
 
     def __init__(self, cells: Path) -> None:
-        self._order = TrialOrder(cells=str(cells), head=head(KEY))
+        self._job = TrialJob(cells=str(cells), head=head(KEY))
         self.is_promoted = True
         self._waits_at = 0
 
-    def more(self) -> list[TrialOrder]:
-        orders = [self._order] * self.is_promoted
+    def more(self) -> list[TrialJob]:
+        jobs = [self._job] * self.is_promoted
         self._waits_at = 0 if self.is_promoted else self._waits_at
         self.is_promoted = False
-        return orders
+        return jobs
 
     def judge(self, trial_key: str, epoch: int, metrics: Mapping[str, float]) -> bool:
         self._waits_at = epoch
@@ -58,12 +58,12 @@ def test_a_trial_that_waits_has_not_ended_and_is_handed_out_again_once_it_is_pro
     source, heard = Pausing(tmp_path), Seen()
     queue = CellQueue(source, heard)
     told = EpochTold(trial_key=KEY, epoch=1, metrics=epoch(1).model_dump())
-    assert isinstance(queue.next(), Order)
+    assert isinstance(queue.next(), Job)
     assert isinstance(queue.tell(told), Stop)
     queue.tell(TrialEnded(trial_key=KEY))
     assert queue.next() is Next.DONE
     source.is_promoted = True
-    assert isinstance(queue.next(), Order)
+    assert isinstance(queue.next(), Job)
     assert heard.events == [
         ("started", "a"),
         ("progressed", "a", 1),
@@ -80,5 +80,5 @@ def test_one_that_is_promoted_before_its_process_has_ended_waits_for_that(tmp_pa
     source.is_promoted = True
     assert queue.next() is Next.WAIT
     queue.tell(TrialEnded(trial_key=KEY))
-    assert isinstance(queue.next(), Order)
+    assert isinstance(queue.next(), Job)
     assert [kind for kind, *_ in heard.events] == ["started", "progressed", "paused", "started"]

@@ -15,8 +15,8 @@ from sweeps.execution.engine.engine import (
     CannotGoOn,
     EpochTold,
     Event,
+    Job,
     Next,
-    Order,
     Stop,
     TrialEnded,
 )
@@ -26,7 +26,7 @@ from sweeps.execution.engine.process import engine_session, ray_engine
 from sweeps.execution.engine.process.ended_group import is_alive
 from sweeps.execution.engine.process.engine_session import EngineSession
 from sweeps.execution.engine.process.ray_engine import RayEngine
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.errors import BadInput
 from tests.sweeps.execution.examples import head
 from tests.sweeps.execution.first_process import as_first_process
@@ -45,12 +45,12 @@ class Driver:
         self.stopped = stopped
         self.heard: list[tuple[str, ...]] = []
 
-    def next(self) -> Order | Next:
+    def next(self) -> Job | Next:
         if not self.waiting:
             return Next.WAIT if self.running else Next.DONE
         letter = self.waiting.popleft()
         self.running.add(letter)
-        return Order(trials=(TrialOrder(cells="/cells", head=head(letter * 20)),))
+        return Job(trials=(TrialJob(cells="/cells", head=head(letter * 20)),))
 
     def tell(self, event: Event) -> Stop | None:
         letter = event.trial_key[0]
@@ -192,7 +192,7 @@ def test_the_machines_are_those_that_a_cluster_has_as_it_asks(tmp_path: Path) ->
 def test_a_fresh_process_takes_over_after_some_orders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_engine, "ORDERS_A_PROCESS", 2)
+    monkeypatch.setattr(ray_engine, "JOBS_A_PROCESS", 2)
     driver, paper = Driver("abcde"), Paper(tmp_path)
     paper.run(driver)
     assert (driver.ended, len(paper.sessions), paper.said) == ("abcde", 3, [])

@@ -24,7 +24,7 @@ from sweeps.execution.engine.tune.tune_engine import (
     ActorBusyError,
     ActorLostError,
     ErrorCallback,
-    OrderSearcher,
+    JobSearcher,
     StopScheduler,
 )
 from tests.sweeps.execution.engine.test_cell_queue import Scene, killed
@@ -60,7 +60,7 @@ class Tune:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.scene = Scene(folder / "cells", "ab", give_up_what_raised)
-        self.searcher = OrderSearcher(self.scene.queue, self.scene.queue)
+        self.searcher = JobSearcher(self.scene.queue, self.scene.queue)
         self.callback = ErrorCallback(self.searcher)
 
     def hand_out(self) -> dict[str, Any]:

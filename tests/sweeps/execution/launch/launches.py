@@ -98,12 +98,12 @@ class RecorderHere:
 
     def finish(
         self,
-        silence_seconds: float,
+        timeout_seconds: float,
         tell: Callable[[int, int], None] = ignore_progress,
         most_seconds: float = math.inf,
     ) -> bool:
         """Carry the rest."""
-        del silence_seconds, most_seconds
+        del timeout_seconds, most_seconds
         with _driver(f"{SILENCE_SECONDS}\n"):
             self._process._tell = tell  # pyright: ignore[reportPrivateUsage]
             code = self._process.run()

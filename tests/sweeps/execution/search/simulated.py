@@ -19,7 +19,7 @@ from sweeps.execution.cells.folder import CellFolder, reason_of
 from sweeps.execution.cells.journal import Journal
 from sweeps.execution.engine.cell_queue import CellQueue
 from sweeps.execution.engine.cell_source import ListedCells
-from sweeps.execution.engine.engine import EpochTold, Event, Next, Order, TrialEnded
+from sweeps.execution.engine.engine import EpochTold, Event, Job, Next, TrialEnded
 from sweeps.execution.engine.engine import Stop as StopMessage
 from sweeps.execution.engine.placement import Machine
 from sweeps.execution.plan.decision_log import DecisionLog
@@ -32,7 +32,7 @@ from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.search_known import SearchKnown
 from sweeps.execution.survey.surveyed_cells import surveyed
 from sweeps.execution.view.board import Board
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import EpochLine, OutboxLine, TrialHead
 from sweeps.records.manifest import Manifest, ManifestCell
 from sweeps.records.manifest_growth import ManifestLine
@@ -205,7 +205,7 @@ class Launch:
         try:
             machines = (Machine(cpus=num_concurrent),)
             engine = SimulatedEngine(self._train, machines, num_concurrent)
-            engine.run(orders=self, events=self)
+            engine.run(jobs=self, events=self)
             exit_code = 0
         except KeyboardInterrupt:
             exit_code = 130
@@ -214,10 +214,10 @@ class Launch:
                 self.journal.close_launch(exit_code)
         return self
 
-    def next(self) -> Order | Next:
+    def next(self) -> Job | Next:
         """Hand out an order, and note it."""
         order = self.queue.next()
-        if isinstance(order, Order):
+        if isinstance(order, Job):
             self.started.extend(order.trial_keys)
             self._step()
         return order
@@ -248,8 +248,8 @@ class Launch:
         assert self.manifest.search
         return [one.params for one in self.manifest.search.proposals]
 
-    def _order(self, definition: Heads, cell: ManifestCell) -> TrialOrder:
-        return TrialOrder(cells=str(self._world.cells), head=definition.head(cell))
+    def _order(self, definition: Heads, cell: ManifestCell) -> TrialJob:
+        return TrialJob(cells=str(self._world.cells), head=definition.head(cell))
 
 
 class Trainer:
@@ -260,7 +260,7 @@ class Trainer:
         self._score = score
         self._step = step
 
-    def __call__(self, order: TrialOrder) -> Training:
+    def __call__(self, order: TrialJob) -> Training:
         """Train until the trial ends in any way."""
         folder = self._world.folder(order.head.trial_key)
         with suppress(WorkerKilled), folder.lease(0) as fence:
@@ -315,13 +315,13 @@ class Trainer:
         )
 
 
-def train_elsewhere(world: World, order: TrialOrder, score: Score) -> CellQueue:
+def train_elsewhere(world: World, order: TrialJob, score: Score) -> CellQueue:
     """Train a cell to its end as a design does, which stops nothing."""
     journal = Journal(world.journals, "elsewhere")
     cell = ManifestCell(arm=order.head.arm, seed=order.head.seed, trial_key=order.head.trial_key)
     board = Board(list(surveyed([cell], {}, {})), {cell.arm: 3}, journal)
     queue = CellQueue(ListedCells([order]), board)
-    SimulatedEngine(Trainer(world, score, unkilled)).run(orders=queue, events=queue)
+    SimulatedEngine(Trainer(world, score, unkilled)).run(jobs=queue, events=queue)
     journal.close()
     return queue
 

@@ -16,7 +16,7 @@ from sweeps.execution.search.observation import Observation
 from sweeps.execution.search.search_known import SearchKnown
 from sweeps.execution.survey.surveyed_cells import CellState, surveyed
 from sweeps.execution.view.live_view import summary
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import TrialHead
 from tests.sweeps.execution.search import test_kills
 from tests.sweeps.execution.search.examples import confirm, rate_of, searched
@@ -122,7 +122,7 @@ def test_what_another_sweep_brings_to_its_end_waits_no_longer(
         Launch(world, definition, values, step=KillAfter(60)).run()
     left = restored(definition, world.journals, world.current())
     cell = next(cell for cell in left.manifest.cells if cell.trial_key in left.waiting)
-    train_elsewhere(world, TrialOrder(cells=str(world.cells), head=left.head(cell)), values)
+    train_elsewhere(world, TrialJob(cells=str(world.cells), head=left.head(cell)), values)
     launch = run(definition, values)
     assert not launch.plan.known.waiting
     assert launch.observations()[number_of(left.head(cell))].state == "complete"

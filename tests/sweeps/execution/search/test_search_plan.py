@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 from capsmodel.stopping import FixedEpochs
 from search_spaces import Median
-from sweeps.execution.engine.engine import EpochTold, Next, Order
+from sweeps.execution.engine.engine import EpochTold, Job, Next
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.execution.recorder.recorder import Recorder
 from sweeps.execution.recorder.recorder_queue import RecorderQueue
-from sweeps.execution.worker.trial import TrialOrder
+from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.cell_contents import TrialHead
 from sweeps.records.errors import StoreUnreachable
 from sweeps.records.manifest import ManifestCell, Stopped
@@ -138,7 +138,7 @@ def test_a_proposal_that_is_the_base_is_trained_once_and_observed_for_both(
 def test_of_several_at_once_each_is_handed_out_once(world: World) -> None:
     launch = Launch(world, random(trials=4, space=FEW_POINTS), falling)
     given: list[str] = []
-    while isinstance(order := launch.queue.next(), Order):
+    while isinstance(order := launch.queue.next(), Job):
         given.extend(order.trial_keys)
     assert order is Next.WAIT, "for those that run"
     keys = [cell.trial_key for cell in launch.manifest.cells]
@@ -200,7 +200,7 @@ def test_another_sweep_goes_on_with_a_stopped_trial_and_this_one_keeps_the_stop(
     assert cell.stopped == Stopped(epoch=2, value=0.5)
     store = Store(world, cell.trial_key)
     assert store.told() == ("pruned", "stopped by asha after epoch 2, validation_error 0.5")
-    order = TrialOrder(cells=str(world.cells), head=first.definition.head(cell))
+    order = TrialJob(cells=str(world.cells), head=first.definition.head(cell))
     train_elsewhere(world, order, score)
 
     assert store.told() == ("finished", "")

@@ -11,7 +11,7 @@ from capsmodel.training.training import Training
 from search_spaces.evaluation_key import evaluation_key
 from sweeps.execution.cells.evaluations import CellEvaluations
 from sweeps.execution.cells.folder import CellFolder
-from sweeps.execution.worker.evaluation import EvaluationOrder, run_evaluations
+from sweeps.execution.worker.evaluation import EvaluationJob, run_evaluations
 from sweeps.records.errors import BadInput
 from tests.capsmodel.small_config import small_config
 
@@ -20,7 +20,7 @@ KEY = "0123456789abcdef0123"
 BOTH = (ShiftedTestError(pixels=1), Confidence())
 
 
-def order_of(cells: Path, *evaluations: Any, **changes: Any) -> EvaluationOrder:
+def job_of(cells: Path, *evaluations: Any, **changes: Any) -> EvaluationJob:
     fields = {
         "cells": str(cells),
         "trial_key": KEY,
@@ -29,7 +29,7 @@ def order_of(cells: Path, *evaluations: Any, **changes: Any) -> EvaluationOrder:
         "weights": str(cells / KEY / "weights.safetensors"),
         "evaluations": [one.model_dump(mode="json") for one in evaluations],
     }
-    return EvaluationOrder.model_validate(fields | changes)
+    return EvaluationJob.model_validate(fields | changes)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_each_finds_what_it_finds_of_the_network(cells: Path) -> None:
-    found = run_evaluations(order_of(cells, *BOTH))
+    found = run_evaluations(job_of(cells, *BOTH))
     trained, data = Training(CONFIG, seed=0).trained(), CONFIG.data.load("cpu")
     for record, evaluation in zip(found, BOTH, strict=True):
         expected = evaluation.evaluate(trained, data)
@@ -64,7 +64,7 @@ def test_each_finds_what_it_finds_of_the_network(cells: Path) -> None:
 
 def test_the_trials_own_files_keep_their_bytes(cells: Path) -> None:
     before = contents(cells)
-    run_evaluations(order_of(cells, *BOTH))
+    run_evaluations(job_of(cells, *BOTH))
     after = contents(cells)
     assert {name: after[name] for name in before} == before
     added = {name for name in after if name not in before}
@@ -74,10 +74,10 @@ def test_the_trials_own_files_keep_their_bytes(cells: Path) -> None:
 
 
 def test_the_first_result_stands(cells: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = run_evaluations(order_of(cells, Confidence()))
+    first = run_evaluations(job_of(cells, Confidence()))
     before = contents(cells)
     (cells / KEY / "weights.safetensors").unlink()  # nothing that is there is made again
-    assert run_evaluations(order_of(cells, Confidence())) == first
+    assert run_evaluations(job_of(cells, Confidence())) == first
     del before[f"{KEY}/weights.safetensors"]
     assert contents(cells) == before
     other = first[0].model_copy(update={"metrics": {"mean_belief": 0.0}})
@@ -95,10 +95,10 @@ def test_a_killed_one_costs_itself_alone(cells: Path, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         patch.setattr(Confidence, "evaluate", killed)
         with pytest.raises(KeyboardInterrupt):
-            run_evaluations(order_of(cells, *BOTH))
+            run_evaluations(job_of(cells, *BOTH))
     assert CellEvaluations(cells / KEY).keys() == {evaluation_key(BOTH[0])}
     before = contents(cells)
-    run_evaluations(order_of(cells, *BOTH))
+    run_evaluations(job_of(cells, *BOTH))
     after = contents(cells)
     assert CellEvaluations(cells / KEY).keys() == {evaluation_key(one) for one in BOTH}
     assert {name: after[name] for name in before} == before
@@ -120,9 +120,9 @@ def test_a_write_cut_off_before_its_end_is_made_again(
     with monkeypatch.context() as patch:
         patch.setattr(module, "write_whole", once)
         with pytest.raises(KeyboardInterrupt):
-            run_evaluations(order_of(cells, Confidence()))
+            run_evaluations(job_of(cells, Confidence()))
     assert CellEvaluations(cells / KEY).keys() == set()
-    (record,) = run_evaluations(order_of(cells, Confidence()))
+    (record,) = run_evaluations(job_of(cells, Confidence()))
     assert all(path.exists() for path in CellEvaluations(cells / KEY).paths(record))
 
 
@@ -134,17 +134,17 @@ def test_it_is_the_cells_one_writer(cells: Path, monkeypatch: pytest.MonkeyPatch
     is_busy: list[bool] = []
     evaluate = Confidence.evaluate
     monkeypatch.setattr(Confidence, "evaluate", busy)
-    run_evaluations(order_of(cells, Confidence()))
+    run_evaluations(job_of(cells, Confidence()))
     assert is_busy == [True]
     assert not CellFolder(cells, KEY).is_busy()
 
 
 def test_a_damaged_result_is_refused_and_named(cells: Path) -> None:
-    (record,) = run_evaluations(order_of(cells, Confidence()))
+    (record,) = run_evaluations(job_of(cells, Confidence()))
     path = CellEvaluations(cells / KEY).paths(record)[-1]
     path.write_text("{")
     with pytest.raises(BadInput, match=f"The evaluation {path} cannot be read"):
-        run_evaluations(order_of(cells, Confidence()))
+        run_evaluations(job_of(cells, Confidence()))
 
 
 def test_where_no_gpu_is_the_processor_stands_in(cells: Path) -> None:
@@ -152,7 +152,7 @@ def test_where_no_gpu_is_the_processor_stands_in(cells: Path) -> None:
 
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
-    (record,) = run_evaluations(order_of(cells, Confidence(), device="cuda"))
+    (record,) = run_evaluations(job_of(cells, Confidence(), device="cuda"))
     assert record.hardware.startswith("cpu")
 
 
@@ -170,8 +170,8 @@ class Constant(Evaluation):
 
 
 def test_ones_own_evaluation_comes_from_the_source_beside_it(cells: Path) -> None:
-    order = order_of(cells, source=SOURCE, evaluations=[{"kind": "constant"}])
-    (record,) = run_evaluations(order)
+    job = job_of(cells, source=SOURCE, evaluations=[{"kind": "constant"}])
+    (record,) = run_evaluations(job)
     assert (record.kind, record.pictures, record.left_out) == (
         "constant",
         ("dot",),

@@ -18,8 +18,8 @@ from tests.sweeps.execution.worker.trials import (
     check_like_unbroken,
     final_of,
     folder_of,
+    job_of,
     of_target,
-    order_of,
     silent,
     stopped_after,
     told_epochs,
@@ -77,14 +77,14 @@ def test_killed_anywhere_it_goes_on_to_the_same_end(
     call: int,
     after: bool,
 ) -> None:
-    order = order_of(tmp_path)
+    job = job_of(tmp_path)
     owner, name = SEAMS[seam]
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, killing(getattr(owner, name), call, after))
         with pytest.raises(Killed):
-            run_trial(order, silent)
-    assert run_trial(order, silent) is Outcome.FINISHED
-    check_like_unbroken(folder_of(order), unbroken)
+            run_trial(job, silent)
+    assert run_trial(job, silent) is Outcome.FINISHED
+    check_like_unbroken(folder_of(job), unbroken)
 
 
 @pytest.mark.parametrize(("seam", "call", "after"), KILLS_OF_UNJUDGED)
@@ -96,82 +96,82 @@ def test_killed_while_epochs_wait_to_be_kept_it_goes_on_to_the_same_end(
     call: int,
     after: bool,
 ) -> None:
-    order = unjudged(tmp_path, monkeypatch)
+    job = unjudged(tmp_path, monkeypatch)
     owner, name = SEAMS[seam]
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, killing(getattr(owner, name), call, after))
         with pytest.raises(Killed):
-            run_trial(order, silent)
-    assert run_trial(order, silent) is Outcome.FINISHED
-    check_like_unbroken(folder_of(order), unbroken)
+            run_trial(job, silent)
+    assert run_trial(job, silent) is Outcome.FINISHED
+    check_like_unbroken(folder_of(job), unbroken)
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_killed_inside_a_report_it_goes_on_to_the_same_end(
     tmp_path: Path, unbroken: CellFolder, at: int
 ) -> None:
-    order = order_of(tmp_path)
+    job = job_of(tmp_path)
 
     def report(told: Reported) -> None:
         if told[-1]["epoch"] == at:
             raise SystemExit  # how Tune stops a trial
 
     with pytest.raises(SystemExit):
-        run_trial(order, report)
-    assert folder_of(order).failure_since() is None
-    run_trial(order, silent)
-    check_like_unbroken(folder_of(order), unbroken)
+        run_trial(job, report)
+    assert folder_of(job).failure_since() is None
+    run_trial(job, silent)
+    check_like_unbroken(folder_of(job), unbroken)
 
 
 def test_killed_again_and_again_it_goes_on_to_the_same_end(
     tmp_path: Path, unbroken: CellFolder
 ) -> None:
-    order = order_of(tmp_path)
+    job = job_of(tmp_path)
 
     def report(_: Reported) -> None:
         raise Killed
 
     for _ in range(NUM_EPOCHS):
         with pytest.raises(Killed):
-            run_trial(order, report)
-    run_trial(order, silent)
-    check_like_unbroken(folder_of(order), unbroken)
-    assert final_of(folder_of(order)).fence == NUM_EPOCHS + 1
+            run_trial(job, report)
+    run_trial(job, silent)
+    check_like_unbroken(folder_of(job), unbroken)
+    assert final_of(folder_of(job)).fence == NUM_EPOCHS + 1
 
 
 def test_an_outbox_torn_by_the_kill_is_told_anew(tmp_path: Path, unbroken: CellFolder) -> None:
-    order = order_of(tmp_path)
+    job = job_of(tmp_path)
 
     def report(told: Reported) -> None:
         if told[-1]["epoch"] == 2:
             raise Killed
 
     with pytest.raises(Killed):
-        run_trial(order, report)
-    outbox = folder_of(order).path / "outbox.jsonl"
+        run_trial(job, report)
+    outbox = folder_of(job).path / "outbox.jsonl"
     outbox.write_bytes(outbox.read_bytes()[:-9])
-    run_trial(order, silent)
-    check_like_unbroken(folder_of(order), unbroken)
+    run_trial(job, silent)
+    check_like_unbroken(folder_of(job), unbroken)
 
 
 def test_an_epoch_that_a_kill_kept_from_being_told_is_reported_too(tmp_path: Path) -> None:
-    order = order_of(tmp_path)
+    job = job_of(tmp_path)
 
     def report(told: Reported) -> None:
         if told[-1]["epoch"] == 2:
             raise Killed
 
     with pytest.raises(Killed):
-        run_trial(order, report)
-    outbox = folder_of(order).path / "outbox.jsonl"
+        run_trial(job, report)
+    outbox = folder_of(job).path / "outbox.jsonl"
     outbox.write_bytes(outbox.read_bytes()[:-9])
     reports: list[dict[str, Any]] = []
-    run_trial(order, reports.extend)
+    run_trial(job, reports.extend)
     assert [told["epoch"] for told in reports] == [2, 3]
 
 
 def test_a_training_killed_in_the_epoch_it_diverged_in_is_still_diverged(tmp_path: Path) -> None:
-    order = order_of(tmp_path, optimiser={"kind": "adam", "learning_rate": 1e30})
+    job = job_of(tmp_path, optimiser={"kind": "adam", "learning_rate": 1e30})
 
     def report(_: Reported) -> None:
         raise Killed
@@ -179,26 +179,26 @@ def test_a_training_killed_in_the_epoch_it_diverged_in_is_still_diverged(tmp_pat
     outcome = None
     for _ in range(NUM_EPOCHS + 1):
         try:
-            outcome = run_trial(order, report)
+            outcome = run_trial(job, report)
         except Killed:
             continue
     assert outcome is Outcome.DIVERGED
-    epochs = told_epochs(folder_of(order))
-    assert epochs == [line.epoch for line in final_of(folder_of(order)).curve]
+    epochs = told_epochs(folder_of(job))
+    assert epochs == [line.epoch for line in final_of(folder_of(job)).curve]
 
 
 @pytest.mark.parametrize("kept_bytes", [0, 9, 3000])
 def test_a_damaged_checkpoint_is_set_aside_and_the_trial_starts_over(
     tmp_path: Path, unbroken: CellFolder, kept_bytes: int
 ) -> None:
-    order = order_of(tmp_path)
-    folder = folder_of(order)
-    stopped_after(order, 2)
+    job = job_of(tmp_path)
+    folder = folder_of(job)
+    stopped_after(job, 2)
     folder.checkpoint.write_bytes(folder.checkpoint.read_bytes()[:kept_bytes])
-    stopped_after(order, 1)
+    stopped_after(job, 1)
     assert (folder.path / "checkpoint.damaged").stat().st_size == kept_bytes
     assert "starting over, as the checkpoint is damaged" in folder.log.read_text()
-    assert run_trial(order, silent) is Outcome.FINISHED
+    assert run_trial(job, silent) is Outcome.FINISHED
     check_like_unbroken(folder, unbroken)
     assert not (folder.path / "checkpoint.damaged").exists()
 
@@ -206,23 +206,23 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_trial_starts_over(
 def test_a_checkpoint_is_kept_where_the_fault_is_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = order_of(tmp_path)
-    stopped_after(order, 2)
-    before = folder_of(order).checkpoint.read_bytes()
+    job = job_of(tmp_path)
+    stopped_after(job, 2)
+    before = folder_of(job).checkpoint.read_bytes()
 
     def other_digits(*_: Any, **__: Any) -> None:
         raise ValueError("other digits than expected")
 
     monkeypatch.setattr(Training, "__init__", other_digits)
     with pytest.raises(ValueError, match="other digits"):
-        run_trial(order, silent)
-    assert folder_of(order).checkpoint.read_bytes() == before
+        run_trial(job, silent)
+    assert folder_of(job).checkpoint.read_bytes() == before
 
 
 def test_the_largest_peak_of_all_attempts_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = order_of(tmp_path)
+    job = job_of(tmp_path)
     peaks = iter([70, 90, 50, 50])  # after epochs 1, 2, 3 and at the end
 
     def peak(_: PeakMemory) -> int:
@@ -230,9 +230,9 @@ def test_the_largest_peak_of_all_attempts_is_kept(
 
     monkeypatch.setattr(PeakMemory, "bytes", peak)
     for epoch in (1, 2):
-        stopped_after(order, epoch)
-    run_trial(order, silent)
-    assert final_of(folder_of(order)).peak_memory_bytes == 90
+        stopped_after(job, epoch)
+    run_trial(job, silent)
+    assert final_of(folder_of(job)).peak_memory_bytes == 90
 
 
 @pytest.mark.parametrize("seam", ["checkpoint", "outbox", "test", "final"])
@@ -240,13 +240,13 @@ def test_the_largest_peak_of_all_attempts_is_kept(
 def test_killed_in_the_epoch_that_reaches_its_target_it_trains_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seam: str, after: bool
 ) -> None:
-    order = of_target(tmp_path, 1.0)
+    job = of_target(tmp_path, 1.0)
     owner, name = SEAMS[seam]
     at_call = 2 if seam == "outbox" else 1
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, killing(getattr(owner, name), at_call, after))
         with pytest.raises(Killed):
-            run_trial(order, silent)
-    assert run_trial(order, silent) is Outcome.FINISHED
-    assert final_of(folder_of(order)).target == "reached"
-    assert told_epochs(folder_of(order)) == [1]
+            run_trial(job, silent)
+    assert run_trial(job, silent) is Outcome.FINISHED
+    assert final_of(folder_of(job)).target == "reached"
+    assert told_epochs(folder_of(job)) == [1]

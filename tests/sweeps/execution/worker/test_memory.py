@@ -12,13 +12,13 @@ from sweeps.execution.worker.worker_process import (
     recorded_peak_memory,
     status_bytes,
 )
-from tests.sweeps.execution.worker.trials import folder_of, order_of, silent
+from tests.sweeps.execution.worker.trials import folder_of, job_of, silent
 from tests.waiting import wait_until
 
 
 def test_the_peak_is_told_while_a_trial_runs_and_gone_when_it_is_filled(tmp_path: Path) -> None:
-    order = order_of(tmp_path)
-    cell = folder_of(order)
+    job = job_of(tmp_path)
+    cell = folder_of(job)
     peaks: list[int | None] = []
 
     def report(_: object) -> None:
@@ -28,10 +28,10 @@ def test_the_peak_is_told_while_a_trial_runs_and_gone_when_it_is_filled(tmp_path
     bytearray(2**30)  # another trial of this process: what it held is not this one's
     earlier = status_bytes("VmHWM")
     assert earlier is not None
-    run_trial(order, report)
+    run_trial(job, report)
     assert all(peak is not None and earlier / 100 < peak < earlier for peak in peaks)
     assert cell.stats.peak_memory_bytes() is None
-    run_trial(order, silent)
+    run_trial(job, silent)
 
 
 def test_stats_that_cannot_be_written_or_read_end_nothing(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from capsmodel.training.training import TestResult, Training, read_history
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.cells.sealed_files import check_files, sealed
 from sweeps.execution.worker import trial
-from sweeps.execution.worker.trial import TrialOrder, run_trial
+from sweeps.execution.worker.trial import TrialJob, run_trial
 from sweeps.records.trial_record import Outcome
 from tests.capsmodel.small_config import small_config, small_model
 from tests.sweeps.execution.worker.trials import (
@@ -23,8 +23,8 @@ from tests.sweeps.execution.worker.trials import (
     files,
     final_of,
     folder_of,
+    job_of,
     of_target,
-    order_of,
     silent,
     stopped_after,
     told_epochs,
@@ -77,12 +77,12 @@ def test_predictions_take_one_byte_an_image_and_agree_with_the_error(unbroken: C
 
 
 def test_each_epoch_is_reported_once_with_its_figures(tmp_path: Path) -> None:
-    order = order_of(tmp_path)
+    job = job_of(tmp_path)
     reports: list[dict[str, Any]] = []
-    run_trial(order, reports.extend)
+    run_trial(job, reports.extend)
     assert [report["epoch"] for report in reports] == [1, 2, 3]
-    assert {report["trial_key"] for report in reports} == {order.head.trial_key}
-    curve = final_of(folder_of(order)).curve
+    assert {report["trial_key"] for report in reports} == {job.head.trial_key}
+    curve = final_of(folder_of(job)).curve
     assert [report["validation_error"] for report in reports] == [
         line.validation_error for line in curve
     ]
@@ -91,15 +91,15 @@ def test_each_epoch_is_reported_once_with_its_figures(tmp_path: Path) -> None:
 def test_short_epochs_that_nobody_judges_are_kept_together(
     tmp_path: Path, unbroken: CellFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = unjudged(tmp_path, monkeypatch)
-    folder = folder_of(order)
+    job = unjudged(tmp_path, monkeypatch)
+    folder = folder_of(job)
     kept: list[tuple[list[int], list[int], int]] = []
 
     def report(told: Reported) -> None:
         saved = read_history(folder.checkpoint, seed=0)
         kept.append(([one["epoch"] for one in told], told_epochs(folder), len(saved)))
 
-    run_trial(order, report)
+    run_trial(job, report)
     assert kept == [([1], [1], 1), ([2, 3], [1, 2, 3], 3)], "the first at once, and the last"
     assert files(folder) == files(unbroken)
     times = [line.time for line in folder.read_outbox()[0] if line.epoch]
@@ -110,8 +110,8 @@ def test_no_kill_costs_more_than_a_second_of_short_epochs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 0.4 s an epoch two wait at most: with a third it would be 1.2 s."""
-    order = unjudged(tmp_path, monkeypatch, stopping={"kind": "fixed_epochs", "epochs": 6})
-    monkeypatch.setattr(trial, "_KEPT_SECONDS", 1.0)
+    job = unjudged(tmp_path, monkeypatch, stopping={"kind": "fixed_epochs", "epochs": 6})
+    monkeypatch.setattr(trial, "_SAVE_SECONDS", 1.0)
     now, train_epoch = [0.0], Training._train_epoch
 
     def lasting(training: Training, epoch: int) -> Any:
@@ -123,28 +123,28 @@ def test_no_kill_costs_more_than_a_second_of_short_epochs(
     monkeypatch.setattr(training_module, "time", clock)
     monkeypatch.setattr(Training, "_train_epoch", lasting)
     kept: list[list[int]] = []
-    run_trial(order, lambda told: kept.append([one["epoch"] for one in told]))
+    run_trial(job, lambda told: kept.append([one["epoch"] for one in told]))
     assert kept == [[1], [2, 3], [4, 5], [6]]
 
 
 def test_epochs_that_take_long_are_kept_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = unjudged(tmp_path, monkeypatch)
-    monkeypatch.setattr(trial, "_KEPT_SECONDS", 0.0)
+    job = unjudged(tmp_path, monkeypatch)
+    monkeypatch.setattr(trial, "_SAVE_SECONDS", 0.0)
     reports: list[list[int]] = []
-    run_trial(order, lambda told: reports.append([one["epoch"] for one in told]))
+    run_trial(job, lambda told: reports.append([one["epoch"] for one in told]))
     assert reports == [[1], [2], [3]]
 
 
 def test_a_filled_cell_is_not_trained_again(unbroken: CellFolder) -> None:
     before = files(unbroken)
-    order = order_of(unbroken.path.parent)
+    job = job_of(unbroken.path.parent)
 
     def never(_: Reported) -> None:
         raise AssertionError
 
-    assert run_trial(order, never) is Outcome.FINISHED
+    assert run_trial(job, never) is Outcome.FINISHED
     assert files(unbroken) == before
 
 
@@ -171,23 +171,23 @@ SWEEP = Sweep(name="own", base=TrainingConfig(), plan=ListedArms(baseline="a", a
 
 
 def test_a_users_own_part_is_rebuilt_from_the_text_beside_it(tmp_path: Path) -> None:
-    plain = order_of(tmp_path).head
+    plain = job_of(tmp_path).head
     config = plain.config | {
         "model": plain.config["model"] | {"routing": {"kind": "mean_of_votes"}},
         "stopping": {"kind": "fixed_epochs", "epochs": 1},
     }
     own = plain.model_copy(update={"config": config, "source": SOURCE, "trial_key": "f" * 20})
-    order = TrialOrder(cells=str(tmp_path), head=own)
-    assert run_trial(order, silent) is Outcome.FINISHED
-    assert "routing by the mean" in folder_of(order).log.read_text()
+    job = TrialJob(cells=str(tmp_path), head=own)
+    assert run_trial(job, silent) is Outcome.FINISHED
+    assert "routing by the mean" in folder_of(job).log.read_text()
 
 
 def test_the_health_of_each_epoch_and_what_is_unsound_in_the_end_are_in_the_record(
     tmp_path: Path, unbroken: CellFolder
 ) -> None:
-    order = order_of(tmp_path, optimiser={"kind": "adam", "learning_rate": 10})
-    run_trial(order, silent)
-    unsound, sound = final_of(folder_of(order)), final_of(unbroken)
+    job = job_of(tmp_path, optimiser={"kind": "adam", "learning_rate": 10})
+    run_trial(job, silent)
+    unsound, sound = final_of(folder_of(job)), final_of(unbroken)
     assert "class capsules are saturated" in unsound.warnings[-1]
     assert sound.warnings == ()
     assert sound.curve[-1].health["dead_capsules"] == 0
@@ -215,29 +215,29 @@ def test_the_worker_tells_its_own_device_and_versions(unbroken: CellFolder) -> N
 def test_the_duration_is_that_of_the_whole_trial(tmp_path: Path, unbroken: CellFolder) -> None:
     record = final_of(unbroken)
     assert record.duration_seconds > sum(line.duration_seconds for line in record.curve)
-    order = order_of(tmp_path)
-    stopped_after(order, 3)
-    run_trial(order, silent)
-    record = final_of(folder_of(order))
+    job = job_of(tmp_path)
+    stopped_after(job, 3)
+    run_trial(job, silent)
+    record = final_of(folder_of(job))
     assert record.duration_seconds > sum(line.duration_seconds for line in record.curve)
 
 
 def test_a_trial_ends_with_its_target_and_says_so(tmp_path: Path) -> None:
-    order = of_target(tmp_path, 1.0)
+    job = of_target(tmp_path, 1.0)
     reports: list[dict[str, Any]] = []
-    assert run_trial(order, reports.extend) is Outcome.FINISHED
-    record = final_of(folder_of(order))
+    assert run_trial(job, reports.extend) is Outcome.FINISHED
+    record = final_of(folder_of(job))
     assert (len(record.curve), record.target) == (1, "reached")
     assert record.test_error is not None
     assert [(one["epoch"], one["reaches_target"]) for one in reports] == [(1, True)]
-    assert run_trial(order, silent) is Outcome.FINISHED
+    assert run_trial(job, silent) is Outcome.FINISHED
 
 
 def test_a_trial_that_never_reaches_its_target_says_so_too(tmp_path: Path) -> None:
-    order = of_target(tmp_path, 0.0)
+    job = of_target(tmp_path, 0.0)
     reports: list[dict[str, Any]] = []
-    run_trial(order, reports.extend)
-    record = final_of(folder_of(order))
+    run_trial(job, reports.extend)
+    record = final_of(folder_of(job))
     assert (len(record.curve), record.target) == (NUM_EPOCHS, "missed")
     assert not any(one["reaches_target"] for one in reports)
 
@@ -255,9 +255,9 @@ def test_the_errors_of_extra_tests_stand_in_the_final_record(
         return replace(real(training), extra_errors={"familiar": 0.25})
 
     monkeypatch.setattr(Training, "test", test)
-    order = of_target(tmp_path, 1.0)
-    run_trial(order, silent)
-    assert final_of(folder_of(order)).extra_test_errors == {"familiar": 0.25}
+    job = of_target(tmp_path, 1.0)
+    run_trial(job, silent)
+    assert final_of(folder_of(job)).extra_test_errors == {"familiar": 0.25}
 
 
 def test_gradient_checkpointing_is_asked_of_the_training_and_changes_no_result(
@@ -271,19 +271,19 @@ def test_gradient_checkpointing_is_asked_of_the_training_and_changes_no_result(
         real(training, *arguments, checkpointing=checkpointing)
 
     monkeypatch.setattr(Training, "__init__", begin)
-    known = order_of(tmp_path)
+    known = job_of(tmp_path)
     sparing = known.head.model_copy(update={"gradient_checkpointing": True})
-    order = TrialOrder(cells=known.cells, head=sparing)
-    stopped_after(order, 2)
-    run_trial(order, silent)
+    job = TrialJob(cells=known.cells, head=sparing)
+    stopped_after(job, 2)
+    run_trial(job, silent)
     assert asked == [True, True], "also where it goes on from a checkpoint"
-    assert files(folder_of(order)) == files(unbroken)
-    assert final_of(folder_of(order)).head.gradient_checkpointing
+    assert files(folder_of(job)) == files(unbroken)
+    assert final_of(folder_of(job)).head.gradient_checkpointing
 
 
 def test_an_attempt_does_not_tell_of_room_that_a_killed_one_waited_for(tmp_path: Path) -> None:
-    order = order_of(tmp_path)
-    stats = folder_of(order).stats
+    job = job_of(tmp_path)
+    stats = folder_of(job).stats
     stats.path.parent.mkdir()
     stats.note_wanted_disk(7)
     wanted: list[int] = []
@@ -291,5 +291,5 @@ def test_an_attempt_does_not_tell_of_room_that_a_killed_one_waited_for(tmp_path:
     def report(_: Reported) -> None:
         wanted.append(stats.wanted_disk_bytes())
 
-    run_trial(order, report)
+    run_trial(job, report)
     assert set(wanted) == {0}

@@ -10,7 +10,7 @@ import pytest
 from search_spaces.trial_key import trial_key
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.worker import trial
-from sweeps.execution.worker.trial import TrialOrder, run_trial
+from sweeps.execution.worker.trial import TrialJob, run_trial
 from sweeps.records.cell_contents import FinalRecord, TrialHead
 from tests.capsmodel.small_config import small_config, small_model
 
@@ -23,7 +23,7 @@ class Killed(BaseException):
     """Stands in for SIGKILL: nothing that handles exceptions hears of it."""
 
 
-def order_of(cells: Path, seed: int = 0, source: str | None = None, **changes: Any) -> TrialOrder:
+def job_of(cells: Path, seed: int = 0, source: str | None = None, **changes: Any) -> TrialJob:
     config = small_config(model=small_model(routing={"kind": "random"}), **changes)
     known = TrialHead(
         trial_key=trial_key(config, seed),
@@ -33,17 +33,17 @@ def order_of(cells: Path, seed: int = 0, source: str | None = None, **changes: A
         config=config.model_dump(mode="json"),
         source=source,
     )
-    return TrialOrder(cells=str(cells), head=known)
+    return TrialJob(cells=str(cells), head=known)
 
 
-def unjudged(cells: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> TrialOrder:
+def unjudged(cells: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> TrialJob:
     """Return an order of a trial that nobody judges, all of whose epochs are taken for short."""
-    monkeypatch.setattr(trial, "_KEPT_SECONDS", math.inf)
-    return order_of(cells, **changes).model_copy(update={"is_judged": False})
+    monkeypatch.setattr(trial, "_SAVE_SECONDS", math.inf)
+    return job_of(cells, **changes).model_copy(update={"is_judged": False})
 
 
-def folder_of(order: TrialOrder) -> CellFolder:
-    return CellFolder(Path(order.cells), order.head.trial_key)
+def folder_of(job: TrialJob) -> CellFolder:
+    return CellFolder(Path(job.cells), job.head.trial_key)
 
 
 def silent(_: Reported) -> None:
@@ -63,9 +63,9 @@ def files(folder: CellFolder) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder.predictions, folder.weights)}
 
 
-def of_target(tmp_path: Path, at_or_below: float) -> TrialOrder:
+def of_target(tmp_path: Path, at_or_below: float) -> TrialJob:
     stopping = {"kind": "target_metric", "at_or_below": at_or_below, "max_epochs": NUM_EPOCHS}
-    return order_of(tmp_path, stopping=stopping)
+    return job_of(tmp_path, stopping=stopping)
 
 
 def final_of(folder: CellFolder) -> FinalRecord:
@@ -84,7 +84,7 @@ def check_like_unbroken(folder: CellFolder, unbroken: CellFolder) -> None:
     assert told_epochs(folder) == list(range(1, NUM_EPOCHS + 1))
 
 
-def stopped_after(order: TrialOrder, epoch: int) -> None:
+def stopped_after(job: TrialJob, epoch: int) -> None:
     """Train a trial until it is killed after an epoch."""
 
     def report(told: Reported) -> None:
@@ -92,4 +92,4 @@ def stopped_after(order: TrialOrder, epoch: int) -> None:
             raise Killed
 
     with pytest.raises(Killed):
-        run_trial(order, report)
+        run_trial(job, report)
