@@ -16,7 +16,7 @@ from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch.evaluating.worker import EvaluationWorker
 from tests.capsmodel.small_config import small_config
 from tests.sweeps.execution.first_process import as_first_process
-from tests.sweeps.execution.worker.test_evaluation import KEY, order_of
+from tests.sweeps.execution.worker.test_evaluation import KEY, job_of
 from tests.waiting import wait_until
 
 RAISING = '''from typing import Literal
@@ -46,10 +46,10 @@ def cells(tmp_path: Path) -> Path:
 
 def test_one_that_raises_is_told_and_the_next_is_made(cells: Path) -> None:
     with EvaluationWorker(cells / "logs" / "evaluations.log", threads=1) as worker:
-        raising = order_of(cells, source=RAISING, evaluations=[{"kind": "raising"}])
+        raising = job_of(cells, source=RAISING, evaluations=[{"kind": "raising"}])
         assert worker.make(raising) == "ValueError: it cannot be looked at"
         assert "Traceback" in worker.log.read_text()
-        assert worker.make(order_of(cells, Confidence())) == ""
+        assert worker.make(job_of(cells, Confidence())) == ""
     assert len(CellEvaluations(cells / KEY).keys()) == 1
 
 
@@ -81,7 +81,7 @@ def hears_an_interruption() -> Iterator[None]:
 
 def make_until_interrupted(cells: Path, worker: Interrupted) -> None:
     with worker:
-        worker.make(order_of(cells, source=WAITING, evaluations=[{"kind": "raising"}]))
+        worker.make(job_of(cells, source=WAITING, evaluations=[{"kind": "raising"}]))
 
 
 @pytest.mark.usefixtures("hears_an_interruption")
@@ -99,7 +99,7 @@ def test_it_is_not_given_the_token_of_a_cluster(
 ) -> None:
     monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
     telling = RAISING.replace('"it cannot be looked at"', "os.environ.get('RAY_AUTH_TOKEN')")
-    order = order_of(cells, source=f"import os\n{telling}", evaluations=[{"kind": "raising"}])
+    order = job_of(cells, source=f"import os\n{telling}", evaluations=[{"kind": "raising"}])
     with EvaluationWorker(cells / "logs" / "evaluations.log", threads=1) as worker:
         assert worker.make(order) == "ValueError: None"
 

@@ -68,14 +68,14 @@ prepare_environment(1)
 keep_freed_memory()
 import torch
 torch.set_num_threads(1)
-from sweeps.execution.worker.trial import TrialOrder, run_trial
-from tests.sweeps.execution.worker.trials import (final_of, folder_of, order_of, silent)
+from sweeps.execution.worker.trial import TrialJob, run_trial
+from tests.sweeps.execution.worker.trials import (final_of, folder_of, job_of, silent)
 from pathlib import Path
 peaks = []
 for seed in (0, 1, 2):
-    order = order_of(Path(sys.argv[1]), seed=seed)
-    run_trial(order, silent)
-    peaks.append(final_of(folder_of(order)).peak_memory_bytes)
+    job = job_of(Path(sys.argv[1]), seed=seed)
+    run_trial(job, silent)
+    peaks.append(final_of(folder_of(job)).peak_memory_bytes)
 print(json.dumps(peaks))
 """
 
