@@ -21,9 +21,9 @@ from sweeps.aggregation.tables.trials_table import (
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest, ManifestArm, ManifestCell
 from sweeps.records.trial_record import EPOCH_METRICS, Json, Outcome, TrialRecord
-from sweeps.tracking.answers import neither
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import RecordStore
+from sweeps.tracking.validation import unknown_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -409,7 +409,7 @@ def subject_of(name: str, store: RecordStore) -> Manifest | TrialRecord:
         return store.manifest(name)
     if _BEGINNING_OF_A_KEY.fullmatch(str(name).strip().lower()):
         return store.find(name)
-    raise neither(name, known)
+    raise unknown_name(name, known)
 
 
 def _places(manifest: Manifest) -> Iterator[Place]:

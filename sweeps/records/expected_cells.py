@@ -6,7 +6,7 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_plan import ManifestPlan, ManifestSearch
 
 
-class CellsOfAKind(NamedTuple):
+class CellGroup(NamedTuple):
     """Cells of one kind.
 
     Attributes:
@@ -23,7 +23,7 @@ class CellsOfAKind(NamedTuple):
         return f"{self.number:,} {self.what}{'s' * (self.number != 1)}"
 
 
-def expected_cells(manifest: Manifest) -> tuple[CellsOfAKind, ...]:
+def expected_cells(manifest: Manifest) -> tuple[CellGroup, ...]:
     """Return how many cells there will be of each kind, as far as it is known; none of zero.
 
     A plan of the user's own says no kinds: its cells are cells.
@@ -33,32 +33,32 @@ def expected_cells(manifest: Manifest) -> tuple[CellsOfAKind, ...]:
     elif manifest.plan and manifest.plan.tuned:
         kinds = _of_tuning(manifest.plan, len(manifest.seeds))
     else:
-        kinds = (CellsOfAKind("cell", manifest.num_expected),)
+        kinds = (CellGroup("cell", manifest.num_expected),)
     return tuple(kind for kind in kinds if kind.number)
 
 
-def expected_words(manifest: Manifest) -> str:
+def expected_cells_text(manifest: Manifest) -> str:
     """Return the same in words: `8 proposals + 20 confirmation trainings = 28 cells`."""
     kinds = expected_cells(manifest)
     told = " + ".join(kind.words for kind in kinds)
-    total = CellsOfAKind("cell", sum(kind.number for kind in kinds))
+    total = CellGroup("cell", sum(kind.number for kind in kinds))
     return f"{told} = {total.words}" if kinds[1:] else told
 
 
-def several_kinds(manifest: Manifest) -> str:
+def cell_groups_text(manifest: Manifest) -> str:
     """Return the same, "" where all cells are of one kind."""
-    return expected_words(manifest) if len(expected_cells(manifest)) > 1 else ""
+    return expected_cells_text(manifest) if len(expected_cells(manifest)) > 1 else ""
 
 
-def _of_search(search: ManifestSearch, num_seeds: int) -> tuple[CellsOfAKind, ...]:
+def _of_search(search: ManifestSearch, num_seeds: int) -> tuple[CellGroup, ...]:
     num_confirmed, num_drawn = _again(search, num_seeds)
     return (
-        CellsOfAKind(
+        CellGroup(
             "proposal" if num_seeds == 1 else "proposal training", search.num_asked * num_seeds
         ),
-        CellsOfAKind("base training", num_seeds * bool(search.base)),
-        CellsOfAKind("random training", num_drawn),
-        CellsOfAKind("confirmation training", num_confirmed),
+        CellGroup("base training", num_seeds * bool(search.base)),
+        CellGroup("random training", num_drawn),
+        CellGroup("confirmation training", num_confirmed),
     )
 
 
@@ -75,9 +75,9 @@ def _again(search: ManifestSearch, num_seeds: int) -> tuple[int, int]:
     return again.num_cells(num_points, num_seeds) - num_drawn, num_drawn
 
 
-def _of_tuning(plan: ManifestPlan, num_seeds: int) -> tuple[CellsOfAKind, ...]:
+def _of_tuning(plan: ManifestPlan, num_seeds: int) -> tuple[CellGroup, ...]:
     num_tunings = sum(map(len, plan.tuned.values())) * len(plan.choosing_seeds)
     return (
-        CellsOfAKind("tuning training", num_tunings),
-        CellsOfAKind("comparison training", len(plan.tuned) * num_seeds),
+        CellGroup("tuning training", num_tunings),
+        CellGroup("comparison training", len(plan.tuned) * num_seeds),
     )

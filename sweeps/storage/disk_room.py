@@ -19,7 +19,7 @@ _PROBE_BYTES = 1 << 16
 R = TypeVar("R")
 
 
-def when_there_is_room(
+def retry_when_full(
     write: Callable[[], R],
     folder: Path,
     wanted_bytes: int = 0,

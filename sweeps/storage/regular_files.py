@@ -117,7 +117,7 @@ def read_descriptor(descriptor: int, path: Path, most_bytes: int = MOST_BYTES) -
         return file.read(num_bytes)
 
 
-def refuse_foreign(folder: Path) -> None:
+def check_owner(folder: Path) -> None:
     """Refuse a folder that leads elsewhere or is a stranger's. One that is not there passes.
 
     Raises:
@@ -128,7 +128,7 @@ def refuse_foreign(folder: Path) -> None:
             return
 
 
-def refuse_irregular(path: Path, *, is_written: bool = False) -> None:
+def check_regular(path: Path, *, is_written: bool = False) -> None:
     """Refuse what another library is to open if it is no regular file. One not there passes.
 
     Args:

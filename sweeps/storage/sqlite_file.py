@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from sweeps.records.errors import BadInput
-from sweeps.storage.disk_room import wait_for_room, when_there_is_room
-from sweeps.storage.regular_files import open_regular, refuse_irregular
+from sweeps.storage.disk_room import retry_when_full, wait_for_room
+from sweeps.storage.regular_files import check_regular, open_regular
 
 _BESIDE = ("-journal", "-wal", "-shm")
 _END_OF_SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # https://sqlite.org/fileformat.html
@@ -20,7 +20,7 @@ class DamagedFile(BadInput):
     """A SQLite file that cannot be read."""
 
 
-class PatientConnection(sqlite3.Connection):
+class RetryingConnection(sqlite3.Connection):
     """A connection whose statements wait for room where the disk is full.
 
     Inside a transaction they raise, as what went before is taken back with them.
@@ -36,10 +36,10 @@ class PatientConnection(sqlite3.Connection):
         plainly = super().execute
         if self.in_transaction:
             return plainly(sql, parameters)
-        return when_there_is_room(lambda: plainly(sql, parameters), self.folder)
+        return retry_when_full(lambda: plainly(sql, parameters), self.folder)
 
 
-def open_sqlite(path: Path) -> PatientConnection:
+def open_sqlite(path: Path) -> RetryingConnection:
     """Open or create a file; each statement is a transaction, and waits for those of others.
 
     With a rollback journal: a write-ahead log needs shared memory, which network disks lack.
@@ -48,9 +48,9 @@ def open_sqlite(path: Path) -> PatientConnection:
         BadInput: If it would lead elsewhere, or is no file.
         DamagedFile: If what is there is no SQLite file, or no whole one.
     """
-    refuse_leading_elsewhere(path)
+    check_database_files(path)
     database = sqlite3.connect(
-        path, isolation_level=None, timeout=30, check_same_thread=False, factory=PatientConnection
+        path, isolation_level=None, timeout=30, check_same_thread=False, factory=RetryingConnection
     )
     database.folder = path.parent
     try:
@@ -66,7 +66,7 @@ def open_sqlite(path: Path) -> PatientConnection:
     raise DamagedFile(f"{path} is damaged ({why}).")
 
 
-def look_into(path: Path) -> sqlite3.Connection:
+def open_read_only(path: Path) -> sqlite3.Connection:
     """Open a file that is there, to read it.
 
     What a writer that was killed has left half-done is taken back; nothing else is written. A
@@ -75,18 +75,18 @@ def look_into(path: Path) -> sqlite3.Connection:
     Raises:
         BadInput: If it would lead elsewhere.
     """
-    refuse_leading_elsewhere(path)
+    check_database_files(path)
     return sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=30)
 
 
-def refuse_leading_elsewhere(path: Path) -> None:
+def check_database_files(path: Path) -> None:
     """Refuse a file where SQLite would follow a link, or delete a file that its journal names.
 
     Raises:
         BadInput: Saying which.
     """
     for name in (path.name, *(path.name + end for end in _BESIDE)):
-        refuse_irregular(path.with_name(name), is_written=True)
+        check_regular(path.with_name(name), is_written=True)
     journal = path.with_name(path.name + "-journal")
     if _names_another_file(journal):
         raise BadInput(
@@ -95,13 +95,13 @@ def refuse_leading_elsewhere(path: Path) -> None:
         )
 
 
-def damage_of(path: Path) -> str:
+def find_damage(path: Path) -> str:
     """Return what is wrong with a SQLite file, "" where it is whole.
 
     Raises:
         BadInput: If it would lead elsewhere.
     """
-    with closing(look_into(path)) as database:
+    with closing(open_read_only(path)) as database:
         return _damage_of(database)
 
 
@@ -125,7 +125,7 @@ def _damage_of(database: sqlite3.Connection) -> str:
     return "" if complaint == "ok" else " ".join(complaint.split())[:100]
 
 
-def put_aside(path: Path) -> Path:
+def archive_file(path: Path) -> Path:
     """Move a damaged file, and what SQLite keeps beside it, to `NAME.damaged-N`; return where."""
     aside = _free_aside(path)
     path.replace(aside)
@@ -133,7 +133,7 @@ def put_aside(path: Path) -> Path:
     return aside
 
 
-def take_place(database: Path, path: Path) -> None:
+def move_into_place(database: Path, path: Path) -> None:
     """Move a database that is whole to where there is none, or an empty file.
 
     What a killed writer has left beside one that is gone is put aside.
@@ -160,7 +160,7 @@ def _move_beside(path: Path, aside: Path) -> None:
 
 
 @contextmanager
-def whole(database: PatientConnection) -> Generator[None]:
+def whole(database: RetryingConnection) -> Generator[None]:
     """Let others see the statements of the block all at once, or none of them."""
     wait_for_room(database.folder)
     with database:

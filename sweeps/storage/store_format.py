@@ -11,7 +11,7 @@ import os
 from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput
 from sweeps.storage.locations import Storage
-from sweeps.storage.regular_files import read_regular, refuse_irregular
+from sweeps.storage.regular_files import check_regular, read_regular
 
 FORMAT = 2
 _FIRST = 1
@@ -69,7 +69,7 @@ def _check_links(storage: Storage) -> None:
     Whoever wants its parts on several disks mounts them there.
     """
     for database in storage.root.glob("mlflow.db*"):
-        refuse_irregular(database)
+        check_regular(database)
     folders = (storage.cells, storage.journals, storage.artifacts, storage.replaced, storage.logs)
     for folder in folders:
         if folder.is_symlink() or (folder.exists() and not folder.is_dir()):

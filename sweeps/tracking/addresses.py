@@ -22,7 +22,7 @@ def is_server(address: str) -> bool:
     return urlsplit(address).scheme in _SERVERS
 
 
-def refuse_unusable(address: str) -> None:
+def check_address(address: str) -> None:
     """Return if an address can be that of a store, whether it is there or not.
 
     Raises:

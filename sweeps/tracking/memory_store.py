@@ -33,27 +33,27 @@ from sweeps.records.trial_record import (
 )
 from sweeps.storage.regular_files import read_regular
 from sweeps.tracking import record_facts as facts
-from sweeps.tracking.answers import (
-    absent_artifact,
-    leave_out,
-    no_sweep,
-    only_one,
-    refuse_unknown_artifact,
-    slugs,
-    those_that_count,
-    valid_config,
-    valid_manifest,
-)
 from sweeps.tracking.manifests import manifest_digest, manifest_name
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
-from sweeps.tracking.shown_sweep import ShownSweep
 from sweeps.tracking.store import (
     CurvePoint,
-    FoundSweep,
-    FoundTrial,
     FreedWeights,
     RecordWriter,
     ReportPublisher,
+    SweepRef,
+    TrialRef,
+)
+from sweeps.tracking.sweep_summary import SweepSummary
+from sweeps.tracking.validation import (
+    check_artifact_name,
+    counted_records,
+    missing_artifact,
+    single_record,
+    unknown_sweep,
+    valid_config,
+    valid_manifest,
+    valid_names,
+    warn_invalid,
 )
 
 
@@ -177,7 +177,7 @@ class MemoryWriter:
     def __init__(self, backend: MemoryBackend) -> None:
         self._backend = backend
 
-    def refuse_absence(self) -> None:
+    def check_reachable(self) -> None:
         """Return if the store answers.
 
         Raises:
@@ -186,14 +186,14 @@ class MemoryWriter:
         with self._backend.locked():
             pass
 
-    def find_trial(self, trial_key: str) -> FoundTrial | None:
+    def find_trial(self, trial_key: str) -> TrialRef | None:
         """Return the live record of a trial key, the earliest if there are several."""
         with self._backend.locked():
             run = self._trial(trial_key)
             if run is None:
                 return None
-            told = run.facts.get(facts.TAG_OUTCOME)
-            return FoundTrial(run.record_id, Outcome(told) if told in set(Outcome) else None)
+            outcome = run.facts.get(facts.TAG_OUTCOME)
+            return TrialRef(run.record_id, Outcome(outcome) if outcome in set(Outcome) else None)
 
     def records_of(self, trial_key: str) -> tuple[str, ...]:
         """Return the ids of all live records of a trial key, those set aside as well."""
@@ -243,14 +243,14 @@ class MemoryWriter:
             _log(self._backend.open(record_id), numbers, time, step)
 
     def set_outcome(
-        self, record_id: str, outcome: Outcome, told: OutcomeFacts, time: int | None = None
+        self, record_id: str, outcome: Outcome, details: OutcomeFacts, time: int | None = None
     ) -> None:
         """Write a record's outcome and what is told with it."""
         with self._backend.locked():
             run = self._backend.open(record_id)
             ended = round(1000 * clock.time()) if time is None else time
-            _log(run, told.test_errors, ended, told.epochs or 0)
-            run.facts |= facts.facts_of_outcome(outcome, told)
+            _log(run, details.test_errors, ended, details.epochs or 0)
+            run.facts |= facts.facts_of_outcome(outcome, details)
             run.is_running = outcome is Outcome.RUNNING
             run.ended = None if run.is_running else ended
 
@@ -261,17 +261,17 @@ class MemoryWriter:
             if path.exists():
                 run.files[path.name] = read_regular(path)
 
-    def noted_evaluations(self, record_id: str) -> frozenset[str]:
+    def recorded_evaluation_keys(self, record_id: str) -> frozenset[str]:
         """Return the keys of the evaluations that were noted of a record."""
         with self._backend.locked():
             return frozenset(recorded_kinds(self._backend.open(record_id).facts))
 
-    def note_evaluation(self, record_id: str, key: str, kind: str) -> None:
+    def record_evaluation(self, record_id: str, key: str, kind: str) -> None:
         """Note that a record holds an evaluation."""
         with self._backend.locked():
             self._backend.open(record_id).facts[evaluation_tag(key)] = kind
 
-    def is_gone(self, record_id: str) -> bool:
+    def is_deleted(self, record_id: str) -> bool:
         """Return whether somebody has deleted a record."""
         with self._backend.locked():
             run = self._backend.get(record_id)
@@ -282,7 +282,7 @@ class MemoryWriter:
         with self._backend.locked():
             self._backend.open(record_id).is_deleted = True
 
-    def set_aside(self, trial_keys: Iterable[str]) -> None:
+    def mark_replaced(self, trial_keys: Iterable[str]) -> None:
         """Mark the records of trial keys as replaced: no reader counts them any more."""
         with self._backend.locked():
             for key in trial_keys:
@@ -295,11 +295,11 @@ class MemoryWriter:
             files = self._backend.open(record_id).files
             return FreedWeights(len(files.pop(ARTIFACT_WEIGHTS, b"")), "")
 
-    def find_sweep(self, sweep: str) -> FoundSweep | None:
+    def find_sweep(self, sweep: str) -> SweepRef | None:
         """Return a sweep's own record."""
         with self._backend.locked():
             run = self._backend.sweep(sweep)
-            return FoundSweep(run.record_id, run.is_running) if run else None
+            return SweepRef(run.record_id, run.is_running) if run else None
 
     def open_sweep(self, sweep: str, description: str) -> str:
         """Find or create a sweep's own record and return its id."""
@@ -322,9 +322,9 @@ class MemoryWriter:
         with self._backend.locked():
             self._backend.open(sweep_id).is_running = exit_code is None
 
-    def show_sweep(self, sweep_id: str, shown: ShownSweep) -> None:
-        """Show nothing: nobody browses what is in memory."""
-        del sweep_id, shown
+    def write_summary(self, sweep_id: str, summary: SweepSummary) -> None:
+        """Write nothing: nobody browses what is in memory."""
+        del sweep_id, summary
 
     def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
         """Add the files of a report to a sweep's own record, in place of those of their names."""
@@ -354,7 +354,7 @@ class MemoryStore:
         self.address = address
         self.backend = MemoryBackend(address)
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Return True: there is nothing to be made."""
         return True
 
@@ -370,7 +370,9 @@ class MemoryStore:
     def sweeps(self) -> list[str]:
         """Return the names of all sweeps, sorted."""
         with self.backend.locked():
-            return slugs(run.facts.get(facts.TAG_SWEEP, "") for run in self.backend.live("sweep"))
+            return valid_names(
+                run.facts.get(facts.TAG_SWEEP, "") for run in self.backend.live("sweep")
+            )
 
     def sweep_id(self, sweep: str) -> str:
         """Return the id of the sweep's own record.
@@ -427,7 +429,7 @@ class MemoryStore:
             ]
             of_id = [run for run in live if run.record_id == given]
             records = self._counting(begins) or self._counting(of_id)
-        return only_one(records, prefix, self.address)
+        return single_record(records, prefix, self.address)
 
     def curve(self, record: TrialRecord) -> list[CurvePoint]:
         """Return the trial's epochs in order."""
@@ -462,7 +464,7 @@ class MemoryStore:
         Raises:
             BadInput: If the record does not hold the artifact, or no record can.
         """
-        refuse_unknown_artifact(name)
+        check_artifact_name(name)
         with self.backend.locked():
             content = _content(self.backend.open(record.record_id), name)
             path = self._scratch / record.record_id / name
@@ -488,21 +490,21 @@ class MemoryStore:
     def _sweep(self, sweep: str) -> StoredRun:
         if record := self.backend.sweep(sweep):
             return record
-        raise no_sweep(sweep, self.sweeps(), self.address)
+        raise unknown_sweep(sweep, self.sweeps(), self.address)
 
     def _counting(self, run: Iterable[StoredRun]) -> dict[str, TrialRecord]:
-        return those_that_count(map(_record, run))
+        return counted_records(map(_record, run))
 
 
 def _record(run: StoredRun) -> TrialRecord | None:
     try:
         return facts.record_of(run.record_id, run.facts, run.last_values())
     except ValidationError as error:
-        leave_out(run.record_id, error)
+        warn_invalid(run.record_id, error)
         return None
 
 
 def _content(run: StoredRun, name: str) -> bytes:
     if name not in run.files:
-        raise absent_artifact(run.record_id, name)
+        raise missing_artifact(run.record_id, name)
     return run.files[name]

@@ -6,7 +6,7 @@ from threading import Thread
 
 from sweeps.storage.locations import resolve_storage, resolve_tracking_uri
 from sweeps.storage.store_format import check_format
-from sweeps.tracking.addresses import refuse_unusable
+from sweeps.tracking.addresses import check_address
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.store import RecordStore
 
@@ -32,7 +32,7 @@ def open_store(
         place = resolve_storage(storage)
         check_format(place)
         address = resolve_tracking_uri(store, storage)
-        refuse_unusable(address)
+        check_address(address)
         return MlflowStore(address, place.artifacts)
     return store
 

@@ -1,8 +1,8 @@
-"""What a tracking store is: how records are read, and how they are written.
+"""The protocols of a tracking store: how records are read, and how they are written.
 
-There are three members: MLflow asked by its client, an embedded store of MLflow's read by SQL, and
-one in memory. A published contract holds for all (tests/sweeps/tracking/store_contract.py). A store
-that is passed to recorder and readers as an argument needs no more than these two protocols.
+There are three implementations: MLflow by its client, MLflow's SQLite file by SQL, and one in
+memory. One contract tests all of them (tests/sweeps/tracking/store_contract.py). A store that is
+passed to the recorder and to readers needs no more than these protocols.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from sweeps.records.cell_contents import TrialHead
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, Outcome, TrialRecord
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
-from sweeps.tracking.shown_sweep import ShowsSweeps
+from sweeps.tracking.sweep_summary import SweepSummary
 
 
 class CurvePoint(NamedTuple):
@@ -25,22 +25,22 @@ class CurvePoint(NamedTuple):
     validation_error: float
 
 
-class FoundTrial(NamedTuple):
-    """A trial's record as a writer finds it, its last outcome None where it has no valid one."""
+class TrialRef(NamedTuple):
+    """The id of a trial's record and its last outcome, None where that is not valid."""
 
     record_id: str
     outcome: Outcome | None
 
 
-class FoundSweep(NamedTuple):
-    """A sweep's own record as a writer finds it."""
+class SweepRef(NamedTuple):
+    """The id of a sweep's own record, and whether it is marked as running."""
 
     record_id: str
     is_running: bool
 
 
 class FreedWeights(NamedTuple):
-    """What became of recorded weights that were to be deleted.
+    """The result of deleting recorded weights.
 
     Attributes:
         freed_bytes: 0 where there were none, or they are still there.
@@ -52,25 +52,25 @@ class FreedWeights(NamedTuple):
 
 
 class RecordStore(Protocol):
-    """Records as a reader sees them; it writes nothing and creates nothing.
+    """Reads records; writes and creates nothing.
 
-    Nothing is asked of the store before the first question. What it holds is untrusted: records
-    that do not validate are left out with a logged warning, manifests that do not are refused.
-    Records that were set aside or deleted are not there. Every method raises `BadInput` where the
-    store is missing and `StoreUnreachable` where it does not answer.
+    The store is not contacted before the first question. What it holds is untrusted: records that
+    are not valid are left out with a logged warning, and manifests that are not valid are refused.
+    Replaced and deleted records are left out. Every method raises `BadInput` where the store is
+    missing and `StoreUnreachable` where it does not answer.
     """
 
     @property
     def address(self) -> str:
-        """What tells this store from others; it may hold a password."""
+        """The address of the store; it may hold a password."""
         ...
 
-    def is_there(self) -> bool:
-        """Return False for a store that the first writer has yet to make."""
+    def exists(self) -> bool:
+        """Return whether the store exists; the first writer creates one that does not."""
         ...
 
     def writer(self) -> "RecordWriter":
-        """Open the store for writing, made if it is not there.
+        """Open the store for writing; it is created if it does not exist.
 
         Raises:
             StoreUnreachable: If it does not answer.
@@ -78,7 +78,7 @@ class RecordStore(Protocol):
         ...
 
     def publisher(self) -> "ReportPublisher":
-        """Return what adds a report's files to a sweep's own record, which is there.
+        """Return what adds a report's files to a sweep's own record, which must exist.
 
         Raises:
             StoreUnreachable: If the store does not answer.
@@ -140,7 +140,7 @@ class RecordStore(Protocol):
     def histories(self, records: Iterable[TrialRecord], metric: str) -> dict[str, dict[int, float]]:
         """Return one epoch metric of many trials: trial key -> epoch -> value, in order.
 
-        Of two values of one epoch the one told later counts.
+        Of two values of one epoch the later one counts.
         """
         ...
 
@@ -170,38 +170,38 @@ class RecordStore(Protocol):
 
 
 class ReportPublisher(Protocol):
-    """What adds files of a report; every `RecordWriter` is one."""
+    """Adds files of a report to a record; every `RecordWriter` is one."""
 
     def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
         """Add the files of a report to a sweep's own record, in place of those of their names."""
         ...
 
 
-class RecordWriter(ReportPublisher, ShowsSweeps, Protocol):
-    """Records as the recorder and a launch write them.
+class RecordWriter(ReportPublisher, Protocol):
+    """Writes records, for the recorder and for launches.
 
-    Each method may be repeated after a failure or a kill and then does what is left. A call that
-    fails raises `StoreRefused`, whether or not the store answers: `refuse_absence` tells.
+    Each method may be repeated after a failure or a kill and then does the rest. A call that fails
+    raises `StoreRefused`, whether or not the store answers: `check_reachable` finds out which.
     """
 
-    def refuse_absence(self) -> None:
-        """Return if the store answers.
+    def check_reachable(self) -> None:
+        """Check that the store answers.
 
         Raises:
             StoreUnreachable: If it does not.
         """
         ...
 
-    def find_trial(self, trial_key: str) -> FoundTrial | None:
+    def find_trial(self, trial_key: str) -> TrialRef | None:
         """Return the live record of a trial key, the earliest if there are several."""
         ...
 
     def records_of(self, trial_key: str) -> tuple[str, ...]:
-        """Return the ids of all live records of a trial key, those set aside as well."""
+        """Return the ids of all records of a trial key that are not deleted, replaced ones too."""
         ...
 
     def create_trial(self, head: TrialHead, sweep_id: str, time: int) -> str:
-        """Create the record of a trial, with its facts, and return its id. It is no sweep's.
+        """Create the record of a trial, with its facts, and return its id.
 
         Args:
             head: Of its first attempt.
@@ -223,24 +223,24 @@ class RecordWriter(ReportPublisher, ShowsSweeps, Protocol):
         ...
 
     def log_epochs(self, record_id: str, epochs: Sequence[EpochTold]) -> None:
-        """Write epochs with the times they were told at: a copy sent again is dropped."""
+        """Write epochs with the times at which they were reported; repeated ones are dropped."""
         ...
 
     def log_metrics(
         self, record_id: str, numbers: Mapping[str, float], time: int, step: int
     ) -> None:
-        """Write some numbers of one step, if there are any. A copy sent again is dropped."""
+        """Write numbers of one step, if there are any; repeated ones are dropped."""
         ...
 
     def set_outcome(
-        self, record_id: str, outcome: Outcome, told: OutcomeFacts, time: int | None = None
+        self, record_id: str, outcome: Outcome, details: OutcomeFacts, time: int | None = None
     ) -> None:
-        """Write a record's outcome and what is told with it: the outcome last, as it counts.
+        """Write a record's outcome and its facts, the outcome last, as readers go by it.
 
         Args:
             record_id: Of the trial.
-            outcome: RUNNING takes an earlier end back.
-            told: What is not told stays as it was.
+            outcome: RUNNING removes an earlier end.
+            details: The facts; those that are not given stay as they were.
             time: When it ended, milliseconds since 1970; None is now.
         """
         ...
@@ -249,37 +249,37 @@ class RecordWriter(ReportPublisher, ShowsSweeps, Protocol):
         """Add a file to a record's artifacts under its own name, if it is there."""
         ...
 
-    def noted_evaluations(self, record_id: str) -> frozenset[str]:
-        """Return the keys of the evaluations that were noted of a record: nothing changes them."""
+    def recorded_evaluation_keys(self, record_id: str) -> frozenset[str]:
+        """Return the keys of the evaluations that a record holds; those do not change."""
         ...
 
-    def note_evaluation(self, record_id: str, key: str, kind: str) -> None:
-        """Note that a record holds an evaluation, once all of it has been written.
+    def record_evaluation(self, record_id: str, key: str, kind: str) -> None:
+        """Mark an evaluation as recorded, once all of it has been written.
 
         Args:
             record_id: Of the trial.
             key: Of the evaluation.
-            kind: Of the evaluation; its metrics are called by it.
+            kind: Of the evaluation; the names of its metrics begin with it.
         """
         ...
 
-    def is_gone(self, record_id: str) -> bool:
-        """Return whether somebody has deleted a record."""
+    def is_deleted(self, record_id: str) -> bool:
+        """Return whether a record was deleted."""
         ...
 
     def delete_record(self, record_id: str) -> None:
-        """Delete a record that is there, of a trial or a sweep. What files it holds may stay."""
+        """Delete an existing record of a trial or a sweep. Its files may stay."""
         ...
 
-    def set_aside(self, trial_keys: Iterable[str]) -> None:
-        """Mark the records of trial keys as replaced: no reader counts them any more."""
+    def mark_replaced(self, trial_keys: Iterable[str]) -> None:
+        """Mark the records of trial keys as replaced, so that readers leave them out."""
         ...
 
     def delete_weights(self, record_id: str) -> FreedWeights:
-        """Delete the weights of a record, and look whether they are gone."""
+        """Delete the weights of a record, and check that they are deleted."""
         ...
 
-    def find_sweep(self, sweep: str) -> FoundSweep | None:
+    def find_sweep(self, sweep: str) -> SweepRef | None:
         """Return a sweep's own record."""
         ...
 
@@ -288,13 +288,21 @@ class RecordWriter(ReportPublisher, ShowsSweeps, Protocol):
         ...
 
     def set_manifest(self, sweep_id: str, text: str) -> None:
-        """Make a manifest the current one of a sweep, unless it is. Earlier ones stay.
+        """Make a manifest the current one of a sweep. Earlier ones stay.
 
-        One that was lost or damaged since is written again. A reader sees the old one or the new
-        one whole, also where this is killed midway.
+        A current manifest that was lost or damaged is written again. A reader sees the whole old
+        manifest or the whole new one, even if this is killed midway.
         """
         ...
 
     def settle_sweep(self, sweep_id: str, exit_code: int | None) -> None:
-        """Write how a sweep's launch ended, None for one that runs."""
+        """Write how a sweep's launch ended; None marks it as running."""
+        ...
+
+    def write_summary(self, sweep_id: str, summary: SweepSummary) -> None:
+        """Write the summary that people browse, in place of the last one. No reader uses it.
+
+        Raises:
+            StoreRefused: If some of it could not be written; the same call again does the rest.
+        """
         ...

@@ -25,12 +25,12 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import EPOCH_METRICS, ConfigDocument, Json, Outcome, TrialRecord
 from sweeps.storage.locations import Storage
 from sweeps.storage.store_format import write_format
-from sweeps.tracking import answers, record_facts
+from sweeps.tracking import record_facts, validation
 from sweeps.tracking.manifests import manifest_digest, manifest_name, publish_manifest
 from sweeps.tracking.memory_store import MemoryStore
 from sweeps.tracking.record_facts import TAG_OUTCOME, TAG_REPLACED, TAG_SWEEP, TAG_TRIAL_KEY
-from sweeps.tracking.shown_sweep import ShownSweep
-from sweeps.tracking.store import CurvePoint, FoundSweep, FoundTrial, FreedWeights, RecordStore
+from sweeps.tracking.store import CurvePoint, FreedWeights, RecordStore, SweepRef, TrialRef
+from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.execution.examples import final, head, manifest, start, told
 from tests.sweeps.tracking.store_contract import StoreContract
 
@@ -60,24 +60,24 @@ class LinesStore:
         self.folder = folder
         self.address = f"lines:{folder}"
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         return self.folder.is_dir()
 
     def writer(self) -> "LinesStore":
-        self.refuse_absence()
+        self.check_reachable()
         return self
 
     def publisher(self) -> "LinesStore":
         return self.writer()
 
-    def refuse_absence(self) -> None:
+    def check_reachable(self) -> None:
         if self.folder.is_file():
             raise StoreUnreachable(f"{self.folder} is no folder.")
 
     # reading
 
     def sweeps(self) -> list[str]:
-        return answers.slugs(one.facts[TAG_SWEEP] for one in self._live("sweep"))
+        return validation.valid_names(one.facts[TAG_SWEEP] for one in self._live("sweep"))
 
     def sweep_id(self, sweep: str) -> str:
         return self._sweep(sweep).record_id
@@ -85,7 +85,7 @@ class LinesStore:
     def manifest(self, sweep: str) -> Manifest:
         found = self._sweep(sweep)
         path = self._file(found.record_id, manifest_name(found.facts))
-        return answers.valid_manifest(sweep, path.read_bytes())
+        return validation.valid_manifest(sweep, path.read_bytes())
 
     def current_manifest(self, sweep: str) -> Manifest | None:
         return self.manifest(sweep) if sweep in self.sweeps() else None
@@ -93,7 +93,7 @@ class LinesStore:
     def records(self, keys: Iterable[str]) -> dict[str, TrialRecord]:
         wanted = set(keys)
         live = (one for one in self._live("trial") if one.facts[TAG_TRIAL_KEY] in wanted)
-        return answers.those_that_count(one.read() for one in live)
+        return validation.counted_records(one.read() for one in live)
 
     def record(self, key: str) -> TrialRecord | None:
         return self.records([key]).get(key)
@@ -103,8 +103,8 @@ class LinesStore:
         live = self._live("trial")
         found = [one for one in live if one.facts[TAG_TRIAL_KEY].startswith(given)]
         found = found or [one for one in live if one.record_id == given]
-        counting = answers.those_that_count(one.read() for one in found)
-        return answers.only_one(counting, prefix, self.address)
+        counting = validation.counted_records(one.read() for one in found)
+        return validation.single_record(counting, prefix, self.address)
 
     def curve(self, record: TrialRecord) -> list[CurvePoint]:
         metrics = [self._folded(record.record_id).history(name) for name in EPOCH_METRICS]
@@ -115,10 +115,10 @@ class LinesStore:
 
     def config(self, record: TrialRecord) -> Json:
         content = self._file(record.record_id, "config.json").read_bytes()
-        return answers.valid_config(record, content)
+        return validation.valid_config(record, content)
 
     def artifact(self, record: TrialRecord, name: str) -> Path:
-        answers.refuse_unknown_artifact(name)
+        validation.check_artifact_name(name)
         return self._file(record.record_id, name)
 
     def holds(self, record: TrialRecord, name: str) -> bool:
@@ -129,10 +129,10 @@ class LinesStore:
 
     # writing
 
-    def find_trial(self, trial_key: str) -> FoundTrial | None:
+    def find_trial(self, trial_key: str) -> TrialRef | None:
         live = (one for one in self._live("trial") if one.facts[TAG_TRIAL_KEY] == trial_key)
         found = next(live, None)
-        return FoundTrial(found.record_id, Outcome(found.facts[TAG_OUTCOME])) if found else None
+        return TrialRef(found.record_id, Outcome(found.facts[TAG_OUTCOME])) if found else None
 
     def records_of(self, trial_key: str) -> tuple[str, ...]:
         of_key = (one for one in self._there() if one.facts.get(TAG_TRIAL_KEY) == trial_key)
@@ -170,30 +170,30 @@ class LinesStore:
         self,
         record_id: str,
         outcome: Outcome,
-        told: record_facts.OutcomeFacts,
+        details: record_facts.OutcomeFacts,
         time: int | None = None,
     ) -> None:
-        self.log_metrics(record_id, told.test_errors, time or 0, told.epochs or 0)
-        self._add(record_id, facts=record_facts.facts_of_outcome(outcome, told), time=time)
+        self.log_metrics(record_id, details.test_errors, time or 0, details.epochs or 0)
+        self._add(record_id, facts=record_facts.facts_of_outcome(outcome, details), time=time)
 
     def upload(self, record_id: str, path: Path) -> None:
         if path.exists():
             shutil.copy(path, self._place(record_id, path.name))
 
-    def noted_evaluations(self, record_id: str) -> frozenset[str]:
+    def recorded_evaluation_keys(self, record_id: str) -> frozenset[str]:
         return frozenset(recorded_kinds(self._folded(record_id).facts))
 
-    def note_evaluation(self, record_id: str, key: str, kind: str) -> None:
+    def record_evaluation(self, record_id: str, key: str, kind: str) -> None:
         self._add(record_id, facts={evaluation_tag(key): kind})
 
-    def is_gone(self, record_id: str) -> bool:
+    def is_deleted(self, record_id: str) -> bool:
         return not self._lines(record_id).exists()
 
     def delete_record(self, record_id: str) -> None:
         self._refuse_gone(record_id)
         shutil.rmtree(self._lines(record_id).parent)
 
-    def set_aside(self, trial_keys: Iterable[str]) -> None:
+    def mark_replaced(self, trial_keys: Iterable[str]) -> None:
         for key in trial_keys:
             while found := self.find_trial(key):
                 self._add(found.record_id, facts={TAG_REPLACED: "true"})
@@ -204,9 +204,9 @@ class LinesStore:
         path.unlink(missing_ok=True)
         return FreedWeights(freed, "")
 
-    def find_sweep(self, sweep: str) -> FoundSweep | None:
+    def find_sweep(self, sweep: str) -> SweepRef | None:
         found = next((one for one in self._live("sweep") if one.facts[TAG_SWEEP] == sweep), None)
-        return FoundSweep(found.record_id, found.facts[IS_RUNNING] == "True") if found else None
+        return SweepRef(found.record_id, found.facts[IS_RUNNING] == "True") if found else None
 
     def open_sweep(self, sweep: str, description: str) -> str:
         if found := self.find_sweep(sweep):
@@ -224,8 +224,8 @@ class LinesStore:
     def settle_sweep(self, sweep_id: str, exit_code: int | None) -> None:
         self._add(sweep_id, facts={IS_RUNNING: str(exit_code is None)})
 
-    def show_sweep(self, sweep_id: str, shown: ShownSweep) -> None:
-        del sweep_id, shown
+    def write_summary(self, sweep_id: str, summary: SweepSummary) -> None:
+        del sweep_id, summary
 
     def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
         self._place(sweep_id, "report").mkdir(exist_ok=True)
@@ -247,7 +247,7 @@ class LinesStore:
             lines.write(json.dumps(change) + "\n")
 
     def _refuse_gone(self, record_id: str) -> None:
-        if self.is_gone(record_id):
+        if self.is_deleted(record_id):
             raise StoreRefused("There is no such record.", "there is no such record")
 
     def _folded(self, record_id: str) -> Folded:
@@ -267,13 +267,13 @@ class LinesStore:
         return sorted(typed, key=lambda one: one.started)
 
     def _there(self) -> list[Folded]:
-        self.refuse_absence()
+        self.check_reachable()
         return [self._folded(path.parent.name) for path in self.folder.glob("*/lines.jsonl")]
 
     def _sweep(self, sweep: str) -> Folded:
         if found := self.find_sweep(sweep):
             return self._folded(found.record_id)
-        raise answers.no_sweep(sweep, self.sweeps(), self.address)
+        raise validation.unknown_sweep(sweep, self.sweeps(), self.address)
 
     def _lines(self, record_id: str) -> Path:
         return self.folder / record_id / "lines.jsonl"
@@ -284,7 +284,7 @@ class LinesStore:
     def _file(self, record_id: str, name: str) -> Path:
         path = self._place(record_id, name)
         if not path.is_file():
-            raise answers.absent_artifact(record_id, name)
+            raise validation.missing_artifact(record_id, name)
         return path
 
 

@@ -24,7 +24,7 @@ def test_quickstart_is_listed() -> None:
 def test_listing_runs_no_file(tmp_path: Path) -> None:
     (tmp_path / "loud.py").write_text('"""Loud.\n\nMore."""\nSWEEP = 1 / 0\n')
     (tmp_path / "typed.py").write_text('"""Typed."""\nSWEEP: int = 1 / 0\n')
-    (tmp_path / "no_sweep.py").write_text("x = 1\n")
+    (tmp_path / "unknown_sweep.py").write_text("x = 1\n")
     (tmp_path / "silent.py").write_text("SWEEP = 2\n")
     listed = [(entry.name, entry.summary) for entry in named_sweeps([tmp_path])]
     assert listed == [("loud", "Loud."), ("silent", ""), ("typed", "Typed.")]

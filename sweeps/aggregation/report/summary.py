@@ -1,4 +1,7 @@
-"""A sweep's summary for MLflow's UI: means over seeds, the best arm, the trials."""
+"""The summary of a sweep that MLflow's pages show: means over seeds, the best arm, its trials.
+
+The numbers are made here, and `sweeps.tracking.mlflow.browsing_runs` writes them.
+"""
 
 from collections.abc import Mapping
 from statistics import fmean
@@ -18,14 +21,33 @@ from sweeps.records.trial_record import (
     TrialRecord,
 )
 from sweeps.tracking.record_facts import flat_settings
-from sweeps.tracking.shown_sweep import BEST, NUM_TRIALS, ShownArm, ShownSweep, ShownTrial
+from sweeps.tracking.store import RecordStore, RecordWriter
+from sweeps.tracking.sweep_summary import BEST, NUM_TRIALS, ArmSummary, SweepSummary, TrialEntry
 
 HALF_WIDTH = "_half_width"
 _FEWEST_SEEDS = 2
 
 
-def sum_up(manifest: Manifest, records: Mapping[str, TrialRecord]) -> ShownSweep:
-    """Return a sweep's summary. Its numbers are those of the tables.
+def publish_summary(
+    store: RecordStore, writer: RecordWriter, manifest: Manifest, sweep_id: str
+) -> None:
+    """Write a sweep's summary as its records are now, in place of the last one.
+
+    Args:
+        store: Where the records are read.
+        writer: Of the same store.
+        manifest: Of the sweep.
+        sweep_id: The id of the sweep's own run.
+
+    Raises:
+        StoreRefused: If some of it could not be written; the same call again writes the rest.
+    """
+    records = store.records(manifest.cell_keys().values())
+    writer.write_summary(sweep_id, summarise(manifest, records))
+
+
+def summarise(manifest: Manifest, records: Mapping[str, TrialRecord]) -> SweepSummary:
+    """Return the summary of a sweep. Its numbers are those of the tables.
 
     Only trials that tables count enter a mean; the others only lower the count.
 
@@ -36,7 +58,7 @@ def sum_up(manifest: Manifest, records: Mapping[str, TrialRecord]) -> ShownSweep
     best, numbers = _best(manifest, records)
     numbers = _means(arms_to_their_end(manifest, records)) | numbers
     shown = arm_results(manifest, records) if manifest.search is None else ()
-    return ShownSweep(
+    return SweepSummary(
         sweep=manifest.sweep,
         description=manifest.description,
         numbers=numbers,
@@ -67,7 +89,7 @@ def _means(arms: tuple[ArmResults, ...]) -> dict[str, float]:
     return means | {NUM_TRIALS: sum(len(arm.counted) for arm in arms)}
 
 
-def _shown(arm: ArmResults) -> ShownArm:
+def _shown(arm: ArmResults) -> ArmSummary:
     numbers: dict[str, float] = {}
     for metric in _metrics(arm):
         interval = arm.interval(arm.errors(metric))
@@ -75,7 +97,7 @@ def _shown(arm: ArmResults) -> ShownArm:
         numbers |= {name: value for name, value in values.items() if value is not None}
     is_whole = not arm.count("missing") and not arm.count("unfinished")
     numbers[NUM_TRIALS] = len(arm.counted)
-    return ShownArm(arm.arm.name, numbers, _note(arm), is_whole)
+    return ArmSummary(arm.arm.name, numbers, _note(arm), is_whole)
 
 
 def _note(arm: ArmResults) -> str:
@@ -96,14 +118,14 @@ def _metrics(arm: ArmResults) -> list[str]:
     return [METRIC_TEST_ERROR, METRIC_VALIDATION_ERROR, *names]
 
 
-def _trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[ShownTrial, ...]:
+def _trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[TrialEntry, ...]:
     """Return each record once, in its first cell."""
-    shown: dict[str, ShownTrial] = {}
+    shown: dict[str, TrialEntry] = {}
     for arm in arms_as_trained(manifest, records):
         data = flat_settings(arm.arm.config).get("data", "")
         for trial in arm.trials.values():
             if trial is not None:
                 facts = data, trial.data_fingerprint, trial.git_revision
-                place = ShownTrial(trial.record_id, arm.arm.name, *facts)
+                place = TrialEntry(trial.record_id, arm.arm.name, *facts)
                 shown.setdefault(trial.record_id, place)
     return tuple(shown.values())

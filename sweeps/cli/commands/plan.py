@@ -323,7 +323,7 @@ def _print_tuned(survey: "Survey", plan: "ManifestPlan", out: Console) -> None:
 def _what_is_left(survey: "Survey") -> list[str]:
     """Say what is there, and what a launch will train, carry, or make, a line each."""
     from sweeps.execution.survey.surveyed_cells import CellState
-    from sweeps.records.expected_cells import several_kinds
+    from sweeps.records.expected_cells import cell_groups_text
 
     lines = {
         CellState.RECORDED: "are there and recorded",
@@ -338,7 +338,7 @@ def _what_is_left(survey: "Survey") -> list[str]:
         (sum(cell.state is state for cell in survey.cells), text) for state, text in lines.items()
     ]
     why = [f"{count} {text if count > 1 else _of_one(text)}." for count, text in counts if count]
-    if kinds := several_kinds(survey.definition.manifest):
+    if kinds := cell_groups_text(survey.definition.manifest):
         why.append(f"In all at most {kinds}.")
     if more := survey.definition.manifest.num_expected - len(survey.cells):
         why.append(f"Up to {more} more will be proposed or chosen, and trained.")

@@ -15,10 +15,10 @@ from sweeps.records.errors import BadInput
 from sweeps.records.evaluation_names import EVALUATION_KEY
 from sweeps.records.evaluation_record import EvaluationRecord
 from sweeps.storage.regular_files import (
+    check_owner,
     open_regular,
     opened_folder,
     read_descriptor,
-    refuse_foreign,
 )
 
 
@@ -35,8 +35,8 @@ class CellEvaluations:
         Raises:
             BadInput: If the folder leads elsewhere or is a stranger's.
         """
-        refuse_foreign(self._folder.parent)
-        refuse_foreign(self._folder)
+        check_owner(self._folder.parent)
+        check_owner(self._folder)
         return {
             path.stem for path in self._folder.glob("*.json") if EVALUATION_KEY.fullmatch(path.stem)
         }
@@ -48,7 +48,7 @@ class CellEvaluations:
             BadInput: If it is damaged, or of a later version.
         """
         path = self._path(key, "json")
-        refuse_foreign(self._folder.parent)
+        check_owner(self._folder.parent)
         try:
             with opened_folder(path.parent) as folder:
                 content = read_descriptor(open_regular(path, folder=folder), path)
@@ -76,9 +76,9 @@ class CellEvaluations:
         """
         if earlier := self.read(record.evaluation_key):
             return earlier
-        refuse_foreign(self._folder.parent)
+        check_owner(self._folder.parent)
         self._folder.mkdir(parents=True, exist_ok=True)
-        refuse_foreign(self._folder)
+        check_owner(self._folder)
         if numbers:
             write_whole(self._path(record.evaluation_key, "safetensors"), numbers)
         for name, content in pictures.items():

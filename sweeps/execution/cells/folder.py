@@ -34,14 +34,14 @@ from sweeps.execution.cells.worker_stats import WorkerStats
 from sweeps.records.cell_contents import FinalRecord, OutboxLine, TrialHead
 from sweeps.records.errors import BadInput
 from sweeps.storage.appended import append_whole
-from sweeps.storage.disk_room import when_there_is_room
+from sweeps.storage.disk_room import retry_when_full
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.regular_files import (
+    check_owner,
+    check_regular,
     open_regular,
     opened_folder,
     read_descriptor,
-    refuse_foreign,
-    refuse_irregular,
 )
 
 _MOST_LINES = 200_000  # of an outbox: an epoch is one
@@ -72,9 +72,9 @@ class CellFolder:
         """
         if not os.path.lexists(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-        refuse_foreign(self.path)
+        check_owner(self.path)
         for path in (self.checkpoint, self.predictions, self.weights):
-            refuse_irregular(path)
+            check_regular(path)
         deadline = time.monotonic() + wait_seconds
         with FileLock(self.lock) as lock:
             while not lock.acquire():
@@ -96,7 +96,7 @@ class CellFolder:
 
     def is_busy(self) -> bool:
         """Return whether another process is training it now."""
-        refuse_foreign(self.path)
+        check_owner(self.path)
         return is_locked(self.lock)
 
     def open_log(self) -> int:
@@ -194,13 +194,13 @@ class CellFolder:
 
     def write_final(self, record: FinalRecord) -> None:
         """Fill the cell: write the final record, then remove the checkpoint."""
-        refuse_foreign(self.path)
+        check_owner(self.path)
         write_whole(self._final, record.model_dump_json().encode())
         self.remove_scratch()
 
     def remove_scratch(self) -> None:
         """Remove what a filled cell does not need: the checkpoint and unfinished files."""
-        refuse_foreign(self.path)
+        check_owner(self.path)
         leftovers = [
             path for end in ("tmp", "unfinished", "damaged") for path in self.path.glob(f"*.{end}")
         ]
@@ -209,7 +209,7 @@ class CellFolder:
 
     def delete_weights(self) -> int:
         """Delete the trained weights, and return how many bytes there were."""
-        refuse_foreign(self.path)
+        check_owner(self.path)
         size = self.weights.lstat().st_size if os.path.lexists(self.weights) else 0
         self.weights.unlink(missing_ok=True)
         return size
@@ -244,7 +244,7 @@ class CellFolder:
         fence = (fences[0] if since else fences[-1]) if fences else 0
         time = now_milliseconds()
         line = OutboxLine(type="pruned", time=time, fence=fence, head=head, reason=reason)
-        when_there_is_room(lambda: self.append(line), self.path)
+        retry_when_full(lambda: self.append(line), self.path)
 
     def is_pruned(self) -> bool:
         """Return whether the last line of the outbox says pruned."""

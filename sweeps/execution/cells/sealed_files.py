@@ -10,7 +10,7 @@ from pathlib import Path
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.records.cell_contents import FinalRecord, SealedFile
 from sweeps.records.errors import BadInput
-from sweeps.storage.regular_files import refuse_foreign
+from sweeps.storage.regular_files import check_owner
 
 _NOTE = "weights.deleted"
 
@@ -22,7 +22,7 @@ def sealed(*paths: Path) -> dict[str, SealedFile]:
 
 def delete_weights(folder: CellFolder) -> int:
     """Delete the weights of a cell on purpose, which a note says, and return their size."""
-    refuse_foreign(folder.path)
+    check_owner(folder.path)
     if folder.weights.exists():
         (folder.path / _NOTE).touch()  # first: killed in between, they are there all the same
     return folder.delete_weights()

@@ -109,7 +109,7 @@ def _unwanted_checkpoints(
         if needs.concerns(folder.name) and not _is_taken(storage.cells, folder.name)
     }
     with_checkpoint = {key: cell for key, cell in candidates.items() if _is_file(cell.checkpoint)}
-    records = store.records(with_checkpoint) if with_checkpoint and store.is_there() else {}
+    records = store.records(with_checkpoint) if with_checkpoint and store.exists() else {}
     for key, cell in with_checkpoint.items():
         is_recorded = key in records and records[key].outcome.is_final
         if not needs.wants_checkpoint(key, is_filled=is_recorded or _has_final(cell)):

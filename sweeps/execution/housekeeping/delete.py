@@ -51,7 +51,7 @@ def remove(sweep: str, plan: DeletionPlan, storage: Storage, store: RecordStore)
     Raises:
         StoreUnreachable: If the store does not answer.
     """
-    writer = store.writer() if store.is_there() else None
+    writer = store.writer() if store.exists() else None
     if (
         stored_manifest(storage.journals, sweep) is None
     ):  # else a kill would leave cells that nothing names
@@ -95,8 +95,8 @@ def _remove_trial(trial_key: str, storage: Storage, writer: RecordWriter | None)
         if writer:
             for record_id in writer.records_of(trial_key):
                 remove_record(record_id, storage, writer)
-        for put_aside in storage.replaced.glob(f"{trial_key}-*"):
-            remove_path(put_aside)
+        for archive_file in storage.replaced.glob(f"{trial_key}-*"):
+            remove_path(archive_file)
         if is_here:
             remove_path(cell.path)
 

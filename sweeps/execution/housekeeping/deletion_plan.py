@@ -79,8 +79,8 @@ def count_items(
     Raises:
         StoreUnreachable: If the store does not answer.
     """
-    records = store.records(plan.trial_keys) if store.is_there() else {}
-    sweep_ids = [store.sweep_id(sweep)] if store.is_there() and sweep in store.sweeps() else []
+    records = store.records(plan.trial_keys) if store.exists() else {}
+    sweep_ids = [store.sweep_id(sweep)] if store.exists() and sweep in store.sweeps() else []
     cells = _sizes(storage.cells / key for key in plan.trial_keys)
     files = [path for path in files_of(sweep, storage) if path.is_file()]
     record_ids = [record.record_id for record in records.values()]
@@ -115,7 +115,7 @@ def _manifests(sweep: str, storage: Storage, store: RecordStore) -> tuple[Manife
     That in the store may be gone, in a deletion that was broken off: the kept one is there then.
     """
     copy = stored_manifest(storage.journals, sweep)
-    if not store.is_there() or sweep not in store.sweeps():
+    if not store.exists() or sweep not in store.sweeps():
         if copy is None:
             raise BadInput(
                 f"The kept manifest of '{sweep}' is damaged and the store has none, so its cells "

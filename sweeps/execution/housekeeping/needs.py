@@ -58,11 +58,11 @@ def needs_of(
         named=frozenset[str]().union(*known.values()),
         launched=frozenset[str]().union(*(known[name] for name in launched)),
         only=None if sweep is None else known[sweep],
-        is_certain=is_quiet and not unknown and store.is_there(),
+        is_certain=is_quiet and not unknown and store.exists(),
     )
     sentences = [f"'{name}' is being run, and was left alone." for name in launched]
     sentences += [f"The manifest of '{name}' cannot be read: capsweep repair." for name in unknown]
-    if not store.is_there():
+    if not store.exists():
         sentences.append(
             "The tracking store is not there: capsweep repair fills it from the folders."
         )
@@ -77,7 +77,7 @@ def needs_of(
 def trial_keys_of(sweep: str, storage: Storage, store: RecordStore) -> frozenset[str] | None:
     """Return the trial keys in a sweep's manifests, of store and local copy; None if unknown."""
     manifests = [stored_manifest(storage.journals, sweep)]
-    if store.is_there() and sweep in store.sweeps():
+    if store.exists() and sweep in store.sweeps():
         try:
             manifests.append(store.manifest(sweep))
         except BadInput:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from capsmodel.data import DataSet, load_checked
 from capsmodel.data.archive import ROOT_VARIABLE
 from capsmodel.settings.parts import is_built_in
-from sweeps.aggregation.report import publish_report, sum_up, write_report
+from sweeps.aggregation.report import publish_report, publish_summary, write_report
 from sweeps.execution.engine.policies import BY_DEFAULT, Policies
 from sweeps.execution.interruption import in_main_thread, interruptible
 from sweeps.execution.launch.evaluating.stage import evaluate
@@ -25,9 +25,9 @@ from sweeps.execution.survey.survey import Survey, survey_of
 from sweeps.execution.view.disk_watch import full_disk
 from sweeps.execution.view.live_view import print_line
 from sweeps.records.errors import BadInput, StoreUnreachable, SweepError
-from sweeps.records.expected_cells import expected_words
+from sweeps.records.expected_cells import expected_cells_text
 from sweeps.records.plain_text import one_line
-from sweeps.storage.disk_room import when_there_is_room
+from sweeps.storage.disk_room import retry_when_full
 from sweeps.tracking.addresses import public, sqlite_path
 
 _TIMEOUT_SECONDS = 4.0
@@ -113,7 +113,7 @@ def print_num_cells(survey: Survey) -> None:
     if not survey.has_work:
         return
     num_filled = sum(cell.is_filled for cell in survey.cells)
-    expected = f"{survey.name}: {expected_words(survey.definition.manifest)}"
+    expected = f"{survey.name}: {expected_cells_text(survey.definition.manifest)}"
     print_line(f"{expected}, {num_filled:,} of them there." if num_filled else f"{expected}.")
 
 
@@ -151,7 +151,7 @@ def report_cells(progress: Progress, reports: Path) -> None:
     survey = progress.survey
     try:
         custom_tables = survey.definition.sweep.custom_tables
-        report = when_there_is_room(
+        report = retry_when_full(
             lambda: write_report(survey.store, survey.name, reports, tables=custom_tables),
             reports,
             waiting=lambda wanted: print_line(full_disk(reports, wanted)) if wanted else None,
@@ -195,8 +195,8 @@ def show(progress: Progress) -> None:
         return
     manifest, survey = progress.definition.manifest, progress.survey
     try:
-        records = survey.store.records(manifest.cell_keys().values())
-        progress.records.writer.show_sweep(progress.records.sweep_id, sum_up(manifest, records))
+        records = progress.records
+        publish_summary(survey.store, records.writer, manifest, records.sweep_id)
     except (SweepError, OSError) as error:
         print_line(
             f"What MLflow's pages show of {survey.name} is not up to date, which the next launch "

@@ -43,7 +43,7 @@ def archive(
     for key in trial_keys:
         if (storage.cells / key).is_dir():
             (storage.cells / key).rename(_free_name(storage.replaced / key))
-    records.set_aside(trial_keys)
+    records.mark_replaced(trial_keys)
 
 
 def _free_name(path: Path) -> Path:

@@ -58,7 +58,7 @@ def trained(sweep: Launchable, options: LaunchOptions, survey: Survey) -> Traine
     manifest = define(sweep, wide, ()).manifest
     store = survey.store
     keys = [cell.trial_key for cell in manifest.cells]
-    records = store.records(keys) if store.is_there() else {}
+    records = store.records(keys) if store.exists() else {}
     predictions = read_predictions(store, records.values()) if records else {}
     recorded_seeds = {cell.seed for cell in manifest.cells if cell.trial_key in records}
     seeds_and_cells = {

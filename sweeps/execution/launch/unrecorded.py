@@ -49,7 +49,7 @@ def unrecorded(
         StoreUnreachable: If the store does not answer.
     """
     keys = list(manifest.cell_keys().values())
-    records = store.records(keys) if store.is_there() else {}
+    records = store.records(keys) if store.exists() else {}
     missing = [cell for cell in surveyed(manifest.cells, {}, records) if not _is_recorded(cell)]
     folders = folder_states(storage, [cell.cell.trial_key for cell in missing])
     to_carry, lost = list[str](), list[str]()

@@ -24,7 +24,7 @@ from sweeps.storage.file_lock import FileLock
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
 from sweeps.storage.regular_files import read_regular
 from sweeps.storage.store_format import check_format, write_format
-from sweeps.tracking.addresses import refuse_unusable, sqlite_path
+from sweeps.tracking.addresses import check_address, sqlite_path
 
 _MOST_BYTES = 1000
 _CLOCK_SECONDS = 2.0  # by which a clock that is set meanwhile may move a process's start
@@ -168,7 +168,7 @@ def usable_places(
     check_writable(storage.root, "storage")
     check_format(storage)
     address = resolve_tracking_uri(tracking_uri, storage.root)
-    refuse_unusable(address)
+    check_address(address)
     database = sqlite_path(address)
     if database and database.parent != storage.root:
         if not database.parent.is_dir():

@@ -15,8 +15,8 @@ from sweeps.records.plain_text import showable
 from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage, resolve_storage
 from sweeps.storage.regular_files import open_regular
-from sweeps.tracking.answers import neither, slugs
 from sweeps.tracking.opening import open_store
+from sweeps.tracking.validation import unknown_name, valid_names
 
 POLL_SECONDS = 0.25
 _BLOCK_BYTES = 1 << 16
@@ -86,7 +86,7 @@ def find_log(
     if not storage.root.is_dir():
         raise BadInput(f"There is no storage folder {storage.root}: name it with --storage.")
     path = storage.logs / f"{name}.log"
-    if slugs([name]) and path.exists():
+    if valid_names([name]) and path.exists():
         return Log(lambda: open_regular(path), lambda: is_locked(storage.journals / f"{name}.lock"))
     cell = CellFolder(storage.cells, _trial_key(name, storage, tracking_uri))
     if not cell.log.exists():
@@ -102,7 +102,7 @@ def _trial_key(name: str, storage: Storage, tracking_uri: str | None) -> str:
     if not _BEGINNING_OF_A_KEY.fullmatch(beginning):
         known = known_sweeps(None, storage, store)
         if name not in known:
-            raise neither(name, known)
+            raise unknown_name(name, known)
         raise BadInput(
             f"The sweep '{name}' has no log of its own in {storage.root}: no launch has trained "
             f"anything there. Its trials' logs are shown by their keys."

@@ -11,7 +11,7 @@ from sweeps.execution.launch_process.launch_lock import LaunchProcess, process_o
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage, resolve_storage
-from sweeps.tracking.answers import slugs
+from sweeps.tracking.validation import valid_names
 
 POLL_SECONDS = 0.1
 
@@ -73,7 +73,7 @@ def running_launch(sweep: str, storage_folder: str | Path | None = None) -> Runn
     if not storage.root.is_dir():
         raise BadInput(f"There is no storage folder {storage.root}: name it with --storage.")
     lock = storage.journals / f"{sweep}.lock"
-    if not slugs([sweep]) or not is_locked(lock):
+    if not valid_names([sweep]) or not is_locked(lock):
         raise BadInput(
             f"No launch of '{sweep}' runs over {storage.root}, so nothing was stopped. "
             f"{_running_in(storage)}"
@@ -93,7 +93,7 @@ def running_launch(sweep: str, storage_folder: str | Path | None = None) -> Runn
 
 def _running_in(storage: Storage) -> str:
     running = sorted(path.stem for path in storage.journals.glob("*.lock") if is_locked(path))
-    named = slugs(running)
+    named = valid_names(running)
     return f"Running there: {', '.join(sorted(named))}." if named else "Nothing runs there."
 
 

@@ -20,12 +20,12 @@ from capsmodel.whole_file import write_whole
 from sweeps.records.manifest import Manifest
 from sweeps.records.manifest_growth import GrowingManifest, ManifestLine
 from sweeps.storage.appended import append_whole
-from sweeps.storage.disk_room import when_there_is_room
+from sweeps.storage.disk_room import retry_when_full
 from sweeps.storage.locations import Storage
 from sweeps.storage.regular_files import open_regular, read_descriptor, read_regular
-from sweeps.tracking.answers import no_sweep, slugs, valid_manifest
 from sweeps.tracking.manifests import manifest_text
 from sweeps.tracking.store import RecordStore
+from sweeps.tracking.validation import unknown_sweep, valid_manifest, valid_names
 
 
 def manifest_file(journals: Path, sweep: str) -> Path:
@@ -51,7 +51,7 @@ def stored_sweeps(journals: Path) -> set[str]:
     copy and does not count.
     """
     end = ".manifest.json"
-    names = slugs(path.name.removesuffix(end) for path in journals.glob(f"*{end}"))
+    names = valid_names(path.name.removesuffix(end) for path in journals.glob(f"*{end}"))
     return {name for name in names if not _is_of_another(journals, name)}
 
 
@@ -72,7 +72,7 @@ def hand_on(journals: Path, sweep: str, line: ManifestLine) -> None:
 
     Where the disk is full it waits for room.
     """
-    when_there_is_room(lambda: _append(journals, sweep, line), journals)
+    retry_when_full(lambda: _append(journals, sweep, line), journals)
 
 
 def _append(journals: Path, sweep: str, line: ManifestLine) -> None:
@@ -165,7 +165,7 @@ def known_sweeps(sweep: str | None, storage: Storage, store: RecordStore) -> lis
         BadInput: If it is not.
         StoreUnreachable: If the store does not answer.
     """
-    known = stored_sweeps(storage.journals) | set(store.sweeps() if store.is_there() else ())
+    known = stored_sweeps(storage.journals) | set(store.sweeps() if store.exists() else ())
     if sweep is not None and sweep not in known:
-        raise no_sweep(sweep, sorted(known), store.address)
+        raise unknown_sweep(sweep, sorted(known), store.address)
     return sorted(known)

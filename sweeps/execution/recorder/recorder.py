@@ -119,7 +119,7 @@ class Recorder:
             try:
                 num_carried += carry(item)
             except (StoreRefused, BadInput) as error:
-                self._records.refuse_absence()
+                self._records.check_reachable()
                 reason = error.reason if isinstance(error, StoreRefused) else str(error)
                 self.error = self.error or reason
         return num_carried
@@ -142,7 +142,7 @@ class Recorder:
         try:
             return self._carry(queued)
         except StoreRefused:
-            if not queued.record_id or not self._records.is_gone(queued.record_id):
+            if not queued.record_id or not self._records.is_deleted(queued.record_id):
                 raise
         nothing = {"record_id": None, "carried_bytes": 0, "last_epoch": 0, "outcome": None}
         self._queue.update(queued.trial_key, **nothing)
@@ -295,7 +295,9 @@ class Recorder:
         if trial_record is None:
             return False
         notes = CellEvaluations(self._cells / trial.trial_key)
-        for key in sorted(notes.keys() - self._records.noted_evaluations(trial_record.record_id)):
+        for key in sorted(
+            notes.keys() - self._records.recorded_evaluation_keys(trial_record.record_id)
+        ):
             if record := notes.read(key):
                 self._log_evaluation(trial_record.record_id, record, notes.paths(record))
         self._queue.drop_evaluated(trial)
@@ -312,7 +314,7 @@ class Recorder:
         self._records.log_metrics(record_id, numbers, record.time, 0)
         for path in paths:
             self._records.upload(record_id, path)
-        self._records.note_evaluation(record_id, record.evaluation_key, record.kind)
+        self._records.record_evaluation(record_id, record.evaluation_key, record.kind)
 
 
 def _test_errors(final: FinalRecord) -> dict[str, float]:

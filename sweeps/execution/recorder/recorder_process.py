@@ -146,7 +146,7 @@ class SweepRecord:
         """
         if not self._manifest.text():
             return False
-        return not self._store.is_there() or self.writer.find_sweep(self._sweep) is None
+        return not self._store.exists() or self.writer.find_sweep(self._sweep) is None
 
     def make_anew(self) -> str:
         """Make the store, the sweep's record and its manifest anew; return the record's id.

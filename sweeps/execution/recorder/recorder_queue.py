@@ -12,9 +12,9 @@ from typing import Any
 from sweeps.records.trial_record import Outcome
 from sweeps.storage.sqlite_file import (
     DamagedFile,
-    PatientConnection,
+    RetryingConnection,
+    archive_file,
     open_sqlite,
-    put_aside,
     whole,
 )
 from sweeps.tracking.addresses import sqlite_path
@@ -190,16 +190,16 @@ class RecorderQueue:
         self._database.close()
 
 
-def _opened(path: Path) -> PatientConnection:
+def _opened(path: Path) -> RetryingConnection:
     try:
         return _with_tables(path)
     except DamagedFile as error:
-        aside = put_aside(path)
+        aside = archive_file(path)
         _LOG.warning("%s It was put aside as %s, and is made anew.", error, aside.name)
         return _with_tables(path)
 
 
-def _with_tables(path: Path) -> PatientConnection:
+def _with_tables(path: Path) -> RetryingConnection:
     """Open a queue.
 
     Raises:

@@ -19,7 +19,7 @@ from sweeps.execution.repair.sweep_repair import SweepRepair
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import is_locked
 from sweeps.storage.locations import Storage
-from sweeps.storage.sqlite_file import damage_of, put_aside
+from sweeps.storage.sqlite_file import archive_file, find_damage
 from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.opening import open_store
 
@@ -35,8 +35,8 @@ def archive_damaged(storage: Storage, tracking_uri: str) -> list[str]:
     for path in (*sorted(storage.journals.glob("*.db")), *embedded):
         if is_locked(path.with_suffix(".lock")):
             continue
-        if why := damage_of(path) or _unreadable(path, storage):
-            aside = put_aside(path)
+        if why := find_damage(path) or _unreadable(path, storage):
+            aside = archive_file(path)
             sentences.append(f"{path} was damaged ({why}): it was archived as {aside.name}.")
     return sentences
 

@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from typing import NamedTuple
 
-from sweeps.aggregation.report import sum_up
+from sweeps.aggregation.report import publish_summary
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.launch.unrecorded import unrecorded
 from sweeps.execution.recorder.client import RecorderClient
@@ -69,8 +69,7 @@ def refresh_shown(store: RecordStore, manifest: Manifest) -> str:
     sweep_record = writer.find_sweep(manifest.sweep)
     assert sweep_record is not None
     try:
-        records = store.records(manifest.cell_keys().values())
-        writer.show_sweep(sweep_record.record_id, sum_up(manifest, records))
+        publish_summary(store, writer, manifest, sweep_record.record_id)
     except StoreRefused as error:
         return f"What is shown of '{manifest.sweep}' is not up to date: {error}"
     return ""
@@ -98,7 +97,7 @@ def manifest_to_restore(store: RecordStore, storage: Storage, sweep: str) -> Man
         StoreUnreachable: If the store does not answer.
     """
     copy = stored_manifest(storage.journals, sweep)
-    if not store.is_there() or sweep not in store.sweeps():
+    if not store.exists() or sweep not in store.sweeps():
         return ManifestToRestore(copy, is_recorded=False)
     try:
         stored = store.manifest(sweep)

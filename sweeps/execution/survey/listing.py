@@ -56,7 +56,7 @@ def listed_sweeps(
     place = resolve_storage(storage)
     store = open_to_read(tracking_uri, str(place.root))
     names = known_sweeps(None, place, store) or store.sweeps()
-    recorded = set(store.sweeps() if store.is_there() else ())
+    recorded = set(store.sweeps() if store.exists() else ())
     manifests: dict[str, Manifest] = {}
     launches: dict[str, Launch | None] = {}
     listed: list[ListedSweep] = []

@@ -221,7 +221,7 @@ def earlier_manifest(
         StoreUnreachable: If the store does not answer.
     """
     copy = stored_manifest(journals, sweep)
-    if not store.is_there() or sweep not in store.sweeps():
+    if not store.exists() or sweep not in store.sweeps():
         return EarlierManifest(None, copy)
     try:
         current = store.manifest(sweep)
@@ -285,7 +285,7 @@ def survey_of(
     storage, tracking_uri = usable_places(options.storage, options.tracking_uri)
     _LOG.info("cells lie in %s", storage.cells)
     store = open_store(tracking_uri, storage.root)
-    store_exists = store.is_there()
+    store_exists = store.exists()
     definition, known, current, adopted = known_sweep(which, options, store, storage)
     keys = [cell.trial_key for cell in definition.manifest.cells]
     folders = {} if options.retrain else folder_states(storage, keys)

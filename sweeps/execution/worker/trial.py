@@ -36,7 +36,7 @@ from sweeps.execution.worker.worker_process import (
 )
 from sweeps.records.cell_contents import EpochLine, FinalRecord, OutboxLine, TrialHead
 from sweeps.records.trial_record import Outcome
-from sweeps.storage.disk_room import is_full, wait_for_room, when_there_is_room
+from sweeps.storage.disk_room import is_full, retry_when_full, wait_for_room
 
 if TYPE_CHECKING:
     from capsmodel.training.training import EpochMetrics, Training
@@ -58,7 +58,7 @@ class Disk:
     def keep(self, write: Callable[[], R]) -> R:
         """Write as soon as there is room; the write may be tried several times."""
         cell = self._cell
-        return when_there_is_room(write, cell.path, self._wanted(), cell.stats.note_wanted_disk)
+        return retry_when_full(write, cell.path, self._wanted(), cell.stats.note_wanted_disk)
 
     def _wanted(self) -> int:
         """Return the size of the largest file so far, as the next is about as large."""

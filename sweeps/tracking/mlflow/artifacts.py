@@ -19,10 +19,10 @@ from urllib.parse import SplitResult, urlsplit
 
 from capsmodel.whole_file import write_whole
 from sweeps.records.errors import BadInput, StoreRefused
-from sweeps.storage.regular_files import MOST_BYTES, read_regular, refuse_irregular
+from sweeps.storage.regular_files import MOST_BYTES, check_regular, read_regular
 from sweeps.tracking.addresses import is_server, public, sqlite_path
-from sweeps.tracking.answers import absent_artifact
-from sweeps.tracking.mlflow.connection import answering
+from sweeps.tracking.mlflow.connection import mlflow_errors_as_ours
+from sweeps.tracking.validation import missing_artifact
 
 if TYPE_CHECKING:
     from mlflow.entities import FileInfo
@@ -59,8 +59,8 @@ class ServedArtifacts:
         folder = self._scratch / run_id
         folder.mkdir(exist_ok=True)
         if self._listed(run_id, name) is None:
-            raise absent_artifact(run_id, name)
-        with answering(self._address):
+            raise missing_artifact(run_id, name)
+        with mlflow_errors_as_ours(self._address):
             return Path(self._client.download_artifacts(run_id, name, str(folder)))
 
     def size(self, run_id: str, name: str) -> int | None:
@@ -96,7 +96,7 @@ class ServedArtifacts:
             BadInput: If the run's address is not followed.
         """
         self._root(run_id)
-        refuse_irregular(path)
+        check_regular(path)
         self._client.log_artifact(run_id, str(path), folder or None)
 
     def delete(self, run_id: str, name: str) -> None:
@@ -121,14 +121,14 @@ class ServedArtifacts:
 
     def _listed(self, run_id: str, name: str) -> "FileInfo | None":
         self._root(run_id)
-        with answering(self._address):
+        with mlflow_errors_as_ours(self._address):
             listed = self._client.list_artifacts(run_id, _folder_of(name))
         return next((file for file in listed if file.path == name and not file.is_dir), None)
 
     def _root(self, run_id: str) -> str:
         """Return where a run's files lie, if that is believed; asked once a run."""
         if run_id not in self._believed:
-            with answering(self._address):
+            with mlflow_errors_as_ours(self._address):
                 said = self._client.get_run(run_id).info.artifact_uri or ""
             self._believed[run_id] = followed(said, self._address, os.environ.get(ALLOWED, ""))
         return self._believed[run_id]
@@ -281,7 +281,7 @@ class FolderArtifacts:
         folder = self._folder(run_id)
         path = (folder / name).resolve()
         if not path.is_file() or not path.is_relative_to(folder.resolve()):
-            raise absent_artifact(run_id, name)
+            raise missing_artifact(run_id, name)
         return path
 
     def size(self, run_id: str, name: str) -> int | None:

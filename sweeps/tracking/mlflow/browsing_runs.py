@@ -34,7 +34,7 @@ from sweeps.tracking.mlflow.tags import (
     who_tags,
 )
 from sweeps.tracking.record_facts import TAG_ARM, TAG_SWEEP, TAG_TYPE
-from sweeps.tracking.shown_sweep import ShownArm, ShownSweep, ShownTrial, is_number_of_sweep
+from sweeps.tracking.sweep_summary import ArmSummary, SweepSummary, TrialEntry, is_summary_metric
 
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
@@ -54,27 +54,27 @@ class ShownTrials:
         shown: What there is to show.
     """
 
-    def __init__(self, client: MlflowClient, experiment_id: str, shown: ShownSweep) -> None:
+    def __init__(self, client: MlflowClient, experiment_id: str, shown: SweepSummary) -> None:
         self._client = client
         self._experiment_id = experiment_id
         self._shown = shown
         self._member = member_tag(shown.sweep)
 
-    def place(self, arms: Mapping[str, str], sweep_id: str, own: Collection[str]) -> None:
-        """Put trials below their arms, tag them, and take both back of those that left the sweep.
+    def place(self, arms: Mapping[str, str], sweep_id: str, sweep_run_ids: Collection[str]) -> None:
+        """Put trials below their arms and tag them; undo both for trials that left the sweep.
 
         One that lies below a run of another sweep that is still there stays where it is.
 
         Args:
             arms: Name -> its run; those without one have their trials below the sweep.
             sweep_id: The sweep's own run.
-            own: The runs of this sweep that trials may lie below, also those that will go.
+            sweep_run_ids: The runs of this sweep, including those that will be deleted.
         """
         shown = {trial.record_id: trial for trial in self._shown.trials}
         runs = {run.info.run_id: run for run in self._runs(shown)}
         members = [*self._search(f"tags.`{self._member}` LIKE '%'")]
         left = [run for run in members if run.info.run_id not in shown]
-        parents = {_parent(run) for run in runs.values()} - set(own)
+        parents = {_parent(run) for run in runs.values()} - set(sweep_run_ids)
         others = {run.info.run_id for run in self._runs(parents)}
         for run_id, run in runs.items():
             trial = shown[run_id]
@@ -85,19 +85,19 @@ class ShownTrials:
             self._note_data(run, trial)
         for run in left:
             self._client.delete_tag(run.info.run_id, self._member)
-            if _parent(run) in own:
+            if _parent(run) in sweep_run_ids:
                 self._tag(run, {MLFLOW_PARENT_RUN_ID: sweep_id})
 
     def _tag(self, run: Run, tags: Mapping[str, str]) -> None:
         if changed := changed_tags(run, tags):
             self._client.log_batch(run.info.run_id, tags=changed, synchronous=True)
 
-    def _note_data(self, run: Run, trial: ShownTrial) -> None:
-        """Note what a trial was trained on, unless that is there."""
+    def _note_data(self, run: Run, trial: TrialEntry) -> None:
+        """Record the data that a trial was trained on, unless the run has them."""
         digest = trial.data_fingerprint[:_LONGEST_DIGEST]
         inputs = run.inputs.dataset_inputs if run.inputs else []
-        there = {(held.dataset.name, held.dataset.digest) for held in inputs}
-        if not trial.data or not digest or (trial.data, digest) in there:
+        recorded = {(given.dataset.name, given.dataset.digest) for given in inputs}
+        if not trial.data or not digest or (trial.data, digest) in recorded:
             return
         source = json.dumps({"fingerprint": trial.data_fingerprint})
         data = Dataset(trial.data, digest, source_type="capsweep", source=source)
@@ -105,14 +105,14 @@ class ShownTrials:
         self._client.log_inputs(run.info.run_id, [DatasetInput(data, [context])])
 
     def _runs(self, ids: Iterable[str]) -> Iterator[Run]:
-        """Yield the live runs of some ids; what is no id is of none."""
+        """Yield the live runs with the given ids; malformed ids are skipped."""
         proper = [one for one in ids if _RUN_ID.fullmatch(one)]
         for start in range(0, len(proper), _IDS_A_SEARCH):
             some = ", ".join(f"'{one}'" for one in proper[start : start + _IDS_A_SEARCH])
             yield from self._search(f"attributes.run_id IN ({some})")
 
     def _search(self, condition: str) -> Iterator[Run]:
-        return runs_that(self._client, self._experiment_id, condition, _IDS_A_SEARCH)
+        return runs_that(self._client, self._experiment_id, condition, page=_IDS_A_SEARCH)
 
 
 def _parent(run: Run) -> str:
@@ -128,17 +128,19 @@ _TAG_SHOWN = "capsweep.shown_sha256"
 _TAG_BEST = "capsweep.best_arm"
 
 
-def show(client: MlflowClient, experiment_id: str, sweep_id: str, shown: ShownSweep) -> None:
-    """Write what is shown of a sweep. Repeating it does what is left.
+def write_summary(
+    client: MlflowClient, experiment_id: str, sweep_id: str, summary: SweepSummary
+) -> None:
+    """Write the summary of a sweep to MLflow. A repeated call does what is left.
 
     Args:
         client: Of the store.
         experiment_id: Ours.
         sweep_id: The sweep's own run.
-        shown: What there is to show.
+        summary: Of the sweep.
     """
     keep_view(client, experiment_id)
-    _Showing(client, experiment_id, sweep_id, shown).run()
+    _SummaryWriter(client, experiment_id, sweep_id, summary).run()
 
 
 def delete_arms(client: MlflowClient, experiment_id: str, sweep_id: str) -> None:
@@ -149,9 +151,9 @@ def delete_arms(client: MlflowClient, experiment_id: str, sweep_id: str) -> None
             client.delete_run(run.info.run_id)
 
 
-class _Showing:
+class _SummaryWriter:
     def __init__(
-        self, client: MlflowClient, experiment_id: str, sweep_id: str, shown: ShownSweep
+        self, client: MlflowClient, experiment_id: str, sweep_id: str, shown: SweepSummary
     ) -> None:
         self._client = client
         self._experiment_id = experiment_id
@@ -159,25 +161,25 @@ class _Showing:
         self._shown = shown
 
     def run(self) -> None:
-        """Arms first, then trials below them; what is left over goes when nothing hangs on it."""
+        """Write arms, then trials below them; runs of arms that are gone are deleted last."""
         sweep = self._client.get_run(self._sweep_id)
-        found = [*self._arm_runs()]
-        names = [tags_of(run).get(TAG_ARM, "") for run in found]
+        arm_runs = [*self._arm_runs()]
+        names = [tags_of(run).get(TAG_ARM, "") for run in arm_runs]
         is_shown = tags_of(sweep).get(_TAG_SHOWN) == self._shown.digest
         if is_shown and sorted(names) == sorted(arm.name for arm in self._shown.arms):
             return
-        runs = dict(zip(reversed(names), reversed(found), strict=True))  # of two the earlier one
-        told: Any = sweep.info.start_time
-        started = told if isinstance(told, int) else 0  # a row may hold anything
+        runs = dict(zip(reversed(names), reversed(arm_runs), strict=True))  # of two the earlier one
+        start_time: Any = sweep.info.start_time
+        started = start_time if isinstance(start_time, int) else 0  # a row may hold anything
         arms: dict[str, str] = {}
         for place, arm in enumerate(reversed(self._shown.arms)):  # shown with the latest first
             run = runs.get(arm.name) or self._create(arm, started + 1 + place)
             self._write_arm(run, arm)
             arms[arm.name] = run.info.run_id
-        own = {self._sweep_id, *arms.values(), *(run.info.run_id for run in found)}
+        run_ids = {self._sweep_id, *arms.values(), *(run.info.run_id for run in arm_runs)}
         trials = ShownTrials(self._client, self._experiment_id, self._shown)
-        trials.place(arms, self._sweep_id, frozenset(own))
-        for run in found:
+        trials.place(arms, self._sweep_id, frozenset(run_ids))
+        for run in arm_runs:
             if run.info.run_id not in arms.values():
                 self._client.delete_run(run.info.run_id)
         self._write_sweep(sweep)
@@ -185,10 +187,10 @@ class _Showing:
     def _arm_runs(self, name: str | None = None) -> Iterator[Run]:
         """Yield this sweep's arms' runs, or those of one name, the earliest first."""
         kind = f"tags.`{TAG_TYPE}` = '{TYPE_ARM}' AND tags.`{TAG_SWEEP}` = '{self._shown.sweep}'"
-        found = runs_that(self._client, self._experiment_id, kind)
-        yield from (run for run in found if name in (None, tags_of(run).get(TAG_ARM)))
+        runs = runs_that(self._client, self._experiment_id, kind)
+        yield from (run for run in runs if name in (None, tags_of(run).get(TAG_ARM)))
 
-    def _create(self, arm: ShownArm, started: int) -> Run:
+    def _create(self, arm: ArmSummary, started: int) -> Run:
         tags = {
             TAG_TYPE: TYPE_ARM,
             TAG_SWEEP: self._shown.sweep,
@@ -203,7 +205,7 @@ class _Showing:
         )
         return create_once(create, lambda: next(self._arm_runs(arm.name), None))
 
-    def _write_arm(self, run: Run, arm: ShownArm) -> None:
+    def _write_arm(self, run: Run, arm: ArmSummary) -> None:
         tags = {MLFLOW_RUN_NOTE: arm.note, MLFLOW_PARENT_RUN_ID: self._sweep_id}
         self._write(run, dict.fromkeys(run.data.metrics, math.nan) | dict(arm.numbers), tags)
         status = "FINISHED" if arm.is_whole else "SCHEDULED"
@@ -212,28 +214,30 @@ class _Showing:
 
     def _write_sweep(self, run: Run) -> None:
         """Write the sweep's own run, and last of all that everything is shown."""
-        shown, told = self._shown, tags_of(run)
-        tags = {_TAG_BEST: shown.best} if shown.best or _TAG_BEST in told else {}
-        if is_written_by_capsweep(told.get(MLFLOW_RUN_NOTE, ""), shown.sweep):
+        shown, current_tags = self._shown, tags_of(run)
+        tags = {_TAG_BEST: shown.best} if shown.best or _TAG_BEST in current_tags else {}
+        if is_written_by_capsweep(current_tags.get(MLFLOW_RUN_NOTE, ""), shown.sweep):
             tags[MLFLOW_RUN_NOTE] = sweep_note(shown.sweep, shown.description)
-        own = [name for name in run.data.metrics if is_number_of_sweep(name)]
-        self._write(run, dict.fromkeys(own, math.nan) | dict(shown.numbers), tags)
+        old_metrics = [name for name in run.data.metrics if is_summary_metric(name)]
+        self._write(run, dict.fromkeys(old_metrics, math.nan) | dict(shown.numbers), tags)
         self._client.set_tag(run.info.run_id, _TAG_SHOWN, shown.digest)
 
     def _write(self, run: Run, numbers: Mapping[str, float], tags: Mapping[str, str]) -> None:
-        """Write what a run does not say yet; NaN is a number that is not known any more."""
-        told = run.data.metrics
+        """Write what has changed of a run; NaN replaces a number that is no longer known."""
+        current = run.data.metrics
         now = round(1000 * time.time())
         metrics = [
             Metric(name, value, now, 0)
             for name, value in numbers.items()
-            if not _is_same(told.get(name), value)
+            if not _is_same(current.get(name), value)
         ]
         changed = changed_tags(run, tags)
         if metrics or changed:
             self._client.log_batch(run.info.run_id, metrics, tags=changed, synchronous=True)
 
 
-def _is_same(told: Any, value: float) -> bool:
+def _is_same(current: Any, value: float) -> bool:
     """Return whether a store, which may hold anything, has a number already."""
-    return told == value or (math.isnan(value) and isinstance(told, float) and math.isnan(told))
+    return current == value or (
+        math.isnan(value) and isinstance(current, float) and math.isnan(current)
+    )

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 from sweeps.records import trial_record as names
 from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking import record_facts as facts
-from sweeps.tracking.answers import keep, those_that_count
-from sweeps.tracking.mlflow.connection import answering, connect
+from sweeps.tracking.mlflow.connection import connect, mlflow_errors_as_ours
 from sweeps.tracking.mlflow.runs import (
     EXPERIMENT,
-    FoundRun,
     History,
+    RunData,
     counts,
     history_of,
     named,
-    record_of_found,
+    read_record,
     runs_that,
     tags_of,
 )
+from sweeps.tracking.validation import counted_records, keep
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment, Run
@@ -52,7 +52,7 @@ class ClientRuns:
         """The client, connected when it is first needed."""
         return connect(self.address)
 
-    def sweeps(self, name: str | None = None) -> Sequence[FoundRun]:
+    def sweeps(self, name: str | None = None) -> Sequence[RunData]:
         """Return the sweeps' own runs."""
         named = "" if name is None else f" AND tags.`{facts.TAG_SWEEP}` = '{name}'"
         return [*self._runs(_SWEEPS + named)]
@@ -69,7 +69,7 @@ class ClientRuns:
         records: dict[str, TrialRecord] = {}
         for count, run in enumerate(self._runs(_TRIALS) if keys else (), start=1):
             if run.tags.get(facts.TAG_TRIAL_KEY) in keys:
-                keep(records, record_of_found(run))
+                keep(records, read_record(run))
             if count == _PAGE:
                 open_keys = {key for key in keys if not _is_final(records.get(key))}
                 if len(open_keys) <= _FEW:
@@ -78,65 +78,65 @@ class ClientRuns:
 
     def records_beginning(self, start: str) -> dict[str, TrialRecord]:
         """Return the records that count whose trial keys begin with letters and digits."""
-        return self._found(f"{_TRIALS} AND tags.`{facts.TAG_TRIAL_KEY}` LIKE '{start}%'")
+        return self._records_of(f"{_TRIALS} AND tags.`{facts.TAG_TRIAL_KEY}` LIKE '{start}%'")
 
     def records_of_run(self, run_id: str) -> dict[str, TrialRecord]:
         """Return a trial's record by the id of its run."""
-        return self._found(f"{_TRIALS} AND attributes.run_id = '{run_id}'")
+        return self._records_of(f"{_TRIALS} AND attributes.run_id = '{run_id}'")
 
     def histories(
         self, run_ids: Sequence[str], metrics: Sequence[str]
     ) -> Iterable[tuple[str, str, History]]:
         """Yield each metric's history of each run. One request each: the store offers no more."""
-        with answering(self.address):
+        with mlflow_errors_as_ours(self.address):
             for run_id in run_ids:
                 for metric in metrics:
-                    told = self.client.get_metric_history(run_id, metric)
-                    points = ((point.timestamp, point.step, point.value) for point in told)
+                    points_of_run = self.client.get_metric_history(run_id, metric)
+                    points = ((point.timestamp, point.step, point.value) for point in points_of_run)
                     yield run_id, metric, history_of(points)
 
     def experiment(self) -> "Experiment | None":
         """Return our experiment, None where the store has none, or a deleted one."""
-        with answering(self.address):
-            found = self.client.get_experiment_by_name(EXPERIMENT)
-        return found if found and found.lifecycle_stage == "active" else None
+        with mlflow_errors_as_ours(self.address):
+            experiment = self.client.get_experiment_by_name(EXPERIMENT)
+        return experiment if experiment and experiment.lifecycle_stage == "active" else None
 
     def deleted_or_replaced(self) -> frozenset[str]:
         """Return the ids of the trials' runs that were replaced, or are deleted and not freed."""
         replaced = f"{_TRIALS} AND tags.`{facts.TAG_REPLACED}` LIKE '%'"
-        found = [*self._all_runs(replaced), *self._all_runs(_TRIALS, "DELETED_ONLY")]
-        return frozenset(run.run_id for run in found)
+        runs = [*self._all_runs(replaced), *self._all_runs(_TRIALS, "DELETED_ONLY")]
+        return frozenset(run.run_id for run in runs)
 
     def evaluated(self) -> dict[str, TrialRecord]:
         """Return the records that count of trials that have been evaluated."""
-        return self._found(f"{_TRIALS} AND tags.`{facts.TAG_EVALUATED}` LIKE '%'")
+        return self._records_of(f"{_TRIALS} AND tags.`{facts.TAG_EVALUATED}` LIKE '%'")
 
-    def _runs(self, search: str) -> Iterator[FoundRun]:
+    def _runs(self, search: str) -> Iterator[RunData]:
         return (run for run in self._all_runs(search) if counts(run.tags))
 
-    def _all_runs(self, search: str, which: str = "ACTIVE_ONLY") -> Iterator[FoundRun]:
+    def _all_runs(self, search: str, which: str = "ACTIVE_ONLY") -> Iterator[RunData]:
         experiment = self.experiment()
         if experiment is None:
             return
-        with answering(self.address):
-            found = runs_that(self.client, experiment.experiment_id, search, _PAGE, which)
-            yield from map(found_run, found)
+        with mlflow_errors_as_ours(self.address):
+            runs = runs_that(self.client, experiment.experiment_id, search, page=_PAGE, which=which)
+            yield from map(run_data_of, runs)
 
-    def _found(self, search: str) -> dict[str, TrialRecord]:
-        return those_that_count(map(record_of_found, self._runs(search)))
+    def _records_of(self, search: str) -> dict[str, TrialRecord]:
+        return counted_records(map(read_record, self._runs(search)))
 
     def _one_by_one(self, keys: Iterable[str]) -> dict[str, TrialRecord]:
         records: dict[str, TrialRecord] = {}
         for key in keys:
             if names.TRIAL_KEY.fullmatch(key):  # so that it cannot end the quotes of the search
-                records |= self._found(f"{_TRIALS} AND tags.`{facts.TAG_TRIAL_KEY}` = '{key}'")
+                records |= self._records_of(f"{_TRIALS} AND tags.`{facts.TAG_TRIAL_KEY}` = '{key}'")
         return records
 
 
-def found_run(run: "Run") -> FoundRun:
+def run_data_of(run: "Run") -> RunData:
     """Return a run of MLflow's client as what a reader finds."""
     data, info = run.data, run.info
-    return FoundRun(info.run_id, tags_of(run), named(data.metrics), info.end_time)
+    return RunData(info.run_id, tags_of(run), named(data.metrics), info.end_time)
 
 
 def _is_final(record: TrialRecord | None) -> bool:

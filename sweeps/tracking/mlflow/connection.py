@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sweeps.records.errors import BadInput, StoreRefused, StoreUnreachable
-from sweeps.storage.sqlite_file import look_into
+from sweeps.storage.sqlite_file import open_read_only
 from sweeps.tracking.addresses import public, sqlite_path
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def connect(tracking_uri: str) -> "MlflowClient":
 
 
 @contextmanager
-def answering(tracking_uri: str) -> Generator[None]:
+def mlflow_errors_as_ours(tracking_uri: str) -> Generator[None]:
     """Turn what MLflow raises inside the block into one sentence.
 
     Raises:
@@ -97,7 +97,7 @@ def answering(tracking_uri: str) -> Generator[None]:
         raise StoreRefused(sentence, reason) from error
 
 
-def settle_patience(settings: Mapping[str, str]) -> None:
+def set_client_environment(settings: Mapping[str, str]) -> None:
     """Set MLflow's patience, whatever the user's environment says, and settings that it has not."""
     os.environ.update(PATIENCE)
     for name, value in settings.items():
@@ -111,15 +111,15 @@ def is_missing(path: Path) -> bool:
     return not path.exists() or (path.is_file() and path.stat().st_size == 0)
 
 
-def may_be_there(tracking_uri: str) -> bool:
+def may_exist(tracking_uri: str) -> bool:
     """Return False for a SQLite file that does not exist yet; servers count as there."""
     path = sqlite_path(tracking_uri)
     return path is None or (path.is_file() and not is_missing(path))
 
 
 def _client(tracking_uri: str) -> "MlflowClient":
-    settle_patience(_SETTINGS)
-    with answering(tracking_uri):
+    set_client_environment(_SETTINGS)
+    with mlflow_errors_as_ours(tracking_uri):
         from mlflow.tracking import MlflowClient
 
         return MlflowClient(tracking_uri)
@@ -150,7 +150,7 @@ def opened_database(path: Path) -> Generator[sqlite3.Connection]:
             "Run a sweep first, or name another place with --storage or --tracking-uri."
         )
     try:
-        opened = look_into(path)
+        opened = open_read_only(path)
     except sqlite3.Error as error:
         raise _unreadable(path, error) from error
     with closing(opened):

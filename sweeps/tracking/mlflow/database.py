@@ -19,10 +19,10 @@ from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock
 from sweeps.storage.locations import user_cache
 from sweeps.storage.regular_files import open_regular, opened_folder, read_descriptor
-from sweeps.storage.sqlite_file import take_place
+from sweeps.storage.sqlite_file import move_into_place
 from sweeps.tracking.addresses import sqlite_path
 from sweeps.tracking.mlflow.connection import is_missing
-from sweeps.tracking.mlflow.experiment import find_or_create_experiment, writing_client
+from sweeps.tracking.mlflow.experiment import client_for_writing, find_or_create_experiment
 
 
 def template_path() -> Path:
@@ -85,7 +85,7 @@ def create_database(tracking_uri: str) -> None:
 
 def _create(path: Path) -> None:
     _remove_unfinished(path)  # of a process that was killed
-    take_place(_of_the_template(path) or _of_mlflow_alone(path), path)
+    move_into_place(_of_the_template(path) or _of_mlflow_alone(path), path)
 
 
 def _remove_unfinished(path: Path) -> None:
@@ -121,7 +121,7 @@ def _unfinished(path: Path) -> Path:
 
 def _add_experiment(database: Path) -> None:
     address = f"sqlite:///{database.absolute()}"
-    find_or_create_experiment(writing_client(address), address)
+    find_or_create_experiment(client_for_writing(address), address)
 
 
 def _wait_for(lock: FileLock) -> None:

@@ -16,7 +16,7 @@ from mlflow import MlflowClient
 from mlflow.entities import LifecycleStage
 from mlflow.exceptions import MlflowException, RestException
 
-from sweeps.tracking.mlflow.connection import UNPOOLED, settle_patience
+from sweeps.tracking.mlflow.connection import UNPOOLED, set_client_environment
 from sweeps.tracking.mlflow.runs import EXPERIMENT
 
 _SERVED_BY_THE_UI = "mlflow-artifacts:/"  # below the folder that the UI is given
@@ -32,9 +32,9 @@ _DEFAULTS = {
 }
 
 
-def writing_client(tracking_uri: str) -> MlflowClient:
+def client_for_writing(tracking_uri: str) -> MlflowClient:
     """Return a client of our patience, whatever the user's environment says."""
-    settle_patience(_DEFAULTS)
+    set_client_environment(_DEFAULTS)
     return MlflowClient(tracking_uri=tracking_uri)
 
 
@@ -50,7 +50,7 @@ def find_or_create_experiment(client: MlflowClient, tracking_uri: str) -> str:
     Raises:
         MlflowException: If the store does not answer.
     """
-    if experiment_id := _found(client):
+    if experiment_id := _existing_id(client):
         return experiment_id
     # a server knows where its artifacts lie; a bare database would put them below the caller
     has_server = urlsplit(tracking_uri).scheme in {"http", "https"}
@@ -58,10 +58,10 @@ def find_or_create_experiment(client: MlflowClient, tracking_uri: str) -> str:
     try:
         return create_once(
             lambda: client.create_experiment(EXPERIMENT, artifact_location=location),
-            lambda: _found(client),
+            lambda: _existing_id(client),
         )
     except MlflowException:
-        if experiment_id := _found(client):  # another was faster
+        if experiment_id := _existing_id(client):  # another was faster
             return experiment_id
         raise
 
@@ -84,8 +84,8 @@ def create_once(create: Callable[[], Made], find: Callable[[], Made | None]) -> 
             raise
         except MlflowException:
             time.sleep(pause)
-            if found := find():
-                return found
+            if existing := find():
+                return existing
     with _sent_once():
         return create()
 
@@ -103,7 +103,7 @@ def _sent_once() -> Generator[None]:
             os.environ[_RETRIES] = before
 
 
-def _found(client: MlflowClient) -> str | None:
+def _existing_id(client: MlflowClient) -> str | None:
     experiment = client.get_experiment_by_name(EXPERIMENT)
     if experiment and experiment.lifecycle_stage != LifecycleStage.ACTIVE:
         client.restore_experiment(experiment.experiment_id)

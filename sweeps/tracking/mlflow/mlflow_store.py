@@ -9,14 +9,6 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Json, TrialRecord
 from sweeps.tracking import record_facts as facts
 from sweeps.tracking.addresses import is_server, sqlite_path
-from sweeps.tracking.answers import (
-    no_sweep,
-    only_one,
-    refuse_unknown_artifact,
-    slugs,
-    valid_config,
-    valid_manifest,
-)
 from sweeps.tracking.manifests import manifest_name
 from sweeps.tracking.mlflow.artifacts import (
     Artifacts,
@@ -26,11 +18,19 @@ from sweeps.tracking.mlflow.artifacts import (
     read_artifact,
 )
 from sweeps.tracking.mlflow.client_runs import ClientRuns
-from sweeps.tracking.mlflow.connection import may_be_there
+from sweeps.tracking.mlflow.connection import may_exist
 from sweeps.tracking.mlflow.record_cache import CachedArtifacts, CachedRuns
-from sweeps.tracking.mlflow.runs import FoundRun, Runs
+from sweeps.tracking.mlflow.runs import RunData, Runs
 from sweeps.tracking.mlflow.sql_runs import EmbeddedRuns
 from sweeps.tracking.store import CurvePoint, RecordWriter, ReportPublisher
+from sweeps.tracking.validation import (
+    check_artifact_name,
+    single_record,
+    unknown_sweep,
+    valid_config,
+    valid_manifest,
+    valid_names,
+)
 
 
 class MlflowStore:
@@ -55,9 +55,9 @@ class MlflowStore:
         elif not by_client and (database := sqlite_path(address)):
             self._runs = EmbeddedRuns(database, self._client)
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Return False for a SQLite file that does not exist yet; servers count as there."""
-        return may_be_there(self.address)
+        return may_exist(self.address)
 
     def writer(self) -> RecordWriter:
         """Open the store for writing: its database and experiment are made if need be.
@@ -83,7 +83,7 @@ class MlflowStore:
 
     def sweeps(self) -> list[str]:
         """Return the names of all sweeps, sorted."""
-        return slugs(run.tags.get(facts.TAG_SWEEP, "") for run in self._runs.sweeps())
+        return valid_names(run.tags.get(facts.TAG_SWEEP, "") for run in self._runs.sweeps())
 
     def sweep_id(self, sweep: str) -> str:
         """Return MLflow's id of the run that holds the sweep's manifest.
@@ -134,12 +134,12 @@ class MlflowStore:
         if given.isalnum():  # so that it cannot end the quotes of the search
             begin = self._runs.records_beginning(given)
             records = begin or self._runs.records_of_run(given)
-        return only_one(records, prefix, self.address)
+        return single_record(records, prefix, self.address)
 
     def curve(self, record: TrialRecord) -> list[CurvePoint]:
         """Return the trial's epochs in order."""
-        found = self._runs.histories([record.record_id], names.EPOCH_METRICS)
-        histories = [history for *_, history in found]
+        read = self._runs.histories([record.record_id], names.EPOCH_METRICS)
+        histories = [history for *_, history in read]
         epochs = sorted(set[int]().union(*histories))
         nan = float("nan")
         return [CurvePoint(e, *(history.get(e, nan) for history in histories)) for e in epochs]
@@ -150,8 +150,8 @@ class MlflowStore:
         Of a server one request a trial, as it offers no more at once.
         """
         keys = {record.record_id: record.trial_key for record in records}
-        found = self._runs.histories([*keys], [metric])
-        return {keys[run_id]: history for run_id, _, history in found}
+        read = self._runs.histories([*keys], [metric])
+        return {keys[run_id]: history for run_id, _, history in read}
 
     def config(self, record: TrialRecord) -> Json:
         """Return the trial's full training config.
@@ -170,7 +170,7 @@ class MlflowStore:
         Raises:
             BadInput: If the record does not hold the artifact, or no record can.
         """
-        refuse_unknown_artifact(name)
+        check_artifact_name(name)
         return self._artifacts.path(record.record_id, name)
 
     def holds(self, record: TrialRecord, name: str) -> bool:
@@ -186,9 +186,9 @@ class MlflowStore:
         files = artifacts_of(lambda: self._client.client, self.address, self._folder)
         return CachedArtifacts(files, self._runs) if isinstance(self._runs, CachedRuns) else files
 
-    def _sweep_run(self, sweep: str) -> FoundRun:
+    def _sweep_run(self, sweep: str) -> RunData:
         name = str(sweep)
         if names.SLUG.fullmatch(name):  # so that it cannot end the quotes of the search
             for run in self._runs.sweeps(name):
                 return run
-        raise no_sweep(sweep, self.sweeps(), self.address)
+        raise unknown_sweep(sweep, self.sweeps(), self.address)

@@ -32,19 +32,19 @@ from sweeps.tracking import record_facts as facts
 from sweeps.tracking.addresses import public
 from sweeps.tracking.manifests import manifest_digest
 from sweeps.tracking.mlflow.artifacts import Artifacts, artifacts_of, publish_files, read_artifact
-from sweeps.tracking.mlflow.browsing_runs import delete_arms, show
-from sweeps.tracking.mlflow.connection import answering
+from sweeps.tracking.mlflow.browsing_runs import delete_arms, write_summary
+from sweeps.tracking.mlflow.connection import mlflow_errors_as_ours
 from sweeps.tracking.mlflow.database import create_database
 from sweeps.tracking.mlflow.experiment import (
+    client_for_writing,
     create_once,
     find_or_create_experiment,
-    writing_client,
 )
 from sweeps.tracking.mlflow.runs import EXPERIMENT, RUN_STATUS, runs_that, sweep_status, tags_of
 from sweeps.tracking.mlflow.tags import commit_tags, member_tag, run_tags, sweep_note, who_tags
 from sweeps.tracking.record_facts import EpochTold, OutcomeFacts
-from sweeps.tracking.shown_sweep import ShownSweep
-from sweeps.tracking.store import FoundSweep, FoundTrial, FreedWeights
+from sweeps.tracking.store import FreedWeights, SweepRef, TrialRef
+from sweeps.tracking.sweep_summary import SweepSummary
 
 _SWEEPS = f"tags.`{facts.TAG_TYPE}` = 'sweep'"
 _BATCH = 900  # metrics a call; the store takes at most 1,000
@@ -76,7 +76,7 @@ def with_our_errors(
     @wraps(method)
     def method_with_our_errors(writer: "MlflowWriter", *arguments: P.args, **named: P.kwargs) -> R:
         try:
-            with answering(writer.address):
+            with mlflow_errors_as_ours(writer.address):
                 return method(writer, *arguments, **named)
         except BadInput as error:  # where files lie is not followed
             raise StoreRefused(str(error), str(error)) from error
@@ -96,27 +96,27 @@ class MlflowWriter:
 
     def __init__(self, tracking_uri: str, artifacts: Path) -> None:
         self.address = tracking_uri
-        self.client: MlflowClient = writing_client(tracking_uri)
+        self.client: MlflowClient = client_for_writing(tracking_uri)
         self.experiment_id = find_or_create_experiment(self.client, tracking_uri)
         self._artifacts = artifacts_of(lambda: self.client, tracking_uri, artifacts)
 
-    def refuse_absence(self) -> None:
+    def check_reachable(self) -> None:
         """Return if the store answers.
 
         Raises:
             StoreUnreachable: If it does not.
         """
         try:
-            with answering(self.address):
+            with mlflow_errors_as_ours(self.address):
                 self.client.get_experiment_by_name(EXPERIMENT)
         except StoreRefused as error:
             raise StoreUnreachable(str(error)) from error
 
     @with_our_errors
-    def find_sweep(self, sweep: str) -> FoundSweep | None:
+    def find_sweep(self, sweep: str) -> SweepRef | None:
         """Return a sweep's live parent run."""
         run = self._sweep_run(sweep)
-        return FoundSweep(run.info.run_id, run.info.status == "RUNNING") if run else None
+        return SweepRef(run.info.run_id, run.info.status == "RUNNING") if run else None
 
     @with_our_errors
     def open_sweep(self, sweep: str, description: str) -> str:
@@ -152,9 +152,9 @@ class MlflowWriter:
             self.client.set_terminated(sweep_id, sweep_status(exit_code))
 
     @with_our_errors
-    def show_sweep(self, sweep_id: str, shown: ShownSweep) -> None:
-        """Write what MLflow's own pages show of a sweep beside its records."""
-        show(self.client, self.experiment_id, sweep_id, shown)
+    def write_summary(self, sweep_id: str, summary: SweepSummary) -> None:
+        """Write the summary that MLflow's pages show of a sweep."""
+        write_summary(self.client, self.experiment_id, sweep_id, summary)
 
     @with_our_errors
     def publish_files(self, sweep_id: str, paths: Iterable[Path]) -> None:
@@ -168,13 +168,13 @@ class MlflowWriter:
         self.client.delete_run(record_id)
 
     @with_our_errors
-    def find_trial(self, trial_key: str) -> FoundTrial | None:
+    def find_trial(self, trial_key: str) -> TrialRef | None:
         """Return the live run of a trial key, the earliest if there are several."""
         run = self._trial_run(trial_key)
         if run is None:
             return None
-        told = tags_of(run).get(facts.TAG_OUTCOME)
-        return FoundTrial(run.info.run_id, Outcome(told) if told in set(Outcome) else None)
+        outcome = tags_of(run).get(facts.TAG_OUTCOME)
+        return TrialRef(run.info.run_id, Outcome(outcome) if outcome in set(Outcome) else None)
 
     @with_our_errors
     def records_of(self, trial_key: str) -> tuple[str, ...]:
@@ -230,9 +230,9 @@ class MlflowWriter:
         """
         tags = run_tags({facts.TAG_EPOCHS: str(epochs[-1].line.epoch)})
         metrics = [
-            Metric(name, value, told.time, told.line.epoch)
-            for told in epochs
-            for name, value in sorted(told.line.numbers().items(), key=_place)
+            Metric(name, value, epoch.time, epoch.line.epoch)
+            for epoch in epochs
+            for name, value in sorted(epoch.line.numbers().items(), key=_place)
         ]
         for start in range(0, len(metrics), _BATCH):
             batch = metrics[start : start + _BATCH]
@@ -249,7 +249,7 @@ class MlflowWriter:
 
     @with_our_errors
     def set_outcome(
-        self, record_id: str, outcome: Outcome, told: OutcomeFacts, time: int | None = None
+        self, record_id: str, outcome: Outcome, details: OutcomeFacts, time: int | None = None
     ) -> None:
         """Write a run's outcome as MLflow's status and as tags.
 
@@ -261,8 +261,8 @@ class MlflowWriter:
         else:
             self.client.set_terminated(record_id, RUN_STATUS[outcome], end_time=time)
         moment = round(1000 * clock.time()) if time is None else time
-        metrics = _metrics(told.test_errors, moment, told.epochs or 0)
-        tags = run_tags(facts.facts_of_outcome(outcome, told))
+        metrics = _metrics(details.test_errors, moment, details.epochs or 0)
+        tags = run_tags(facts.facts_of_outcome(outcome, details))
         self.client.log_batch(record_id, metrics=metrics, tags=tags, synchronous=True)
 
     @with_our_errors
@@ -272,17 +272,17 @@ class MlflowWriter:
             self._artifacts.upload(record_id, path)
 
     @with_our_errors
-    def noted_evaluations(self, record_id: str) -> frozenset[str]:
+    def recorded_evaluation_keys(self, record_id: str) -> frozenset[str]:
         """Return the keys of the evaluations that a run is tagged with."""
         return frozenset(recorded_kinds(tags_of(self.client.get_run(record_id))))
 
     @with_our_errors
-    def note_evaluation(self, record_id: str, key: str, kind: str) -> None:
+    def record_evaluation(self, record_id: str, key: str, kind: str) -> None:
         """Tag a run with an evaluation that it holds."""
         self._set_tags(record_id, {evaluation_tag(key): kind, facts.TAG_EVALUATED: key})
 
     @with_our_errors
-    def is_gone(self, record_id: str) -> bool:
+    def is_deleted(self, record_id: str) -> bool:
         """Return whether somebody has deleted a run."""
         try:
             return self.client.get_run(record_id).info.lifecycle_stage != LifecycleStage.ACTIVE
@@ -292,7 +292,7 @@ class MlflowWriter:
             return True
 
     @with_our_errors
-    def set_aside(self, trial_keys: Iterable[str]) -> None:
+    def mark_replaced(self, trial_keys: Iterable[str]) -> None:
         """Tag the runs of trial keys as replaced."""
         for key in trial_keys:
             while run := self._trial_run(key):

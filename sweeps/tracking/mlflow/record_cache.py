@@ -33,7 +33,7 @@ from sweeps.storage.regular_files import (
 )
 from sweeps.tracking.mlflow.artifacts import Artifacts
 from sweeps.tracking.mlflow.client_runs import ClientRuns
-from sweeps.tracking.mlflow.runs import FoundRun, History
+from sweeps.tracking.mlflow.runs import History, RunData
 
 MAX_AGE_SECONDS = 600.0
 """How long a cached record counts, if the server says nothing else of it.
@@ -69,7 +69,7 @@ class CachedRuns:
         """Return whether `records` has returned a run as a final record."""
         return run_id in self._final
 
-    def sweeps(self, name: str | None = None) -> Sequence[FoundRun]:
+    def sweeps(self, name: str | None = None) -> Sequence[RunData]:
         """Return the sweeps' own runs; none is cached, as each launch changes them."""
         return self._client.sweeps(name)
 

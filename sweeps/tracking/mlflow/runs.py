@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import ValidationError
 
 from sweeps.records.trial_record import Outcome, TrialRecord
-from sweeps.tracking.answers import leave_out
 from sweeps.tracking.record_facts import TAG_REPLACED, record_of
+from sweeps.tracking.validation import warn_invalid
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -62,6 +62,7 @@ def runs_that(
     client: "MlflowClient",
     experiment_id: str,
     condition: str,
+    *,
     page: int = PAGE,
     which: str = "ACTIVE_ONLY",
 ) -> "Iterator[Run]":
@@ -79,7 +80,7 @@ def runs_that(
     kind = ViewType.from_string(which.lower())
     token: str | None = None
     while True:
-        found = client.search_runs(
+        runs = client.search_runs(
             [experiment_id],
             condition,
             kind,
@@ -87,8 +88,8 @@ def runs_that(
             order_by=["attributes.start_time ASC", "attributes.run_id ASC"],
             page_token=token,
         )
-        yield from found
-        token = found.token
+        yield from runs
+        token = runs.token
         if not token:
             return
 
@@ -115,7 +116,7 @@ History = dict[int, float]
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRun:
+class RunData:
     """A run as it lies in the store, which may hold anything in place of a text or a number.
 
     Attributes:
@@ -133,7 +134,7 @@ class FoundRun:
 class Runs(Protocol):
     """Live runs of our experiment that were not replaced, the earliest started first."""
 
-    def sweeps(self, name: str | None = None) -> Sequence[FoundRun]:
+    def sweeps(self, name: str | None = None) -> Sequence[RunData]:
         """Return the sweeps' own runs, of one name or all, by their tags."""
         ...
 
@@ -161,13 +162,13 @@ def counts(tags: Mapping[str, str]) -> bool:
     return TAG_REPLACED not in tags
 
 
-def record_of_found(run: FoundRun) -> TrialRecord | None:
+def read_record(run: RunData) -> TrialRecord | None:
     """Read a trial's record from its run; one that does not validate is None, with a warning."""
     numbers = {name: as_recorded(value) for name, value in run.metrics.items()}
     try:
         return record_of(run.run_id, run.tags, numbers, seconds(run.end_time))
     except ValidationError as error:
-        leave_out(run.run_id, error)
+        warn_invalid(run.run_id, error)
         return None
 
 

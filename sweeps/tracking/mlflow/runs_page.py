@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sweeps.storage.sqlite_file import look_into
+from sweeps.storage.sqlite_file import open_read_only
 from sweeps.tracking.mlflow.runs import EXPERIMENT
 from sweeps.tracking.record_facts import TAG_ARM, TAG_OUTCOME, TAG_SEED
 
@@ -112,11 +112,11 @@ def page_of_database(root: str, database: Path) -> str:
         " where experiments.name = ? and experiments.lifecycle_stage = 'active'"
     )
     try:
-        with closing(look_into(database)) as opened:
-            found = opened.execute(query, (_VIEW_TAG, EXPERIMENT)).fetchone()
+        with closing(open_read_only(database)) as opened:
+            row = opened.execute(query, (_VIEW_TAG, EXPERIMENT)).fetchone()
     except sqlite3.Error:
         return root
-    return runs_page(root, str(found[0]), has_view=bool(found[1])) if found else root
+    return runs_page(root, str(row[0]), has_view=bool(row[1])) if row else root
 
 
 def page_of_server(client: "MlflowClient", root: str) -> str:

@@ -19,18 +19,18 @@ from typing import Any, TypeVar
 
 from sweeps.records.errors import StoreRefused
 from sweeps.records.trial_record import TrialRecord
-from sweeps.tracking.answers import those_that_count
 from sweeps.tracking.mlflow.client_runs import ClientRuns
 from sweeps.tracking.mlflow.connection import opened_database
 from sweeps.tracking.mlflow.runs import (
     EXPERIMENT,
-    FoundRun,
     History,
+    RunData,
     counts,
     history_of,
-    record_of_found,
+    read_record,
 )
 from sweeps.tracking.record_facts import TAG_SWEEP, TAG_TRIAL_KEY, TAG_TYPE
+from sweeps.tracking.validation import counted_records
 
 TESTED_SCHEMAS = frozenset({"dc11669786a5"})
 
@@ -107,21 +107,21 @@ class SqlRuns:
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
 
-    def sweeps(self, name: str | None = None) -> Sequence[FoundRun]:
+    def sweeps(self, name: str | None = None) -> Sequence[RunData]:
         """Return the sweeps' own runs, the earliest started first, by their tags."""
         named = (TAG_SWEEP, name) if name is not None else ()
         ends = self._ends("sweep", _SWEEP if named else "", named)
-        return _found(ends, self._tags(ends))
+        return _counted_runs(ends, self._tags(ends))
 
-    def trials(self, keys: Iterable[str]) -> Sequence[FoundRun]:
+    def trials(self, keys: Iterable[str]) -> Sequence[RunData]:
         """Return the trials' runs of some keys, the earliest started first."""
         return self._trials(_KEYS, (TAG_TRIAL_KEY, json.dumps([*keys])))
 
-    def trials_beginning(self, start: str) -> Sequence[FoundRun]:
+    def trials_beginning(self, start: str) -> Sequence[RunData]:
         """Return the trials' runs whose keys begin with a text."""
         return self._trials(_START, (TAG_TRIAL_KEY, start, start))
 
-    def trials_of_run(self, run_id: str) -> Sequence[FoundRun]:
+    def trials_of_run(self, run_id: str) -> Sequence[RunData]:
         """Return a trial's run by its id."""
         return self._trials(_RUN, (run_id,))
 
@@ -138,24 +138,27 @@ class SqlRuns:
             for run_id in run_ids:
                 yield run_id, metric, history_of(points.get(run_id, ()))
 
-    def _trials(self, condition: str, given: tuple[str, ...]) -> Sequence[FoundRun]:
+    def _trials(self, condition: str, given: tuple[str, ...]) -> Sequence[RunData]:
         ends = self._ends("trial", condition, given)
-        return _found(ends, self._tags(ends), self._metrics(ends))
+        return _counted_runs(ends, self._tags(ends), self._metrics(ends))
 
     def _tags(self, run_ids: Iterable[str]) -> Values:
         """Return the tags of runs that are ours, and texts: id -> name -> value."""
         rows = self._database.execute(_TAGS, (json.dumps([*run_ids]),))
         return {
-            run_id: {intern(name): value for _, name, value in own}
-            for run_id, own in groupby(rows, itemgetter(0))
+            run_id: {intern(name): value for _, name, value in rows_of_run}
+            for run_id, rows_of_run in groupby(rows, itemgetter(0))
         }
 
     def _metrics(self, run_ids: Iterable[str]) -> Values:
         """Return the last value of each metric of runs: id -> name -> value."""
         rows = self._database.execute(_NUMBERS, (json.dumps([*run_ids]),))
         return {
-            run_id: {intern(name): math.nan if is_nan else value for _, name, value, is_nan in own}
-            for run_id, own in groupby(rows, itemgetter(0))
+            run_id: {
+                intern(name): math.nan if is_nan else value
+                for _, name, value, is_nan in rows_of_run
+            }
+            for run_id, rows_of_run in groupby(rows, itemgetter(0))
         }
 
     def _ends(self, kind: str, condition: str, given: tuple[str, ...]) -> dict[str, Any]:
@@ -165,13 +168,13 @@ class SqlRuns:
         return {run_id: ended for run_id, ended in rows if isinstance(run_id, str)}
 
 
-def _found(ends: Mapping[str, Any], tags: Values, metrics: Values = _NONE) -> list[FoundRun]:
+def _counted_runs(ends: Mapping[str, Any], tags: Values, metrics: Values = _NONE) -> list[RunData]:
     """Return the runs that count."""
     empty = dict[str, Any]()
     return [
-        FoundRun(run_id, own, metrics.get(run_id, empty), end)
+        RunData(run_id, own_tags, metrics.get(run_id, empty), end)
         for run_id, end in ends.items()
-        if counts(own := tags.get(run_id, empty))
+        if counts(own_tags := tags.get(run_id, empty))
     ]
 
 
@@ -193,7 +196,7 @@ class EmbeddedRuns:
         self._path = path
         self._client = client
 
-    def sweeps(self, name: str | None = None) -> Sequence[FoundRun]:
+    def sweeps(self, name: str | None = None) -> Sequence[RunData]:
         """Return the sweeps' own runs."""
         with self._opened() as runs:
             if runs:
@@ -228,13 +231,13 @@ class EmbeddedRuns:
 
     def _records(
         self,
-        by_sql: Callable[[SqlRuns], Sequence[FoundRun]],
+        by_sql: Callable[[SqlRuns], Sequence[RunData]],
         by_client: Callable[[], dict[str, TrialRecord]],
     ) -> dict[str, TrialRecord]:
         with self._opened() as runs:
-            found = by_sql(runs) if runs else None
+            runs_read = by_sql(runs) if runs else None
         # the transaction is over: who writes to the store does not wait for validation
-        return by_client() if found is None else those_that_count(map(record_of_found, found))
+        return by_client() if runs_read is None else counted_records(map(read_record, runs_read))
 
     @contextmanager
     def _opened(self) -> Generator[SqlRuns | None]:

@@ -18,8 +18,8 @@ def run_tags(tags: Mapping[str, str]) -> list[RunTag]:
 
 def changed_tags(run: Run, tags: Mapping[str, str]) -> list[RunTag]:
     """Return those that a run does not have, or with another value."""
-    told = tags_of(run)
-    return [tag for tag in run_tags(tags) if told.get(tag.key) != tag.value]
+    current = tags_of(run)
+    return [tag for tag in run_tags(tags) if current.get(tag.key) != tag.value]
 
 
 _DIRTY = "-dirty"

@@ -19,10 +19,10 @@ import typer
 
 from sweeps.records.errors import BadInput, SweepError
 from sweeps.storage.locations import Storage, resolve_storage, resolve_tracking_uri
-from sweeps.storage.sqlite_file import look_into
+from sweeps.storage.sqlite_file import open_read_only
 from sweeps.storage.store_format import check_format
 from sweeps.tracking.addresses import public, sqlite_path
-from sweeps.tracking.mlflow.connection import answering, check_database, connect
+from sweeps.tracking.mlflow.connection import check_database, connect, mlflow_errors_as_ours
 from sweeps.tracking.mlflow.runs_page import page_of_database, page_of_server
 
 _IS_SERVED = re.compile(r"mlflow-artifacts:/(?!/)(?!(.*/)?\.\.(/|$))")
@@ -43,7 +43,7 @@ def place_elsewhere(database: Path) -> str | None:
     Args:
         database: Of an embedded store.
     """
-    with closing(look_into(database)) as opened:
+    with closing(open_read_only(database)) as opened:
         tables = {name for (name,) in opened.execute("select name from sqlite_master")}
         for table, column, condition in _OPENED_BY_MLFLOW:
             if table not in tables:
@@ -100,7 +100,7 @@ def _page_of_server(uri: str) -> str:
     root = public(uri)
     try:
         client = connect(uri)
-        with answering(uri):
+        with mlflow_errors_as_ours(uri):
             return page_of_server(client, root)
     except SweepError:
         return root

@@ -4,7 +4,7 @@ from statistics import fmean
 
 import pytest
 
-from sweeps.aggregation.report import sum_up
+from sweeps.aggregation.report import summarise
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_search import floats, searched
@@ -20,7 +20,7 @@ from tests.sweeps.aggregation.known_sweep import (
 
 def test_an_arm_has_the_mean_and_the_interval_of_its_table_and_its_count() -> None:
     manifest, records = known_sweep()
-    shown = {arm.name: arm for arm in sum_up(manifest, records).arms}
+    shown = {arm.name: arm for arm in summarise(manifest, records).arms}
     assert list(shown) == [arm.name for arm in manifest.arms]
     for arm in arm_results(manifest, records):
         found = arm.interval(arm.test_errors)
@@ -36,7 +36,7 @@ def test_a_trial_that_did_not_finish_enters_no_mean() -> None:
     manifest = manifest_of(["base", "other"], seeds=(0, 1))
     base = [finished("base", seed, 9) for seed in (0, 1)]
     half = [finished("other", 0, 6), unfinished("other", 1, Outcome.INTERRUPTED, "")]
-    shown = sum_up(manifest, by_key(*base, *half))
+    shown = summarise(manifest, by_key(*base, *half))
     base_arm, other = shown.arms
     assert other.numbers == {
         "num_trials": 1,
@@ -53,7 +53,7 @@ def test_the_best_arm_is_the_first_of_the_ranking_which_sees_no_test_error() -> 
     manifest = manifest_of(["base", "other"], seeds=(0, 1))
     misleading = [finished("other", seed, 3, test_error=0.9) for seed in (0, 1)]
     base = [finished("base", seed, 9) for seed in (0, 1)]
-    shown = sum_up(manifest, by_key(*base, *misleading))
+    shown = summarise(manifest, by_key(*base, *misleading))
     assert shown.best == "other"
     assert shown.numbers["best.validation_error"] == 3 / 600
     assert shown.numbers["best.test_error"] == 0.9
@@ -64,14 +64,14 @@ def test_extra_test_errors_are_summed_up_too() -> None:
     trials = [
         finished("base", seed, 9, extra_test_errors={"affine": 0.1 * seed}) for seed in (0, 1)
     ]
-    (arm,) = sum_up(manifest, by_key(*trials)).arms
+    (arm,) = summarise(manifest, by_key(*trials)).arms
     assert arm.numbers["test_error.affine"] == 0.05
     assert arm.numbers["test_error.affine_half_width"] > 0.5
 
 
 def test_of_one_seed_there_is_nothing_between_the_sweep_and_its_trials() -> None:
     manifest = manifest_of(["base", "other"], seeds=(3,))
-    shown = sum_up(manifest, by_key(finished("base", 3, 9), finished("other", 3, 6)))
+    shown = summarise(manifest, by_key(finished("base", 3, 9), finished("other", 3, 6)))
     assert shown.arms == ()
     assert [trial.arm for trial in shown.trials] == ["base", "other"]
     assert shown.numbers["test_error"] == fmean([9 / IMAGES, 6 / IMAGES])
@@ -80,8 +80,8 @@ def test_of_one_seed_there_is_nothing_between_the_sweep_and_its_trials() -> None
 def test_a_search_shows_its_best_and_no_arms() -> None:
     params = [{"rate": value} for value in (0.1, 0.3, 0.2)]
     found, records = searched([floats("rate")], params, lambda given: float(given["rate"]))
-    assert sum_up(found, {}).numbers == {"num_trials": 0}
-    shown = sum_up(found, records)
+    assert summarise(found, {}).numbers == {"num_trials": 0}
+    shown = summarise(found, records)
     assert shown.arms == ()
     assert shown.best == "proposal 0"
     assert shown.numbers["best.validation_error"] == 0.1
@@ -92,15 +92,15 @@ def test_a_trial_of_two_arms_is_shown_once_below_the_first() -> None:
     cells = [cell.model_copy(update={"trial_key": "a" * 20}) for cell in manifest.cells]
     manifest = manifest.model_copy(update={"cells": tuple(cells)})
     trial = finished("base", 0, 9).model_copy(update={"trial_key": "a" * 20})
-    (shown,) = sum_up(manifest, by_key(trial)).trials
+    (shown,) = summarise(manifest, by_key(trial)).trials
     assert shown.arm == "base"
 
 
 def test_the_digest_changes_with_any_number_and_with_nothing_else() -> None:
     manifest, records = known_sweep()
-    shown = sum_up(manifest, records)
-    again = sum_up(manifest, dict(reversed(records.items())))
+    shown = summarise(manifest, records)
+    again = summarise(manifest, dict(reversed(records.items())))
     assert again.digest == shown.digest
     key = next(iter(records))
     records[key] = finished("three rounds", 0, 60)
-    assert sum_up(manifest, records).digest != shown.digest
+    assert summarise(manifest, records).digest != shown.digest

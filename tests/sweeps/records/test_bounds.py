@@ -12,7 +12,7 @@ from sweeps.execution.plan.changes import Changes
 from sweeps.execution.plan.definition import define
 from sweeps.records.errors import BadInput
 from sweeps.records.manifest import Manifest
-from sweeps.tracking.answers import valid_manifest
+from sweeps.tracking.validation import valid_manifest
 from tests.sweeps.execution.examples import manifest
 from tests.sweeps.execution.search.examples import confirm, proposed, searched
 from tests.sweeps.execution.search.grown import with_confirmation

@@ -6,7 +6,7 @@ import pytest
 
 from search_spaces.catalogue import named_sweep, named_sweeps
 from sweeps.execution.plan.definition import Changes, define
-from sweeps.records.expected_cells import expected_cells, expected_words
+from sweeps.records.expected_cells import expected_cells, expected_cells_text
 from sweeps.records.manifest import Manifest
 from tests.golden.stores.archive import files_of
 
@@ -44,7 +44,7 @@ def test_confirmation_is_told_apart_from_proposals() -> None:
     assert search is not None
     assert search.confirmation is not None
     confirmed = (search.confirmation.best + 1) * len(search.confirmation.seeds)
-    assert expected_words(manifest) == (
+    assert expected_cells_text(manifest) == (
         f"8 proposals + 1 base training + {confirmed} confirmation trainings = "
         f"{8 + 1 + confirmed} cells"
     )
@@ -53,4 +53,4 @@ def test_confirmation_is_told_apart_from_proposals() -> None:
 def test_a_design_has_cells_alone() -> None:
     manifest = define("quickstart", Changes(), ()).manifest
     num_cells = len(named_sweep("quickstart").arms()) * len(manifest.seeds)
-    assert expected_words(manifest) == f"{num_cells} cells"
+    assert expected_cells_text(manifest) == f"{num_cells} cells"

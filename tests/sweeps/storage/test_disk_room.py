@@ -20,7 +20,7 @@ from sweeps.records.manifest_growth import ManifestLine
 from sweeps.records.trial_record import Outcome
 from sweeps.storage import disk_room
 from sweeps.storage.appended import append_whole
-from sweeps.storage.disk_room import wait_for_room, when_there_is_room
+from sweeps.storage.disk_room import retry_when_full, wait_for_room
 from sweeps.storage.locations import Storage
 from sweeps.storage.sqlite_file import open_sqlite, whole
 from tests.sweeps.execution.examples import KEY, final, head, start, told
@@ -138,7 +138,7 @@ def test_what_sqlite_cannot_write_and_nobody_else_can_waits_too(disk: SmallDisk,
         except OSError:
             raise refused(code) from None
 
-    disk.waits(lambda: when_there_is_room(write, disk.folder))
+    disk.waits(lambda: retry_when_full(write, disk.folder))
     assert path.stat().st_size == 10_000
 
 
@@ -147,7 +147,7 @@ def test_what_sqlite_alone_cannot_write_is_raised_at_once(tmp_path: Path) -> Non
         raise refused(sqlite3.SQLITE_IOERR_WRITE)
 
     with pytest.raises(sqlite3.OperationalError):
-        when_there_is_room(write, tmp_path)
+        retry_when_full(write, tmp_path)
     assert not list(tmp_path.iterdir()), "the probe is gone"
 
 
@@ -305,6 +305,6 @@ def test_other_errors_are_raised_at_once(tmp_path: Path) -> None:
         (tmp_path / "nothing").read_bytes()
 
     with pytest.raises(sqlite3.OperationalError):
-        when_there_is_room(no_table, tmp_path)
+        retry_when_full(no_table, tmp_path)
     with pytest.raises(FileNotFoundError):
-        when_there_is_room(no_file, tmp_path)
+        retry_when_full(no_file, tmp_path)

@@ -9,7 +9,7 @@ import pytest
 from sweeps.records.errors import BadInput
 from sweeps.storage.file_lock import FileLock, is_locked
 from sweeps.storage.locations import Storage
-from sweeps.storage.regular_files import open_regular, opened_folder, read_regular, refuse_foreign
+from sweeps.storage.regular_files import check_owner, open_regular, opened_folder, read_regular
 from sweeps.storage.sqlite_file import open_sqlite
 from sweeps.storage.store_format import check_format, store_format
 
@@ -99,8 +99,8 @@ def test_refusing_leaves_no_file_open(folder: Path) -> None:
 def test_a_folder_that_is_a_link_is_refused(folder: Path) -> None:
     (folder / "elsewhere").symlink_to(folder.parent)
     with pytest.raises(BadInput, match="is a link or no folder"):
-        refuse_foreign(folder / "elsewhere")
-    refuse_foreign(folder / "not there")
+        check_owner(folder / "elsewhere")
+    check_owner(folder / "not there")
 
 
 @as_root
@@ -116,10 +116,10 @@ def test_a_strangers_folder_is_used_only_where_a_group_shares_what_is_around_it(
     folder.chmod(mode)
     os.chown(cell, STRANGER, group)
     if is_used:
-        refuse_foreign(cell)
+        check_owner(cell)
     else:
         with pytest.raises(BadInput, match=f"belongs to user {STRANGER}"):
-            refuse_foreign(cell)
+            check_owner(cell)
 
 
 @as_root

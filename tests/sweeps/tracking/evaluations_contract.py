@@ -28,39 +28,39 @@ class EvaluationsContract:
         numbers = {evaluation_metric("look", LOOK, name): v for name, v in (("a", 0.5), ("b", 2))}
         writer.log_metrics(record_id, numbers, 7, 0)
         assert read(store).evaluations == {}
-        assert writer.noted_evaluations(record_id) == frozenset()
+        assert writer.recorded_evaluation_keys(record_id) == frozenset()
         for _ in range(2):
-            writer.note_evaluation(record_id, LOOK, "look")
+            writer.record_evaluation(record_id, LOOK, "look")
         found = {LOOK: {"a": 0.5, "b": 2.0}}
         assert read(store) == before.model_copy(
             update={"evaluations": found, "metrics": {**before.metrics, **numbers}}
         )
         assert store.records([KEY])[KEY].evaluations == found
-        assert store.writer().noted_evaluations(record_id) == {LOOK}
+        assert store.writer().recorded_evaluation_keys(record_id) == {LOOK}
 
     def test_two_evaluations_of_a_kind_are_told_apart(self, store: RecordStore) -> None:
         record_id, writer = put(store, outcome=Outcome.FINISHED), store.writer()
         for key, value in ((LOOK, 0.25), (SECOND_LOOK, 0.5)):
             writer.log_metrics(record_id, {evaluation_metric("look", key, "a"): value}, 7, 0)
-            writer.note_evaluation(record_id, key, "look")
+            writer.record_evaluation(record_id, key, "look")
         assert read(store).evaluations == {LOOK: {"a": 0.25}, SECOND_LOOK: {"a": 0.5}}
 
     def test_one_that_gives_no_numbers_is_there_too(self, store: RecordStore) -> None:
         record_id = put(store, outcome=Outcome.FINISHED)
-        store.writer().note_evaluation(record_id, LOOK, "pictures")
+        store.writer().record_evaluation(record_id, LOOK, "pictures")
         assert read(store).evaluations == {LOOK: {}}
 
     def test_what_is_told_of_the_trial_later_leaves_them(self, store: RecordStore) -> None:
         record_id, writer = put(store, outcome=Outcome.FINISHED), store.writer()
-        writer.note_evaluation(record_id, LOOK, "look")
+        writer.record_evaluation(record_id, LOOK, "look")
         writer.set_outcome(record_id, Outcome.FINISHED, OutcomeFacts(reason=""), 9)
         writer.describe_attempt(record_id, head(hardware="GPU 2"))
         assert read(store).evaluations == {LOOK: {}}
 
     def test_none_is_noted_of_a_record_that_never_was(self, store: RecordStore) -> None:
         for ask in (
-            lambda: store.writer().note_evaluation("0" * 32, LOOK, "look"),
-            lambda: store.writer().noted_evaluations("0" * 32),
+            lambda: store.writer().record_evaluation("0" * 32, LOOK, "look"),
+            lambda: store.writer().recorded_evaluation_keys("0" * 32),
         ):
             with pytest.raises(StoreRefused):
                 ask()

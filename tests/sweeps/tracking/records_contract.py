@@ -69,9 +69,9 @@ class RecordsContract:
 
     def test_deleted_records_are_gone_and_not_written_to(self, store: RecordStore) -> None:
         record_id, writer = put(store), store.writer()
-        assert not writer.is_gone(record_id)
+        assert not writer.is_deleted(record_id)
         self.delete(store, record_id)
-        assert writer.is_gone(record_id)
+        assert writer.is_deleted(record_id)
         assert writer.find_trial(KEY) is None
         assert store.records([KEY]) == {}
         for write in (
@@ -82,7 +82,7 @@ class RecordsContract:
             with pytest.raises(StoreRefused) as error:
                 write()
             assert error.value.reason
-        writer.refuse_absence()
+        writer.check_reachable()
         assert put(store) != record_id
 
     def test_a_record_that_the_writer_deletes_is_gone_for_all(self, store: RecordStore) -> None:
@@ -91,7 +91,7 @@ class RecordsContract:
         for one in (record_id, sweep_id):
             writer.delete_record(one)
         other = store.writer()
-        assert [other.is_gone(one) for one in (record_id, sweep_id, kept)] == [True, True, False]
+        assert [other.is_deleted(one) for one in (record_id, sweep_id, kept)] == [True, True, False]
         assert (other.find_trial(KEY), other.find_sweep("gone")) == (None, None)
         assert (other.records_of(KEY), other.records_of(OTHER)) == ((), (kept,))
         assert store.records([KEY, OTHER]).keys() == {OTHER}
@@ -107,7 +107,7 @@ class RecordsContract:
                 ask(name)
 
     def test_a_record_that_never_was_is_gone(self, store: RecordStore) -> None:
-        assert store.writer().is_gone("0" * 32)
+        assert store.writer().is_deleted("0" * 32)
 
     def test_records_set_aside_count_no_more(self, store: RecordStore) -> None:
         put(store, outcome=Outcome.FINISHED, time=1)
@@ -115,7 +115,7 @@ class RecordsContract:
         kept = put(store, OTHER)
         writer = store.writer()
         for _ in range(2):
-            writer.set_aside([KEY, "a" * 20])
+            writer.mark_replaced([KEY, "a" * 20])
         assert store.records([KEY, OTHER]).keys() == {OTHER}
         assert writer.find_trial(KEY) is None
         assert len(writer.records_of(KEY)) == 2

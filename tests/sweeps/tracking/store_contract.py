@@ -147,8 +147,8 @@ class AbsenceContract:
             assert "secret" not in str(error.value)
 
     def test_one_that_answers_is_not_refused(self, store: RecordStore) -> None:
-        store.writer().refuse_absence()
-        assert store.is_there()
+        store.writer().check_reachable()
+        assert store.exists()
 
 
 class StoreContract(

@@ -3,7 +3,7 @@
 import pytest
 
 from sweeps.records.errors import BadInput
-from sweeps.tracking.addresses import public, refuse_unusable
+from sweeps.tracking.addresses import check_address, public
 
 
 @pytest.mark.parametrize(
@@ -27,4 +27,4 @@ def test_credentials_are_taken_out_of_messages(text: str, shown: str) -> None:
 @pytest.mark.parametrize("address", ["foo://x", "ftp://host/x", "postgresql://host/db", "x"])
 def test_what_is_neither_a_file_nor_a_server_is_refused_in_our_words(address: str) -> None:
     with pytest.raises(BadInput, match="is no tracking store: give sqlite:///PATH or the http"):
-        refuse_unusable(address)
+        check_address(address)

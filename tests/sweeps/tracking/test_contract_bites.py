@@ -86,7 +86,7 @@ FAULTS: dict[str, tuple[str, Callable[..., Any], str]] = {
         "test_of_two_equal_records_the_earliest_started_counts",
     ),
     "final ones do not count first": (
-        "those_that_count",
+        "counted_records",
         the_last,
         "test_a_final_record_counts_before_one_that_started_earlier",
     ),
@@ -111,22 +111,22 @@ FAULTS: dict[str, tuple[str, Callable[..., Any], str]] = {
         "test_what_is_not_told_with_an_outcome_stays",
     ),
     "an evaluation is not noted": (
-        "MemoryWriter.note_evaluation",
+        "MemoryWriter.record_evaluation",
         nothing,
         "test_what_an_evaluation_found_is_there_once_it_is_noted",
     ),
     "no evaluation was ever noted": (
-        "MemoryWriter.noted_evaluations",
+        "MemoryWriter.recorded_evaluation_keys",
         none_at_all,
         "test_what_an_evaluation_found_is_there_once_it_is_noted",
     ),
     "nothing is set aside": (
-        "MemoryWriter.set_aside",
+        "MemoryWriter.mark_replaced",
         nothing,
         "test_records_set_aside_count_no_more",
     ),
     "nothing is ever gone": (
-        "MemoryWriter.is_gone",
+        "MemoryWriter.is_deleted",
         never,
         "test_deleted_records_are_gone_and_not_written_to",
     ),

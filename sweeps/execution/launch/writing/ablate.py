@@ -144,7 +144,7 @@ def launched_search(which: str, store: RecordStore) -> LaunchedSearch:
     if declared and not declared.plan.is_search:
         _reject_design(declared.name)
     name = declared.name if declared else which
-    launched = store.sweeps() if store.is_there() else []
+    launched = store.sweeps() if store.exists() else []
     if name not in launched and declared:
         raise BadInput(
             f"The search '{name}' was not run here yet, so there is no winner to go to: run it "

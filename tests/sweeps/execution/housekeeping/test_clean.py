@@ -53,7 +53,7 @@ def unnamed_cell(launches: Launches) -> CellFolder:
 def unfill(launches: Launches, folder: CellFolder) -> None:
     """Make a trial one that is unfinished, in its folder and in the store."""
     (folder.path / "final.json").unlink()
-    launches.store.writer().set_aside([folder.trial_key])
+    launches.store.writer().mark_replaced([folder.trial_key])
     folder.checkpoint.write_bytes(b"half")
 
 

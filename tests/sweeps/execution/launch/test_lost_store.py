@@ -118,7 +118,7 @@ def test_records_that_were_there_before_the_launch_are_filled_again_too(
     assert launches.run().exit_code == 0
     trial = next(launches.storage.cells.iterdir())
     shutil.rmtree(trial)
-    launches.store.writer().set_aside([trial.name])
+    launches.store.writer().mark_replaced([trial.name])
     lost_after(launches, 1, serving=False)
     result = launches.run()
     assert (result.exit_code, result.complaint) == (0, "")

@@ -6,7 +6,7 @@ import pytest
 
 from sweeps.records.errors import StoreRefused, StoreUnreachable
 from sweeps.tracking.memory_store import MemoryWriter
-from sweeps.tracking.shown_sweep import ShownSweep
+from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.execution.launch.launches import Launches, design
 
 
@@ -16,15 +16,15 @@ def launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launches:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[ShownSweep]:
+def told(monkeypatch: pytest.MonkeyPatch) -> list[SweepSummary]:
     """What stores are told to show."""
-    told: list[ShownSweep] = []
-    monkeypatch.setattr(MemoryWriter, "show_sweep", lambda _, __, shown: told.append(shown))
+    told: list[SweepSummary] = []
+    monkeypatch.setattr(MemoryWriter, "write_summary", lambda _, __, shown: told.append(shown))
     return told
 
 
 def test_a_launch_shows_the_sweep_as_it_is_once_all_is_recorded(
-    launches: Launches, told: list[ShownSweep]
+    launches: Launches, told: list[SweepSummary]
 ) -> None:
     assert launches.run().exit_code == 0
     (shown,) = told
@@ -35,7 +35,7 @@ def test_a_launch_shows_the_sweep_as_it_is_once_all_is_recorded(
 
 
 def test_a_launch_with_nothing_to_train_shows_it_too(
-    launches: Launches, told: list[ShownSweep]
+    launches: Launches, told: list[SweepSummary]
 ) -> None:
     launches.run()
     assert launches.run().num_trained == 0
@@ -60,7 +60,7 @@ def test_where_it_cannot_be_shown_one_sentence_says_so_and_nothing_else_changes(
     def refuse(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(MemoryWriter, "show_sweep", refuse)
+    monkeypatch.setattr(MemoryWriter, "write_summary", refuse)
     result = launches.run()
     assert (result.exit_code, result.is_recorded, result.complaint) == (0, True, "")
     assert result.report is not None
@@ -70,7 +70,7 @@ def test_where_it_cannot_be_shown_one_sentence_says_so_and_nothing_else_changes(
 
 
 def test_where_records_wait_for_the_store_nothing_is_shown(
-    launches: Launches, told: list[ShownSweep], monkeypatch: pytest.MonkeyPatch
+    launches: Launches, told: list[SweepSummary], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise StoreRefused("it refuses", "it refuses")

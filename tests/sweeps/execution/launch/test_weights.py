@@ -257,7 +257,7 @@ def test_weights_stay_until_every_declared_evaluation_is_recorded(place: Place) 
     looked_at = place.keys["good", 0]
     found = place.records.find_trial(looked_at)
     assert found is not None
-    place.records.note_evaluation(found.record_id, EVALUATION.evaluation_key, "look")
+    place.records.record_evaluation(found.record_id, EVALUATION.evaluation_key, "look")
     assert place.keep("none").num_trials == 1
     assert place.here() == set(place.keys) - {("good", 0)}
 

@@ -15,7 +15,7 @@ from sweeps.execution.recorder.manifest_file import hand_over
 from sweeps.execution.repair.repair import repair
 from sweeps.storage.locations import Storage
 from sweeps.tracking.manifests import publish_manifest
-from sweeps.tracking.mlflow.connection import UNPOOLED, settle_patience
+from sweeps.tracking.mlflow.connection import UNPOOLED, set_client_environment
 from sweeps.tracking.opening import open_store
 from tests.sweeps.execution.examples import head, manifest
 
@@ -26,7 +26,7 @@ def storage(tmp_path: Path, empty_database: Path) -> Storage:
     place = Storage(tmp_path / "store")
     make_folders(place)
     shutil.copy(empty_database, place.root / "mlflow.db")
-    settle_patience(UNPOOLED)  # a pool of this process would go on with what is put aside
+    set_client_environment(UNPOOLED)  # a pool of this process would go on with what is put aside
     writer = open_store(None, place.root).writer()
     hand_over(place.journals, manifest())
     sweep_id = publish_manifest(writer, manifest())

@@ -16,7 +16,7 @@ from sweeps.storage.file_lock import FileLock
 from sweeps.tracking.manifests import manifest_text
 from sweeps.tracking.memory_store import MemoryWriter
 from sweeps.tracking.record_facts import TAG_OUTCOME
-from sweeps.tracking.shown_sweep import ShownSweep
+from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.execution.launch.launches import Launches, design, searching
 from tests.sweeps.execution.launch.test_lost_store import expect_whole
 
@@ -101,13 +101,13 @@ def test_what_was_lost_is_made_good_once(
 def test_what_people_browse_of_a_lost_sweep_is_written_again(
     launches: Launches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown: list[ShownSweep] = []
+    shown: list[SweepSummary] = []
 
-    def show(writer: MemoryWriter, sweep_id: str, told: ShownSweep) -> None:
+    def show(writer: MemoryWriter, sweep_id: str, told: SweepSummary) -> None:
         del writer, sweep_id
         shown.append(told)
 
-    monkeypatch.setattr(MemoryWriter, "show_sweep", show)
+    monkeypatch.setattr(MemoryWriter, "write_summary", show)
     lose_store(launches)
     launches.repair("example")
     assert [len(told.arms) for told in shown] == [3]
@@ -119,7 +119,7 @@ def test_what_cannot_be_shown_is_said(launches: Launches, monkeypatch: pytest.Mo
     def refuse(*_: object) -> None:
         raise StoreRefused("The store is full.", "full")
 
-    monkeypatch.setattr(MemoryWriter, "show_sweep", refuse)
+    monkeypatch.setattr(MemoryWriter, "write_summary", refuse)
     lose_store(launches)
     repaired = launches.repair("example")
     assert repaired.exit_code == 3

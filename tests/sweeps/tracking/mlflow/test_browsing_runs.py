@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mlflow.entities import Run, ViewType
 
-from sweeps.aggregation.report import sum_up
+from sweeps.aggregation.report import summarise
 from sweeps.records.cell_contents import EpochLine
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -19,7 +19,7 @@ from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.mlflow_writer import MlflowWriter
 from sweeps.tracking.mlflow.tags import who_tags
 from sweeps.tracking.record_facts import EpochTold
-from sweeps.tracking.shown_sweep import ShownSweep
+from sweeps.tracking.sweep_summary import SweepSummary
 from tests.sweeps.aggregation.known_sweep import finished, manifest_of, put_sweep, unfinished
 from tests.sweeps.execution.examples import head
 from tests.sweeps.tracking.breaking import Breaking, Killed
@@ -41,12 +41,12 @@ class Sweep:
         assert isinstance(writer, MlflowWriter)
         self.writer = writer
 
-    def summed_up(self) -> ShownSweep:
+    def summed_up(self) -> SweepSummary:
         keys = self.manifest.cell_keys().values()
-        return sum_up(self.manifest, self.store.records(keys))
+        return summarise(self.manifest, self.store.records(keys))
 
     def show(self) -> None:
-        self.writer.show_sweep(self.id, self.summed_up())
+        self.writer.write_summary(self.id, self.summed_up())
 
     def runs(self, kind: str, search: str = "") -> dict[str, Run]:
         condition = f"tags.`{TYPE}` = '{kind}'" + (f" AND {search}" if search else "")
@@ -253,7 +253,7 @@ def test_what_left_the_sweep_is_shown_in_it_no_more(sweep: Sweep) -> None:
 def test_a_number_that_is_not_known_any_more_is_not_left_standing(sweep: Sweep) -> None:
     sweep.show()
     keys = [key for (arm, _), key in sweep.manifest.cell_keys().items() if arm == "other"]
-    sweep.writer.set_aside(keys)
+    sweep.writer.mark_replaced(keys)
     sweep.show()
     metrics = sweep.runs("arm")["other"].data.metrics
     assert metrics["num_trials"] == 0
@@ -266,7 +266,7 @@ def test_a_number_that_is_not_known_any_more_is_not_left_standing(sweep: Sweep) 
 def test_a_number_that_somebody_wrote_stays(sweep: Sweep) -> None:
     sweep.show()
     sweep.writer.client.log_metric(sweep.id, "reviewers_score", 0.7)
-    sweep.writer.set_aside(sweep.manifest.cell_keys().values())
+    sweep.writer.mark_replaced(sweep.manifest.cell_keys().values())
     sweep.show()
     (own,) = sweep.runs("sweep").values()
     assert own.data.metrics["reviewers_score"] == 0.7
@@ -281,7 +281,7 @@ def test_a_note_that_somebody_wrote_stays_and_an_empty_one_does_not(sweep: Sweep
     assert own.data.tags[NOTE].startswith("Which?\n\n")
     assert "`capsweep report known`" in own.data.tags[NOTE]
     client.set_tag(sweep.id, NOTE, "my own words")
-    sweep.writer.show_sweep(sweep.id, replace(sweep.summed_up(), best="other"))
+    sweep.writer.write_summary(sweep.id, replace(sweep.summed_up(), best="other"))
     (own,) = sweep.runs("sweep").values()
     assert own.data.tags[NOTE] == "my own words"
     assert own.data.tags["capsweep.best_arm"] == "other"
@@ -292,7 +292,7 @@ def test_a_trial_shows_its_data_and_its_commit_once(sweep: Sweep) -> None:
     told = replace(trial, data="digits", data_fingerprint="ab" * 32, git_revision="c0ffee-dirty")
     shown = replace(sweep.summed_up(), trials=(told,))
     for best in ("base", "other"):
-        sweep.writer.show_sweep(sweep.id, replace(shown, best=best))
+        sweep.writer.write_summary(sweep.id, replace(shown, best=best))
     run = sweep.writer.client.get_run(trial.record_id)
     assert run.data.tags["mlflow.source.git.commit"] == "c0ffee"
     (held,) = run.inputs.dataset_inputs

@@ -7,9 +7,9 @@ from mlflow.entities import RunInfo
 from mlflow.tracking import MlflowClient
 
 from sweeps.aggregation.report.background import runs_section
-from sweeps.tracking.mlflow.client_runs import found_run
+from sweeps.tracking.mlflow.client_runs import run_data_of
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
-from sweeps.tracking.mlflow.runs import record_of_found
+from sweeps.tracking.mlflow.runs import read_record
 from tests.sweeps.aggregation.known_sweep import finished, manifest_of
 from tests.sweeps.tracking.mlflow.runs import put_trial
 
@@ -40,7 +40,7 @@ def test_when_a_trial_ended_is_shown_and_nothing_for_what_is_no_time(
     assert round(1000 * kept.ended_at) == run.info.end_time
 
     monkeypatch.setattr(RunInfo, "end_time", told)
-    record = record_of_found(found_run(run))
+    record = read_record(run_data_of(run))
     assert record is not None
     table = runs_section(manifest_of(["a"], range(1)), {trial.trial_key: record})
     column = [one.fields for one in table.tables[0].columns].index(("ended",))

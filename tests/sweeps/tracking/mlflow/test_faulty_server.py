@@ -72,6 +72,6 @@ def test_a_server_that_came_back_empty_answers(server: FaultyServer, store: Mlfl
     writer = store.writer()
     writer.create_trial(head(), "own", 1)
     server.come_back_empty()
-    writer.refuse_absence()
+    writer.check_reachable()
     assert writer.find_sweep("example") is None
     assert math.isfinite(server.num_requests)

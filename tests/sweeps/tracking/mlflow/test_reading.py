@@ -265,7 +265,7 @@ def test_an_artifact_that_leads_out_of_its_run_is_refused(client, store, tmp_pat
 def test_reading_a_store_that_is_not_there_creates_nothing(tmp_path):
     store = reader_of(f"sqlite:///{tmp_path}/mlflow.db")
 
-    assert not store.is_there()
+    assert not store.exists()
     with pytest.raises(BadInput, match="There is no tracking store at"):
         store.sweeps()
     assert list(tmp_path.iterdir()) == []

@@ -66,7 +66,7 @@ def finish(server: FaultyServer, tmp_path: Path, key: str, time: int = 1) -> str
 def evaluate(server: FaultyServer, tmp_path: Path, record_id: str) -> None:
     writer = anew(server, tmp_path).writer()
     writer.log_metrics(record_id, {evaluation_metric("look", LOOK, "a"): 0.5}, 7, 0)
-    writer.note_evaluation(record_id, LOOK, "look")
+    writer.record_evaluation(record_id, LOOK, "look")
 
 
 def all_of(store: MlflowStore) -> tuple[object, ...]:
@@ -237,7 +237,7 @@ def test_whatever_happens_the_same_is_told_as_anew(
         look,
         start,
         lambda: client.delete_run(chance.choice(ids)),
-        lambda: anew(server, tmp_path).writer().set_aside([chance.choice(KEYS)]),
+        lambda: anew(server, tmp_path).writer().mark_replaced([chance.choice(KEYS)]),
     ]
     create()
     for _ in range(15):

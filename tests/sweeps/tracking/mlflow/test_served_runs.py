@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sweeps.aggregation.report import sum_up
+from sweeps.aggregation.report import summarise
 from sweeps.tracking.mlflow.mlflow_store import MlflowStore
 from sweeps.tracking.mlflow.ui import serve
 from tests.sweeps.aggregation.known_sweep import finished, manifest_of, put_sweep
@@ -28,8 +28,8 @@ def server(tmp_path: Path, empty_database: Path) -> Iterator[FaultyServer]:
 def show(server: FaultyServer, folder: Path) -> MlflowStore:
     store = MlflowStore(server.address, folder / "artifacts")
     sweep_id = put_sweep(store, MANIFEST, TRIALS)
-    shown = sum_up(MANIFEST, store.records(MANIFEST.cell_keys().values()))
-    store.writer().show_sweep(sweep_id, shown)
+    shown = summarise(MANIFEST, store.records(MANIFEST.cell_keys().values()))
+    store.writer().write_summary(sweep_id, shown)
     return store
 
 

@@ -187,7 +187,7 @@ def test_a_run_that_somebody_deleted_for_ever_is_gone(writer: MlflowWriter) -> N
     run_id = writer.create_trial(head(), "parent", 1)
     writer.client.delete_run(run_id)
     writer.client._tracking_client.store._hard_delete_run(run_id)
-    assert writer.is_gone(run_id)
+    assert writer.is_deleted(run_id)
 
 
 class Away:
@@ -203,9 +203,9 @@ def test_what_mlflow_raises_is_told_in_our_words_and_its_own(writer: MlflowWrite
         writer.find_trial("a")
     assert error.value.reason.startswith("no answer")
     with pytest.raises(StoreRefused):
-        writer.is_gone("a")
+        writer.is_deleted("a")
     with pytest.raises(StoreUnreachable) as away:
-        writer.refuse_absence()
+        writer.check_reachable()
     assert not isinstance(away.value, StoreRefused)
 
 

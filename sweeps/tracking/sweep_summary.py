@@ -1,13 +1,12 @@
-"""A sweep as it is shown to who browses a store: all of it derived from manifest and records.
+"""The summary of a sweep that people browse: all of it derived from manifest and records.
 
-It may be lost or deleted at any time. No table is made from it: the next launch writes it again.
+It may be deleted at any time: no table is made from it, and the next launch writes it again.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Protocol
 
 from sweeps.records.trial_record import METRIC_TEST_ERROR, METRIC_VALIDATION_ERROR
 
@@ -17,11 +16,11 @@ _LAYOUT = 1  # in the digest: a store that shows another layout is written to ag
 
 
 @dataclass(frozen=True)
-class ShownTrial:
-    """One trial of a sweep and where it stands there.
+class TrialEntry:
+    """A trial and its place in a sweep.
 
     Attributes:
-        arm: In this sweep; in another it may be another.
+        arm: In this sweep; it may be another in another sweep.
         data: Name of the data set.
     """
 
@@ -33,8 +32,8 @@ class ShownTrial:
 
 
 @dataclass(frozen=True)
-class ShownArm:
-    """An arm summed up over its seeds.
+class ArmSummary:
+    """The summary of an arm over its seeds.
 
     Attributes:
         numbers: Name -> value: means of finished trials with half-widths of their intervals, and
@@ -50,8 +49,8 @@ class ShownArm:
 
 
 @dataclass(frozen=True)
-class ShownSweep:
-    """A sweep summed up.
+class SweepSummary:
+    """The summary of a sweep.
 
     Attributes:
         numbers: Name -> value: of its best arm, and means of all finished trials.
@@ -64,28 +63,16 @@ class ShownSweep:
     description: str
     numbers: Mapping[str, float]
     best: str
-    arms: tuple[ShownArm, ...]
-    trials: tuple[ShownTrial, ...]
+    arms: tuple[ArmSummary, ...]
+    trials: tuple[TrialEntry, ...]
 
     @property
     def digest(self) -> str:
-        """A hash of all of it, by which a store that shows it already is known."""
+        """A hash of all of it, by which a store that holds it already is recognised."""
         text = json.dumps([_LAYOUT, asdict(self)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def is_number_of_sweep(name: str) -> bool:
-    """Return whether a metric of a sweep's own run is one that is shown; others are people's."""
+def is_summary_metric(name: str) -> bool:
+    """Return whether a metric of a sweep's own run is of the summary; others are people's."""
     return name in (METRIC_TEST_ERROR, METRIC_VALIDATION_ERROR, NUM_TRIALS) or name.startswith(BEST)
-
-
-class ShowsSweeps(Protocol):
-    """What shows sweeps to who browses a store; every `RecordWriter` is one."""
-
-    def show_sweep(self, sweep_id: str, shown: ShownSweep) -> None:
-        """Write what is shown of a sweep, in place of what is there. No reader looks at it.
-
-        Raises:
-            StoreRefused: If some of it could not be written; the same call again does the rest.
-        """
-        ...

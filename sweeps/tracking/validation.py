@@ -26,7 +26,7 @@ _ARTIFACTS = frozenset(
 )
 
 
-def those_that_count(records: Iterable[TrialRecord | None]) -> dict[str, TrialRecord]:
+def counted_records(records: Iterable[TrialRecord | None]) -> dict[str, TrialRecord]:
     """Return the record of each trial key that counts: a final one, or the one that is first."""
     counting: dict[str, TrialRecord] = {}
     for record in records:
@@ -43,12 +43,12 @@ def keep(counting: dict[str, TrialRecord], record: TrialRecord | None) -> None:
         counting[record.trial_key] = record
 
 
-def leave_out(record_id: str, error: ValidationError) -> None:
+def warn_invalid(record_id: str, error: ValidationError) -> None:
     """Warn of a record that does not validate."""
-    _logger.warning("Run %s is left out, no valid record: %s", record_id, first_complaint(error))
+    _logger.warning("Run %s is left out, no valid record: %s", record_id, first_error(error))
 
 
-def only_one(records: Mapping[str, TrialRecord], prefix: str, address: str) -> TrialRecord:
+def single_record(records: Mapping[str, TrialRecord], prefix: str, address: str) -> TrialRecord:
     """Return the one record that was found for the beginning of a trial key.
 
     Raises:
@@ -65,7 +65,7 @@ def only_one(records: Mapping[str, TrialRecord], prefix: str, address: str) -> T
     return next(iter(records.values()))
 
 
-def no_sweep(sweep: str, known: Sequence[str], address: str) -> BadInput:
+def unknown_sweep(sweep: str, known: Sequence[str], address: str) -> BadInput:
     """Return the refusal of a sweep that is not there; the nearest known name is given."""
     return BadInput(
         f"There is no sweep '{sweep}' in {public(address)}."
@@ -74,7 +74,7 @@ def no_sweep(sweep: str, known: Sequence[str], address: str) -> BadInput:
     )
 
 
-def neither(name: str, known: Sequence[str]) -> BadInput:
+def unknown_name(name: str, known: Sequence[str]) -> BadInput:
     """Return the refusal of what is no sweep's name and begins no trial key."""
     return BadInput(
         f"'{shortened(str(name), 80)}' is neither a sweep nor the beginning of a trial key."
@@ -83,7 +83,7 @@ def neither(name: str, known: Sequence[str]) -> BadInput:
     )
 
 
-def slugs(sweeps: Iterable[str]) -> list[str]:
+def valid_names(sweeps: Iterable[str]) -> list[str]:
     """Return the names that sweeps can have, each once, sorted."""
     return sorted(name for name in set(sweeps) if names.SLUG.fullmatch(name))
 
@@ -98,7 +98,7 @@ def valid_manifest(sweep: str, content: bytes) -> Manifest:
         manifest = Manifest.model_validate_json(content)
     except ValidationError as error:
         raise BadInput(
-            f"The manifest of sweep '{sweep}' is not valid: {first_complaint(error)}"
+            f"The manifest of sweep '{sweep}' is not valid: {first_error(error)}"
         ) from error
     if manifest.sweep != sweep:
         raise BadInput(
@@ -117,11 +117,11 @@ def valid_config(record: TrialRecord, content: bytes) -> Json:
         return ConfigDocument.model_validate_json(content).config
     except ValidationError as error:
         raise BadInput(
-            f"The config of trial {record.trial_key} is not valid: {first_complaint(error)}"
+            f"The config of trial {record.trial_key} is not valid: {first_error(error)}"
         ) from error
 
 
-def refuse_unknown_artifact(name: str) -> None:
+def check_artifact_name(name: str) -> None:
     """Refuse the name of an artifact that no trial's record holds.
 
     Raises:
@@ -132,12 +132,12 @@ def refuse_unknown_artifact(name: str) -> None:
         raise BadInput(f"Records hold no artifact '{name}'. Known: {allowed}.")
 
 
-def absent_artifact(record_id: str, name: str) -> BadInput:
+def missing_artifact(record_id: str, name: str) -> BadInput:
     """Return the refusal of an artifact that a record does not hold."""
     return BadInput(f"Run {record_id} holds no {name}: it was not recorded, or was deleted.")
 
 
-def first_complaint(error: ValidationError) -> str:
+def first_error(error: ValidationError) -> str:
     """Return the first of pydantic's complaints as one line."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])
