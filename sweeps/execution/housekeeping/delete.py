@@ -95,8 +95,8 @@ def _remove_trial(trial_key: str, storage: Storage, writer: RecordWriter | None)
         if writer:
             for record_id in writer.records_of(trial_key):
                 remove_record(record_id, storage, writer)
-        for archive_file in storage.replaced.glob(f"{trial_key}-*"):
-            remove_path(archive_file)
+        for archived in storage.replaced.glob(f"{trial_key}-*"):
+            remove_path(archived)
         if is_here:
             remove_path(cell.path)
 

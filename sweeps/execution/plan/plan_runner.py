@@ -271,8 +271,8 @@ class PlanRunner:
         )  # or stopped, but drawn at random too
         if isinstance(verdict, Stop):
             self._listener.grown(self.definition.stop(verdict))
-            is_deleted = has_waited and key not in self._dispatched
-            if is_deleted and not goes_on:  # else it is marked when its process has ended
+            is_not_running = has_waited and key not in self._dispatched
+            if is_not_running and not goes_on:  # else it is marked when its process has ended
                 self._mark_stopped(key, verdict)
         if goes_on:
             self._dispatched.discard(key)
