@@ -227,7 +227,7 @@ def test_where_a_sweeps_needs_are_not_known_unnamed_checkpoints_are_kept(
         sweep.files.clear()
     else:
         shutil.rmtree(launches.storage.journals)
-        launches.store.is_there = lambda: False
+        launches.store.exists = lambda: False
     cleaned = launches.clean(is_freeing=True)
     assert cleaned.leftovers == ()
     assert "capsweep repair" in " ".join(cleaned.sentences)
