@@ -43,14 +43,14 @@ def _bounded(value: Any) -> Any:
             elif isinstance(one, list | tuple):
                 inside += one
             else:
-                _refuse_large(one)
+                _check_size(one)
         if not inside:
             return value
         level = inside
     raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
 
 
-def _refuse_large(value: Any) -> None:
+def _check_size(value: Any) -> None:
     if isinstance(value, str) and len(value) > _LONGEST_TEXT:
         raise ValueError(f"it holds a text of more than {_LONGEST_TEXT:,} characters")
     if isinstance(value, int) and abs(value) > _LARGEST:

@@ -31,8 +31,8 @@ def evaluation_tag(key: str) -> str:
 
 def recorded_kinds(tags: Mapping[str, str]) -> dict[str, str]:
     """Return the keys of the evaluations that a run's tags tell of, sorted, with their kinds."""
-    found = sorted(tag for tag in tags if tag.startswith(TAG_EVALUATION))
-    kinds = {tag.removeprefix(TAG_EVALUATION): tags[tag] for tag in found}
+    kinds = sorted(tag for tag in tags if tag.startswith(TAG_EVALUATION))
+    kinds = {tag.removeprefix(TAG_EVALUATION): tags[tag] for tag in kinds}
     return {key: kind for key, kind in kinds.items() if EVALUATION_KEY.fullmatch(key)}
 
 

@@ -40,9 +40,9 @@ def expected_cells(manifest: Manifest) -> tuple[CellGroup, ...]:
 def expected_cells_text(manifest: Manifest) -> str:
     """Return the same in words: `8 proposals + 20 confirmation trainings = 28 cells`."""
     kinds = expected_cells(manifest)
-    told = " + ".join(kind.words for kind in kinds)
+    groups = " + ".join(kind.words for kind in kinds)
     total = CellGroup("cell", sum(kind.number for kind in kinds))
-    return f"{told} = {total.words}" if kinds[1:] else told
+    return f"{groups} = {total.words}" if kinds[1:] else groups
 
 
 def cell_groups_text(manifest: Manifest) -> str:
@@ -51,7 +51,7 @@ def cell_groups_text(manifest: Manifest) -> str:
 
 
 def _of_search(search: ManifestSearch, num_seeds: int) -> tuple[CellGroup, ...]:
-    num_confirmed, num_drawn = _again(search, num_seeds)
+    num_confirmed, num_drawn = _confirmation_cells(search, num_seeds)
     return (
         CellGroup(
             "proposal" if num_seeds == 1 else "proposal training", search.num_asked * num_seeds
@@ -62,17 +62,17 @@ def _of_search(search: ManifestSearch, num_seeds: int) -> tuple[CellGroup, ...]:
     )
 
 
-def _again(search: ManifestSearch, num_seeds: int) -> tuple[int, int]:
+def _confirmation_cells(search: ManifestSearch, num_seeds: int) -> tuple[int, int]:
     """Return how many trainings confirm the best, and how many are of random points beside."""
-    again = search.confirmation
-    if again is None:
+    confirmation = search.confirmation
+    if confirmation is None:
         return 0, 0
-    num_draws = len(again.random.draws) if again.random else 0
-    if again.arms is not None:
-        return len(again.confirmed) * len(again.seeds), num_draws * num_seeds
+    num_draws = len(confirmation.random.draws) if confirmation.random else 0
+    if confirmation.arms is not None:
+        return len(confirmation.confirmed) * len(confirmation.seeds), num_draws * num_seeds
     num_points = search.num_asked + bool(search.base)
-    num_drawn = max(num_points, num_draws) * num_seeds if again.random else 0
-    return again.num_cells(num_points, num_seeds) - num_drawn, num_drawn
+    num_drawn = max(num_points, num_draws) * num_seeds if confirmation.random else 0
+    return confirmation.num_cells(num_points, num_seeds) - num_drawn, num_drawn
 
 
 def _of_tuning(plan: ManifestPlan, num_seeds: int) -> tuple[CellGroup, ...]:

@@ -19,14 +19,14 @@ def front(points: Sequence[Point]) -> list[int]:
 
     Equal points are all there or all not, in their order.
     """
-    found: list[int] = []
+    places: list[int] = []
     least = float("inf")
     ranked = sorted(range(len(points)), key=lambda place: points[place])
     for point, equals in groupby(ranked, key=lambda place: points[place]):
         if point[1] < least:
-            found.extend(equals)
+            places.extend(equals)
             least = point[1]
-    return found
+    return places
 
 
 def area(points: Sequence[Point], worst: Point) -> float:

@@ -59,9 +59,9 @@ def open_regular(
         if not stat.S_ISREG(status.st_mode):
             raise _irregular(path)
         if flags & _WRITING:
-            _refuse_second_name(path, status)
+            _check_single_name(path, status)
         if folder is not None:
-            _refuse_stranger(path, status, os.fstat(folder))
+            _check_owner(path, status, os.fstat(folder))
         refused.pop_all()
     return descriptor
 
@@ -85,7 +85,7 @@ def opened_folder(path: Path) -> Generator[int]:
             error
         )
     try:
-        _refuse_stranger(path, os.fstat(descriptor), path.parent.stat())
+        _check_owner(path, os.fstat(descriptor), path.parent.stat())
         yield descriptor
     finally:
         os.close(descriptor)
@@ -145,10 +145,10 @@ def check_regular(path: Path, *, is_written: bool = False) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise _irregular(path)
     if is_written:
-        _refuse_second_name(path, status)
+        _check_single_name(path, status)
 
 
-def _refuse_second_name(path: Path, status: os.stat_result) -> None:
+def _check_single_name(path: Path, status: os.stat_result) -> None:
     """Refuse a file that would change somewhere else as well."""
     if status.st_nlink > 1:
         raise BadInput(
@@ -157,7 +157,7 @@ def _refuse_second_name(path: Path, status: os.stat_result) -> None:
         )
 
 
-def _refuse_stranger(path: Path, status: os.stat_result, around: os.stat_result) -> None:
+def _check_owner(path: Path, status: os.stat_result, around: os.stat_result) -> None:
     """Refuse what neither the owner of the folder around it nor its group has put there."""
     is_shared = around.st_mode & stat.S_IWGRP and not around.st_mode & stat.S_IWOTH
     is_of_group = is_shared and status.st_gid == around.st_gid

@@ -129,7 +129,7 @@ def archive_file(path: Path) -> Path:
     """Move a damaged file, and what SQLite keeps beside it, to `NAME.damaged-N`; return where."""
     aside = _free_aside(path)
     path.replace(aside)
-    _move_beside(path, aside)
+    _move_journals(path, aside)
     return aside
 
 
@@ -138,7 +138,7 @@ def move_into_place(database: Path, path: Path) -> None:
 
     What a killed writer has left beside one that is gone is put aside.
     """
-    _move_beside(path, _free_aside(path))
+    _move_journals(path, _free_aside(path))
     database.replace(path)
 
 
@@ -152,11 +152,11 @@ def _free_aside(path: Path) -> Path:
     return path.with_name(f"{path.name}.damaged-{number}")
 
 
-def _move_beside(path: Path, aside: Path) -> None:
+def _move_journals(path: Path, aside: Path) -> None:
     """Move what SQLite would play back into the file that is made anew, and so harm it."""
     for end in _BESIDE:
-        if os.path.lexists(beside := path.with_name(f"{path.name}{end}")):
-            beside.replace(aside.with_name(f"{aside.name}{end}"))
+        if os.path.lexists(journal := path.with_name(f"{path.name}{end}")):
+            journal.replace(aside.with_name(f"{aside.name}{end}"))
 
 
 @contextmanager

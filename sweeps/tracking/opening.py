@@ -1,4 +1,4 @@
-"""The one way from an address to a tracking store."""
+"""Opens the tracking store of an address."""
 
 from importlib import import_module
 from pathlib import Path
@@ -16,9 +16,9 @@ _WRITER = "sweeps.tracking.mlflow.mlflow_writer"
 def open_store(
     store: str | RecordStore | None = None, storage: str | Path | None = None
 ) -> RecordStore:
-    """Return the store that is meant: given, from the environment, or the embedded default.
+    """Return a store: the given one, the environment's, or the embedded default.
 
-    Nothing is created, and no store is looked at, before it is asked.
+    Nothing is created or contacted before the first question.
 
     Args:
         store: An address, or a store, which is returned as it is.
@@ -40,7 +40,7 @@ def open_store(
 def open_to_read(
     store: str | RecordStore | None = None, storage: str | Path | None = None
 ) -> RecordStore:
-    """Return the store for who makes tables of it: what a server told once is not asked again.
+    """Return the store for readers: final records of a server are cached.
 
     Args:
         store: As `open_store` takes it, as is `storage`.
@@ -56,6 +56,6 @@ def open_to_read(
 
 
 def load_writer(store: RecordStore) -> None:
-    """Load in a thread what writing to a store takes: MLflow takes two seconds."""
+    """Import MLflow in a thread, for a store that will be written to: it takes two seconds."""
     if isinstance(store, MlflowStore):
         Thread(target=import_module, args=(_WRITER,), daemon=True).start()

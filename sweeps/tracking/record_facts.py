@@ -1,7 +1,7 @@
-"""The facts of a record: what a store holds of a trial or a sweep as short texts, by name.
+"""The facts of a record: the tags that a store holds of a trial or a sweep.
 
-Every member of the tracking stores holds the same facts, so that a record moves between them.
-What is read is untrusted: it is validated on its way into a `TrialRecord`.
+Every store holds the same facts, so that records can be copied between them. What is read is
+untrusted: it is validated on its way into a `TrialRecord`.
 """
 
 import json
@@ -72,12 +72,12 @@ _OF_A_RECORD = {
 
 @dataclass(frozen=True)
 class OutcomeFacts:
-    """What is told with an outcome. What is None, or empty, leaves what was told before.
+    """The facts of an outcome. A fact that is None or empty leaves the recorded one as it is.
 
     Attributes:
-        reason: Why a trial did not finish; "" takes an earlier one back.
+        reason: Why a trial did not finish; "" removes an earlier one.
         epochs: Recorded so far.
-        warnings: What was found unsound in it, a sentence each.
+        warnings: A sentence for each problem.
         attempt: Of the attempt that ended so.
         test_errors: Metric -> its one value, of the last of the epochs.
     """
@@ -118,26 +118,26 @@ def record_of(
     """
     given = {field: facts[name] for field, name in _OF_A_RECORD.items() if facts.get(name)}
     warned = facts.get(TAG_WARNINGS)
-    told = {
+    parsed = {
         "metrics": dict(metrics),
         "warnings": _SENTENCES.validate_json(warned) if warned else (),
         "evaluations": recorded_evaluations(facts, metrics),
     }
-    own = {"record_id": record_id, "ended_at": ended_at}
-    return TrialRecord.model_validate({**own, **given, **told})
+    identity = {"record_id": record_id, "ended_at": ended_at}
+    return TrialRecord.model_validate({**identity, **given, **parsed})
 
 
 def warnings_text(warnings: Sequence[str]) -> str:
     """Return the first warnings as the JSON list that a fact holds whole, "" for none."""
-    kept = list(warnings[:_MOST_WARNINGS])
-    while len(json.dumps(kept)) > _LONGEST_WARNINGS:
-        kept.pop()
-    return json.dumps(kept) if kept else ""
+    first = list(warnings[:_MOST_WARNINGS])
+    while len(json.dumps(first)) > _LONGEST_WARNINGS:
+        first.pop()
+    return json.dumps(first) if first else ""
 
 
 def facts_at_creation(head: TrialHead) -> dict[str, str]:
-    """Return what a trial's record holds from its beginning."""
-    own = {
+    """Return the facts of a trial's new record."""
+    facts = {
         TAG_TYPE: "trial",
         TAG_SCHEMA: str(SCHEMA_VERSION),
         TAG_TRIAL_KEY: head.trial_key,
@@ -148,11 +148,11 @@ def facts_at_creation(head: TrialHead) -> dict[str, str]:
         TAG_DATA_FINGERPRINT: head.data_fingerprint,
         TAG_NUM_PARAMETERS: str(head.num_parameters),
     }
-    return own | facts_of_attempt(head)
+    return facts | facts_of_attempt(head)
 
 
 def facts_of_attempt(head: TrialHead) -> dict[str, str]:
-    """Return what another attempt at the same trial may change."""
+    """Return the facts that another attempt at the same trial may change."""
     return {
         TAG_VERSIONS: json.dumps(head.versions, sort_keys=True),
         TAG_GIT_REVISION: head.git_revision,
@@ -162,26 +162,26 @@ def facts_of_attempt(head: TrialHead) -> dict[str, str]:
     }
 
 
-def facts_of_outcome(outcome: Outcome, told: OutcomeFacts) -> dict[str, str]:
-    """Return what an outcome changes in a record."""
-    facts = facts_of_attempt(told.attempt) if told.attempt else {}
-    given = {TAG_REASON: told.reason, TAG_EPOCHS: told.epochs, TAG_TARGET: told.target}
-    given[TAG_PEAK_MEMORY] = told.peak_memory_bytes
+def facts_of_outcome(outcome: Outcome, details: OutcomeFacts) -> dict[str, str]:
+    """Return the facts that an outcome changes."""
+    facts = facts_of_attempt(details.attempt) if details.attempt else {}
+    given = {TAG_REASON: details.reason, TAG_EPOCHS: details.epochs, TAG_TARGET: details.target}
+    given[TAG_PEAK_MEMORY] = details.peak_memory_bytes
     facts |= {name: str(value) for name, value in given.items() if value is not None}
-    if told.duration_seconds is not None:
-        facts[TAG_DURATION] = f"{told.duration_seconds:.3f}"
-    if text := warnings_text(told.warnings):
+    if details.duration_seconds is not None:
+        facts[TAG_DURATION] = f"{details.duration_seconds:.3f}"
+    if text := warnings_text(details.warnings):
         facts[TAG_WARNINGS] = text
     return facts | {TAG_OUTCOME: outcome.value}
 
 
 def facts_of_sweep(sweep: str) -> dict[str, str]:
-    """Return what a sweep's own record holds from its beginning."""
+    """Return the facts of a sweep's new record."""
     return {TAG_TYPE: "sweep", TAG_SCHEMA: str(SCHEMA_VERSION), TAG_SWEEP: sweep}
 
 
 def flat_settings(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """Return a config as path -> text; a part stands as its kind at its own path."""
+    """Return a config as path -> text; a part is represented by its kind."""
     flat: dict[str, str] = {}
     for name, value in config.items():
         if isinstance(value, dict):

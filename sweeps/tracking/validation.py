@@ -1,4 +1,4 @@
-"""What every member answers alike: which record counts, what is valid, and why something is not."""
+"""What every store checks alike: which record counts, what is valid, and the errors to raise."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ def counted_records(records: Iterable[TrialRecord | None]) -> dict[str, TrialRec
 
 
 def keep(counting: dict[str, TrialRecord], record: TrialRecord | None) -> None:
-    """Note a record, unless its trial has one that started earlier and is as good."""
+    """Add a record, unless its trial has an earlier one that is as final."""
     if record is None:
         return
     other = counting.get(record.trial_key)
@@ -44,12 +44,12 @@ def keep(counting: dict[str, TrialRecord], record: TrialRecord | None) -> None:
 
 
 def warn_invalid(record_id: str, error: ValidationError) -> None:
-    """Warn of a record that does not validate."""
+    """Log a warning about a record that is not valid."""
     _logger.warning("Run %s is left out, no valid record: %s", record_id, first_error(error))
 
 
 def single_record(records: Mapping[str, TrialRecord], prefix: str, address: str) -> TrialRecord:
-    """Return the one record that was found for the beginning of a trial key.
+    """Return the only record of a prefix of a trial key.
 
     Raises:
         BadInput: If there is none, or several.
@@ -66,7 +66,7 @@ def single_record(records: Mapping[str, TrialRecord], prefix: str, address: str)
 
 
 def unknown_sweep(sweep: str, known: Sequence[str], address: str) -> BadInput:
-    """Return the refusal of a sweep that is not there; the nearest known name is given."""
+    """Return the error for a sweep that does not exist, with the nearest known name."""
     return BadInput(
         f"There is no sweep '{sweep}' in {public(address)}."
         + hint(str(sweep), known)
@@ -75,7 +75,7 @@ def unknown_sweep(sweep: str, known: Sequence[str], address: str) -> BadInput:
 
 
 def unknown_name(name: str, known: Sequence[str]) -> BadInput:
-    """Return the refusal of what is no sweep's name and begins no trial key."""
+    """Return the error for a name that is neither a sweep nor a prefix of a trial key."""
     return BadInput(
         f"'{shortened(str(name), 80)}' is neither a sweep nor the beginning of a trial key."
         f"{hint(str(name), known)} Sweeps here: {', '.join(known) or 'none'}; keys of trials stand "
@@ -84,12 +84,12 @@ def unknown_name(name: str, known: Sequence[str]) -> BadInput:
 
 
 def valid_names(sweeps: Iterable[str]) -> list[str]:
-    """Return the names that sweeps can have, each once, sorted."""
+    """Return the valid names of sweeps, each once, sorted."""
     return sorted(name for name in set(sweeps) if names.SLUG.fullmatch(name))
 
 
 def valid_manifest(sweep: str, content: bytes) -> Manifest:
-    """Return a sweep's manifest out of its artifact.
+    """Return a sweep's manifest from its artifact.
 
     Raises:
         BadInput: If it is not valid, or another sweep's.
@@ -108,7 +108,7 @@ def valid_manifest(sweep: str, content: bytes) -> Manifest:
 
 
 def valid_config(record: TrialRecord, content: bytes) -> Json:
-    """Return a trial's config out of its artifact.
+    """Return a trial's config from its artifact.
 
     Raises:
         BadInput: If it is not valid.
@@ -122,7 +122,7 @@ def valid_config(record: TrialRecord, content: bytes) -> Json:
 
 
 def check_artifact_name(name: str) -> None:
-    """Refuse the name of an artifact that no trial's record holds.
+    """Check that an artifact's name is one that a trial's record may hold.
 
     Raises:
         BadInput: Naming those that there are.
@@ -133,12 +133,12 @@ def check_artifact_name(name: str) -> None:
 
 
 def missing_artifact(record_id: str, name: str) -> BadInput:
-    """Return the refusal of an artifact that a record does not hold."""
+    """Return the error for an artifact that a record does not hold."""
     return BadInput(f"Run {record_id} holds no {name}: it was not recorded, or was deleted.")
 
 
 def first_error(error: ValidationError) -> str:
-    """Return the first of pydantic's complaints as one line."""
+    """Return the first of pydantic's errors as one line."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     return " ".join(f"{place}: {first['msg']}".removeprefix(": ").split())[:300]

@@ -145,10 +145,10 @@ def followed(said: str, address: str, allowed: str = "") -> str:
     Raises:
         BadInput: If it leads elsewhere.
     """
-    is_own = _is_of_server(said, address)
+    is_of_server = _is_of_server(said, address)
     roots = [root.strip().rstrip("/") for root in allowed.split(",") if root.strip()]
     is_allowed = any(said == root or said.startswith(f"{root}/") for root in roots)
-    if ".." not in said.split("/") and (is_own or is_allowed):
+    if ".." not in said.split("/") and (is_of_server or is_allowed):
         return said
     raise BadInput(
         f"A record of {public(address)} says that its files lie at '{public(said)[:200]}', which "
@@ -241,8 +241,8 @@ def artifacts_of(client: "Callable[[], MlflowClient]", address: str, folder: Pat
     if is_server(address):
         return ServedArtifacts(client(), address)
     database = sqlite_path(address)
-    beside = [database.parent / "artifacts"] if database else []
-    return FolderArtifacts([folder, *beside])
+    next_to_database = [database.parent / "artifacts"] if database else []
+    return FolderArtifacts([folder, *next_to_database])
 
 
 def publish_files(artifacts: Artifacts, run_id: str, paths: Iterable[Path]) -> None:
@@ -317,8 +317,8 @@ class FolderArtifacts:
         """
         if not _RUN_ID.fullmatch(run_id):
             raise BadInput(f"The tracking store has a run without a proper id: {run_id[:40]!r}.")
-        own = (root for root in self._roots if os.path.lexists(root / run_id))
-        root = next(own, self._roots[0])
+        existing = (root for root in self._roots if os.path.lexists(root / run_id))
+        root = next(existing, self._roots[0])
         folder = root / run_id / "artifacts"
         if not folder.resolve().is_relative_to(root.resolve()):
             raise BadInput(f"{folder} is a link that leads elsewhere, and is not followed.")

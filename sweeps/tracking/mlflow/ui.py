@@ -83,8 +83,8 @@ def serve(port: int, tracking_uri: str | None, storage: str | Path | None) -> No
     database = sqlite_path(uri)
     if database:
         check_database(database)
-        _refuse_elsewhere(database, place)
-        _refuse_endless(place.artifacts)
+        _check_rows(database, place)
+        _check_artifacts(place.artifacts)
     port = _free_port(port)
     with tempfile.TemporaryFile() as log, _server(uri, place.artifacts, port, log) as process:
         typer.echo("Starting MLflow's UI ...")
@@ -185,7 +185,7 @@ def _await(process: "subprocess.Popen[bytes]", port: int, log: IO[bytes]) -> Non
     raise BadInput(f"MLflow's UI did not start: {words[-1] if words else 'it said nothing'}")
 
 
-def _refuse_elsewhere(database: Path, place: Storage) -> None:
+def _check_rows(database: Path, place: Storage) -> None:
     """Refuse an embedded store with a row that would have MLflow open something else."""
     if not database.resolve().is_relative_to(place.root.resolve()):  # served as its owner has it
         return
@@ -197,7 +197,7 @@ def _refuse_elsewhere(database: Path, place: Storage) -> None:
         )
 
 
-def _refuse_endless(artifacts: Path) -> None:
+def _check_artifacts(artifacts: Path) -> None:
     """Refuse artifacts that whoever opens them waits for: MLflow's server opens what it is asked.
 
     It answers nobody then, and does not end.
