@@ -52,7 +52,7 @@ def test_where_requests_are_answered_500_each_thing_is_recorded_once(
     queue.add(keys, "example", sweep_id)
     recorder = Recorder(writer, queue, tmp_path / "cells")
     assert recorder.drain() == 3
-    assert recorder.complaint == ""
+    assert recorder.error == ""
     assert queue.open_cells() == []
     assert server.num_faults > 10
     assert store.manifest("example") == manifest()
