@@ -99,11 +99,19 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name from its home."""
+    """Load a public name from its home.
+
+    Raises:
+        ImportError: If packages that only sweeps need are not installed.
+    """
     if name not in _HOMES:
         raise AttributeError(f"module 'sweeps' has no attribute '{name}'")
     from importlib import import_module
 
+    from sweeps.requirements import missing, sentence
+
+    if names := missing():
+        raise ImportError(sentence(names))
     return getattr(import_module(_HOMES[name]), name)
 
 
