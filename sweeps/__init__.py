@@ -108,10 +108,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'sweeps' has no attribute '{name}'")
     from importlib import import_module
 
-    from sweeps.requirements import missing, sentence
-
-    if names := missing():
-        raise ImportError(sentence(names))
+    import_module("sweeps.requirements").check_installed()
     return getattr(import_module(_HOMES[name]), name)
 
 

@@ -4,6 +4,16 @@ NEEDED = ("mlflow", "optuna", "pandas", "psutil", "ray", "typer")
 """Names to import; whoever has these has the whole extra."""
 
 
+def check_installed() -> None:
+    """Check that the packages are installed.
+
+    Raises:
+        ImportError: If any is not; says what to install.
+    """
+    if names := missing():
+        raise ImportError(sentence(names))
+
+
 def missing() -> tuple[str, ...]:
     """Return those of the packages that are not installed. None is imported."""
     from importlib.util import find_spec

@@ -30,7 +30,7 @@ from sweeps.tracking.store import RecordStore
 
 if TYPE_CHECKING:
     from capsmodel.training.trained import Trained
-    from sweeps.aggregation.results.standing import Standing
+    from sweeps.aggregation.results.rank_confidence import RankConfidence
 
 _ERROR = Objective(VALIDATION_ERROR)
 
@@ -252,20 +252,20 @@ def ranked_configs(
     return Ranking(configs, without_place(manifest, records))
 
 
-def _standings(ranked: Sequence[RankedArm], store: RecordStore) -> "Mapping[str, Standing]":
+def _standings(ranked: Sequence[RankedArm], store: RecordStore) -> "Mapping[str, RankConfidence]":
     """Return how sure the rank of each arm is, where arms are ranked by validation error."""
     if not ranked or ranked[0].objective != _ERROR:
         return {}
-    from sweeps.aggregation.results.predictions import read_predictions  # numpy comes with it
-    from sweeps.aggregation.results.standing import MOST_ARMS, standings
+    from sweeps.aggregation.results.prediction_files import read_predictions  # numpy comes with it
+    from sweeps.aggregation.results.rank_confidence import MOST_ARMS, rank_confidences
 
     whole = [arm for arm in ranked if arm.is_whole][:MOST_ARMS]
     trials = [trial for arm in whole for trial in arm.arm.trials.values() if trial is not None]
-    return standings(whole, read_predictions(store, trials))
+    return rank_confidences(whole, read_predictions(store, trials))
 
 
 def _best_config(
-    rank: int, ranked: RankedArm, store: RecordStore, standing: "Standing | None"
+    rank: int, ranked: RankedArm, store: RecordStore, standing: "RankConfidence | None"
 ) -> BestConfig:
     arm = ranked.arm
     errors = arm.chosen_by(_ERROR)

@@ -365,7 +365,7 @@ def predictions(
     """
     import pandas as pd
 
-    from sweeps.aggregation.results.predictions import read_predictions  # numpy comes with it
+    from sweeps.aggregation.results.prediction_files import read_predictions  # numpy comes with it
 
     if split not in ("test", "validation"):
         raise BadInput(f"There is no split '{split}' to be seen: give 'test' or 'validation'.")

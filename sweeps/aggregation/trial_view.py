@@ -14,7 +14,7 @@ from sweeps.aggregation.rendering.notebook_pieces import (
     summary,
     value_text,
 )
-from sweeps.aggregation.results.found_evaluations import FoundEvaluation, found_evaluations
+from sweeps.aggregation.results.recorded_evaluations import RecordedEvaluation, recorded_evaluations
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Json, Outcome, TrialRecord
 from sweeps.tracking.opening import open_to_read
 from sweeps.tracking.store import CurvePoint, RecordStore
@@ -35,7 +35,7 @@ class TrialView:
     config: Json
     curve: tuple[CurvePoint, ...]
     weights: str | None
-    evaluations: tuple[FoundEvaluation, ...] = ()
+    evaluations: tuple[RecordedEvaluation, ...] = ()
 
     def __repr__(self) -> str:
         words = [f"arm '{self.record.arm}'", f"seed {self.record.seed}", str(self.record.outcome)]
@@ -100,5 +100,5 @@ def show(
         weights=store.location(record, ARTIFACT_WEIGHTS)
         if record.outcome is Outcome.FINISHED and store.holds(record, ARTIFACT_WEIGHTS)
         else None,
-        evaluations=found_evaluations(record, store),
+        evaluations=recorded_evaluations(record, store),
     )

@@ -76,7 +76,7 @@ def not_told_from_rows(
     wrong: Bool[np.ndarray, "draws arms seeds images"],
     objects: Int[np.ndarray, " images"] | None = None,
 ) -> Bool[np.ndarray, "draws arms"]:
-    """Return what `not_told_from` gives for each draw."""
+    """Return what `indistinguishable_from` gives for each draw."""
     rows = np.arange(len(wrong))
     p = two_way(wrong.astype(float) - wrong[rows, best][:, None], objects).p_value
     others = np.array([np.delete(np.arange(wrong.shape[1]), one) for one in best])

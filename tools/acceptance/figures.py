@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sweeps.aggregation.statistics.pairs import share
+from sweeps.aggregation.statistics.exact_tests import share
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from search_spaces import Confirm, Search
 from search_spaces.plans.decisions import Cell
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison, comparisons
-from sweeps.aggregation.results.judged import Judged, Predictions
+from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.execution.search.decider import best_arms
 from sweeps.execution.search.observation import Observation
 from sweeps.records.manifest import ManifestArm
@@ -181,7 +181,7 @@ def _predictions(
         for seed, wrong in enumerate(arm):
             labels = (np.arange(len(wrong)) % _CLASSES).astype(np.uint8)
             classes = np.where(wrong, (labels + 1) % _CLASSES, labels).astype(np.uint8)
-            yield _key(name, seed), Predictions("drawn", Judged(classes, labels))
+            yield _key(name, seed), Predictions("drawn", SplitPredictions(classes, labels))
 
 
 def _key(name: str, seed: int) -> str:

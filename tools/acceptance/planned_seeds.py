@@ -6,8 +6,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from sweeps.aggregation.planning.needed import LIKELY, SAFE, Aim, fewest_seeds
-from sweeps.aggregation.planning.pilot import ArmSpread, Pilot, set_apart
+from sweeps.aggregation.seed_planning import (
+    LIKELY,
+    SAFE,
+    Aim,
+    ArmSpread,
+    Pilot,
+    fewest_seeds,
+    set_apart,
+)
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
 from sweeps.aggregation.statistics.power import POWER
 from sweeps.aggregation.statistics.rule_power import Requirement, VarianceParts, power_of_rule
@@ -63,7 +70,7 @@ def pilot_plans(
     likely, safe = (np.array(numbers) for numbers in found.values())
     clusters, asked = generator.num_objects or images, _asked(compared)
     reached = [
-        power_of_rule(parts[0], int(num), clusters, effect, asked)
+        power_of_rule(parts[0], int(num), clusters, effect, requirement=asked)
         for num in safe[np.isfinite(safe)]
     ]
     beside = {
@@ -87,7 +94,9 @@ def findable(generator: Generator, seeds: int, compared: int, images: int) -> fl
         (parts,) = _parts(generator, effect, images)
 
         def missing(trial: float, parts: VarianceParts = parts) -> float:
-            return power_of_rule(parts, seeds, clusters, trial, _asked(compared)) - POWER
+            return (
+                power_of_rule(parts, seeds, clusters, trial, requirement=_asked(compared)) - POWER
+            )
 
         root: Any = brentq(missing, 1e-5, 1.0, xtol=1e-5)
         effect = float(root)

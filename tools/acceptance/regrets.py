@@ -79,7 +79,7 @@ def against_optuna(function: Function, cases: range) -> Iterator[Regrets]:
         yield _regrets(what, function, own[:count], others[:count])
 
 
-def told_apart(function: Function, cases: range) -> Iterator[Regrets | Figure]:
+def compared_where_rare(function: Function, cases: range) -> Iterator[Regrets | Figure]:
     """Compare divergence told as the worst value with divergence told as a failure."""
     own = [searched(function, case) for case in cases]
     failed = [searched(function, case, as_failed=True) for case in cases]

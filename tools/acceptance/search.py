@@ -63,7 +63,7 @@ def searched(given: argparse.Namespace) -> Iterator[Row]:
 def divergence(given: argparse.Namespace) -> Iterator[Row]:
 
     for function in searched_functions.DIVERGING:
-        yield from regrets.told_apart(function, range(given.cases))
+        yield from regrets.compared_where_rare(function, range(given.cases))
 
 
 def regret(given: argparse.Namespace) -> Iterator[Row]:

@@ -21,13 +21,12 @@ import numpy as np
 from jaxtyping import Float
 
 from sweeps.aggregation.results.search_results import search_results
-from sweeps.aggregation.sensitivity import importance, pairs
-from sweeps.aggregation.sensitivity.column import Column
+from sweeps.aggregation.sensitivity import importance, pair_importance
 from sweeps.aggregation.sensitivity.importance import fanova, ped_anova
-from sweeps.aggregation.sensitivity.pairs import pair_importances
+from sweeps.aggregation.sensitivity.pair_importance import pair_importances
 from sweeps.aggregation.sensitivity.sample import Sample, sample_of
-from sweeps.aggregation.sensitivity.shadows import Excess
-from sweeps.aggregation.statistics.pairs import share
+from sweeps.aggregation.sensitivity.shadows import Column, Excess
+from sweeps.aggregation.statistics.exact_tests import share
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 
@@ -315,7 +314,7 @@ def _any_clear(
 
 
 def _draw_few_halves() -> None:
-    importance.NUM_HALVES = pairs.NUM_HALVES = 2
+    importance.NUM_HALVES = pair_importance.NUM_HALVES = 2
 
 
 PARTS = {

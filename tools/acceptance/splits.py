@@ -22,8 +22,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
+from sweeps.aggregation.statistics.exact_tests import share
 from sweeps.aggregation.statistics.families import SIGNIFICANCE
-from sweeps.aggregation.statistics.pairs import share
 from sweeps.aggregation.statistics.two_way import TwoWay, over_splits, two_way
 
 Rule = Literal["splits", "pooled"]

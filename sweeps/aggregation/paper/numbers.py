@@ -6,10 +6,9 @@ from typing import Any
 
 from sweeps.aggregation.rendering.measured import detectable_text
 from sweeps.aggregation.rendering.table import Value, number_text
-from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.arms import ArmResults, identical_groups
 from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.results.confirmed import confirmed_results
-from sweeps.aggregation.results.identical import grouped
+from sweeps.aggregation.results.confirmation_results import confirmation_results
 from sweeps.aggregation.tables.ablation_table import arm_values, difference_values
 from sweeps.aggregation.tables.sweep_results import Results
 
@@ -35,7 +34,7 @@ class ComparedArms:
     @property
     def groups(self) -> list[list[ArmResults]]:
         """The arms, those of identical results together."""
-        return grouped(self.arms)
+        return identical_groups(self.arms)
 
     @property
     def by_arm(self) -> Mapping[str, Comparison]:
@@ -88,7 +87,7 @@ def compared_arms(results: Results) -> ComparedArms:
     """Return the arms of a sweep that a paper may print, with their comparisons."""
     manifest = results.manifest
     if manifest.search is not None:
-        return ComparedArms(tuple(confirmed_results(manifest, results.records).rows()), ())
+        return ComparedArms(tuple(confirmation_results(manifest, results.records).rows()), ())
     return ComparedArms(results.arms, tuple(results.compared))
 
 

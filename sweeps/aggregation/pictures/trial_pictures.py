@@ -12,7 +12,7 @@ from sweeps.aggregation.pictures.picture_drawing import (
     reconstruction_picture,
 )
 from sweeps.aggregation.rendering.result_files import make_folder, write_result
-from sweeps.aggregation.results.found_evaluations import found_evaluations
+from sweeps.aggregation.results.recorded_evaluations import recorded_evaluations
 from sweeps.aggregation.trained_models import load_trained
 from sweeps.records.errors import BadInput
 from sweeps.records.trial_record import ARTIFACT_WEIGHTS, Outcome, TrialRecord
@@ -96,20 +96,20 @@ def _recorded(record: TrialRecord, store: RecordStore) -> dict[str, Array]:
     """Return the arrays of the recorded evaluation `pictures`, {} where there is none."""
     from safetensors.numpy import load_file
 
-    for evaluation in found_evaluations(record, store):
-        if evaluation.told and evaluation.told.kind == EVALUATION and evaluation.told.arrays:
+    for evaluation in recorded_evaluations(record, store):
+        if evaluation.record and evaluation.record.kind == EVALUATION and evaluation.record.arrays:
             return load_file(store.artifact(record, f"{evaluation.key}.safetensors"))
     return {}
 
 
 def _of_other_evaluations(record: TrialRecord, store: RecordStore) -> Iterator[tuple[str, bytes]]:
     """Yield the pictures that other evaluations have recorded."""
-    for evaluation in found_evaluations(record, store):
-        if evaluation.told is None:
+    for evaluation in recorded_evaluations(record, store):
+        if evaluation.record is None:
             continue
-        for name in evaluation.told.pictures:
+        for name in evaluation.record.pictures:
             content = read_regular(store.artifact(record, f"{evaluation.key}.{name}.png"))
-            yield f"{evaluation.told.kind}.{evaluation.key[:8]}.{name}.png", content
+            yield f"{evaluation.record.kind}.{evaluation.key[:8]}.{name}.png", content
 
 
 def _made(record: TrialRecord, store: RecordStore, parts: Sequence[type[Any]]) -> dict[str, Array]:

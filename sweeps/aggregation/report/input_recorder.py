@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sweeps.aggregation.results.judged import Judged, Predictions
+from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.aggregation.tables.sweep_results import Histories, Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import (
@@ -97,7 +97,7 @@ def _predictions(predictions: Predictions) -> list[str]:
     return [_judged(predictions.test)]
 
 
-def _judged(judged: Judged) -> str:
+def _judged(judged: SplitPredictions) -> str:
     arrays: Sequence[Any] = [judged.classes, judged.labels]
     if judged.objects is not None:
         arrays = [*arrays, judged.objects]

@@ -1,4 +1,4 @@
-"""The epochs of each arm's trials: one value a seed, as far as all of them have it."""
+"""Learning curves of arms: a value per seed at each epoch that all trials of the arm have."""
 
 import math
 from collections.abc import Mapping
@@ -12,11 +12,12 @@ from sweeps.records.trial_record import Outcome, TrialRecord
 
 @dataclass(frozen=True)
 class ArmCurve:
-    """One arm's epochs, as far as each of its trials that enter has them.
+    """The epochs that all finished trials of one arm have.
 
     Attributes:
-        seeds: Whose trials enter: those that ran to their end.
-        points: Epoch -> one value a seed, as the records hold it.
+        seeds: Those of the finished trials.
+        points: Epoch -> one value per seed, in the record's unit.
+        is_cut: Whether some trial has more epochs than all have.
     """
 
     arm: ArmResults
@@ -26,19 +27,19 @@ class ArmCurve:
 
     @property
     def means(self) -> list[float]:
-        """Mean over the seeds, an epoch each."""
+        """Mean over the seeds, at each epoch."""
         return [math.fsum(values) / len(values) for values in self.points.values()]
 
     @property
     def ends(self) -> tuple[list[float], list[float]]:
-        """Lowest and highest of the seeds, an epoch each."""
+        """Lowest and highest value of the seeds, at each epoch."""
         return [min(v) for v in self.points.values()], [max(v) for v in self.points.values()]
 
 
 def finished_trials(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[TrialRecord]:
-    """Return the trials that curves are drawn of: those that ran to their end in this sweep."""
-    kept = [records.get(cell.trial_key) for cell in manifest.cells if cell.stopped is None]
-    return [trial for trial in kept if trial and trial.outcome is Outcome.FINISHED]
+    """Return the trials that ran to their end in this sweep, of which curves are drawn."""
+    finishing = [records.get(cell.trial_key) for cell in manifest.cells if cell.stopped is None]
+    return [trial for trial in finishing if trial and trial.outcome is Outcome.FINISHED]
 
 
 def arm_curves(
@@ -46,7 +47,7 @@ def arm_curves(
     records: Mapping[str, TrialRecord],
     histories: Mapping[str, Mapping[int, float]],
 ) -> list[ArmCurve]:
-    """Return the arms' curves in the manifest's order, those without a finished trial as well.
+    """Return a curve per arm in the manifest's order, also of arms without a finished trial.
 
     Args:
         manifest: The sweep's arms and cells.
@@ -55,20 +56,20 @@ def arm_curves(
     """
     curves: list[ArmCurve] = []
     for arm in (_shown(manifest, arm) for arm in arms_to_their_end(manifest, records)):
-        own = {
+        finished = {
             seed: histories[trial.trial_key]
             for seed, trial in arm.trials.items()
             if trial and trial.outcome is Outcome.FINISHED and histories.get(trial.trial_key)
         }
-        common = sorted(set.intersection(*map(set, own.values()))) if own else []
-        points = {epoch: tuple(history[epoch] for history in own.values()) for epoch in common}
-        is_cut = any(len(history) > len(common) for history in own.values())
-        curves.append(ArmCurve(arm, tuple(own), points, is_cut))
+        common = sorted(set.intersection(*map(set, finished.values()))) if finished else []
+        points = {epoch: tuple(history[epoch] for history in finished.values()) for epoch in common}
+        is_cut = any(len(history) > len(common) for history in finished.values())
+        curves.append(ArmCurve(arm, tuple(finished), points, is_cut))
     return curves
 
 
 def _shown(manifest: Manifest, arm: ArmResults) -> ArmResults:
-    """Return an arm; one that was run again without the seeds that it was chosen by."""
-    again = manifest.search.confirmation if manifest.search else None
-    is_again = again is not None and arm.arm.name in again.confirmed
-    return with_seeds(arm, again.seeds) if again and is_again else arm
+    """Return an arm; a confirmed one without the seeds by which it was chosen."""
+    confirmation = manifest.search.confirmation if manifest.search else None
+    is_confirmed = confirmation is not None and arm.arm.name in confirmation.confirmed
+    return with_seeds(arm, confirmation.seeds) if confirmation and is_confirmed else arm

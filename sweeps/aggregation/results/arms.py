@@ -1,7 +1,7 @@
-"""A sweep's arms with their trials put in place: what tables, figures and rankings start from."""
+"""The arms of a sweep with the records of their trials: where tables and rankings start."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import mean
@@ -15,10 +15,9 @@ from sweeps.aggregation.statistics.intervals import (
     where_fractions_lie,
 )
 from sweeps.records.manifest import Manifest, ManifestArm
-from sweeps.records.trial_record import Outcome, TrialRecord
+from sweeps.records.trial_record import EPOCH_METRICS, METRIC_TEST_ERROR, Outcome, TrialRecord
 
 CellState = Literal["counted", "failed", "diverged", "missing", "unfinished"]
-
 _MOST_HELD_OUT = 1.0  # where a record does not say: half of them
 
 
@@ -51,7 +50,7 @@ class ArmResults:
         return {seed: trial.test_error or 0.0 for seed, trial in self.counted.items()}
 
     def errors(self, metric: str) -> dict[int, float]:
-        """Return an error of each counted trial, a fraction, by seed, of those that hold it.
+        """Return an error of each counted trial that has it, a fraction, by seed.
 
         Args:
             metric: `validation_error`, `test_error`, or `test_error.` and the name of an extra
@@ -67,7 +66,7 @@ class ArmResults:
     def chosen_by(self, objective: Objective) -> dict[int, float]:
         """Return the last-epoch objective of each finished trial, by seed, in the record's unit.
 
-        All that ranking may see: whether a trial enters does not depend on its test error.
+        Ranking sees nothing else, so whether a trial enters does not depend on its test error.
         """
         by_seed = {
             seed: objective.value(trial.metrics)
@@ -79,37 +78,37 @@ class ArmResults:
         }
 
     def by_split(self, values: Mapping[int, float]) -> Mapping[int, float]:
-        """Return the mean of the values of each split's seeds; the values where there is one."""
+        """Return the mean over the seeds of each split; without splits the values themselves."""
         if not self.splits:
             return values
-        own: dict[int, list[float]] = {}
+        of_split: dict[int, list[float]] = {}
         for seed, value in values.items():
-            own.setdefault(self.splits[seed], []).append(value)
-        return {split: mean(some) for split, some in own.items()}
+            of_split.setdefault(self.splits[seed], []).append(value)
+        return {split: mean(some) for split, some in of_split.items()}
 
     def interval(self, values: Mapping[int, float]) -> Interval:
         """Return the mean of one value a seed with its interval over seeds.
 
-        Over splits a split's mean is one value, and their variance is enlarged for what they share
-        (see `two_way.over_splits`); of fewer than five there are no ends.
+        Over splits, the mean of a split is one value, and the variance is enlarged because splits
+        share images (see `two_way.over_splits`). With fewer than five splits there are no ends.
         """
         if not self.splits:
             return mean_interval(values.values())
-        found = mean_interval(self.by_split(values).values())
-        mean, half = found.mean, found.half_width
-        if mean is None or half is None or found.n < FEWEST_SPLITS:
-            return replace(found, n=len(values), low=None, high=None)
-        half *= math.sqrt(1 + found.n * self.held_out)
-        return replace(found, n=len(values), low=mean - half, high=mean + half)
+        plain = mean_interval(self.by_split(values).values())
+        mean, half = plain.mean, plain.half_width
+        if mean is None or half is None or plain.n < FEWEST_SPLITS:
+            return replace(plain, n=len(values), low=None, high=None)
+        half *= math.sqrt(1 + plain.n * self.held_out)
+        return replace(plain, n=len(values), low=mean - half, high=mean + half)
 
     def metric_interval(self, values: Mapping[int, float], metric: Metric) -> Interval:
-        """Return the same of a metric, of fractions with ends where fractions can be."""
-        found = self.interval(values)
-        return where_fractions_lie(found) if metric.is_fraction else found
+        """Return the interval of a metric; that of a fraction ends between 0 and 1."""
+        interval = self.interval(values)
+        return where_fractions_lie(interval) if metric.is_fraction else interval
 
     @property
     def held_out(self) -> float:
-        """Training images that are held out for validation, over those that are kept."""
+        """Images held out for validation, divided by those trained on."""
         data: Any = self.arm.config.get("data")
         share = data.get("validation_fraction") if isinstance(data, dict) else None
         if isinstance(share, float) and 0 < share < 1:
@@ -124,11 +123,11 @@ class ArmResults:
 def arm_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[ArmResults, ...]:
     """Return the arms that the sweep compares, in the manifest's order, each with its trials.
 
-    Left out are trials by which a plan only chooses: see `arms_as_trained`.
+    Trials that only serve a plan's choice are left out: see `arms_as_trained`.
 
     Args:
         manifest: Says which trial key stands at which place.
-        records: By trial key, in any order; others than the manifest's are ignored.
+        records: By trial key, in any order; those of other sweeps are ignored.
     """
     return arms_as_trained(manifest.compared(), records)
 
@@ -136,9 +135,9 @@ def arm_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple
 def arms_to_their_end(
     manifest: Manifest, records: Mapping[str, TrialRecord]
 ) -> tuple[ArmResults, ...]:
-    """Return the arms that the sweep compares, without trials that went on after their stop.
+    """Return the arms that the sweep compares, without trials resumed after their early stop.
 
-    Whoever trained one on: another sweep, or this one for an arm that was drawn at random.
+    Another sweep may have resumed one, or this one for an arm that was drawn at random.
     """
     stopped = {(cell.arm, cell.seed) for cell in manifest.cells if cell.stopped}
 
@@ -155,7 +154,7 @@ def arms_to_their_end(
 def arms_as_trained(
     manifest: Manifest, records: Mapping[str, TrialRecord]
 ) -> tuple[ArmResults, ...]:
-    """Return all arms with all of their trials, also those by which a plan only chooses."""
+    """Return all arms with all trials, also those that only serve a plan's choice."""
     trials: dict[str, dict[int, TrialRecord | None]] = {arm.name: {} for arm in manifest.arms}
     for cell in manifest.cells:
         trials[cell.arm][cell.seed] = records.get(cell.trial_key)
@@ -193,3 +192,25 @@ def cell_reason(trial: TrialRecord | None) -> str:
         after = f"{trial.outcome} after {trial.epochs} epoch{'s' * (trial.epochs != 1)}"
         return f"{after}: {trial.reason}" if trial.reason else after
     return trial.reason
+
+
+def identical_groups(arms: Sequence[ArmResults]) -> list[list[ArmResults]]:
+    """Return the arms in groups of identical results, in the order of each group's first arm.
+
+    Arms are identical if their last-epoch losses and errors are exactly equal on every seed: they
+    are one arm in truth and count once. An arm with a cell that does not count is on its own.
+    """
+    groups: dict[object, list[ArmResults]] = {}
+    for place, arm in enumerate(arms):
+        groups.setdefault(_fingerprint(arm) or place, []).append(arm)
+    return list(groups.values())
+
+
+def _fingerprint(arm: ArmResults) -> tuple[tuple[float | None, ...], ...]:
+    """Return every last-epoch metric of every seed, or nothing where a seed is not counted."""
+    if len(arm.counted) < len(arm.trials):
+        return ()
+    names = (*EPOCH_METRICS, METRIC_TEST_ERROR)
+    return tuple(
+        (seed, *(getattr(trial, name) for name in names)) for seed, trial in arm.counted.items()
+    )

@@ -1,4 +1,4 @@
-"""Each arm compared with the baseline: the difference, how sure it is, and the verdict."""
+"""Each arm compared with the baseline: the difference, its uncertainty, and the verdict."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sweeps.aggregation.results.arms import ArmResults
-from sweeps.aggregation.results.identical import grouped
-from sweeps.aggregation.results.judged import Predictions
+from sweeps.aggregation.results.arms import ArmResults, identical_groups
 from sweeps.aggregation.results.paired_errors import PairedErrors, over_seeds_alone, paired_errors
-from sweeps.aggregation.results.tuned import tuning_slacks
+from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.aggregation.statistics.added_seeds import level_of_evidence, log_e_value
 from sweeps.aggregation.statistics.families import (
     SIGNIFICANCE,
@@ -22,10 +20,11 @@ from sweeps.aggregation.statistics.families import (
 )
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.statistics.power import detectable_difference, middle_error
-from sweeps.aggregation.statistics.tuning_slack import p_with_slack
+from sweeps.aggregation.statistics.tuning_slack import p_with_slack, tuning_slack
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, OVER_SEEDS, TwoWay
 from sweeps.records.manifest import Manifest
 
+_FEWEST_SEEDS = 2
 _UNTUNED: Mapping[str, float] = MappingProxyType({})
 
 
@@ -36,23 +35,25 @@ class Comparison:
     Attributes:
         arms: Those with identical results, in the sweep's order; usually one.
         difference: Mean of arm minus baseline over common seeds, with its pointwise interval: over
-            seeds and images where `way` is there, else over seeds alone.
+            seeds and images where `way` is known, else over seeds alone.
         seeds_alone: The same over seeds alone, whatever the images say.
         way: Its parts over seeds and images; None where there are fewer than three seeds or no
             predictions.
         why_seeds_alone: Why there is none, "" where there is.
         num_images: Test images, 0 where they are not known.
-        num_splits: Over which the seeds were dealt, of the training images. From five on `way` is
-            over seeds with their splits; else it holds for these very ones.
-        p_value: Two-sided, of no difference; with diverged trials as guesses as well, the larger.
-        adjusted_p: For all comparisons of the table together.
-        simultaneous: The interval that holds for all of them together.
-        detectable: The smallest true difference found four times of five, None where unknown.
-        equivalent_p: Of a difference outside the declared margin, None where none is declared.
+        num_splits: Splits of the training images among the seeds. From five on `way` speaks of
+            other splits as well, else of these alone.
+        p_value: Two-sided, of no difference: the larger one, without or with diverged trials as
+            guesses.
+        adjusted_p: Adjusted for all comparisons of the table.
+        simultaneous: The interval that holds for all comparisons at once.
+        detectable: The smallest true difference that is found four times out of five; None where
+            unknown.
+        equivalent_p: Of a difference outside the declared margin; None without a margin.
             Below .025 the 95 % interval lies within it.
-        num_together: Comparisons that the table makes.
-        log_e: Evidence that looking does not inflate, where seeds were added; else None.
-        slack: How far the arm and the baseline may lie above their best, as tuning has left open.
+        num_together: Number of comparisons in the table.
+        log_e: Logarithm of evidence that looking does not inflate, where seeds were added.
+        slack: How far the arm and the baseline may lie above their best, as tuning was limited.
         verdict: "different" is what stands in bold.
     """
 
@@ -75,12 +76,12 @@ class Comparison:
 
     @property
     def arm(self) -> ArmResults:
-        """The first of them."""
+        """The first of the identical arms."""
         return self.arms[0]
 
     @property
     def level(self) -> float:
-        """What the adjusted p has to be below; after seeds were added, the first look had half."""
+        """The bound of the adjusted p; where seeds were added, half was spent on the first look."""
         return SIGNIFICANCE if self.log_e is None else SIGNIFICANCE / 2
 
     @property
@@ -97,20 +98,23 @@ class Comparison:
 def ablation_comparisons(
     manifest: Manifest, arms: Sequence[ArmResults], predictions: Mapping[str, Predictions]
 ) -> list[Comparison]:
-    """Return how each arm compares with the baseline, by what the sweep has declared."""
+    """Return how each arm compares with the baseline, by the sweep's own margin and seeds."""
     margin = None if manifest.margin_points is None else manifest.margin_points / 100
     slacks = tuning_slacks(manifest, predictions)
-    return comparisons(arms, predictions, margin, manifest.planned_seeds, slacks)
+    return comparisons(
+        arms, predictions, margin=margin, planned_seeds=manifest.planned_seeds, slacks=slacks
+    )
 
 
 def comparisons(
     arms: Sequence[ArmResults],
     predictions: Mapping[str, Predictions],
+    *,
     margin: float | None = None,
     planned_seeds: Sequence[int] = (),
     slacks: Mapping[str, float] = _UNTUNED,
 ) -> list[Comparison]:
-    """Return one comparison a group of identical arms other than the baseline's, in their order.
+    """Return a comparison per group of identical arms, in their order, but for the baseline's.
 
     Verdicts hold for the whole table together. "different" needs three seeds, images, an adjusted
     p below .05 (it is 1 where all seeds differ alike), also where diverged trials count as
@@ -119,20 +123,23 @@ def comparisons(
     more images differed as much as any.
 
     Args:
-        arms: Of a sweep, one of them the baseline; or none, where they are still to be chosen.
-        predictions: By trial key, of those trials that hold any.
-        margin: Differences within it do not matter, a fraction; None where none was declared.
-        planned_seeds: Those before any were added; empty stands for all.
-        slacks: Arm -> how far it may lie above its best, as tuning has left open, a fraction.
+        arms: Of a sweep, the baseline among them; empty where they are still to be chosen.
+        predictions: By trial key, of those trials that have any.
+        margin: Differences within it do not matter, a fraction; None where none is declared.
+        planned_seeds: Those planned before any were added; empty for all.
+        slacks: Arm -> how far it may lie above its best, as `tuning_slacks` returns it.
     """
     if not arms:
         return []
-    return comparisons_together([arms], predictions, margin, planned_seeds, slacks)[0]
+    return comparisons_together(
+        [arms], predictions, margin=margin, planned_seeds=planned_seeds, slacks=slacks
+    )[0]
 
 
 def comparisons_together(
     tables: Sequence[Sequence[ArmResults]],
     predictions: Mapping[str, Predictions],
+    *,
     margin: float | None = None,
     planned_seeds: Sequence[int] = (),
     slacks: Mapping[str, float] = _UNTUNED,
@@ -169,7 +176,7 @@ def comparisons_together(
 
 def _against(arms: Sequence[ArmResults]) -> list[tuple[ArmResults, ...]]:
     """Return the groups of identical arms that are not the baseline's."""
-    groups = map(tuple, grouped(arms))
+    groups = map(tuple, identical_groups(arms))
     return [group for group in groups if not any(arm.is_baseline for arm in group)]
 
 
@@ -189,7 +196,7 @@ def _compared(
     assert not isinstance(guessed, str)
     return Comparison(
         arms=group,
-        difference=_interval(way, len(pairs.seeds), 0.95),
+        difference=way.interval(len(pairs.seeds), 0.95),
         seeds_alone=alone,
         way=way,
         num_images=num_images,
@@ -199,21 +206,23 @@ def _compared(
 
 
 def _with_slack(one: Comparison, baseline: ArmResults, slacks: Mapping[str, float]) -> Comparison:
-    """Hold a difference against what tuning has left open of the arm that came out worse."""
-    own, theirs = (slacks.get(arm.arm.name, 0.0) for arm in (one.arm, baseline))
+    """Return a comparison that allows for the limited tuning of the arm that came out worse."""
+    of_arm, of_baseline = (slacks.get(arm.arm.name, 0.0) for arm in (one.arm, baseline))
     if one.way is None or one.p_value is None or not slacks:
         return one
-    p_value = max(one.p_value, float(p_with_slack(one.way, np.asarray(own), np.asarray(theirs))))
-    return replace(one, p_value=p_value, slack=(own, theirs))
+    p_value = max(
+        one.p_value, float(p_with_slack(one.way, np.asarray(of_arm), np.asarray(of_baseline)))
+    )
+    return replace(one, p_value=p_value, slack=(of_arm, of_baseline))
 
 
 def _without_ends(alone: Interval) -> Interval:
-    """Leave an interval to those with three seeds: of two it is as wide as the table."""
+    """Return the mean without an interval for fewer than three seeds: two give a useless one."""
     return alone if alone.n >= FEWEST_SEEDS else replace(alone, low=None, high=None)
 
 
 def _p_value(way: TwoWay, pairs: PairedErrors, guessed: PairedErrors) -> float:
-    """Return the larger p value of the trials that finished, and of those that diverged as well."""
+    """Return the larger p value, without or with the trials that diverged."""
     if guessed.seeds == pairs.seeds:
         return float(way.p_value)
     harsh = guessed.two_way()
@@ -224,20 +233,20 @@ def _p_value(way: TwoWay, pairs: PairedErrors, guessed: PairedErrors) -> float:
 
 def _in_family(one: Comparison, num: int) -> Comparison:
     assert one.way is not None
-    found = max(_detectable(one.way, num, level=one.level)) + max(one.slack)
+    smallest = max(_detectable(one.way, num, level=one.level)) + max(one.slack)
     if one.log_e is not None:
         level = level_of_evidence(one.difference.n, evidence_needed(num))
-        found = max(found, _detectable(one.way, 1, level=level)[OVER_SEEDS])
+        smallest = max(smallest, _detectable(one.way, 1, level=level)[OVER_SEEDS])
     return replace(
         one,
         num_together=num,
-        simultaneous=_interval(one.way, one.difference.n, simultaneous_confidence(num)),
-        detectable=found if math.isfinite(found) else None,
+        simultaneous=one.way.interval(one.difference.n, simultaneous_confidence(num)),
+        detectable=smallest if math.isfinite(smallest) else None,
     )
 
 
 def _detectable(way: TwoWay, num: int, *, level: float) -> list[float]:
-    """Return what is found by each of the errors of `way`."""
+    """Return the detectable difference by each of the errors of `way`."""
     errors = [(float(error), float(degrees)) for error, degrees in way.errors]
     return [
         detectable_difference(middle_error(error, degrees), degrees, num, level=level)
@@ -253,11 +262,11 @@ def evidence_needed(num_comparisons: int) -> float:
 def _with_evidence(
     one: Comparison, baseline: ArmResults, planned_seeds: Sequence[int]
 ) -> Comparison:
-    own, theirs = one.arm.test_errors, baseline.test_errors
-    common = [seed for seed in own if seed in theirs]
+    of_arm, of_baseline = one.arm.test_errors, baseline.test_errors
+    common = [seed for seed in of_arm if seed in of_baseline]
     if not planned_seeds or {*common} <= {*planned_seeds}:
         return one
-    return replace(one, log_e=log_e_value([own[seed] - theirs[seed] for seed in common]))
+    return replace(one, log_e=log_e_value([of_arm[seed] - of_baseline[seed] for seed in common]))
 
 
 def _with_margin(one: Comparison, margin: float | None) -> Comparison:
@@ -265,8 +274,8 @@ def _with_margin(one: Comparison, margin: float | None) -> Comparison:
         return one
     margin -= max(one.slack)
     errors = one.way.with_rare_images.errors
-    found = [equivalence_p(one.way.mean, *error, margin) for error in errors]
-    return replace(one, equivalent_p=float(max(found)))
+    p_values = [equivalence_p(one.way.mean, *error, margin) for error in errors]
+    return replace(one, equivalent_p=float(max(p_values)))
 
 
 def _judged(one: Comparison, baseline: ArmResults) -> Comparison:
@@ -281,6 +290,48 @@ def _judged(one: Comparison, baseline: ArmResults) -> Comparison:
     return one
 
 
-def _interval(way: TwoWay, num_seeds: int, confidence: float) -> Interval:
-    mean, half = float(way.mean), float(way.half_width(confidence))
-    return Interval(num_seeds, mean, mean - half, mean + half, confidence)
+def tuning_slacks(
+    manifest: Manifest, predictions: Mapping[str, Predictions]
+) -> Mapping[str, float]:
+    """Return how far each arm may lie above the best point tried for it; empty if untuned.
+
+    A fraction of the validation images. It is infinite where it is unknown: with one tuning seed,
+    or without predictions of the validation images. A point with an unfinished trial is not better.
+
+    Args:
+        manifest: Of the sweep.
+        predictions: By trial key.
+    """
+    plan = manifest.plan
+    if plan is None or not plan.tuned:
+        return {}
+    keys = manifest.cell_keys()
+    seeds = plan.choosing_seeds
+    slacks: dict[str, float] = {}
+    for arm, tried in plan.tuned.items():
+        validated = {
+            one: [_validated(keys, predictions, one, seed) for seed in seeds] for one in tried
+        }
+        whole = {one: [j for j in row if j] for one, row in validated.items() if all(row)}
+        chosen = next((one for one in tried if one in (plan.chosen or ())), "")
+        slacks[arm] = _slack(whole, chosen) if len(seeds) >= _FEWEST_SEEDS else math.inf
+    return slacks
+
+
+def _validated(
+    keys: Mapping[tuple[str, int], str], predictions: Mapping[str, Predictions], arm: str, seed: int
+) -> SplitPredictions | None:
+    predicted = predictions.get(keys.get((arm, seed), ""))
+    return predicted.validation if predicted else None
+
+
+def _slack(judged: Mapping[str, list[SplitPredictions]], chosen: str) -> float:
+    if chosen not in judged:
+        return math.inf
+    first = judged[chosen][0]
+    if not all(one.shows_the_same(first) for row in judged.values() for one in row):
+        return math.inf
+    if len(judged) == 1:
+        return 0.0
+    wrong = np.stack([[one.is_wrong for one in row] for row in judged.values()])
+    return float(tuning_slack(wrong, np.asarray([*judged].index(chosen)), first.objects))

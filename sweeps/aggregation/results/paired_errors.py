@@ -1,4 +1,4 @@
-"""Two arms image by image: whether each errs where the other does not, seed by seed."""
+"""Two arms compared image by image and seed by seed: where one errs and the other does not."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sweeps.aggregation.results.arms import ArmResults
-from sweeps.aggregation.results.judged import Predictions
+from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS, Interval, paired_difference
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay, over_splits, two_way
 from sweeps.records.trial_record import Outcome, TrialRecord
@@ -24,8 +24,8 @@ class PairedErrors:
         seeds: In the order of the rows.
         differences: 1 where only the arm errs, -1 where only the baseline does.
         objects: Which object each image shows; None where each image is its own.
-        splits: Of each seed; empty where all have one.
-        held_out: Training images left out over those kept.
+        splits: The split of each seed; empty if all have the same.
+        held_out: Images held out for validation, divided by those trained on.
     """
 
     seeds: tuple[int, ...]
@@ -36,7 +36,7 @@ class PairedErrors:
 
     @property
     def why_few(self) -> str:
-        """Why there is no interval over seeds and images, "" where there is one."""
+        """Why there is no interval over seeds and images, else ""."""
         if len(self.seeds) < FEWEST_SEEDS:
             return "there are fewer than three seeds"
         num_splits = len({*self.splits})
@@ -44,7 +44,7 @@ class PairedErrors:
         return "there are fewer than five splits, with too few seeds in each" if is_few else ""
 
     def two_way(self) -> TwoWay:
-        """Return the mean difference with its errors over seeds, with their splits, and images."""
+        """Return the mean difference with its errors over seeds (with their splits) and images."""
         if not self.splits:
             return two_way(self.differences, self.objects)
         return over_splits(self.differences, self.splits, self.held_out, self.objects)
@@ -57,21 +57,23 @@ def paired_errors(
     *,
     diverged_as_chance: bool = False,
 ) -> PairedErrors | str:
-    """Return the differences over the seeds that both arms have, or why there are none.
+    """Return the differences on the seeds that both arms have, or why there are none.
 
     Args:
         arm: With its trials.
-        baseline: The same of the arm compared with.
+        baseline: The arm that it is compared with.
         predictions: By trial key.
-        diverged_as_chance: Whether a trial that diverged counts as one that guesses.
+        diverged_as_chance: Whether a diverged trial counts as one that guesses.
     """
     wanted = [_wanted(one, diverged_as_chance=diverged_as_chance) for one in (arm, baseline)]
     seeds = tuple(seed for seed in wanted[0] if seed in wanted[1])
-    trials = [own[seed] for seed in seeds for own in wanted if own[seed].is_counted]
+    trials = [
+        trials_of[seed] for seed in seeds for trials_of in wanted if trials_of[seed].is_counted
+    ]
     if arm.arm.config.get("data") != baseline.arm.config.get("data"):
         return "the data differ"  # another split may have the same labels in the same order
-    if complaint := why_not_by_image(arm, trials, predictions):
-        return complaint
+    if reason := why_not_by_image(arm, trials, predictions):
+        return reason
     shown = [predictions[trial.trial_key].test for trial in trials]
     chance = 1 - 1 / (int(shown[0].labels.max()) + 1)
 
@@ -81,9 +83,9 @@ def paired_errors(
         return np.full(len(shown[0].labels), chance)
 
     def row(seed: int) -> Float[np.ndarray, " images"]:
-        own, theirs = (one[seed] for one in wanted)
-        difference = wrong(own) - wrong(theirs)
-        if not own.is_counted:  # to diverge is never better, even than worse than a guess
+        trials_of, theirs = (one[seed] for one in wanted)
+        difference = wrong(trials_of) - wrong(theirs)
+        if not trials_of.is_counted:  # to diverge is never better, even than worse than a guess
             difference -= min(difference.mean(), 0.0)
         return difference
 
@@ -94,14 +96,14 @@ def paired_errors(
 
 
 def over_seeds_alone(arm: ArmResults, baseline: ArmResults) -> Interval:
-    """Return the mean difference with its interval over seeds, with their splits, alone.
+    """Return the mean difference with its interval over seeds only, with their splits.
 
-    Without ends of fewer than five splits.
+    The interval has no ends for fewer than five splits.
     """
-    own, theirs = arm.test_errors, baseline.test_errors
+    of_arm, of_baseline = arm.test_errors, baseline.test_errors
     if not arm.splits:
-        return paired_difference(own, theirs)
-    differences = {seed: own[seed] - theirs[seed] for seed in own if seed in theirs}
+        return paired_difference(of_arm, of_baseline)
+    differences = {seed: of_arm[seed] - of_baseline[seed] for seed in of_arm if seed in of_baseline}
     more_held_out = max(arm, baseline, key=lambda one: one.held_out)
     return more_held_out.interval(differences)
 
@@ -119,20 +121,20 @@ def _wanted(arm: ArmResults, *, diverged_as_chance: bool) -> Mapping[int, TrialR
 def why_not_by_image(
     arm: ArmResults, trials: Iterable[TrialRecord], predictions: Mapping[str, Predictions]
 ) -> str:
-    """Return why trials cannot be compared image by image, "" where they can.
+    """Return why trials cannot be compared image by image, "" if they can.
 
     Args:
-        arm: One of those that they are of; all have its data.
-        trials: Finished.
+        arm: One of their arms; all have the same data.
+        trials: Finished ones.
         predictions: By trial key.
     """
-    found = [predictions.get(trial.trial_key) for trial in trials]
-    if not found:
+    predicted = [predictions.get(trial.trial_key) for trial in trials]
+    if not predicted:
         return "no seed has a result of both"
-    first = found[0]
-    if first is None or None in found:
+    first = predicted[0]
+    if first is None or None in predicted:
         return "predictions are missing"
-    for other in found:
+    for other in predicted:
         assert other is not None
         if other.data_fingerprint != first.data_fingerprint:
             return "the data differ"

@@ -1,83 +1,65 @@
-"""What finished trials predicted for each image, read from the files beside their records."""
+"""What a trained network predicted for each image: given classes and true ones."""
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Bool, Int, UInt8
 
-from sweeps.aggregation.results.judged import Judged, Predictions
-from sweeps.records.errors import BadInput
-from sweeps.records.trial_record import ARTIFACT_PREDICTIONS, TrialRecord
-from sweeps.storage.regular_files import read_regular
-from sweeps.tracking.store import RecordStore
+from sweeps.records.trial_record import TrialRecord
 
-_LOG = logging.getLogger(__name__)
-_MOST_BYTES = 2**30  # a hundred million images
-_ROUNDING = 1e-9
+
+@dataclass(frozen=True)
+class SplitPredictions:
+    """Images of one split with the classes that a network gave them.
+
+    Attributes:
+        classes: Given by the network.
+        labels: True.
+        objects: Which object each image shows; None where each image is its own.
+    """
+
+    classes: UInt8[np.ndarray, " images"]
+    labels: UInt8[np.ndarray, " images"]
+    objects: Int[np.ndarray, " images"] | None = None
+
+    @property
+    def is_wrong(self) -> Bool[np.ndarray, " images"]:
+        """Whether the network errs on each image."""
+        return self.classes != self.labels
+
+    @property
+    def num_clusters(self) -> int:
+        """Number of independent images: all of them, or the objects that they show."""
+        return len(self.labels) if self.objects is None else len(np.unique(self.objects))
+
+    def shows_the_same(self, other: "SplitPredictions") -> bool:
+        """Return whether both are of the same images, judged by labels and objects."""
+        if self.objects is None or other.objects is None:
+            is_same = self.objects is other.objects
+        else:
+            is_same = np.array_equal(self.objects, other.objects)
+        return is_same and np.array_equal(self.labels, other.labels)
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What one trial predicted after its last epoch.
+
+    Attributes:
+        data_fingerprint: Of the data: images of two trials are the same only where it is equal.
+        test: Of the test images, in the data set's order.
+        validation: Of the validation images; None if they were not recorded.
+    """
+
+    data_fingerprint: str
+    test: SplitPredictions
+    validation: SplitPredictions | None = None
 
 
 FindPredictions = Callable[[Iterable[TrialRecord]], Mapping[str, Predictions]]
 
 
 def no_predictions(records: Iterable[TrialRecord]) -> Mapping[str, Predictions]:
-    """Return nothing: of records alone."""
+    """Return no predictions, whatever the records."""
     return {}
-
-
-def read_predictions(store: RecordStore, records: Iterable[TrialRecord]) -> dict[str, Predictions]:
-    """Return the predictions of those trials that hold any: trial key -> predictions.
-
-    Files that are damaged, or that do not give the recorded error, count as not there.
-
-    Raises:
-        StoreUnreachable: If the tracking store does not answer.
-    """
-    found: dict[str, Predictions] = {}
-    for record in records:
-        try:
-            content = read_regular(store.artifact(record, ARTIFACT_PREDICTIONS), _MOST_BYTES)
-            found[record.trial_key] = _predictions(content, record)
-        except (BadInput, ValueError, OSError) as error:
-            _LOG.debug("no predictions of trial %s: %s", record.trial_key, error)
-    return found
-
-
-def _predictions(content: bytes, record: TrialRecord) -> Predictions:
-    """Return what a file holds.
-
-    Raises:
-        ValueError: If it is none such, or of another trial.
-    """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    try:
-        tensors = load(content)
-    except (SafetensorError, KeyError) as error:
-        raise ValueError(str(error)) from error
-    test = _judged(tensors, "", record.test_error)
-    validation = None
-    if "validation_predictions" in tensors:
-        validation = _judged(tensors, "validation_", record.validation_error)
-    return Predictions(record.data_fingerprint, test, validation)
-
-
-def _judged(tensors: Mapping[str, np.ndarray], split: str, error: float | None) -> Judged:
-    """Return the images of a split.
-
-    Raises:
-        ValueError: If they are not there, or do not give the recorded error.
-    """
-    names = [f"{split}{name}" for name in ("predictions", "labels", "objects")]
-    if missing := [name for name in names[:2] if name not in tensors]:
-        raise ValueError(f"there are no {missing[0]}")
-    classes, labels, objects = (tensors.get(name) for name in names)
-    assert classes is not None
-    assert labels is not None
-    for values in (classes, labels, *([] if objects is None else [objects])):
-        if values.ndim != 1 or len(values) != len(labels) or values.dtype.kind not in "iu":
-            raise ValueError("they are no whole numbers, one an image")
-    judged = Judged(classes, labels, objects)
-    if not len(labels) or error is None or abs(judged.is_wrong.mean() - error) > _ROUNDING:
-        raise ValueError(f"they do not give the recorded error {error}")
-    return judged

@@ -23,9 +23,9 @@ class RankedArm:
     """An arm with the trials that rank it.
 
     Attributes:
-        arm: With the seeds alone that it is ranked by.
-        objective: What ranks: last-epoch validation error, in a search its objective.
-        is_confirmed: Whether those seeds had no part in finding it.
+        arm: With only those seeds that rank it.
+        objective: Last-epoch validation error, or the search's objective.
+        is_confirmed: Whether those seeds played no part in choosing it.
     """
 
     arm: ArmResults
@@ -39,7 +39,7 @@ class RankedArm:
 
     @cached_property
     def cost(self) -> float:
-        """What is small of a good arm; means of the same counts may differ in the last bit."""
+        """What is small for a good arm, rounded as equal means may differ in the last bit."""
         return round(self.objective.cost(self.value.mean or 0.0), 12)
 
     @cached_property
@@ -61,17 +61,17 @@ class RankedArm:
 
 
 def ranking(manifest: Manifest, records: Mapping[str, TrialRecord]) -> list[RankedArm]:
-    """Return the arms that have a result, the best mean of the objective first.
+    """Return the arms with a result, that of the best mean objective first.
 
-    Of a design all arms are ranked, each by its finished trials. Of a search those that were run
-    again, by these fresh seeds alone; until all those trials have ended, the proposals that ran to
-    full length, by the search's seeds. Test figures play no part. An arm of which a trial failed,
-    diverged or is not there stands behind those that are whole, and one whose fresh trials have not
-    all finished behind those whose have. Of equal means the lower validation loss stands first
-    where all arms have the same loss and reconstruction, else the order of the arms decides.
+    In a design all arms are ranked, each by its finished trials. In a search the confirmed arms are
+    ranked by their fresh seeds only; until all of those trials have ended, the proposals of full
+    length are ranked by the search's seeds. Test figures play no part. Arms with a failed, diverged
+    or missing trial come after the complete ones, and arms whose fresh trials have not all finished
+    after those whose have. Equal means are ordered by validation loss if all arms have the same
+    loss and reconstruction, else by the order of the arms.
 
-    Of a search with a cost these are the arms of its front alone: by the fresh seeds of those that
-    were run again, or by the search's own. None has more parameters than those before it.
+    In a search with a cost only the arms of the front are ranked, by the fresh seeds of the
+    confirmed ones or by the search's own. None has more parameters than those before it.
     """
     ranked = [arm for arm in _candidates(manifest, records) if arm.values]
     if manifest.search and manifest.search.cost:
@@ -89,7 +89,7 @@ def _place(arm: RankedArm) -> tuple[bool, bool, float]:
 
 
 def without_place(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple[ArmResults, ...]:
-    """Return the arms of a design that have no finished trial, and so no place."""
+    """Return the arms of a design without a finished trial, which have no rank."""
     if manifest.search:
         return ()
     arms = arm_results(manifest, records)
@@ -99,16 +99,16 @@ def without_place(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tup
 def confirmed_arms(
     manifest: Manifest, records: Mapping[str, TrialRecord]
 ) -> tuple[ArmResults, ...]:
-    """Return the arms that a search chose to run again, each with its fresh seeds alone."""
-    again = manifest.search.confirmation if manifest.search else None
-    if again is None or again.arms is None:
+    """Return the arms that a search chose to confirm, each with only its fresh seeds."""
+    confirmation = manifest.search.confirmation if manifest.search else None
+    if confirmation is None or confirmation.arms is None:
         return ()
     arms = {arm.arm.name: arm for arm in arm_results(manifest, records)}
-    return tuple(with_seeds(arms[name], again.seeds) for name in again.arms)
+    return tuple(with_seeds(arms[name], confirmation.seeds) for name in confirmation.arms)
 
 
 def with_seeds(arm: ArmResults, seeds: Sequence[int]) -> ArmResults:
-    """Return the arm with those of its trials that have one of the seeds."""
+    """Return the arm with only the trials of some seeds."""
     return replace(arm, trials={seed: arm.trials[seed] for seed in seeds if seed in arm.trials})
 
 
@@ -135,7 +135,7 @@ def _of_the_front(arms: Sequence[RankedArm]) -> list[RankedArm]:
 
 
 def _loss_settings(arm: RankedArm) -> str:
-    """Return all that losses hang on besides the weights, as text to be compared."""
+    """Return all that the loss depends on besides the weights, as text to compare."""
     config = arm.arm.arm.config
     model = config.get("model")
     decoder = cast(Json, model).get("reconstruction") if isinstance(model, dict) else None

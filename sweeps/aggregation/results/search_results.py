@@ -1,4 +1,4 @@
-"""A search's proposals with what came of each: what sensitivity and its figures start from."""
+"""A search's proposals and their results: where sensitivity and its figures start."""
 
 import math
 import statistics
@@ -20,14 +20,14 @@ _WORST_FIRST: tuple[ProposalState, ...] = ("diverged", "failed", "stopped", "unf
 
 @dataclass(frozen=True)
 class ProposalResult:
-    """A proposal and what came of it.
+    """A proposal and its result.
 
     Attributes:
         state: "finished" where every seed ran to full length with a finite objective.
-        value: The objective, mean over the seeds, in the record's unit; of a stopped one the mean
-            of where it was stopped. None in any other state.
-        epoch: Where a stopped one was stopped, the latest of its seeds; None of others.
-        repeats: The number of the proposal with equal settings that counts in its place.
+        value: The objective, mean over the seeds, in the record's unit; of a stopped proposal the
+            mean at its stop. None in any other state.
+        epoch: The epoch at which a stopped proposal was stopped, else None.
+        repeats: The number of the earlier proposal with equal settings that counts instead.
     """
 
     proposal: Proposal
@@ -43,21 +43,21 @@ class ProposalResult:
 
     @property
     def params(self) -> Mapping[str, Plain]:
-        """Its settings: name -> value, of those that are there."""
+        """Its settings: name -> value."""
         return self.proposal.params
 
     @property
     def is_counted(self) -> bool:
-        """Whether it enters sensitivity: of full length, and no repetition."""
+        """Whether it enters sensitivity: of full length, and not a repetition."""
         return self.state == "finished" and self.repeats is None
 
 
 @dataclass(frozen=True)
 class SearchResults:
-    """All proposals of a search, in their order, and what they are chosen by.
+    """All proposals of a search, in their order, and its objective.
 
     Attributes:
-        base_value: The objective of the base, mean over the seeds; None where it is not whole.
+        base_value: The objective of the base, mean over the seeds; None until all have finished.
     """
 
     sweep: str
@@ -74,12 +74,12 @@ class SearchResults:
 
     @property
     def best(self) -> ProposalResult | None:
-        """The counted proposal of the best objective, the earlier of equals."""
+        """The counted proposal with the best objective; of equal ones the earlier."""
         ranked = sorted((self.cost(result.number), result.number) for result in self.counted)
         return self.proposals[ranked[0][1]] if ranked else None
 
     def cost(self, number: int) -> float:
-        """Return what is small of a good proposal that has a value."""
+        """Return the objective as a cost, of a proposal that has a value."""
         return self.objective.cost(value_of(self.proposals[number]))
 
     def count(self, state: ProposalState) -> int:
@@ -92,17 +92,17 @@ class SearchResults:
 
     @property
     def num_repeats(self) -> int:
-        """Finished proposals that another with equal settings stands for."""
+        """Number of finished proposals that another with equal settings stands for."""
         return sum(
             result.state == "finished" and not result.is_counted for result in self.proposals
         )
 
 
 def search_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> SearchResults:
-    """Return what came of each proposal, over the search's own seeds.
+    """Return the result of each proposal, over the search's own seeds.
 
-    A cell that the search's scheduler stopped counts as stopped, also where another sweep went on
-    with its trial to the end: what other sweeps do changes no result of this one.
+    A cell that the search's scheduler stopped counts as stopped, even if another sweep resumed its
+    trial: other sweeps do not change the results of this one.
 
     Args:
         manifest: Of a search.
@@ -164,8 +164,8 @@ def _base_value(
         for cell in cells
         if (record := records.get(cell.trial_key)) and record.outcome is Outcome.FINISHED
     ]
-    told = [value for value in values if value is not None]
-    return _mean(told) if told and len(told) == len(cells) else None
+    finite = [value for value in values if value is not None]
+    return _mean(finite) if finite and len(finite) == len(cells) else None
 
 
 def _worst(states: Sequence[ProposalState]) -> ProposalState:
@@ -192,8 +192,8 @@ def _cell_state(
 
 def _mean(values: Iterable[float]) -> float | None:
     """Return the mean of the finite values, the same in any order."""
-    kept = [value for value in values if math.isfinite(value)]
-    return statistics.mean(kept) if kept else None
+    finite = [value for value in values if math.isfinite(value)]
+    return statistics.mean(finite) if finite else None
 
 
 def _without_repeats(results: Sequence[ProposalResult]) -> list[ProposalResult]:

@@ -1,4 +1,4 @@
-"""Which settings a sweep varies, and what each arm has there."""
+"""The settings that a sweep varies, and their value in each arm."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast

@@ -1,1 +1,1 @@
-"""How much each searched setting matters."""
+"""How much each setting of a search matters."""

@@ -1,4 +1,4 @@
-"""Functional ANOVA of forests: how much of what the trees say goes back to which columns.
+"""Functional ANOVA of forests: how much of their predictions each column explains.
 
 A tree is a step function on the unit cube, of one box a leaf. Its variance over the cube splits
 exactly into what each column explains alone, what each pair explains besides, and so on.
@@ -23,9 +23,9 @@ class Boxes:
     """The leaves of one tree.
 
     Attributes:
-        low: Where each begins in each column.
+        low: Where each begins, by column.
         high: Where it ends.
-        values: What the tree says there.
+        values: The tree's prediction there.
     """
 
     low: Float[np.ndarray, "leaves columns"]
@@ -85,7 +85,7 @@ def main_shares(boxes: Boxes) -> Float[np.ndarray, " columns"]:
 def pair_surfaces(
     trees: Iterable[Boxes], num_cells: int
 ) -> Float[np.ndarray, "columns cells columns cells"]:
-    """Return what each pair of columns explains besides both alone, in the mean of the trees.
+    """Return what each pair of columns explains beyond both alone, as the mean of the trees.
 
     Each column is cut into equal cells; entry `[i, a, j, b]` is the mean of the interaction where
     column i lies in cell a and column j in cell b.

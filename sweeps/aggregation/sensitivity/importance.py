@@ -1,31 +1,44 @@
-"""How much each setting matters, beyond what chance gives: fANOVA and PED-ANOVA with bands."""
+"""The importance of each setting beyond chance: fANOVA and PED-ANOVA with bands."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from sweeps.aggregation.sensitivity.column import Column, half_of, table_of, with_shadows
 from sweeps.aggregation.sensitivity.forest import leaves, main_shares
-from sweeps.aggregation.sensitivity.ped_anova import ped_anova_shares
-from sweeps.aggregation.sensitivity.shadows import Drawn, Excess, excesses
+from sweeps.aggregation.sensitivity.shadows import (
+    Column,
+    Excess,
+    ShareDraws,
+    excesses,
+    half_of,
+    table_of,
+    with_shadows,
+)
 
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.study import Study
+
+
+_FEWEST_AT_THE_TOP = 5
 NUM_HALVES = 40
 NUM_SHUFFLES = 24
 _NUM_TREES = 16
 _ADDED = 0.05
 _MAX_DEPTH = 6  # bounds seconds and memory where trials are many
-
 Numbers = Float[np.ndarray, "..."]
 Places = Int[np.ndarray, " part"]
 Measure = Callable[[Numbers, Numbers, int], Numbers]
 
 
 def fanova(columns: Sequence[Column], objective: Sequence[float]) -> tuple[Excess, ...]:
-    """Return how much of the objective's variance, as a forest models it, each column explains.
+    """Return how much of the objective's variance, by a forest, each column explains alone.
 
-    By itself, as a main effect, and beyond shadows of columns like it: see `excesses`. Two
-    settings that act only together have no main effect: see `pair_importances`.
+    It is the main effect, beyond that of shadows of similar columns: see `excesses`. Two settings
+    that act only together have no main effect: see `pair_importances`.
 
     Source: Hutter, Hoos, Leyton-Brown, An Efficient Approach for Assessing Hyperparameter
         Importance, ICML 2014.
@@ -33,23 +46,23 @@ def fanova(columns: Sequence[Column], objective: Sequence[float]) -> tuple[Exces
         choice, of equal parts.
 
     Args:
-        columns: Settings that are there in all trials and vary.
-        objective: One finite value a trial, not all equal.
+        columns: Settings that all trials have and that vary.
+        objective: One finite value per trial, not all equal.
     """
     return _beyond_shadows(_by_fanova, columns, objective)
 
 
 def ped_anova(columns: Sequence[Column], objective: Sequence[float]) -> tuple[Excess, ...]:
-    """Return how far the best trials' values of each column differ from all trials', in shares.
+    """Return how far each column's values in the best trials differ from those in all trials.
 
-    Of the sum over all columns and shadows, and beyond shadows of columns like it. Optuna keeps
-    some megabytes of each call in caches of its own until the process ends.
+    It is a share of the sum over all columns and shadows, beyond that of shadows of similar
+    columns. Optuna caches some megabytes per call until the process ends.
 
     Source: as `ped_anova_shares`.
 
     Args:
-        columns: Settings that are there in all trials and vary.
-        objective: One finite value a trial, a small one good, not all equal.
+        columns: Settings that all trials have and that vary.
+        objective: One finite value per trial, to be minimised, not all equal.
     """
     both = (*columns, *columns)
 
@@ -70,7 +83,7 @@ def _by_fanova(table: Numbers, values: Numbers, draw: int) -> Numbers:
 def _beyond_shadows(
     measure: Measure, columns: Sequence[Column], objective: Sequence[float]
 ) -> tuple[Excess, ...]:
-    """Return the excesses over shadows of columns like them: forests favour many values."""
+    """Return the excesses over shadows of similar columns: forests favour many values."""
     table, values = table_of(columns), np.asarray(objective, dtype=np.float64)
     everything = [np.arange(len(values))] * NUM_SHUFFLES
     halves = [half_of(len(values), draw) for draw in range(NUM_HALVES)]
@@ -81,11 +94,93 @@ def _beyond_shadows(
     )
 
 
-def _drawn(measure: Measure, table: Numbers, values: Numbers, parts: Sequence[Places]) -> Drawn:
+def _drawn(
+    measure: Measure, table: Numbers, values: Numbers, parts: Sequence[Places]
+) -> ShareDraws:
     shares: list[Numbers] = []
     for draw, part in enumerate(parts):
         is_flat = values[part].min() == values[part].max()
         both = with_shadows(table[part], draw)
         shares.append(np.zeros(both.shape[1]) if is_flat else measure(both, values[part], draw))
-    own, shadows = np.split(np.array(shares), 2, axis=1)
-    return Drawn(own, shadows)
+    real, shadows = np.split(np.array(shares), 2, axis=1)
+    return ShareDraws(real, shadows)
+
+
+def ped_anova_shares(
+    columns: Sequence[Column],
+    table: Float[np.ndarray, "trials columns"],
+    objective: Float[np.ndarray, " trials"],
+) -> Float[np.ndarray, " columns"]:
+    """Return each column's divergence as a share of the sum over all columns.
+
+    Source: Watanabe, Bansal, Hutter, PED-ANOVA, IJCAI 2023, arXiv:2304.10255, as in Optuna.
+    Difference: the best tenth is at least five trials.
+
+    Args:
+        columns: Their levels and order.
+        table: Their places between 0 and 1.
+        objective: To be minimised.
+    """
+    from optuna.importance import PedAnovaImportanceEvaluator  # here, as it takes a second
+
+    top = min(0.5, max(0.1, _FEWEST_AT_THE_TOP / len(objective)))
+    with _quiet_optuna():
+        divergence_of = PedAnovaImportanceEvaluator(target_quantile=top).evaluate(
+            _study(columns, table, objective)
+        )
+    divergences = np.array([divergence_of[name] for name in sorted(divergence_of)])
+    return divergences / (divergences.sum() or 1.0)
+
+
+def _study(
+    columns: Sequence[Column],
+    table: Float[np.ndarray, "trials columns"],
+    objective: Float[np.ndarray, " trials"],
+) -> "Study":
+    """Return an Optuna study whose finished trials have the columns as settings."""
+    import optuna
+    from optuna.trial import create_trial
+
+    distributions = {_name(place): _distribution(column) for place, column in enumerate(columns)}
+    trials = [
+        create_trial(
+            params={_name(p): _level(column, row[p]) for p, column in enumerate(columns)},
+            distributions=distributions,
+            value=float(value),
+        )
+        for row, value in zip(table, objective, strict=True)
+    ]
+    study = optuna.create_study()
+    study.add_trials(trials)
+    return study
+
+
+def _distribution(column: Column) -> "BaseDistribution":
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if column.is_choice:
+        return CategoricalDistribution(tuple(range(column.num_levels)))
+    if column.num_levels:
+        return IntDistribution(0, column.num_levels - 1)
+    return FloatDistribution(0.0, 1.0)
+
+
+def _level(column: Column, unit: float) -> int | float:
+    return int(unit * column.num_levels) if column.num_levels else float(unit)
+
+
+def _name(place: int) -> str:
+    return f"{place:04d}"
+
+
+@contextmanager
+def _quiet_optuna() -> Generator[None]:
+    """Keep Optuna from logging each study that it creates."""
+    from optuna import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)

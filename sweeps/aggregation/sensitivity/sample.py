@@ -1,7 +1,7 @@
 """The proposals that a search's sensitivity rests on, each with one value of the objective.
 
-What a scheduler kept shows little of a setting that it sorted by: the kept all have good values of
-it. So proposals are compared at the last epoch that all of them reached, before any was stopped.
+The proposals that a scheduler let through say little about a setting by which it sorted them: all
+have good values of it. So proposals are compared at the first epoch at which one was stopped.
 """
 
 import math
@@ -14,7 +14,7 @@ from sweeps.records.trial_record import Outcome, TrialRecord
 
 FEWEST_TRIALS = 20
 _BLIND_SAMPLERS = frozenset({"random", "qmc", "grid"})
-_GOT_THERE = frozenset({"finished", "stopped", "unfinished"})
+_REACHED_IT = frozenset({"finished", "stopped", "unfinished"})
 
 Histories = Mapping[str, Mapping[int, float]]
 FindHistories = Callable[[Iterable[TrialRecord], str], Histories]
@@ -22,15 +22,15 @@ FindHistories = Callable[[Iterable[TrialRecord], str], Histories]
 
 @dataclass(frozen=True)
 class Sample:
-    """Proposals that are compared, all after the same epoch.
+    """Proposals, compared after the same epoch.
 
     Attributes:
         values: Number of a proposal -> its objective, mean over the seeds, in the record's unit.
-        epoch: After which: the first at which the scheduler stopped one. None where it stopped
-            none, so that the last epoch of each counts.
-        diverged: Those that diverged: they have the worst value of the others.
-        is_start: Whether these are the random proposals at the sampler's start alone.
-        is_chosen: Whether the sampler chose some of them by the results of others.
+        epoch: The first at which the scheduler stopped one; None if it stopped none, so that the
+            last epoch of each counts.
+        diverged: Those that diverged, which get the worst value of the others.
+        is_start: Whether these are only the random proposals at the sampler's start.
+        is_chosen: Whether the sampler chose some by the results of others.
     """
 
     values: Mapping[int, float]
@@ -41,12 +41,12 @@ class Sample:
 
     def only(self, numbers: Iterable[int]) -> "Sample":
         """Return the sample of some of its proposals."""
-        kept = {number: self.values[number] for number in sorted(numbers)}
-        return replace(self, values=kept, diverged=self.diverged & kept.keys())
+        values = {number: self.values[number] for number in sorted(numbers)}
+        return replace(self, values=values, diverged=self.diverged & values.keys())
 
 
 def no_histories(trials: Iterable[TrialRecord], metric: str) -> Histories:
-    """Return no curve of any trial: enough where no scheduler stopped one."""
+    """Return no curves: enough if no scheduler stopped a trial."""
     return {}
 
 
@@ -56,17 +56,17 @@ def sample_of(
     records: Mapping[str, TrialRecord],
     find_histories: FindHistories = no_histories,
 ) -> Sample:
-    """Return what importances, means by value and trends of a search are made from.
+    """Return the proposals from which importances, means and trends of a search are computed.
 
-    A proposal that diverged counts as the worst value of the others: left out, a setting that
-    makes training diverge would look harmless. One that failed says nothing of its settings and
-    is left out, as is one that has not got so far.
+    A diverged proposal gets the worst value of the others: if it were left out, a setting that
+    makes training diverge would look harmless. A failed proposal says nothing about its settings
+    and is left out, as is one that has not reached the epoch.
 
     Args:
-        results: What came of each proposal.
+        results: Of the proposals.
         manifest: Of the search.
         records: By trial key.
-        find_histories: Gives curves of trials; asked only where the scheduler stopped one.
+        find_histories: Returns curves of trials; called only if the scheduler stopped one.
 
     Raises:
         StoreUnreachable: If curves are asked for and the tracking store does not answer.
@@ -76,9 +76,9 @@ def sample_of(
     if epoch is None:
         values = {one.number: results.value(one.number) for one in results.counted}
     else:
-        there = [result for result in candidates if result.state in _GOT_THERE]
-        cells = _cells(manifest, there, records)
-        trials = [records[cell.trial_key] for own in cells.values() for cell in own]
+        reaching = [result for result in candidates if result.state in _REACHED_IT]
+        cells = _cells(manifest, reaching, records)
+        trials = [records[cell.trial_key] for of_proposal in cells.values() for cell in of_proposal]
         curves = find_histories(trials, results.objective.metric.name)
         values = _values_at(epoch, cells, records, curves)
     diverged = {one.number for one in candidates if one.state == "diverged"}
@@ -92,45 +92,47 @@ def _values_at(
     records: Mapping[str, TrialRecord],
     curves: Histories,
 ) -> dict[int, float]:
-    """Return the mean over the seeds of each proposal all of whose trials got so far."""
-    found: dict[int, float] = {}
-    for number, own in cells.items():
+    """Return the mean over the seeds of each proposal all of whose trials reached the epoch."""
+    means: dict[int, float] = {}
+    for number, of_proposal in cells.items():
         values = [
             _value_at(epoch, cell, records[cell.trial_key], curves.get(cell.trial_key, {}))
-            for cell in own
+            for cell in of_proposal
         ]
-        there = [value for value in values if value is not None]
-        if len(there) == len(values):
-            found[number] = math.fsum(there) / len(there)
-    return found
+        reached = [value for value in values if value is not None]
+        if len(reached) == len(values):
+            means[number] = math.fsum(reached) / len(reached)
+    return means
 
 
 def _value_at(
     epoch: int, cell: ManifestCell, trial: TrialRecord, curve: Mapping[int, float]
 ) -> float | None:
-    """Return a trial's objective after an epoch, or after its last where its own rule ended it."""
+    """Return a trial's objective after an epoch, or after its last if its own rule ended it."""
     if cell.stopped is not None and cell.stopped.epoch == epoch:
         return cell.stopped.value
-    reached = [told for told in curve if told <= epoch]
-    is_there = epoch in curve or (
+    reached = [reported for reported in curve if reported <= epoch]
+    has_reached = epoch in curve or (
         trial.outcome is Outcome.FINISHED and max(curve, default=0) < epoch
     )
-    return curve[max(reached)] if reached and is_there else None
+    return curve[max(reached)] if reached and has_reached else None
 
 
 def _cells(
     manifest: Manifest, proposals: Iterable[ProposalResult], records: Mapping[str, TrialRecord]
 ) -> dict[int, list[ManifestCell]]:
-    """Return the cells of each proposal, of those all of whose cells have a record."""
+    """Return the cells of each proposal whose cells all have a record."""
     by_arm: dict[str, list[ManifestCell]] = {}
     for cell in manifest.proposed_cells():
         by_arm.setdefault(cell.arm, []).append(cell)
-    own = {result.number: by_arm[result.proposal.arm] for result in proposals}
-    return {n: cells for n, cells in own.items() if all(c.trial_key in records for c in cells)}
+    of_proposal = {result.number: by_arm[result.proposal.arm] for result in proposals}
+    return {
+        n: cells for n, cells in of_proposal.items() if all(c.trial_key in records for c in cells)
+    }
 
 
 def _with_worst(sample: Sample, results: SearchResults) -> Sample:
-    """Return the sample with the worst of its values for those that diverged."""
+    """Return the sample with its worst value for the diverged proposals."""
     finite = {n: value for n, value in sample.values.items() if n not in sample.diverged}
     if not finite:
         return replace(sample, values={}, diverged=frozenset())
@@ -139,7 +141,7 @@ def _with_worst(sample: Sample, results: SearchResults) -> Sample:
 
 
 def _as_proposed(sample: Sample, results: SearchResults) -> Sample:
-    """Return the random start alone where it suffices; else say whether the sampler chose."""
+    """Return only the random start if that suffices; else note whether the sampler chose."""
     search = results.search
     start = [number for number in sample.values if number < search.num_startup]
     if search.sampler in _BLIND_SAMPLERS or len(start) == len(sample.values):

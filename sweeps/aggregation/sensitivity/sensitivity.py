@@ -1,21 +1,14 @@
-"""What a search says of its settings: importance, best values, trends and means by value."""
+"""The sensitivity of a search to its settings: importance, trends, best values and means."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
+from capsmodel.metrics import Objective
 from sweeps.aggregation.results.search_results import SearchResults, search_results
-from sweeps.aggregation.sensitivity.column import Column
-from sweeps.aggregation.sensitivity.described import (
-    Marginal,
-    PairSensitivity,
-    SettingSensitivity,
-    Silence,
-)
 from sweeps.aggregation.sensitivity.importance import fanova, ped_anova
-from sweeps.aggregation.sensitivity.pairs import pair_importances
-from sweeps.aggregation.sensitivity.rank_correlation import rank_correlation
+from sweeps.aggregation.sensitivity.pair_importance import pair_importances
 from sweeps.aggregation.sensitivity.sample import (
     FEWEST_TRIALS,
     FindHistories,
@@ -23,20 +16,90 @@ from sweeps.aggregation.sensitivity.sample import (
     no_histories,
     sample_of,
 )
-from sweeps.aggregation.sensitivity.setting_axis import SettingAxis
-from sweeps.aggregation.sensitivity.shadows import Excess
+from sweeps.aggregation.sensitivity.setting_axis import Group, SettingAxis
+from sweeps.aggregation.sensitivity.shadows import Column, Excess
 from sweeps.aggregation.statistics.families import simultaneous_confidence
+from sweeps.aggregation.statistics.intervals import Interval, mean_interval
 from sweeps.records.manifest import Manifest
+from sweeps.records.manifest_plan import ManifestDimension, Plain
 from sweeps.records.trial_record import TrialRecord
+
+_ALMOST_ONE = 1 - 1e-12  # beyond it the interval's transform is infinite
+MissingReason = Literal["", "few", "equal results", "one value"]
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """The objective of the sampled trials with one value of a setting, or one range of values.
+
+    Attributes:
+        values: One per trial, in the record's unit.
+    """
+
+    group: Group
+    values: tuple[float, ...]
+
+    @property
+    def objective(self) -> Interval:
+        """Their mean and t interval."""
+        return mean_interval(self.values)
+
+
+@dataclass(frozen=True)
+class SettingSensitivity:
+    """How a search's objective depends on one setting, over the sampled trials that have it.
+
+    Attributes:
+        trials: Numbers of their proposals.
+        fanova: Excess over chance in percent; None where `missing_reason` says why.
+        ped_anova: The same by PED-ANOVA.
+        rank_correlation: Of values and objective, from -1 to 1; None also for choices.
+        best: The value in the best trial of full length; None if that lacks the setting.
+        is_trend: Whether the correlation differs from 0, corrected for the number of settings.
+        missing_reason: Why there is no importance, else "".
+    """
+
+    axis: SettingAxis
+    trials: tuple[int, ...]
+    marginals: tuple[Marginal, ...]
+    best: Plain | None = None
+    fanova: Excess | None = None
+    ped_anova: Excess | None = None
+    rank_correlation: Interval | None = None
+    is_trend: bool = False
+    missing_reason: MissingReason = ""
+
+    @property
+    def dimension(self) -> ManifestDimension:
+        """The setting, from the manifest."""
+        return self.axis.dimension
+
+    def best_marginal(self, objective: Objective) -> Marginal | None:
+        """Return the value or range with the best mean, of those with at least two trials."""
+        means = [
+            (objective.cost(marginal.objective.mean), place)
+            for place, marginal in enumerate(self.marginals)
+            if marginal.objective.mean is not None and marginal.objective.n > 1
+        ]
+        return self.marginals[min(means)[1]] if means else None
+
+
+@dataclass(frozen=True)
+class PairSensitivity:
+    """What two settings explain together beyond each alone; all sampled trials have both."""
+
+    first: ManifestDimension
+    second: ManifestDimension
+    excess: Excess
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How a search's objective hangs on its settings.
+    """How a search's objective depends on its settings.
 
     Attributes:
         results: All proposals.
-        sample: Those that everything but the best trial is made from.
+        sample: The proposals that everything but the best trial is computed from.
         settings: The most important by fANOVA first.
         pairs: The most important first.
     """
@@ -47,7 +110,7 @@ class Sensitivity:
     pairs: tuple[PairSensitivity, ...] = ()
 
     def is_bold(self, excess: Excess) -> bool:
-        """Whether a share stands out: never where the sampler chose what it is made from."""
+        """Whether a share is bold: never if the sampler chose the proposals behind it."""
         return excess.is_clear and not self.sample.is_chosen
 
 
@@ -56,15 +119,15 @@ def sensitivity(
     records: Mapping[str, TrialRecord],
     find_histories: FindHistories = no_histories,
 ) -> Sensitivity:
-    """Return how the search's objective hangs on its settings.
+    """Return how the search's objective depends on its settings.
 
-    A setting that only some proposals have is held against the others over those alone. Takes
-    seconds; tables and figures are made from it.
+    A setting that only some proposals have is compared with the others over those proposals only.
+    Takes seconds.
 
     Args:
         manifest: Of a search.
         records: By trial key; their order changes nothing.
-        find_histories: Gives curves of trials; asked only where a scheduler stopped one.
+        find_histories: Returns curves of trials; called only if a scheduler stopped one.
 
     Raises:
         BadInput: If the sweep is no search.
@@ -72,7 +135,7 @@ def sensitivity(
     """
     results = search_results(manifest, records)
     sample = sample_of(results, manifest, records, find_histories)
-    about = _About(results, sample)
+    about = _Analysis(results, sample)
     settings = [about.described(SettingAxis(one)) for one in results.search.dimensions]
     weighed: dict[str, SettingSensitivity] = {}
     for trials in dict.fromkeys(setting.trials for setting in settings):
@@ -88,7 +151,7 @@ def _rank(setting: SettingSensitivity) -> float:
 
 
 @dataclass(frozen=True)
-class _About:
+class _Analysis:
     """A search's sample, asked about its settings."""
 
     results: SearchResults
@@ -117,39 +180,45 @@ class _About:
 
         They are held against all settings that these trials have, also those that more have.
         """
-        own = [setting for setting in settings if setting.trials == trials]
+        exact = [setting for setting in settings if setting.trials == trials]
         columns = self._columns(settings, trials)
-        if silence := self._silence(trials, columns):
-            return [replace(setting, silence=silence) for setting in own]
+        if missing_reason := self._missing_reason(trials, columns):
+            return [replace(setting, missing_reason=missing_reason) for setting in exact]
         given = list(columns.values()), self._costs(trials)
-        found = dict(zip(columns, zip(fanova(*given), ped_anova(*given), strict=True), strict=True))
+        importances = dict(
+            zip(columns, zip(fanova(*given), ped_anova(*given), strict=True), strict=True)
+        )
         objective = self._objective(trials)
         num_numbers = sum(not column.is_choice for column in columns.values())
         return [
-            replace(setting, silence="one value")
-            if (name := setting.dimension.name) not in found
+            replace(setting, missing_reason="one value")
+            if (name := setting.dimension.name) not in importances
             else replace(
                 setting,
-                fanova=found[name][0],
-                ped_anova=found[name][1],
+                fanova=importances[name][0],
+                ped_anova=importances[name][1],
                 **_trend(columns[name], objective, num_numbers),
             )
-            for setting in own
+            for setting in exact
         ]
 
     def pairs(self, settings: Sequence[SettingSensitivity]) -> tuple[PairSensitivity, ...]:
         """Return the pairs of the settings that all trials have, the most important first."""
         trials = tuple(self.sample.values)
         columns = self._columns(settings, trials)
-        if self._silence(trials, columns):
+        if self._missing_reason(trials, columns):
             return ()
         dimensions = {setting.dimension.name: setting.dimension for setting in settings}
         named = [dimensions[name] for name in columns]
-        found = pair_importances(list(columns.values()), self._costs(trials))
-        pairs = [PairSensitivity(named[one.first], named[one.second], one.excess) for one in found]
+        importances = pair_importances(list(columns.values()), self._costs(trials))
+        pairs = [
+            PairSensitivity(named[one.first], named[one.second], one.excess) for one in importances
+        ]
         return tuple(sorted(pairs, key=lambda one: -(one.excess.share.mean or 0.0)))
 
-    def _silence(self, trials: tuple[int, ...], columns: Mapping[str, Column]) -> Silence:
+    def _missing_reason(
+        self, trials: tuple[int, ...], columns: Mapping[str, Column]
+    ) -> MissingReason:
         """Return why there are no importances among some trials, "" where there are."""
         if len(trials) < FEWEST_TRIALS:
             return "few"
@@ -195,3 +264,26 @@ def _trend(column: Column, objective: Sequence[float], num_numbers: int) -> dict
         "rank_correlation": rank_correlation(column.units, objective),
         "is_trend": bounds is not None and bounds.excludes_zero,
     }
+
+
+def rank_correlation(
+    first: Sequence[float], second: Sequence[float], confidence: float = 0.95
+) -> Interval | None:
+    """Return Spearman's correlation of ranks, from -1 to 1, with its interval.
+
+    None with fewer than four pairs, or if all values of one side are equal.
+
+    Source: Bonett, Wright, Sample size requirements for estimating Pearson, Kendall and Spearman
+        correlations, Psychometrika 65 (2000), for the interval.
+    """
+    import numpy as np  # here, as they take half a second to import
+    from scipy import stats
+
+    n = len(first)
+    if n < 4 or min(first) == max(first) or min(second) == max(second):
+        return None
+    correlation = float(np.corrcoef(stats.rankdata(first), stats.rankdata(second))[0, 1])
+    inside = max(-_ALMOST_ONE, min(_ALMOST_ONE, correlation))
+    half = float(stats.norm.ppf((1 + confidence) / 2)) * math.sqrt((1 + inside**2 / 2) / (n - 3))
+    low, high = (math.tanh(math.atanh(inside) + side * half) for side in (-1, 1))
+    return Interval(n, correlation, low, high, confidence)

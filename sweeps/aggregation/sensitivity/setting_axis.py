@@ -14,12 +14,12 @@ _NUM_BINS = 5
 
 @dataclass(frozen=True)
 class Group:
-    """Values of a setting that are looked at together: a single one, or a range.
+    """Values of a setting that are grouped: a single value, or a range.
 
     Attributes:
         label: The value, or the range in words.
-        low: Where it begins on the axis; minus infinity for the first, so that none is lost.
-        high: Where it ends, itself not in the group.
+        low: Its start on the axis; minus infinity for the first group.
+        high: Its end, which is not in the group.
     """
 
     label: str
@@ -44,7 +44,7 @@ class SettingAxis:
 
     @cached_property
     def levels(self) -> tuple[Plain, ...]:
-        """The values that each have a part of the axis, none of a range that has too many."""
+        """The values that each have a part of the axis; empty for a range with too many."""
         if self.is_choice:
             return self.dimension.choices
         low, high = self._range
@@ -63,7 +63,7 @@ class SettingAxis:
         return self.dimension.log and not self.levels and self._range[0] > 0
 
     def unit(self, value: Plain | None) -> float | None:
-        """Return the place of a value; None for one that the setting cannot have, and for None."""
+        """Return the place of a value; None for None or a value the setting cannot have."""
         if value is None:
             return None
         if self.levels:
@@ -84,7 +84,7 @@ class SettingAxis:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """Each level; of an axis without levels five parts of equal length."""
+        """One group per level, or five parts of equal length if the axis has no levels."""
         if self.levels:
             labels = [value_text(level) for level in self.levels]
             edges = [place / len(labels) for place in range(len(labels) + 1)]
@@ -116,7 +116,7 @@ class SettingAxis:
 
 
 def value_text(value: Plain) -> str:
-    """Return a value as a reader sees it: numbers with at most three figures, whole ones whole."""
+    """Return a value as tables show it: at most three digits, whole numbers in full."""
     match value:
         case bool():
             return "true" if value else "false"

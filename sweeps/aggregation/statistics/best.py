@@ -42,7 +42,7 @@ def chances_of_best(
     return won / _DRAWS
 
 
-def not_told_from(
+def indistinguishable_from(
     best: int,
     wrong: Sequence[Float[np.ndarray, "seeds images"]],
     objects: Int[np.ndarray, " images"] | None = None,

@@ -43,13 +43,13 @@ class BlockAnova:
         """Return the p value of a term that does nothing, over new seeds alone."""
         from scipy.special import fdtrc
 
-        found = self.f_value(place)
-        if found is None:
+        f_value = self.f_value(place)
+        if f_value is None:
             return None
-        return float(fdtrc(self.degrees[place], self.residual_degrees, found))
+        return float(fdtrc(self.degrees[place], self.residual_degrees, f_value))
 
 
-def block_anova(errors: Float[np.ndarray, "arms seeds"], found: Sequence[Contrast]) -> BlockAnova:
+def block_anova(errors: Float[np.ndarray, "arms seeds"], terms: Sequence[Contrast]) -> BlockAnova:
     """Return what each term explains of errors, every arm having every seed.
 
     Source: type II sums of squares, as `statsmodels.stats.anova.anova_lm(typ=2)` of
@@ -57,23 +57,23 @@ def block_anova(errors: Float[np.ndarray, "arms seeds"], found: Sequence[Contras
 
     Args:
         errors: Of each arm and seed.
-        found: Contrasts of the model's terms.
+        terms: Contrasts of the model's terms.
     """
     from statsmodels.regression.linear_model import OLS  # here, as it takes a second to import
 
     num_arms, num_seeds = errors.shape
     if not errors.size:
-        return BlockAnova((0.0,) * len(found), (0,) * len(found), 0.0, 0, 0.0)
+        return BlockAnova((0.0,) * len(terms), (0,) * len(terms), 0.0, 0, 0.0)
     blocks = np.tile(np.eye(num_seeds), (num_arms, 1))
-    every = [np.repeat(one.basis.T, num_seeds, axis=0) for one in found]
+    every = [np.repeat(one.basis.T, num_seeds, axis=0) for one in terms]
     flat = errors.reshape(-1)
     by_seed: Any = OLS(flat, blocks).fit()
     whole: Any = OLS(flat, np.column_stack([blocks, *every])).fit()
     means = errors.mean(axis=1)
-    squares = (num_seeds * float(((one.basis @ means) ** 2).sum()) for one in found)
+    squares = (num_seeds * float(((one.basis @ means) ** 2).sum()) for one in terms)
     return BlockAnova(
         squares=tuple(squares),
-        degrees=tuple(one.degrees for one in found),
+        degrees=tuple(one.degrees for one in terms),
         residual=float(whole.ssr),
         residual_degrees=round(whole.df_resid),
         total=float(by_seed.ssr),

@@ -63,10 +63,10 @@ def contrasts(
         terms: Those of the model. One that only aliases another is not among them.
     """
     columns = {term: columns_of(levels, num_levels, term) for term in terms}
-    found = (_contrast(term, columns, len(levels)) for term in terms)
+    made = (_contrast(term, columns, len(levels)) for term in terms)
     return [
         one if one.effect is not None else replace(one, unit=_unit(one, levels, num_levels))
-        for one in found
+        for one in made
     ]
 
 
@@ -78,9 +78,9 @@ def columns_of(
     for place in term:
         at = levels[:, place]
         above = np.arange(1, num_levels[place])
-        own = (at[:, None] == above).astype(float) - (at[:, None] == 0)
-        size = columns.shape[1] * own.shape[1]
-        columns = (columns[:, :, None] * own[:, None, :]).reshape(len(levels), size)
+        of_factor = (at[:, None] == above).astype(float) - (at[:, None] == 0)
+        size = columns.shape[1] * of_factor.shape[1]
+        columns = (columns[:, :, None] * of_factor[:, None, :]).reshape(len(levels), size)
     return columns
 
 
@@ -97,20 +97,20 @@ def differences_from_first(
     columns = {term: columns_of(levels, num_levels, term) for term in terms}
     others = _others((place,), columns, len(levels))
     at, num = levels[:, [place]], num_levels[place]
-    own = np.where(at == ABSENT, 1 / num, at == np.arange(1, num))
-    found: list[Float[np.ndarray, " arms"] | None] = []
-    for column in range(own.shape[1]):
-        beside = np.column_stack([others, np.delete(own, column, axis=1)])
-        found.append(_weights(_left(own[:, [column]], beside)))
-    return found
+    of_factor = np.where(at == ABSENT, 1 / num, at == np.arange(1, num))
+    weights: list[Float[np.ndarray, " arms"] | None] = []
+    for column in range(of_factor.shape[1]):
+        explained = np.column_stack([others, np.delete(of_factor, column, axis=1)])
+        weights.append(_weights(_left(of_factor[:, [column]], explained)))
+    return weights
 
 
 def _contrast(term: Term, columns: dict[Term, Columns], num_arms: int) -> Contrast:
-    own = columns[term]
-    left = _left(own, _others(term, columns, num_arms))
+    of_term = columns[term]
+    left = _left(of_term, _others(term, columns, num_arms))
     basis = _basis(left)
-    effect = _weights(left) if own.shape[1] == 1 else None
-    return Contrast(term, basis, own.shape[1], effect)
+    effect = _weights(left) if of_term.shape[1] == 1 else None
+    return Contrast(term, basis, of_term.shape[1], effect)
 
 
 def _unit(
@@ -129,26 +129,26 @@ def _unit(
 
 
 def _others(term: Term, columns: dict[Term, Columns], num_arms: int) -> Columns:
-    kept = [own for other, own in columns.items() if not {*term} <= {*other}]
-    return np.column_stack([np.ones((num_arms, 1)), *kept])
+    of_others = [of_term for other, of_term in columns.items() if not {*term} <= {*other}]
+    return np.column_stack([np.ones((num_arms, 1)), *of_others])
 
 
 def _left(
-    own: Float[np.ndarray, "arms columns"], others: Float[np.ndarray, "arms others"]
+    columns: Float[np.ndarray, "arms columns"], others: Float[np.ndarray, "arms others"]
 ) -> Float[np.ndarray, "arms columns"]:
     """Return what columns hold beyond others, exactly nothing where that is only rounding."""
-    if not len(own):
-        return own
-    fitted, *_ = np.linalg.lstsq(others, own, rcond=None)
-    left = own - others @ fitted
-    is_some = np.linalg.norm(left, axis=0) > _NOTHING * np.linalg.norm(own, axis=0)
+    if not len(columns):
+        return columns
+    fitted, *_ = np.linalg.lstsq(others, columns, rcond=None)
+    left = columns - others @ fitted
+    is_some = np.linalg.norm(left, axis=0) > _NOTHING * np.linalg.norm(columns, axis=0)
     return np.where(is_some, left, 0.0)
 
 
 def _basis(left: Float[np.ndarray, "arms columns"]) -> Float[np.ndarray, "degrees arms"]:
     across, lengths, _ = np.linalg.svd(left, full_matrices=False)
-    kept = lengths > _NOTHING * max(float(lengths.max(initial=0.0)), _NOTHING)
-    return across[:, kept].T
+    is_some = lengths > _NOTHING * max(float(lengths.max(initial=0.0)), _NOTHING)
+    return across[:, is_some].T
 
 
 def _weights(left: Float[np.ndarray, "arms 1"]) -> Float[np.ndarray, " arms"] | None:

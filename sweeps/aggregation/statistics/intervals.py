@@ -63,14 +63,16 @@ def mean_interval(values: Iterable[float], confidence: float = 0.95) -> Interval
 
 
 @lru_cache(maxsize=100_000)
-def _mean_interval(kept: tuple[float, ...], confidence: float) -> Interval:
-    if not kept:
+def _mean_interval(values: tuple[float, ...], confidence: float) -> Interval:
+    if not values:
         return Interval(0, None, None, None, confidence)
-    mean = statistics.mean(kept)
-    if len(kept) == 1:
+    mean = statistics.mean(values)
+    if len(values) == 1:
         return Interval(1, mean, None, None, confidence)
-    half = _t_quantile(len(kept) - 1, confidence) * statistics.stdev(kept) / math.sqrt(len(kept))
-    return Interval(len(kept), mean, mean - half, mean + half, confidence)
+    half = (
+        _t_quantile(len(values) - 1, confidence) * statistics.stdev(values) / math.sqrt(len(values))
+    )
+    return Interval(len(values), mean, mean - half, mean + half, confidence)
 
 
 def where_fractions_lie(interval: Interval, whole: float = 1.0) -> Interval:

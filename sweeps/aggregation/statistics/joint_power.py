@@ -37,5 +37,5 @@ def detectable_length(
     if level <= 0:
         return np.full_like(above, math.inf)
     critical = fdtri(above, below, 1 - level / max(num_tests, 1))
-    found = ncfdtrinc(above, below, 1 - POWER, critical)
-    return np.asarray(np.sqrt(np.where(found < _LONGEST, found, math.inf)))
+    squared = ncfdtrinc(above, below, 1 - POWER, critical)
+    return np.asarray(np.sqrt(np.where(squared < _LONGEST, squared, math.inf)))

@@ -46,8 +46,8 @@ class JointTest:
     def _p_value(self, error: JointError) -> Float[np.ndarray, "..."]:
         from scipy.special import fdtrc
 
-        found, variance = np.asarray((self.way.mean**2).sum(axis=-1)), error.variance
-        ratio = np.divide(found, variance, out=np.zeros_like(found), where=variance > 0)
+        squared, variance = np.asarray((self.way.mean**2).sum(axis=-1)), error.variance
+        ratio = np.divide(squared, variance, out=np.zeros_like(squared), where=variance > 0)
         return np.asarray(fdtrc(error.above, error.below, ratio))
 
 

@@ -15,6 +15,7 @@ def detectable_difference(
     standard_error: float,
     degrees: float,
     num_comparisons: int = 1,
+    *,
     power: float = POWER,
     level: float = SIGNIFICANCE,
 ) -> float:
@@ -41,17 +42,17 @@ def detectable_difference(
     from scipy.special import stdtrit
 
     critical = -float(stdtrit(degrees, level / max(num_comparisons, 1) / 2))
-    found = partial(_power, degrees=degrees, critical=critical)
+    power_at = partial(_power, degrees=degrees, critical=critical)
     high = 1.0
     for _ in range(_MOST_STEPS):
-        if found(high) >= power:
+        if power_at(high) >= power:
             break
         high *= _STEP
     else:
         return math.inf
 
     def missing(effect: float) -> float:
-        return found(effect) - power
+        return power_at(effect) - power
 
     ratio: Any = brentq(missing, high / _STEP, high, xtol=1e-10)
     return float(ratio) * standard_error
@@ -84,10 +85,10 @@ def _power(effect: float, degrees: float, critical: float) -> float:
     """
     from scipy.special import nctdtr  # a hundred times faster than scipy.stats.nct
 
-    found = 1 - float(nctdtr(degrees, effect, critical))
-    other = float(nctdtr(degrees, effect, -critical))
-    if math.isnan(found):  # which only the slower one finds
+    upper = 1 - float(nctdtr(degrees, effect, critical))
+    lower = float(nctdtr(degrees, effect, -critical))
+    if math.isnan(upper):  # which only the slower one finds
         from scipy.stats import nct
 
-        found = float(nct.sf(critical, degrees, effect))
-    return sum(side for side in (found, other) if not math.isnan(side))
+        upper = float(nct.sf(critical, degrees, effect))
+    return sum(side for side in (upper, lower) if not math.isnan(side))

@@ -53,6 +53,7 @@ def power_of_rule(
     num_seeds: int,
     num_clusters: int,
     effect: float,
+    *,
     requirement: Requirement,
 ) -> float:
     """Return how often a table would call a true difference different.
@@ -89,8 +90,8 @@ def power_of_rule(
     )
     bar = _bar(seen, requirement)
     error = np.sqrt(true.over_seeds + true.over_images - true.residual)
-    found = ndtr((effect - bar) / error) + ndtr((-effect - bar) / error)
-    return float(weights_of_seeds @ found @ weights_of_images)
+    power = ndtr((effect - bar) / error) + ndtr((-effect - bar) / error)
+    return float(weights_of_seeds @ power @ weights_of_images)
 
 
 def _bar(seen: TwoWay, requirement: Requirement) -> Float[np.ndarray, "seeds_draws images_draws"]:

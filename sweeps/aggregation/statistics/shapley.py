@@ -11,7 +11,7 @@ Factors = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class VarianceParts:
+class GridVariance:
     """The variance over a grid in parts, each of some factors that act together.
 
     Attributes:
@@ -44,11 +44,11 @@ class VarianceParts:
         )
 
 
-def variance_parts(
+def grid_variance(
     shape: Sequence[int],
     means: Float[np.ndarray, " points"],
     noise: Float[np.ndarray, "points points"],
-) -> VarianceParts:
+) -> GridVariance:
     """Return the variance of means over a grid in parts, without what noise adds to each.
 
     Noise is taken off without stopping at 0, so that a part of nothing is now above and now below.
@@ -66,10 +66,10 @@ def variance_parts(
     weights = np.concatenate([[1.0], -sizes])
     parts: dict[Factors, float] = {}
     for key in _subsets(len(shape)):
-        found = _interaction(every, key)
-        squares = (found**2).reshape(len(found), -1).mean(axis=1)
+        interaction = _interaction(every, key)
+        squares = (interaction**2).reshape(len(interaction), -1).mean(axis=1)
         parts[key] = float(weights @ squares)
-    return VarianceParts(parts, len(shape))
+    return GridVariance(parts, len(shape))
 
 
 def _subsets(num_factors: int) -> Iterator[Factors]:
@@ -80,7 +80,7 @@ def _subsets(num_factors: int) -> Iterator[Factors]:
 def _interaction(grid: Float[np.ndarray, "n ..."], key: Factors) -> Float[np.ndarray, "n ..."]:
     """Return what only some factors together explain: means over the others, centred by each."""
     others = tuple(axis for axis in range(1, grid.ndim) if axis - 1 not in key)
-    found = grid.mean(axis=others, keepdims=True) if others else grid
+    part = grid.mean(axis=others, keepdims=True) if others else grid
     for place in key:
-        found = found - found.mean(axis=place + 1, keepdims=True)
-    return found
+        part = part - part.mean(axis=place + 1, keepdims=True)
+    return part

@@ -43,8 +43,8 @@ def tuning_slack(
 
     points, seeds, _ = wrong.shape[-3:]
     at = np.asarray(chosen)[..., None, None, None]
-    own = np.take_along_axis(wrong, at, axis=-3).astype(float)
-    way = two_way(own - wrong, objects)
+    wrong_at_chosen = np.take_along_axis(wrong, at, axis=-3).astype(float)
+    way = two_way(wrong_at_chosen - wrong, objects)
     of_seeds = wrong.mean(axis=-1).var(axis=-1, ddof=1).mean(axis=-1)[..., None] * 2 / seeds
     of_images = way.over_images
     below = of_seeds**2 / (points * (seeds - 1)) + of_images**2 / (way.num_clusters - 1)

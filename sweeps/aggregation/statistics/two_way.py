@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS
+from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS, Interval
 
 FEWEST_SEEDS = 3
 OVER_SEEDS = 1  # place among `TwoWay.errors`
@@ -91,6 +91,16 @@ class TwoWay:
         level = (1 + confidence) / 2
         widths = [stdtrit(degrees, level) * error for error, degrees in self.errors]
         return np.asarray(np.max(widths, axis=0))
+
+    def interval(self, num_seeds: int, confidence: float = 0.95) -> Interval:
+        """Return the mean with its interval; of a single table.
+
+        Args:
+            num_seeds: Trained seeds, also where splits stand in for them here.
+            confidence: How often such intervals cover the true mean.
+        """
+        mean, half = float(self.mean), float(self.half_width(confidence))
+        return Interval(num_seeds, mean, mean - half, mean + half, confidence)
 
     @property
     def p_value(self) -> Float[np.ndarray, "..."]:

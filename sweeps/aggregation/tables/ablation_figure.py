@@ -14,9 +14,8 @@ from sweeps.aggregation.rendering.figure_style import (
     drawable,
 )
 from sweeps.aggregation.rendering.table import PLUS_MINUS
-from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.arms import ArmResults, identical_groups
 from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.results.identical import grouped
 from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS, Interval
 from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.aggregation.tables.targets import missed
@@ -56,7 +55,7 @@ def ablation_figure(
     """
     from matplotlib.figure import Figure  # here, as it takes half a second to import
 
-    groups, num_more = _drawn(grouped(arms))
+    groups, num_more = _drawn(identical_groups(arms))
     by_arm = {arm.arm.name: one for one in compared for arm in one.arms}
     rows = [by_arm.get(group[0].arm.name) for group in groups]
     labels = [_label(group) for group in groups]

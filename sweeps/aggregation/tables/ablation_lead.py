@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from capsmodel.metrics import TEST_ERROR
 from sweeps.aggregation.rendering.measured import detectable_text, shown_value
 from sweeps.aggregation.rendering.table import MINUS, PLUS_MINUS
-from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.arms import ArmResults, identical_groups
 from sweeps.aggregation.results.comparisons import Comparison, evidence_needed
-from sweeps.aggregation.results.identical import grouped
 from sweeps.aggregation.statistics.added_seeds import fewest_seeds
 from sweeps.aggregation.statistics.intervals import FEWEST_SPLITS
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
@@ -112,7 +111,7 @@ def span(numbers: Sequence[int]) -> str:
 
 def _without_verdict(compared: Sequence[Comparison], arms: Sequence[ArmResults]) -> Iterator[str]:
     """Yield the arms that equal the baseline, and those without a result."""
-    same = next(group for group in grouped(arms) if any(arm.is_baseline for arm in group))
+    same = next(group for group in identical_groups(arms) if any(arm.is_baseline for arm in group))
     if others := [one_line(arm.arm.name) for arm in same if not arm.is_baseline]:
         yield f"Identical to the baseline: {', '.join(others)}."
     alone = [arm for one in compared if not one.difference.n for arm in one.arms]

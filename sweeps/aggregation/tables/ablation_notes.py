@@ -9,10 +9,9 @@ from capsmodel.metrics import TEST_ERROR
 from capsmodel.spelling import short_names
 from sweeps.aggregation.rendering.measured import shown_value
 from sweeps.aggregation.rendering.table import Cell, Column
-from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.arms import ArmResults, identical_groups
 from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.results.identical import grouped
-from sweeps.aggregation.statistics.pairs import Share, more_often_p, share
+from sweeps.aggregation.statistics.exact_tests import Share, more_often_p, share
 from sweeps.aggregation.tables.ablation_lead import (
     NO_SPREAD,
     ablation_lead,
@@ -256,7 +255,7 @@ def diverged_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
 
 def identical_notes(arms: Sequence[ArmResults]) -> Iterator[str]:
     """Say which arms stand in one row, as their results are the same."""
-    for group in grouped(arms):
+    for group in identical_groups(arms):
         if len(group) > 1:
             names = " and ".join(one_line(arm.arm.name) for arm in group)
             yield f"{names}: losses and errors of the last epoch are exactly equal on every seed."

@@ -21,12 +21,11 @@ from sweeps.aggregation.rendering.table import (
     difference_cell,
     text_cell,
 )
-from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.arms import ArmResults, arm_results, identical_groups
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
-from sweeps.aggregation.results.identical import grouped
-from sweeps.aggregation.results.judged import Predictions
+from sweeps.aggregation.results.predictions import Predictions
+from sweeps.aggregation.statistics.exact_tests import better_share, mcnemar_p
 from sweeps.aggregation.statistics.intervals import Interval
-from sweeps.aggregation.statistics.pairs import is_better_share, mcnemar_p
 from sweeps.aggregation.tables.ablation_figure import ablation_figure
 from sweeps.aggregation.tables.ablation_notes import (
     DIVERGED_COLUMN,
@@ -124,7 +123,8 @@ def compared_table(
     by_arm = {arm.arm.name: one for one in compared for arm in one.arms}
     is_whole = all(len(arm.counted) == len(arm.trials) for arm in arms)
     rows = [
-        arm_row(group, by_arm.get(group[0].arm.name), is_whole=is_whole) for group in grouped(arms)
+        arm_row(group, by_arm.get(group[0].arm.name), is_whole=is_whole)
+        for group in identical_groups(arms)
     ]
     lead, notes = ablation_words(manifest, arms, compared)
     is_tuned = manifest.plan is not None and bool(manifest.plan.tuned)
@@ -201,7 +201,7 @@ def ablation_values(
         is_tuned: Whether arms were tuned, so that tuning has left something open.
     """
     baseline = next(arm for arm in arms if arm.is_baseline)
-    firsts = {one.arm.name: group[0].arm.name for group in grouped(arms) for one in group}
+    firsts = {one.arm.name: group[0].arm.name for group in identical_groups(arms) for one in group}
     of_splits = {"num_splits": len({*baseline.splits.values()})} if baseline.splits else {}
     has_target = any(trial.target for arm in arms for trial in arm.counted.values())
     rows = [
@@ -285,7 +285,7 @@ def _points(value: Any) -> float | None:
 def _of_pairs(arm: ArmResults, baseline: ArmResults) -> dict[str, Value]:
     if arm is baseline:
         return dict.fromkeys(("better_share", "better_low", "better_high", "diverged_p"))
-    better = is_better_share(*map(arm.by_split, _common(arm.test_errors, baseline.test_errors)))
+    better = better_share(*map(arm.by_split, _common(arm.test_errors, baseline.test_errors)))
     return {
         "better_share": better.count / better.total if better.total else None,
         "better_low": better.low,

@@ -7,7 +7,7 @@ from sweeps.aggregation.rendering.contents import Section
 from sweeps.aggregation.rendering.table import Cell, Column, Table
 from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
-from sweeps.aggregation.results.effects.factors import Factor, factors_of
+from sweeps.aggregation.results.factors import Factor, factors_of
 from sweeps.aggregation.statistics.contrasts import ABSENT
 from sweeps.aggregation.tables.ablation_notes import ablation_words
 from sweeps.aggregation.tables.ablation_table import ARM_COLUMNS, arm_row

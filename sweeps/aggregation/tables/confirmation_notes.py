@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from sweeps.aggregation.rendering.table import PLUS_MINUS, Cell
 from sweeps.aggregation.results.arms import ArmResults, cell_state
-from sweeps.aggregation.results.confirmed import Confirmed
+from sweeps.aggregation.results.confirmation_results import ConfirmationResults
 from sweeps.aggregation.tables.ablation_lead import ablation_lead, named
 from sweeps.aggregation.tables.points import point_cell
 from sweeps.aggregation.tables.targets import target_notes
@@ -13,7 +13,7 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.plain_text import one_line
 
 
-def settings_cell(arm: ArmResults, confirmed: Confirmed) -> Cell:
+def settings_cell(arm: ArmResults, confirmed: ConfirmationResults) -> Cell:
     """Return what the search chose for an arm; nothing for the base."""
     drawn = confirmed.random.reference.draws if confirmed.random else ()
     by_arm = {one.arm: one.params for one in drawn}
@@ -21,7 +21,7 @@ def settings_cell(arm: ArmResults, confirmed: Confirmed) -> Cell:
     return point_cell(by_arm.get(arm.arm.name, {}), confirmed.results.search)
 
 
-def confirmation_lead(confirmed: Confirmed, manifest: Manifest) -> str:
+def confirmation_lead(confirmed: ConfirmationResults, manifest: Manifest) -> str:
     """Return what was found, "" before anything is compared."""
     rows, baseline = confirmed.rows(), confirmed.baseline
     if baseline is None or not confirmed.chosen or not baseline.counted:
@@ -31,7 +31,7 @@ def confirmation_lead(confirmed: Confirmed, manifest: Manifest) -> str:
     return " ".join(filter(None, [lead, random_lead(confirmed)]))
 
 
-def random_lead(confirmed: Confirmed) -> str:
+def random_lead(confirmed: ConfirmationResults) -> str:
     """Return what is known of it, "" where it is not asked or nothing is compared."""
     drawn = confirmed.random
     if drawn is None or drawn.best is None or not drawn.best.counted:
@@ -58,7 +58,7 @@ def random_lead(confirmed: Confirmed) -> str:
     return "That the search found better than random points at equal compute is not shown."
 
 
-def confirmation_notes(confirmed: Confirmed, manifest: Manifest) -> Iterator[str]:
+def confirmation_notes(confirmed: ConfirmationResults, manifest: Manifest) -> Iterator[str]:
     """Say how far search and confirmation are, how to read the table, and what trials lack."""
     yield from filter(None, [_progress(confirmed)])
     yield from _notes(confirmed, manifest)
@@ -69,12 +69,12 @@ def confirmation_notes(confirmed: Confirmed, manifest: Manifest) -> Iterator[str
     yield from reason_notes(rows)
 
 
-def _progress(confirmed: Confirmed) -> str:
+def _progress(confirmed: ConfirmationResults) -> str:
     """Return how far the search and its confirmation are, "" where both are over."""
     results = confirmed.results
     over = len(results.proposals) - results.count("unfinished")
     total = results.search.num_asked
-    if confirmed.again is None:
+    if confirmed.confirmation is None:
         return "This search confirms nothing: its best arm is only the luckiest until it is."
     if not confirmed.chosen:
         if over < total:
@@ -90,7 +90,7 @@ def _progress(confirmed: Confirmed) -> str:
     return ""
 
 
-def random_progress(confirmed: Confirmed) -> str:
+def random_progress(confirmed: ConfirmationResults) -> str:
     """Return how far the random points are, "" where there are none."""
     drawn = confirmed.random
     if drawn is None:
@@ -100,8 +100,8 @@ def random_progress(confirmed: Confirmed) -> str:
     )
 
 
-def _notes(confirmed: Confirmed, manifest: Manifest) -> Iterator[str]:
-    confirmation, metric = confirmed.again, confirmed.metric
+def _notes(confirmed: ConfirmationResults, manifest: Manifest) -> Iterator[str]:
+    confirmation, metric = confirmed.confirmation, confirmed.metric
     if confirmation is None or not confirmed.chosen:
         return
     percent = ", in percent" if metric.is_fraction else ""
@@ -122,7 +122,7 @@ def _notes(confirmed: Confirmed, manifest: Manifest) -> Iterator[str]:
     yield from _ties(confirmed)
 
 
-def _which(confirmed: Confirmed) -> str:
+def _which(confirmed: ConfirmationResults) -> str:
     """Return which arms are confirmed."""
     number, metric = len(confirmed.chosen), confirmed.metric
     best = f"the {'highest' if metric.direction == 'larger' else 'lowest'} mean {metric.text}"
@@ -138,7 +138,7 @@ def _seeds(seeds: Sequence[int]) -> str:
     return f"seed{'s' * (len(seeds) > 1)} {', '.join(str(seed) for seed in seeds)}"
 
 
-def _compared(confirmed: Confirmed) -> Iterator[str]:
+def _compared(confirmed: ConfirmationResults) -> Iterator[str]:
     """Say what the arms are held against, and what the intervals cover."""
     baseline = confirmed.baseline
     if baseline is None:
@@ -170,7 +170,7 @@ def _compared(confirmed: Confirmed) -> Iterator[str]:
         yield f"Differences over seeds alone are never bold: {reason}."
 
 
-def random_notes(confirmed: Confirmed) -> Iterator[str]:
+def random_notes(confirmed: ConfirmationResults) -> Iterator[str]:
     """Say what the random points are, and what the comparison with their best can tell."""
     drawn = confirmed.random
     if drawn is None:
@@ -194,7 +194,7 @@ def random_notes(confirmed: Confirmed) -> Iterator[str]:
         yield f"{name} is the same configuration as {one_line(drawn.same.arm)}."
 
 
-def _ties(confirmed: Confirmed) -> Iterator[str]:
+def _ties(confirmed: ConfirmationResults) -> Iterator[str]:
     """Say by what chance an arm was chosen that others were as good as, where records tell."""
     if confirmed.results.search.cost:
         return  # the table of the front tells of all that are as good

@@ -15,8 +15,11 @@ from sweeps.aggregation.rendering.measured import (
 from sweeps.aggregation.rendering.table import Cell, Column, Table, count_cell, integer_cell
 from sweeps.aggregation.results.arms import ArmResults
 from sweeps.aggregation.results.comparisons import Comparison
-from sweeps.aggregation.results.confirmed import Confirmed, confirmed_results
-from sweeps.aggregation.results.judged import Predictions
+from sweeps.aggregation.results.confirmation_results import (
+    ConfirmationResults,
+    confirmation_results,
+)
+from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.tables.ablation_table import difference_of, verdict_of
 from sweeps.aggregation.tables.confirmation_notes import (
     confirmation_lead,
@@ -65,7 +68,7 @@ def confirmation_table(
     Raises:
         BadInput: If the sweep is no search.
     """
-    confirmed = confirmed_results(manifest, records, predictions)
+    confirmed = confirmation_results(manifest, records, predictions)
     rows = enumerate(confirmed.rows(), start=1)
     table = Table(
         name=name,
@@ -110,7 +113,7 @@ def confirmation_columns(
     )
 
 
-def confirmed_row(rank: int, arm: ArmResults, confirmed: Confirmed) -> tuple[Cell, ...]:
+def confirmed_row(rank: int, arm: ArmResults, confirmed: ConfirmationResults) -> tuple[Cell, ...]:
     """Return the row of an arm at its rank."""
     metric, baseline = confirmed.metric, confirmed.baseline
     values, digits = confirmed.values(arm), _digits(metric)
@@ -148,7 +151,7 @@ def _verdict_cell(compared: Comparison | None) -> Cell:
     return replace(cell, values=(*cell.values, *tests))
 
 
-def _search_cell(arm: ArmResults, confirmed: Confirmed) -> Cell:
+def _search_cell(arm: ArmResults, confirmed: ConfirmationResults) -> Cell:
     """Return the value for which the search chose the arm."""
     proposal, drawn = confirmed.proposals.get(arm.arm.name), confirmed.random
     if drawn and drawn.best and drawn.best.arm.name == arm.arm.name:

@@ -23,9 +23,9 @@ from sweeps.aggregation.rendering.figure_style import (
 )
 from sweeps.aggregation.rendering.measured import shown_interval
 from sweeps.aggregation.rendering.table import PLUS_MINUS, number_text
-from sweeps.aggregation.results.effects.effects import Effect, Effects
-from sweeps.aggregation.results.effects.factors import Factor
-from sweeps.aggregation.results.effects.means import LevelMean, cell_means, level_means
+from sweeps.aggregation.results.factor_effects import Effect, Effects
+from sweeps.aggregation.results.factors import Factor
+from sweeps.aggregation.results.level_means import LevelMean, cell_means, level_means
 from sweeps.aggregation.tables.departures import departure_sentence
 from sweeps.aggregation.tables.effects_notes import level_words
 from sweeps.records.manifest import Manifest
@@ -114,7 +114,7 @@ def draw_levels(
         if one.difference is not None and (half := one.difference.half_width) is not None:
             ends = TEST_ERROR.shown(half)
             _, low, high = _ends(height, ends)
-            style: Any = "-" if effect and effect.weighed and effect.weighed.way else (0, (2, 1.5))
+            style: Any = "-" if effect and effect.test and effect.test.way else (0, (2, 1.5))
             axes.plot([one.level] * 2, [low, high], color=BLUE, lw=2, ls=style, zorder=3)
     _dress(axes, factor, setting_label(factor.name, 30), effect)
 
@@ -150,7 +150,7 @@ def _dress(axes: "Axes", factor: Factor, title: str, effect: Effect | None) -> N
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="y", color=GRID, lw=0.6)
     axes.set_axisbelow(True)
-    weight = "bold" if effect and effect.is_found else "normal"
+    weight = "bold" if effect and effect.is_significant else "normal"
     verdict = _verdict_text(effect)
     text = f"{title}\n{verdict}" if verdict else title
     axes.set_title(text, fontsize=8, parse_math=False, fontweight=weight)
@@ -158,9 +158,9 @@ def _dress(axes: "Axes", factor: Factor, title: str, effect: Effect | None) -> N
 
 def _verdict_text(effect: Effect | None) -> str:
     """Return the verdict on an effect in a few words."""
-    if effect is None or effect.weighed is None:
+    if effect is None or effect.test is None:
         return "cannot be estimated"
-    interval = effect.weighed.effect
+    interval = effect.test.effect
     if interval is None or interval.mean is None:
         return f"F test: {effect.verdict}"
     shown = shown_interval(interval, TEST_ERROR)
@@ -198,7 +198,7 @@ def legend_of_levels(effects: Effects) -> list[tuple[object, str]]:
 
     first = Line2D([], [], color=ORANGE, marker="s", ms=5.5, lw=1, ls=(0, (4, 3)))
     entries: list[tuple[object, str]] = [(first, "first level, its mean as a line")]
-    if any(one.weighed and one.weighed.way for one in effects.estimated):
+    if any(one.test and one.test.way for one in effects.estimated):
         images = "objects" if effects.crossed.objects is not None else "images"
         bar = Line2D([], [], color=BLUE, marker="o", ms=5.5, lw=2)
         words = f"difference from the first, 95 % for new seeds and new test {images}"
@@ -219,7 +219,7 @@ def _pairs(effects: Effects) -> list[Effect]:
     pairs = [one for one in effects.estimated if one.is_interaction]
 
     def doubt(one: Effect) -> float:
-        p_value = one.weighed.p_value if one.weighed else None
+        p_value = one.test.p_value if one.test else None
         return math.inf if p_value is None else p_value
 
     return sorted(pairs, key=doubt)

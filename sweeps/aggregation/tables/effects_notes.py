@@ -7,8 +7,8 @@ from capsmodel.metrics import TEST_ERROR
 from sweeps.aggregation.rendering.measured import detectable_text, shown_value
 from sweeps.aggregation.rendering.table import PLUS_MINUS, number_text
 from sweeps.aggregation.results.arms import ArmResults
-from sweeps.aggregation.results.effects.effects import Effect, Effects
-from sweeps.aggregation.results.effects.factors import TIMES, Factor, level_places
+from sweeps.aggregation.results.factor_effects import Effect, Effects
+from sweeps.aggregation.results.factors import TIMES, Factor, level_places
 from sweeps.aggregation.statistics.contrasts import ABSENT, Term
 from sweeps.aggregation.tables.ablation_notes import diverged_notes, same_row_notes
 from sweeps.aggregation.tables.uncounted_cells import gap_notes, gap_text, reason_notes
@@ -32,14 +32,14 @@ def effect_lead(effects: Effects) -> str:
 
 
 def _verdicts(effects: Effects) -> Iterator[str]:
-    clear = [one for one in effects.estimated if one.is_found]
-    undecided = [one for one in effects.estimated if not one.is_found]
+    clear = [one for one in effects.estimated if one.is_significant]
+    undecided = [one for one in effects.estimated if not one.is_significant]
     if clear:
         yield f"Found: {_named(clear, effects.factors)}."
     if undecided:
         what = "effect" if len(undecided) == 1 else "effects"
         yield f"Undecided ({len(undecided)} {what}): {_reach(undecided, effects)}."
-    if lost := [one for one in effects.effects if not one.weighed]:
+    if lost := [one for one in effects.effects if not one.test]:
         yield f"Not estimated: {_named(lost, effects.factors)}."
 
 
@@ -47,7 +47,7 @@ def _named(effects: Sequence[Effect], factors: Sequence[Factor]) -> str:
     names = list[str]()
     for one in effects[:_MOST_NAMED]:
         name = named_effect(one, factors)
-        mean = one.weighed.effect.mean if one.weighed and one.weighed.effect else None
+        mean = one.test.effect.mean if one.test and one.test.effect else None
         if (shown := shown_value(mean, TEST_ERROR)) is not None:
             name += f" ({number_text(shown, sign='+')} points)"
         names.append(shortened(name, 160))
@@ -73,7 +73,7 @@ def _reach(undecided: Sequence[Effect], effects: Effects) -> str:
     points = [
         shown
         for one in undecided
-        if one.weighed and (shown := shown_value(one.weighed.detectable, TEST_ERROR)) is not None
+        if one.test and (shown := shown_value(one.test.detectable, TEST_ERROR)) is not None
     ]
     crossed = effects.crossed
     if not points:
@@ -139,7 +139,7 @@ def _covered_notes(manifest: Manifest, effects: Effects) -> Iterator[str]:
             f"{PLUS_MINUS} and p cover new seeds alone, with seeds as blocks, and nothing is bold, "
             f"as {crossed.why_seeds_alone}."
         )
-    elif any(one.weighed and one.weighed.way for one in effects.estimated):
+    elif any(one.test and one.test.way for one in effects.estimated):
         images = "objects" if crossed.objects is not None else "images"
         yield (
             f"{PLUS_MINUS} and p: 95 %, for new seeds and new test {images}, on one split; not "
@@ -227,7 +227,7 @@ def _spread_notes(effects: Effects, names: Sequence[str]) -> Iterator[str]:
     alike = [
         name
         for name, one in zip(names, effects.effects, strict=True)
-        if one.weighed and one.weighed.way and not one.weighed.has_spread
+        if one.test and one.test.way and not one.test.has_spread
     ]
     if alike:
         yield shortened(

@@ -30,10 +30,14 @@ from sweeps.aggregation.rendering.table import (
     no_difference_cell,
 )
 from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.results.effects.effects import Effect, Effects, effects_of
-from sweeps.aggregation.results.effects.factors import TIMES, Factor, term_name
-from sweeps.aggregation.results.effects.means import LevelMean, level_means
-from sweeps.aggregation.results.effects.shares import Share, Shares, shares_of
+from sweeps.aggregation.results.factor_effects import Effect, Effects, effects_of
+from sweeps.aggregation.results.factors import TIMES, Factor, term_name
+from sweeps.aggregation.results.level_means import LevelMean, level_means
+from sweeps.aggregation.results.variance_shares import (
+    VarianceShare,
+    VarianceShares,
+    variance_shares,
+)
 from sweeps.aggregation.statistics.contrasts import Term
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.departures import with_departures
@@ -87,7 +91,7 @@ def make_effects(declared: EffectsTable, results: Results) -> Section:
     table = effects_table(manifest, arms, effects, name)
     tables = [table, means_table(manifest, effects, f"{name}-means")]
     if manifest.design and manifest.design.kind == "factorial":
-        shares = shares_of(effects)
+        shares = variance_shares(effects)
         if shares.shares:
             tables.append(shares_table(manifest, effects, shares, f"{name}-shares"))
         else:
@@ -130,9 +134,9 @@ def effects_table(
 def effect_row(place: int, effects: Effects) -> tuple[Cell, ...]:
     """Return the row of one effect, by its place among all."""
     one = effects.effects[place]
-    term = one.weighed
+    term = one.test
     levels = "" if one.is_interaction else change_words(effects.factors[one.term[0]].levels)
-    points = _points_cell(term.effect if term else None, is_bold=one.is_found)
+    points = _points_cell(term.effect if term else None, is_bold=one.is_significant)
     return (
         Cell(named_effect(one, effects.factors), (term_name(one.term, effects.factors),)),
         Cell(levels, (levels,)),
@@ -141,7 +145,7 @@ def effect_row(place: int, effects: Effects) -> tuple[Cell, ...]:
         Cell(part_cell(one.share).text if term else "", (one.share,)),
         p_cell(term.p_value if term else None),
         p_cell(one.adjusted_p),
-        Cell(one.verdict, (one.verdict,), is_bold=one.is_found),
+        Cell(one.verdict, (one.verdict,), is_bold=one.is_significant),
     )
 
 
@@ -190,7 +194,7 @@ def _names(one: Effect, factors: Sequence[Factor]) -> dict[str, Value]:
 
 
 def _tested(one: Effect, effects: Effects) -> dict[str, Value]:
-    term = one.weighed
+    term = one.test
     way = term.way if term and one.contrast.effect is not None else None
     crossed = effects.crossed
     return {
@@ -279,7 +283,7 @@ def _mean_row(effects: Effects, one: LevelMean) -> tuple[Cell, ...]:
     )
 
 
-def shares_table(manifest: Manifest, effects: Effects, shares: Shares, name: str) -> Table:
+def shares_table(manifest: Manifest, effects: Effects, shares: VarianceShares, name: str) -> Table:
     """Return one row a setting and one a pair. Nothing is bold.
 
     Args:
@@ -307,7 +311,7 @@ def shares_table(manifest: Manifest, effects: Effects, shares: Shares, name: str
     return with_departures(manifest, table)
 
 
-def _share_row(effects: Effects, share: Share) -> tuple[Cell, ...]:
+def _share_row(effects: Effects, share: VarianceShare) -> tuple[Cell, ...]:
     name = TIMES.join(effects.factors[place].name for place in share.term)
     return (
         Cell(one_line(name), (term_name(share.term, effects.factors),)),

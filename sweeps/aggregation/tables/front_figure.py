@@ -12,7 +12,7 @@ from sweeps.aggregation.rendering.figure_style import (
     drawable,
 )
 from sweeps.aggregation.rendering.measured import measured_interval
-from sweeps.aggregation.results.fronts.front_results import FrontArm, FrontResults
+from sweeps.aggregation.results.front_results import FrontArm, FrontResults
 from sweeps.aggregation.tables.search_figure import objective_label
 from sweeps.records.plain_text import one_line
 
@@ -47,7 +47,7 @@ def front_figure(results: FrontResults) -> "Figure":
     dotted: dict[str, Any] = {"marker": r"$\odot$", "mfc": GREY, "mec": GREY, "mew": 0.4, "ms": 6.5}
     _draw(axes, results, noise, "behind it within noise", **dotted)
     _draw_front(axes, results)
-    fresh = [arm for arm in results.arms if arm.again]
+    fresh = [arm for arm in results.arms if arm.confirmed]
     triangle: dict[str, Any] = {"marker": "^", "mfc": "none", "mec": BLUE, "mew": 1.2, "ms": 7}
     _draw(axes, results, fresh, "the same on fresh seeds", is_fresh=True, **triangle)
     square: dict[str, Any] = {"marker": "s", "mfc": ORANGE, "mec": ORANGE, "ms": 7}
@@ -72,7 +72,7 @@ def _draw(
 ) -> None:
     """Draw arms as points with the intervals of their seeds."""
     metric = results.results.objective.metric
-    shown = [(arm, arm.again if is_fresh else arm.arm) for arm in arms]
+    shown = [(arm, arm.confirmed if is_fresh else arm.arm) for arm in arms]
     shown_values = [
         (arm, results.values(one).values()) for arm, one in shown if one and results.values(one)
     ]

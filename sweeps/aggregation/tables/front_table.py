@@ -15,7 +15,7 @@ from sweeps.aggregation.rendering.table import (
     count_cell,
     integer_cell,
 )
-from sweeps.aggregation.results.fronts.front_results import FrontArm, FrontResults, front_results
+from sweeps.aggregation.results.front_results import FrontArm, FrontResults, front_results
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.aggregation.tables.departures import with_departures
 from sweeps.aggregation.tables.front_figure import front_figure
@@ -125,8 +125,8 @@ def _row(arm: FrontArm, front: FrontResults) -> tuple[Cell, ...]:
         measured_cell(values.values(), metric, digits),
         count_cell(len(values), len(arm.arm.trials)),
         Cell(one_line(_standing(arm)), (arm.standing, ", ".join(arm.dominated_by))),
-        measured_cell(front.values(arm.again).values(), metric, digits)
-        if arm.again
+        measured_cell(front.values(arm.confirmed).values(), metric, digits)
+        if arm.confirmed
         else Cell("", (None, None, None)),
     )
 
@@ -159,12 +159,12 @@ def front_notes(front: FrontResults, manifest: Manifest) -> Iterator[str]:
         f"{_seeds(manifest.seeds)}, which chose them too, so that their errors are optimistic, the "
         f"more the smaller."
     )
-    shown = [one for arm in front.arms for one in (arm.arm, arm.again) if one]
+    shown = [one for arm in front.arms for one in (arm.arm, arm.confirmed) if one]
     if any(len(front.values(one)) > 1 for one in shown):
         yield f"{PLUS_MINUS} half the width of the 95 % t interval over seeds (n - 1 degrees)."
     yield from _behind(front)
     yield from _base(front)
-    if any(arm.again for arm in front.arms):
+    if any(arm.confirmed for arm in front.arms):
         yield (
             "On fresh seeds: the mean of new trials, which had no part in any choice, on the same "
             "validation images. Chosen for them were, beside the base, the proposal with the best "

@@ -14,9 +14,8 @@ from sweeps.aggregation.rendering.figure_style import (
     setting_label,
 )
 from sweeps.aggregation.rendering.measured import measured_interval
-from sweeps.aggregation.sensitivity.described import Marginal, SettingSensitivity
 from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS
-from sweeps.aggregation.sensitivity.sensitivity import Sensitivity
+from sweeps.aggregation.sensitivity.sensitivity import Marginal, Sensitivity, SettingSensitivity
 from sweeps.aggregation.sensitivity.setting_axis import SettingAxis
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.search_figure import is_wide, objective_label
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PALE_BLUE = "#A9CCE3"
-_SILENCES = {
+_MISSING = {
     "few": f"fewer than {FEWEST_TRIALS} counted trials",
     "equal results": "all results are equal",
     "one value": "only one value among the counted trials",
@@ -69,8 +68,8 @@ def _words_instead(sensitivity: Sensitivity) -> "Figure":
     axes = figure.add_subplot()
     axes.set_axis_off()
     _title(axes, sensitivity)
-    silences = {setting.silence for setting in sensitivity.settings}
-    reasons = [words for silence, words in _SILENCES.items() if silence in silences]
+    missing = {setting.missing_reason for setting in sensitivity.settings}
+    reasons = [words for missing_reason, words in _MISSING.items() if missing_reason in missing]
     counted = len(sensitivity.sample.values)
     text = (
         f"No importance is given: {'; '.join(reasons)} ({counted} count).\nSee the means by value."
@@ -98,7 +97,7 @@ def _draw_setting(
 ) -> None:
     if setting.fanova is None or setting.ped_anova is None:
         axes.annotate(
-            f"no importance: {_SILENCES.get(setting.silence, '')}",
+            f"no importance: {_MISSING.get(setting.missing_reason, '')}",
             (0, place),
             xytext=(4, 0),
             textcoords="offset points",

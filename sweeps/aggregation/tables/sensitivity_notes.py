@@ -10,7 +10,7 @@ from sweeps.aggregation.sensitivity.sample import FEWEST_TRIALS
 from sweeps.aggregation.sensitivity.sensitivity import Sensitivity
 from sweeps.records.plain_text import one_line
 
-_SILENCES = {
+_MISSING = {
     "few": f"fewer than {FEWEST_TRIALS} counted trials",
     "equal results": "all results equal",
     "one value": "the same value in all counted trials",
@@ -52,11 +52,11 @@ def importance_notes(sensitivity: Sensitivity) -> Iterator[str]:
 
 def silence_notes(sensitivity: Sensitivity) -> Iterator[str]:
     """Yield which settings have no importance, and why."""
-    for silence, words in _SILENCES.items():
+    for missing_reason, words in _MISSING.items():
         names = [
             one_line(setting.dimension.name)
             for setting in sensitivity.settings
-            if setting.silence == silence
+            if setting.missing_reason == missing_reason
         ]
         if len(names) == len(sensitivity.settings):
             yield f"No importance is given: {words}. See the means by value."

@@ -18,9 +18,14 @@ from sweeps.aggregation.rendering.table import (
     integer_cell,
     text_cell,
 )
-from sweeps.aggregation.sensitivity.described import Marginal, PairSensitivity, SettingSensitivity
-from sweeps.aggregation.sensitivity.pairs import NUM_SHUFFLES
-from sweeps.aggregation.sensitivity.sensitivity import Sensitivity, sensitivity
+from sweeps.aggregation.sensitivity.pair_importance import NUM_SHUFFLES
+from sweeps.aggregation.sensitivity.sensitivity import (
+    Marginal,
+    PairSensitivity,
+    Sensitivity,
+    SettingSensitivity,
+    sensitivity,
+)
 from sweeps.aggregation.sensitivity.setting_axis import value_text
 from sweeps.aggregation.sensitivity.shadows import Excess
 from sweeps.aggregation.statistics.intervals import Interval

@@ -6,8 +6,8 @@ from functools import cached_property, partial
 
 from sweeps.aggregation.results.arms import ArmResults, arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
-from sweeps.aggregation.results.judged import Predictions
-from sweeps.aggregation.results.predictions import FindPredictions, no_predictions, read_predictions
+from sweeps.aggregation.results.prediction_files import read_predictions
+from sweeps.aggregation.results.predictions import FindPredictions, Predictions, no_predictions
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 from sweeps.tracking.store import RecordStore

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from capsmodel.metrics import TEST_ERROR
-from sweeps.aggregation.planning.needed import MOST_SEEDS, SAFE, Needed, SeedsNeeded
-from sweeps.aggregation.planning.pilot import Pilot
 from sweeps.aggregation.rendering.measured import detectable_text
+from sweeps.aggregation.seed_planning import MOST_SEEDS, SAFE, Needed, Pilot, SeedsNeeded
 from sweeps.cli.terminal import console, plain, say, table_of
 from sweeps.execution.launch.seed_plan import SeedPlan
 from sweeps.execution.view.live_view import clock
@@ -96,7 +95,7 @@ def _which_seeds(plan: SeedPlan) -> Iterator[str]:
         f"from ({in_ranges(plan.needed.pilot.seeds)}) stay out of the table, which is then as sure "
         f"as if the number had been known from the beginning."
     )
-    kept = plan.needed.kept.safe
+    kept = plan.needed.with_pilot_seeds.safe
     if plan.launched_seeds and kept is not None and kept > len(plan.launched_seeds):
         first = max(plan.launched_seeds) + 1
         added = range(first, first + kept - len(plan.launched_seeds))

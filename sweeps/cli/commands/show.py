@@ -14,7 +14,7 @@ from sweeps.cli.terminal import console, plain, say, table_of
 
 if TYPE_CHECKING:
     from sweeps.aggregation.pictures.trial_pictures import Pictures
-    from sweeps.aggregation.results.found_evaluations import FoundEvaluation
+    from sweeps.aggregation.results.recorded_evaluations import RecordedEvaluation
     from sweeps.aggregation.trial_view import TrialView
     from sweeps.cli.answers import ShowAnswer
 
@@ -64,8 +64,8 @@ def _answer(view: "TrialView") -> "ShowAnswer":
     evaluations = tuple(
         Evaluated(
             key=one.key,
-            kind=one.told.kind if one.told else None,
-            settings=one.told.settings if one.told else {},
+            kind=one.record.kind if one.record else None,
+            settings=one.record.settings if one.record else {},
             metrics=dict(one.metrics),
         )
         for one in view.evaluations
@@ -111,11 +111,11 @@ def print_trial(view: "TrialView") -> None:
     out.print(escape(json.dumps(view.config, indent=2)), soft_wrap=True)
 
 
-def evaluation_lines(evaluation: "FoundEvaluation") -> Iterator[str]:
+def evaluation_lines(evaluation: "RecordedEvaluation") -> Iterator[str]:
     """Yield a line for an evaluation, and one for each metric."""
     from sweeps.records.plain_text import one_line
 
-    record = evaluation.told
+    record = evaluation.record
     if record is None:
         yield f"evaluation {evaluation.key}: its file is gone or cannot be read"
         yield from (f"  {name}: {value:.5g}" for name, value in sorted(evaluation.metrics.items()))

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sweeps.aggregation.planning.needed import Aim, SeedsNeeded, seeds_needed
-from sweeps.aggregation.planning.trained_arms import TrainedArms
-from sweeps.aggregation.results.predictions import read_predictions
+from sweeps.aggregation.results.prediction_files import read_predictions
+from sweeps.aggregation.seed_planning import Aim, SeedsNeeded, TrainedArms, seeds_needed
 from sweeps.execution.engine.capacity import capacity_of
 from sweeps.execution.launch_options import LaunchOptions, check_option_names, options_of
 from sweeps.execution.plan.definition import Launchable, define
@@ -205,7 +204,7 @@ def _planned(
     """Return the declared seeds if they are enough, else fresh ones."""
     if needed is None:
         return None
-    num_seeds = needed.kept if manifest.planned_seeds else needed.all_arms
+    num_seeds = needed.with_pilot_seeds if manifest.planned_seeds else needed.all_arms
     if num_seeds.safe is not None and len(manifest.seeds) >= num_seeds.safe:
         return manifest.seeds
     if needed.all_arms.safe is None:

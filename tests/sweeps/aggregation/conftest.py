@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sweeps.aggregation.sensitivity import importance, pairs
+from sweeps.aggregation.sensitivity import importance, pair_importance
 
 
 @pytest.fixture(scope="module")
@@ -13,6 +13,6 @@ def rough_importances() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(importance, "NUM_HALVES", 4)
         patch.setattr(importance, "NUM_SHUFFLES", 2)
-        patch.setattr(pairs, "NUM_HALVES", 2)
-        patch.setattr(pairs, "NUM_SHUFFLES", 2)
+        patch.setattr(pair_importance, "NUM_HALVES", 2)
+        patch.setattr(pair_importance, "NUM_SHUFFLES", 2)
         yield

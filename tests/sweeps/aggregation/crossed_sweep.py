@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeps.aggregation.results.judged import Judged, Predictions
+from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
@@ -66,7 +66,9 @@ def crossed_results(
             is_wrong = hard + chance.normal(size=IMAGES) / 50 < error
             classes = np.where(is_wrong, (labels + 1) % 10, labels).astype(np.uint8)
             trials.append(finished(arm.name, seed, 0, test_error=float(is_wrong.mean())))
-            predictions[trial_key(arm.name, seed)] = Predictions("data", Judged(classes, labels))
+            predictions[trial_key(arm.name, seed)] = Predictions(
+                "data", SplitPredictions(classes, labels)
+            )
     records = by_key(*trials) | by_key(*lost)
     kept = {key: own for key, own in predictions.items() if records[key].is_counted}
     return Results(manifest, records, lambda _records, _name: {}, lambda _records: kept)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sweeps.aggregation.results.judged import Judged, Predictions
+from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.records.trial_record import TrialRecord
 from tests.sweeps.aggregation.known_sweep import IMAGES
 
@@ -19,5 +19,5 @@ def predictions_of(records: Mapping[str, TrialRecord], shift: int = 0) -> dict[s
             chance = np.random.default_rng(trial.seed + shift)
             wrong = chance.permutation(IMAGES)[: round((trial.test_error or 0) * IMAGES)]
             classes[wrong] = (labels[wrong] + 1) % 10
-            found[key] = Predictions(trial.data_fingerprint, Judged(classes, labels))
+            found[key] = Predictions(trial.data_fingerprint, SplitPredictions(classes, labels))
     return found

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from sweeps.aggregation.results.judged import Judged, Predictions
+from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.records.trial_record import TrialRecord
 from tests.sweeps.aggregation.known_sweep import IMAGES, finished, trial_key
 
@@ -12,13 +12,13 @@ Wrong = Mapping[str, Sequence[Iterable[int]]]
 CLASSES = 10
 
 
-def judged(wrong: Iterable[int], objects: Sequence[int] | None = None) -> Judged:
+def judged(wrong: Iterable[int], objects: Sequence[int] | None = None) -> SplitPredictions:
     """Return images that a network gets right but for some, by their places."""
     labels = (np.arange(IMAGES) % CLASSES).astype(np.uint8)
     classes = labels.copy()
     for place in wrong:
         classes[place] = (classes[place] + 1) % CLASSES
-    return Judged(classes, labels, None if objects is None else np.asarray(objects))
+    return SplitPredictions(classes, labels, None if objects is None else np.asarray(objects))
 
 
 def predictions_of(

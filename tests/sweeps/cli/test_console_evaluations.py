@@ -3,7 +3,7 @@
 import pytest
 
 from capsmodel.metrics import Metric
-from sweeps.aggregation.results.found_evaluations import FoundEvaluation
+from sweeps.aggregation.results.recorded_evaluations import RecordedEvaluation
 from sweeps.cli.commands.show import evaluation_lines
 from sweeps.cli.commands.status import print_evaluations
 from sweeps.execution.survey.status import SweepStatus
@@ -27,7 +27,7 @@ TOLD = EvaluationRecord(
 
 
 def test_each_metric_is_in_its_unit() -> None:
-    assert [*evaluation_lines(FoundEvaluation(KEY, TOLD.metrics, TOLD))] == [
+    assert [*evaluation_lines(RecordedEvaluation(KEY, TOLD.metrics, TOLD))] == [
         "evaluation look (most 3), of test images",
         "  wrong: 12.50 %",
         "  [steps]: 12.5",
@@ -38,7 +38,7 @@ def test_each_metric_is_in_its_unit() -> None:
 
 
 def test_one_whose_file_is_gone_has_the_numbers_of_the_record() -> None:
-    assert [*evaluation_lines(FoundEvaluation(KEY, {"wrong": 0.125}, None))] == [
+    assert [*evaluation_lines(RecordedEvaluation(KEY, {"wrong": 0.125}, None))] == [
         f"evaluation {KEY}: its file is gone or cannot be read",
         "  wrong: 0.125",
     ]

@@ -121,7 +121,7 @@ def test_what_was_launched_by_this_name_takes_another_name_or_more_evidence(
     planned = sweeps.plan_seeds(file, 2.0)
     assert planned.seeds is not None
     assert planned.needed is not None
-    kept = planned.needed.kept.safe or 0
+    kept = planned.needed.with_pilot_seeds.safe or 0
     assert kept > len(planned.seeds)
     assert f"To keep the 3 that are there takes {kept} in all (--add-seeds 3-" in answer.out
     assert f" --seeds 3-{planned.seeds[-1]} --name mine-planned\n" in answer.out

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeps.aggregation.results.judged import Judged, Predictions
+from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import TrialRecord
@@ -37,7 +37,7 @@ def judged_results(
 def predictions(num_wrong: int) -> Predictions:
     classes = LABELS.copy()
     classes[:num_wrong] = (classes[:num_wrong] + 1) % 10
-    return Predictions("data", Judged(classes, LABELS))
+    return Predictions("data", SplitPredictions(classes, LABELS))
 
 
 def no_histories(records: Iterable[TrialRecord], metric: str) -> dict[str, dict[int, float]]:

@@ -11,12 +11,12 @@ from capsmodel.models import CapsNet
 from capsmodel.reconstruction import FullyConnectedDecoder
 from capsmodel.routing import DynamicRouting
 from search_spaces import FullFactorial
+from sweeps.aggregation.results import factors as factors_module
 from sweeps.aggregation.results.arms import arm_results
-from sweeps.aggregation.results.effects import factors as factors_module
-from sweeps.aggregation.results.effects.effects import Effect, Effects, effects_of
-from sweeps.aggregation.results.effects.factors import factors_of, level_places
-from sweeps.aggregation.results.effects.means import cell_means, level_means
-from sweeps.aggregation.results.effects.shares import shares_of
+from sweeps.aggregation.results.factor_effects import Effect, Effects, effects_of
+from sweeps.aggregation.results.factors import factors_of, level_places
+from sweeps.aggregation.results.level_means import cell_means, level_means
+from sweeps.aggregation.results.variance_shares import variance_shares
 from sweeps.aggregation.statistics.contrasts import ABSENT
 from sweeps.aggregation.statistics.two_way import two_way
 from sweeps.aggregation.tables.sweep_results import Results
@@ -63,16 +63,16 @@ def by_name(found: Effects) -> dict[str, Effect]:
 
 
 def size(one: Effect) -> float:
-    assert one.weighed
-    assert one.weighed.effect
-    assert one.weighed.effect.mean is not None
-    return one.weighed.effect.mean
+    assert one.test
+    assert one.test.effect
+    assert one.test.effect.mean is not None
+    return one.test.effect.mean
 
 
 def test_planted_effects_are_found_and_the_others_are_undecided():
     found = by_name(effects(crossed_results(crossed_manifest(), planted)))
 
-    assert {name for name, one in found.items() if one.is_found} == {
+    assert {name for name, one in found.items() if one.is_significant} == {
         "routing",
         "routing x class_dim",
     }
@@ -100,7 +100,7 @@ def test_an_effect_is_the_two_way_mean_of_its_arms():
     ).sum(axis=0)
     way = two_way(rows)
 
-    term = by_name(effects(results))["routing"].weighed
+    term = by_name(effects(results))["routing"].test
     assert term is not None
     assert term.effect is not None
     assert term.effect.mean == pytest.approx(float(way.mean))
@@ -132,12 +132,12 @@ def test_of_more_than_two_levels_an_f_test_says_whether_any_differs():
     found = by_name(effects(crossed_results(manifest, lambda own: 0.2 + 0.05 * (own[WIDTH] == 8))))
 
     width = found["class_dim"]
-    assert width.is_found
+    assert width.is_significant
     assert width.contrast.degrees == 2
-    assert width.weighed is not None
-    assert width.weighed.effect is None
-    assert not found["routing"].is_found
-    assert not found["class_dim x routing"].is_found
+    assert width.test is not None
+    assert width.test.effect is None
+    assert not found["routing"].is_significant
+    assert not found["class_dim x routing"].is_significant
 
 
 def test_means_by_level_compare_with_the_first():
@@ -187,7 +187,7 @@ def test_of_effects_that_cannot_be_told_apart_one_stands_for_all(monkeypatch: py
         ((1,), ((0, 2),)),
         ((2,), ((0, 1),)),
     ]
-    assert [one.is_found for one in found.effects] == [True, False, False]
+    assert [one.is_significant for one in found.effects] == [True, False, False]
 
 
 def test_aliases_that_nobody_named_cannot_be_estimated():
@@ -217,7 +217,7 @@ def test_a_setting_that_does_not_exist_everywhere_is_estimated_where_it_does():
     assert size(named["iterations"]) == pytest.approx(-0.1, abs=0.01)
     assert size(named["routing"]) == pytest.approx(0.15, abs=0.01)
     assert named["routing x iterations"].verdict == "cannot be estimated"
-    shares = shares_of(found)  # at each of its points the grid has an error
+    shares = variance_shares(found)  # at each of its points the grid has an error
     assert [round(100 * (one.alone.mean or 0)) for one in shares.shares] == pytest.approx(
         [82, 9, 9], abs=3
     )
@@ -233,11 +233,11 @@ def test_an_effect_is_found_only_if_it_holds_with_diverged_trials_as_guesses():
     whole = effects(crossed_results(manifest, planted))
     lost = effects(crossed_results(manifest, planted, lost=diverged(arm, 3, 4)))
 
-    assert by_name(whole)["routing"].is_found
+    assert by_name(whole)["routing"].is_significant
     assert not lost.crossed.left_out
     assert lost.crossed.seeds == (0, 1, 2)
-    assert not by_name(lost)["routing"].is_found
-    term = by_name(lost)["routing"].weighed
+    assert not by_name(lost)["routing"].is_significant
+    term = by_name(lost)["routing"].test
     assert term is not None
     assert term.effect is not None
     assert term.effect.excludes_zero  # of the trials that finished
@@ -249,8 +249,8 @@ def test_an_effect_that_divergence_only_makes_larger_may_be_found():
     law = lambda own: 0.2 + 0.3 * (own[ROUTING] == "uniform")  # noqa: E731
     lost = effects(crossed_results(manifest, law, lost=diverged(arm, 4)))
     assert lost.crossed.seeds == (0, 1, 2, 3)
-    assert by_name(lost)["routing"].weighed is not None
-    assert by_name(lost)["routing"].weighed.p_value < 0.2  # type: ignore[union-attr,operator]
+    assert by_name(lost)["routing"].test is not None
+    assert by_name(lost)["routing"].test.p_value < 0.2  # type: ignore[union-attr,operator]
 
 
 def test_an_arm_that_leaves_too_few_seeds_is_left_out_of_an_unbalanced_fit():
@@ -273,20 +273,20 @@ def test_without_images_nothing_is_found_and_seeds_are_blocks():
     routing = by_name(found)["routing"]
     assert found.crossed.why_seeds_alone == "predictions are missing"
     assert {one.verdict for one in found.effects} == {"undecided"}
-    assert routing.weighed is not None
-    assert routing.weighed.p_value == pytest.approx(found.anova.p_value(0))
-    assert routing.weighed.effect is not None
-    assert routing.weighed.effect.excludes_zero
+    assert routing.test is not None
+    assert routing.test.p_value == pytest.approx(found.anova.p_value(0))
+    assert routing.test.effect is not None
+    assert routing.test.effect.excludes_zero
 
 
 def test_of_two_seeds_there_are_effects_but_no_intervals():
     found = effects(crossed_results(crossed_manifest(seeds=(0, 1)), planted))
     routing = by_name(found)["routing"]
     assert size(routing) == pytest.approx(0.12, abs=0.01)
-    assert routing.weighed is not None
-    assert routing.weighed.effect is not None
-    assert routing.weighed.effect.half_width is None
-    assert routing.weighed.p_value is None
+    assert routing.test is not None
+    assert routing.test.effect is not None
+    assert routing.test.effect.half_width is None
+    assert routing.test.p_value is None
     assert {one.verdict for one in found.effects} == {"undecided"}
 
 
@@ -304,10 +304,10 @@ def test_a_setting_that_changes_nothing_at_all_has_neither_a_verdict_nor_a_reach
     assert len(inert) == 3
     for one in inert:
         assert size(one) == 0
-        assert one.weighed is not None
-        assert not one.weighed.has_spread
-        assert one.weighed.p_value == 1
-        assert one.weighed.detectable is None
+        assert one.test is not None
+        assert not one.test.has_spread
+        assert one.test.p_value == 1
+        assert one.test.detectable is None
 
 
 def test_seeds_added_after_looking_ask_for_evidence():
@@ -315,7 +315,7 @@ def test_seeds_added_after_looking_ask_for_evidence():
     found = effects(crossed_results(manifest, planted))
     assert found.has_added_seeds
     assert {one.verdict for one in found.effects} == {"undecided"}  # four seeds cannot show it
-    routing = by_name(found)["routing"].weighed
+    routing = by_name(found)["routing"].test
     assert routing is not None
     assert routing.log_e is not None
 
@@ -323,12 +323,12 @@ def test_seeds_added_after_looking_ask_for_evidence():
 def test_the_detectable_effect_is_told_of_every_effect():
     factors = {WIDTH: (4, 8, 16), ROUTING: ("dynamic", "uniform")}
     found = effects(crossed_results(crossed_manifest(factors), nothing))
-    reach = [one.weighed.detectable for one in found.estimated if one.weighed]
+    reach = [one.test.detectable for one in found.estimated if one.test]
     assert all(value is not None and 0.001 < value < 0.2 for value in reach)
 
 
 def test_shares_of_a_whole_grid_are_those_of_its_law():
-    shares = shares_of(effects(crossed_results(crossed_manifest(), planted)))
+    shares = variance_shares(effects(crossed_results(crossed_manifest(), planted)))
     assert shares.covers_images
     routing, width, _decoder, both, *_ = shares.shares
     total = sum(one.shapley.mean or 0 for one in shares.shares if one.shapley)
@@ -340,9 +340,11 @@ def test_shares_of_a_whole_grid_are_those_of_its_law():
 
 
 def test_there_are_no_shares_where_arms_do_not_differ_or_are_not_all_there():
-    assert shares_of(effects(crossed_results(crossed_manifest(seeds=(0, 1)), planted))).why_none
+    assert variance_shares(
+        effects(crossed_results(crossed_manifest(seeds=(0, 1)), planted))
+    ).why_none
     arms = half_fraction()
-    lost = shares_of(effects(crossed_results(crossed_manifest(arms=arms), planted_in_half)))
+    lost = variance_shares(effects(crossed_results(crossed_manifest(arms=arms), planted_in_half)))
     assert lost.why_none == "not every combination of levels has a result"
 
 

@@ -7,8 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeps.aggregation.results.arms import ArmResults, arm_results
-from sweeps.aggregation.results.identical import grouped
+from sweeps.aggregation.results.arms import ArmResults, arm_results, identical_groups
 from sweeps.records.trial_record import TrialRecord
 from tests.sweeps.aggregation.known_sweep import finished, manifest_of, trial_key
 
@@ -33,7 +32,7 @@ def arms_of(wrong: Sequence[Sequence[int | None]]) -> tuple[ArmResults, ...]:
 )
 def test_two_arms_are_in_one_group_where_every_seed_of_both_is_equal(wrong: Any) -> None:
     arms = arms_of(wrong)
-    groups = [[one.arm.name for one in group] for group in grouped(arms)]
+    groups = [[one.arm.name for one in group] for group in identical_groups(arms)]
     assert sorted(name for names in groups for name in names) == sorted(a.arm.name for a in arms)
     assert [names[0] for names in groups] == sorted(names[0] for names in groups)
     for (first, own), (second, other) in combinations(zip(arms, wrong, strict=True), 2):
@@ -55,5 +54,5 @@ def test_each_arm_is_looked_at_as_often_however_many_there_are() -> None:
     for number in (3, 30):
         looks.clear()
         arms = arms_of([(place, place) for place in range(number)])
-        grouped([Watched(one.arm, one.is_baseline, one.trials) for one in arms])
+        identical_groups([Watched(one.arm, one.is_baseline, one.trials) for one in arms])
         assert len(looks) == 2 * number

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from sweeps.aggregation.results.predictions import read_predictions
+from sweeps.aggregation.results.prediction_files import read_predictions
 from sweeps.records.trial_record import TrialRecord
 from sweeps.tracking.memory_store import MemoryStore
 from tests.sweeps.aggregation.known_sweep import finished, put_trial

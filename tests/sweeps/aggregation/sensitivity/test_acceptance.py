@@ -7,9 +7,9 @@ from statistics import median
 
 import pytest
 
-from sweeps.aggregation.sensitivity import importance, pairs
+from sweeps.aggregation.sensitivity import importance, pair_importance
 from sweeps.aggregation.sensitivity.importance import fanova
-from sweeps.aggregation.sensitivity.pairs import pair_importances
+from sweeps.aggregation.sensitivity.pair_importance import pair_importances
 from tools.acceptance.sensitivity import NUM_SETTINGS, Effects
 
 
@@ -17,7 +17,7 @@ from tools.acceptance.sensitivity import NUM_SETTINGS, Effects
 def few_halves(monkeypatch):
     """Draw few halves, on which nothing hangs but how wide bands are."""
     monkeypatch.setattr(importance, "NUM_HALVES", 2)
-    monkeypatch.setattr(pairs, "NUM_HALVES", 2)
+    monkeypatch.setattr(pair_importance, "NUM_HALVES", 2)
 
 
 def test_a_dominant_setting_stays_above_half_after_half_of_the_proposals_are_stopped():

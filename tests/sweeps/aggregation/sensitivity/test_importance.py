@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from sweeps.aggregation.sensitivity.column import Column
 from sweeps.aggregation.sensitivity.importance import fanova, ped_anova
-from sweeps.aggregation.sensitivity.pairs import pair_importances
+from sweeps.aggregation.sensitivity.pair_importance import pair_importances
 from sweeps.aggregation.sensitivity.sensitivity import sensitivity
+from sweeps.aggregation.sensitivity.shadows import Column
 from tests.sweeps.aggregation.known_search import planted_search
 
 
@@ -107,7 +107,7 @@ def test_one_setting_has_no_pair():
 def test_importance_loads_neither_torch_nor_ray():
     program = (
         "import sys\n"
-        "from sweeps.aggregation.sensitivity.column import Column\n"
+        "from sweeps.aggregation.sensitivity.shadows import Column\n"
         "from sweeps.aggregation.sensitivity.importance import fanova, ped_anova\n"
         "assert not {'optuna', 'sklearn'} & set(sys.modules)\n"
         "given = [Column((0.1, 0.9, 0.3, 0.7))], [1.0, 2.0, 3.0, 4.0]\n"

@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from sweeps.aggregation.sensitivity.shadows import Drawn, excesses
+from sweeps.aggregation.sensitivity.shadows import ShareDraws, excesses
 
 LIKE = np.ones((2, 2), dtype=bool)
 
 
-def drawn(own: tuple[float, float], seed: int, spread: float = 0.0, draws: int = 24) -> Drawn:
+def drawn(own: tuple[float, float], seed: int, spread: float = 0.0, draws: int = 24) -> ShareDraws:
     chance = np.random.default_rng(seed)
     shadows = 0.05 + 0.01 * chance.standard_normal((draws, 2))
-    return Drawn(np.array(own) + spread * chance.standard_normal((draws, 2)), shadows)
+    return ShareDraws(np.array(own) + spread * chance.standard_normal((draws, 2)), shadows)
 
 
 def test_the_value_is_what_is_beyond_the_mean_shadow():
     whole = drawn((0.45, 0.05), 1)
-    first, second = excesses(60, whole, drawn((0.45, 0.05), 2), LIKE, 0.1)
+    first, second = excesses(60, whole, drawn((0.45, 0.05), 2), is_like=LIKE, added=0.1)
 
     assert first.share.mean == pytest.approx(100 * (0.45 - whole.shadows.mean()))
     assert first.is_clear
@@ -28,16 +28,16 @@ def test_the_lower_end_is_above_zero_exactly_where_the_value_is_above_the_shadow
     whole = drawn((0.45, 0.05), 1)
     edge = np.percentile(whole.shadows, 97.5)
     for step, is_above in ((1e-6, True), (-1e-6, False)):
-        moved = Drawn(np.full((24, 2), edge + step), whole.shadows)
+        moved = ShareDraws(np.full((24, 2), edge + step), whole.shadows)
         for spread in (0.0, 0.1):
-            found = excesses(60, moved, drawn((0.1, 0.1), 3, spread), LIKE, 0.1)
+            found = excesses(60, moved, drawn((0.1, 0.1), 3, spread), is_like=LIKE, added=0.1)
             assert [one.share.low > 0 for one in found] == [is_above, is_above]
 
 
 def test_an_effect_that_varies_among_halves_has_a_wider_band():
     whole = drawn((0.45, 0.2), 1)
-    calm, _ = excesses(60, whole, drawn((0.4, 0.2), 2), LIKE, 0.1)
-    wild, _ = excesses(60, whole, drawn((0.4, 0.2), 2, spread=0.1), LIKE, 0.1)
+    calm, _ = excesses(60, whole, drawn((0.4, 0.2), 2), is_like=LIKE, added=0.1)
+    wild, _ = excesses(60, whole, drawn((0.4, 0.2), 2, spread=0.1), is_like=LIKE, added=0.1)
 
     assert wild.share.half_width > 2 * calm.share.half_width
     assert wild.share.low < wild.share.mean < wild.share.high
@@ -45,8 +45,10 @@ def test_an_effect_that_varies_among_halves_has_a_wider_band():
 
 def test_shares_are_held_against_the_shadows_of_their_own_kind_alone():
     whole = drawn((0.2, 0.2), 1)
-    loud = Drawn(whole.own, whole.shadows + np.array([0.0, 0.15]))
-    first, second = excesses(60, loud, drawn((0.2, 0.2), 2), np.eye(2, dtype=bool), 0.1)
+    loud = ShareDraws(whole.real, whole.shadows + np.array([0.0, 0.15]))
+    first, second = excesses(
+        60, loud, drawn((0.2, 0.2), 2), is_like=np.eye(2, dtype=bool), added=0.1
+    )
 
     assert first.share.mean == pytest.approx(15, abs=1)
     assert second.share.mean == pytest.approx(0, abs=1)
@@ -55,8 +57,8 @@ def test_shares_are_held_against_the_shadows_of_their_own_kind_alone():
 
 
 def test_shadows_without_any_share_leave_a_band_of_the_effect_alone():
-    nothing = Drawn(np.zeros((24, 2)), np.zeros((24, 2)))
-    found = excesses(60, nothing, nothing, LIKE, 0.1)
+    nothing = ShareDraws(np.zeros((24, 2)), np.zeros((24, 2)))
+    found = excesses(60, nothing, nothing, is_like=LIKE, added=0.1)
 
     assert [(one.share.mean, one.share.low, one.share.high) for one in found] == [(0, 0, 0)] * 2
     assert not any(one.is_clear for one in found)

@@ -20,17 +20,19 @@ seed_counts = st.integers(3, 40)
 def test_where_images_count_for_nothing_it_is_the_noncentral_t_distributions(
     seeds: int, compared: int, power: float
 ):
-    effect = detectable_difference(1 / math.sqrt(seeds), seeds - 1, compared, power)
+    effect = detectable_difference(1 / math.sqrt(seeds), seeds - 1, compared, power=power)
     asked = Requirement(0.05 / compared)
 
-    found = power_of_rule(VarianceParts(1.0, 0.0, 0.0), seeds, 360, effect, asked)
+    found = power_of_rule(VarianceParts(1.0, 0.0, 0.0), seeds, 360, effect, requirement=asked)
     assert found == pytest.approx(power, abs=1e-4)
 
 
 def test_without_an_end_of_seeds_images_alone_decide():
     effect = detectable_difference(math.sqrt(1 / 25), 24, 6)
 
-    found = power_of_rule(VarianceParts(1.0, 1.0, 1.0), 10**9, 25, effect, Requirement(0.05 / 6))
+    found = power_of_rule(
+        VarianceParts(1.0, 1.0, 1.0), 10**9, 25, effect, requirement=Requirement(0.05 / 6)
+    )
     assert found == pytest.approx(0.8, abs=1e-3)
 
 
@@ -49,7 +51,7 @@ def test_it_is_how_often_the_rule_of_tables_finds_the_difference(
     level = 0.05 / compared
 
     found = power_of_rule(
-        VarianceParts(of_seeds, 1.0, 1.0), seeds, images, effect, Requirement(level)
+        VarianceParts(of_seeds, 1.0, 1.0), seeds, images, effect, requirement=Requirement(level)
     )
     assert found == pytest.approx((two_way(drawn).p_value < level).mean(), abs=0.025)
 
@@ -60,12 +62,12 @@ def test_more_seeds_or_a_larger_effect_never_find_less_nor_do_images_where_seeds
     of_seeds: float, of_images: float, of_pairs: float, seeds: int, effect: float
 ):
     parts, asked = VarianceParts(of_seeds, of_images, of_pairs), Requirement(0.01)
-    least = power_of_rule(parts, seeds, 50, effect, asked) - 2e-3
+    least = power_of_rule(parts, seeds, 50, effect, requirement=asked) - 2e-3
 
-    assert power_of_rule(parts, seeds + 3, 50, effect, asked) >= least
-    many = power_of_rule(parts, 10**9, 50, effect, asked)
-    assert power_of_rule(parts, 10**9, 100, effect, asked) >= many - 1e-9
-    assert power_of_rule(parts, seeds, 50, 1.2 * effect, asked) >= least
+    assert power_of_rule(parts, seeds + 3, 50, effect, requirement=asked) >= least
+    many = power_of_rule(parts, 10**9, 50, effect, requirement=asked)
+    assert power_of_rule(parts, 10**9, 100, effect, requirement=asked) >= many - 1e-9
+    assert power_of_rule(parts, seeds, 50, 1.2 * effect, requirement=asked) >= least
 
 
 def test_after_looking_fewer_are_found_and_of_too_few_seeds_none():
@@ -73,6 +75,8 @@ def test_after_looking_fewer_are_found_and_of_too_few_seeds_none():
     planned, later = Requirement(0.05 / 6), Requirement(0.05 / 12, needed)
     fewest = fewest_seeds(needed)
 
-    assert power_of_rule(parts, 10, 360, 1.5, later) < power_of_rule(parts, 10, 360, 1.5, planned)
-    assert power_of_rule(parts, fewest - 1, 360, 50.0, later) == 0
-    assert power_of_rule(parts, fewest, 360, 50.0, later) > 0
+    assert power_of_rule(parts, 10, 360, 1.5, requirement=later) < power_of_rule(
+        parts, 10, 360, 1.5, requirement=planned
+    )
+    assert power_of_rule(parts, fewest - 1, 360, 50.0, requirement=later) == 0
+    assert power_of_rule(parts, fewest, 360, 50.0, requirement=later) > 0

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sweeps.aggregation.statistics.shapley import VarianceParts, variance_parts
+from sweeps.aggregation.statistics.shapley import GridVariance, grid_variance
 
 shapes = st.lists(st.integers(2, 3), min_size=1, max_size=4).map(tuple)
 
 
-def parts_of(shape: tuple[int, ...], means: np.ndarray) -> VarianceParts:
-    return variance_parts(shape, means, np.zeros((len(means), len(means))))
+def parts_of(shape: tuple[int, ...], means: np.ndarray) -> GridVariance:
+    return grid_variance(shape, means, np.zeros((len(means), len(means))))
 
 
 def drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray:
@@ -76,7 +76,7 @@ def test_noise_is_taken_off_each_part():
     true = np.array([0, 0, 0, 1, 1, 1.0])
     chance = np.random.default_rng(0)
     noise = sd**2 * np.eye(6)
-    found = [variance_parts(shape, true + sd * chance.normal(size=6), noise) for _ in range(4000)]
+    found = [grid_variance(shape, true + sd * chance.normal(size=6), noise) for _ in range(4000)]
 
     expected = {(0,): 0.25, (1,): 0.0, (0, 1): 0.0}
     for key, value in expected.items():

@@ -6,7 +6,7 @@ import pytest
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import comparisons
 from sweeps.aggregation.statistics.added_seeds import log_e_value
-from sweeps.aggregation.statistics.best import not_told_from
+from sweeps.aggregation.statistics.best import indistinguishable_from
 from sweeps.aggregation.statistics.families import holm
 from sweeps.records.trial_record import Outcome
 from tests.sweeps.aggregation.known_sweep import IMAGES, by_key, manifest_of, trial_key, unfinished
@@ -68,7 +68,7 @@ def test_many_tables_are_judged_as_the_product_judges_each(planned: tuple[int, .
             for name, arm in zip(names, table, strict=True)
         }
         arms = arm_results(manifest_of(names, range(seeds)), by_key(*trials_of(places)))
-        found = comparisons(arms, predictions_of(places), 5 * MARGIN, planned)
+        found = comparisons(arms, predictions_of(places), margin=5 * MARGIN, planned_seeds=planned)
         assert [one.is_different for one in found] == bold[draw].tolist()
         assert [one.verdict == "equivalent" for one in found] == equivalent[draw].tolist()
         p = [one.p_value for one in found]
@@ -116,4 +116,4 @@ def test_sets_of_best_arms_of_many_tables_are_those_of_each():
     assert 0 < kept.sum() < kept.size
 
     for one, table, expected in zip(best, wrong, kept, strict=True):
-        assert not_told_from(int(one), [*table.astype(float)]) == expected.tolist()
+        assert indistinguishable_from(int(one), [*table.astype(float)]) == expected.tolist()

@@ -14,7 +14,7 @@ from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
 from sweeps.aggregation.rendering.table import Table
-from sweeps.aggregation.results.judged import Predictions
+from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.tables.ablation_table import ablation_table
 from sweeps.aggregation.tables.confirmation_table import confirmation_table
 from sweeps.records.errors import BadInput

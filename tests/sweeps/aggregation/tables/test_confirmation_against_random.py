@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sweeps.aggregation.rendering.table import Table
-from sweeps.aggregation.results.confirmed import confirmed_results
-from sweeps.aggregation.results.judged import Predictions
+from sweeps.aggregation.results.confirmation_results import confirmation_results
+from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.results.search_results import search_results
 from sweeps.aggregation.statistics.families import holm
 from sweeps.aggregation.tables.confirmation_table import confirmation_table
@@ -99,7 +99,7 @@ def test_each_confirmed_arm_is_held_against_the_best_random_one_as_well() -> Non
 
 
 def test_holm_goes_over_all_comparisons_that_are_shown() -> None:
-    found = confirmed_results(held(), records_of(BETTER), predictions_of(BETTER))
+    found = confirmation_results(held(), records_of(BETTER), predictions_of(BETTER))
     compared = [*found.compared.values(), *found.against_random.values()]
     assert [*found.compared] == ["proposal 1", "proposal 3", "random 1"]
     assert [*found.against_random] == ["proposal 1", "proposal 3"]

@@ -12,7 +12,7 @@ from sweeps.aggregation.rendering.page.html_page import results_page
 from sweeps.aggregation.rendering.renderers import RENDERERS, TableRenderer, section_files
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.report.making import make_report
-from sweeps.aggregation.results.effects import factors as factors_module
+from sweeps.aggregation.results import factors as factors_module
 from sweeps.aggregation.tables.effects_notes import change_words, level_words
 from sweeps.aggregation.tables.kinds import make
 from sweeps.aggregation.tables.sweep_results import Results

@@ -13,8 +13,8 @@ from sweeps.aggregation.best_words import ranking_words
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.figure_style import drawn
 from sweeps.aggregation.rendering.latex import to_latex
-from sweeps.aggregation.results.fronts.front_results import FrontResults, front_results
-from sweeps.aggregation.results.judged import Judged, Predictions
+from sweeps.aggregation.results.front_results import FrontResults, front_results
+from sweeps.aggregation.results.predictions import Predictions, SplitPredictions
 from sweeps.aggregation.tables.confirmation_table import confirmation_table
 from sweeps.aggregation.tables.front_figure import front_figure
 from sweeps.aggregation.tables.front_table import front_table
@@ -51,8 +51,10 @@ def predictions(**wrong: int) -> dict[str, Predictions]:
         classes = labels.copy()
         first = wrong.get(f"from_{number}", 0)
         classes[first : first + count] = 1
-        test = Judged(labels, labels)
-        held[trial_key(arm_name(number), 0)] = Predictions("x", test, Judged(classes, labels))
+        test = SplitPredictions(labels, labels)
+        held[trial_key(arm_name(number), 0)] = Predictions(
+            "x", test, SplitPredictions(classes, labels)
+        )
     return held
 
 
@@ -99,7 +101,7 @@ def test_what_errs_on_more_images_than_chance_would_is_dominated() -> None:
     classes = labels.copy()
     classes[:30] = 1
     key = trial_key(arm_name(3), 0)
-    held[key] = Predictions("x", held[key].test, Judged(classes, labels))
+    held[key] = Predictions("x", held[key].test, SplitPredictions(classes, labels))
     results = front_results(weighed(), trials, held)
     assert {arm.name: arm.standing for arm in results.arms}["proposal 3"] == "dominated"
     notes = " ".join(front_table(results, weighed()).notes)

@@ -6,8 +6,7 @@ import pytest
 from sweeps.aggregation.rendering.csv_text import to_csv
 from sweeps.aggregation.rendering.latex import to_latex
 from sweeps.aggregation.rendering.markdown import to_markdown
-from sweeps.aggregation.sensitivity.rank_correlation import rank_correlation
-from sweeps.aggregation.sensitivity.sensitivity import Sensitivity, sensitivity
+from sweeps.aggregation.sensitivity.sensitivity import Sensitivity, rank_correlation, sensitivity
 from sweeps.aggregation.sensitivity.shadows import Excess
 from sweeps.aggregation.statistics.intervals import Interval
 from sweeps.aggregation.tables.sensitivity_table import sensitivity_tables

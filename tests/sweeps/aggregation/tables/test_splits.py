@@ -9,8 +9,8 @@ from sweeps.aggregation.comparison.arm_matching import ArmMatch
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import Comparison, ablation_comparisons
+from sweeps.aggregation.results.rank_confidence import rank_confidences
 from sweeps.aggregation.results.ranking import ranking
-from sweeps.aggregation.results.standing import standings
 from sweeps.aggregation.statistics.two_way import over_splits
 from sweeps.aggregation.tables.ablation_notes import design_notes
 from sweeps.aggregation.tables.ablation_table import ablation_table
@@ -141,8 +141,8 @@ def test_over_splits_no_arm_is_held_against_the_first_on_validation_images() -> 
     held = {key: replace(one, validation=one.test) for key, one in predictions_of(wrong).items()}
     plain = manifest.model_copy(update={"splits": {}})
     own, seeds = (ranking(one, by_key(*trials_of(wrong))) for one in (manifest, plain))
-    assert standings(seeds, held)
-    assert standings(own, held) == {}
+    assert rank_confidences(seeds, held)
+    assert rank_confidences(own, held) == {}
 
 
 def test_beside_a_sweep_on_one_split_the_splits_are_what_differs() -> None:

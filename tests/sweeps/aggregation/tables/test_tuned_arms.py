@@ -10,10 +10,9 @@ from search_spaces.tables import AblationTable
 from sweeps.aggregation.rendering.table import Table
 from sweeps.aggregation.report.making import make_report
 from sweeps.aggregation.results.arms import arm_results
-from sweeps.aggregation.results.comparisons import ablation_comparisons
-from sweeps.aggregation.results.judged import Predictions
+from sweeps.aggregation.results.comparisons import ablation_comparisons, tuning_slacks
+from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.results.ranking import ranking
-from sweeps.aggregation.results.tuned import tuning_slacks
 from sweeps.aggregation.statistics.tuning_slack import tuning_slack
 from sweeps.aggregation.statistics.two_way import two_way
 from sweeps.aggregation.tables.ablation_notes import tuning_notes

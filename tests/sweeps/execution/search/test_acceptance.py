@@ -66,7 +66,7 @@ def test_searches_drawn_at_once_choose_and_judge_as_the_product_does_one_by_one(
 
 @pytest.mark.parametrize("function", DIVERGING, ids=lambda one: one.name)
 def test_a_search_does_not_return_to_where_it_diverged(function: Function) -> None:
-    regret, rare = regrets.told_apart(function, range(3))
+    regret, rare = regrets.compared_where_rare(function, range(3))
     assert isinstance(rare, Figure)
     assert isinstance(regret, Regrets)
     assert rare.rate < rare.most / 1.5, rare.as_line()

@@ -1,4 +1,4 @@
-"""Errors of arms that are crossed with seeds, and with test images where these are known."""
+"""The errors of arms crossed with seeds, and with test images where these are known."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sweeps.aggregation.results.arms import ArmResults
-from sweeps.aggregation.results.judged import Predictions
 from sweeps.aggregation.results.paired_errors import why_not_by_image
+from sweeps.aggregation.results.predictions import Predictions
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 Trials = Mapping[int, TrialRecord]
+
 
 _ROUNDING = 1e-12  # far below the least sum of whole errors
 
@@ -23,13 +24,13 @@ class CrossedErrors:
 
     Attributes:
         arms: In the sweep's order.
-        left_out: Those that lack too many seeds.
+        left_out: Arms that lack too many seeds.
         seeds: In the order of the columns.
         errors: Test errors, fractions.
-        wrong: 1 where an arm errs on an image; a trial that guesses errs by halves and so on. None
-            where it is not known of all images.
+        wrong: 1 where an arm errs on an image, a fraction for a trial that guesses; None where the
+            predictions of some images are unknown.
         objects: Which object each image shows; None where each is its own.
-        why_seeds_alone: Why `wrong` is None, "" where it is not.
+        why_seeds_alone: Why `wrong` is None, else "".
     """
 
     arms: tuple[ArmResults, ...]
@@ -50,8 +51,8 @@ class CrossedErrors:
     ) -> Float[np.ndarray, "rows seeds images"]:
         """Return weighted sums of the arms' errors on each image, exactly 0 where they cancel."""
         assert self.wrong is not None
-        found = np.tensordot(weights, self.wrong, axes=1)
-        return np.where(np.abs(found) > _ROUNDING, found, 0.0)
+        sums = np.tensordot(weights, self.wrong, axes=1)
+        return np.where(np.abs(sums) > _ROUNDING, sums, 0.0)
 
 
 def crossed_errors(
@@ -60,7 +61,7 @@ def crossed_errors(
     *,
     diverged_as_chance: bool = False,
 ) -> CrossedErrors:
-    """Return the errors of arms over the seeds that all have.
+    """Return the errors of arms on the seeds that all of them have.
 
     An arm that leaves fewer than three seeds common to all is left out, the one that lacks most
     seeds first.
@@ -70,27 +71,33 @@ def crossed_errors(
         predictions: By trial key.
         diverged_as_chance: Whether a trial that diverged counts as one that guesses.
     """
-    held = {arm.arm.name: _diverged_too(arm) if diverged_as_chance else arm.counted for arm in arms}
-    kept, seeds = _kept(arms, held)
-    trials = {arm.arm.name: {seed: held[arm.arm.name][seed] for seed in seeds} for arm in kept}
-    counted = [trial for own in trials.values() for trial in own.values() if trial.is_counted]
-    why, shown = _why_seeds_alone(kept, counted, predictions), None
+    trials_of = {
+        arm.arm.name: _diverged_too(arm) if diverged_as_chance else arm.counted for arm in arms
+    }
+    compared, seeds = _comparable(arms, trials_of)
+    trials = {
+        arm.arm.name: {seed: trials_of[arm.arm.name][seed] for seed in seeds} for arm in compared
+    }
+    counted = [
+        trial for by_seed in trials.values() for trial in by_seed.values() if trial.is_counted
+    ]
+    why, shown = _why_seeds_alone(compared, counted, predictions), None
     if not why:
         shown = predictions[counted[0].trial_key].test
     guess = _guess(counted, 1 if shown is None else int(shown.labels.max()) + 1)
-    errors = [[_error(trial, guess) for trial in own.values()] for own in trials.values()]
+    errors = [[_error(trial, guess) for trial in by_seed.values()] for by_seed in trials.values()]
     wrong = None
     if shown is not None:
         rows = [
-            [_wrong(trial, guess, predictions, len(shown.labels)) for trial in own.values()]
-            for own in trials.values()
+            [_wrong(trial, guess, predictions, len(shown.labels)) for trial in by_seed.values()]
+            for by_seed in trials.values()
         ]
         wrong = np.array(rows)
     return CrossedErrors(
-        arms=tuple(kept),
-        left_out=tuple(arm for arm in arms if arm not in kept),
+        arms=tuple(compared),
+        left_out=tuple(arm for arm in arms if arm not in compared),
         seeds=seeds,
-        errors=np.array(errors, dtype=float).reshape(len(kept), len(seeds)),
+        errors=np.array(errors, dtype=float).reshape(len(compared), len(seeds)),
         wrong=wrong,
         objects=None if shown is None else shown.objects,
         why_seeds_alone=why,
@@ -105,22 +112,22 @@ def _diverged_too(arm: ArmResults) -> Trials:
     }
 
 
-def _kept(
-    arms: Sequence[ArmResults], held: Mapping[str, Trials]
+def _comparable(
+    arms: Sequence[ArmResults], trials_of: Mapping[str, Trials]
 ) -> tuple[list[ArmResults], tuple[int, ...]]:
-    kept = [arm for arm in arms if held[arm.arm.name]]
-    fewest = min(FEWEST_SEEDS, max((len(held[arm.arm.name]) for arm in kept), default=0))
-    while len(seeds := _common(kept, held)) < fewest:
-        poorest = min(reversed(kept), key=lambda arm: len(held[arm.arm.name]))
-        kept = [arm for arm in kept if arm is not poorest]
-    return kept, seeds
+    chosen = [arm for arm in arms if trials_of[arm.arm.name]]
+    fewest = min(FEWEST_SEEDS, max((len(trials_of[arm.arm.name]) for arm in chosen), default=0))
+    while len(seeds := _common(chosen, trials_of)) < fewest:
+        poorest = min(reversed(chosen), key=lambda arm: len(trials_of[arm.arm.name]))
+        chosen = [arm for arm in chosen if arm is not poorest]
+    return chosen, seeds
 
 
-def _common(arms: Sequence[ArmResults], held: Mapping[str, Trials]) -> tuple[int, ...]:
+def _common(arms: Sequence[ArmResults], trials_of: Mapping[str, Trials]) -> tuple[int, ...]:
     if not arms:
         return ()
-    first, *others = (held[arm.arm.name] for arm in arms)
-    return tuple(seed for seed in first if all(seed in own for own in others))
+    first, *others = (trials_of[arm.arm.name] for arm in arms)
+    return tuple(seed for seed in first if all(seed in by_seed for by_seed in others))
 
 
 def _why_seeds_alone(

@@ -41,7 +41,7 @@ def share(count: int, total: int) -> Share:
     return Share(float(count), total, float(low), float(high))
 
 
-def is_better_share(values: Mapping[int, float], others: Mapping[int, float]) -> Share:
+def better_share(values: Mapping[int, float], others: Mapping[int, float]) -> Share:
     """Return how often a value is smaller than the other of its seed, ties as halves.
 
     The interval leaves ties out.

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
-from sweeps.aggregation.statistics.pairs import is_better_share, mcnemar_p, more_often_p, share
+from sweeps.aggregation.statistics.exact_tests import (
+    better_share,
+    mcnemar_p,
+    more_often_p,
+    share,
+)
 
 EXACT = 1e-10
 counts = st.integers(1, 40).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -32,7 +37,7 @@ def test_a_count_of_nothing_may_be_any_share():
 
 
 def test_ties_count_as_halves_and_the_interval_leaves_them_out():
-    found = is_better_share({0: 1.0, 1: 2.0, 2: 3.0, 9: 0.0}, {0: 2.0, 1: 2.0, 2: 4.0, 7: 0.0})
+    found = better_share({0: 1.0, 1: 2.0, 2: 3.0, 9: 0.0}, {0: 2.0, 1: 2.0, 2: 4.0, 7: 0.0})
 
     assert (found.count, found.total) == (2.5, 3)
     assert found.low == pytest.approx(0.025**0.5, abs=EXACT)

@@ -1,4 +1,4 @@
-"""What evaluations found of one trial, read from its record."""
+"""The evaluations of one trial, read from its record."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,32 +13,32 @@ from sweeps.tracking.store import RecordStore
 
 
 @dataclass(frozen=True)
-class FoundEvaluation:
-    """One evaluation that a trial's record holds.
+class RecordedEvaluation:
+    """One evaluation in a trial's record.
 
     Attributes:
-        metrics: Name -> value, as the record holds them.
-        told: All that the evaluation left, None where its file is gone or cannot be read.
+        metrics: Name -> value, in the record's unit.
+        record: All that the evaluation wrote; None if its file is missing or unreadable.
     """
 
     key: str
     metrics: Mapping[str, float]
-    told: EvaluationRecord | None
+    record: EvaluationRecord | None
 
 
-def found_evaluations(record: TrialRecord, store: RecordStore) -> tuple[FoundEvaluation, ...]:
-    """Return the evaluations that a record holds, by their keys.
+def recorded_evaluations(record: TrialRecord, store: RecordStore) -> tuple[RecordedEvaluation, ...]:
+    """Return the evaluations in a record, sorted by key.
 
     Raises:
         StoreUnreachable: If the tracking store does not answer.
     """
     return tuple(
-        FoundEvaluation(key, metrics, _told(record, key, store))
+        RecordedEvaluation(key, metrics, _read(record, key, store))
         for key, metrics in sorted(record.evaluations.items())
     )
 
 
-def _told(record: TrialRecord, key: str, store: RecordStore) -> EvaluationRecord | None:
+def _read(record: TrialRecord, key: str, store: RecordStore) -> EvaluationRecord | None:
     try:
         content = read_regular(store.artifact(record, f"{key}.json"))
         return EvaluationRecord.model_validate_json(content)

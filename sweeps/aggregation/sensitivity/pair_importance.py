@@ -1,4 +1,4 @@
-"""Which settings act together: what pairs explain beyond both alone, held against shadow pairs."""
+"""Which settings act together: what pairs explain beyond both alone, compared with shadows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,18 +7,40 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from sweeps.aggregation.sensitivity.column import Column, half_of, table_of, with_shadows
 from sweeps.aggregation.sensitivity.forest import leaves, pair_surfaces
-from sweeps.aggregation.sensitivity.shadows import Drawn, Excess, excesses
+from sweeps.aggregation.sensitivity.shadows import (
+    Column,
+    Excess,
+    ShareDraws,
+    excesses,
+    half_of,
+    table_of,
+    with_shadows,
+)
 
 NUM_HALVES = 16
+
+
 NUM_SHUFFLES = 12
+
+
 _NUM_TREES = 48
+
+
 _FEWEST_IN_A_LEAF = 2
+
+
 _NUM_CELLS = 6
+
+
 _NUM_STUMPS = 60
+
+
 _LEARNING_RATE = 0.2
+
+
 _ADDED = 0.5
+
 
 Numbers = Float[np.ndarray, "..."]
 
@@ -28,8 +50,8 @@ class Pair:
     """Two columns and what they explain together.
 
     Attributes:
-        first: Place of the one among the columns.
-        second: Place of the other, a later one.
+        first: Place of one among the columns.
+        second: Place of the other, which comes later.
         excess: In percent of the objective's variance, beyond shadow pairs.
     """
 
@@ -53,30 +75,30 @@ def pair_importances(columns: Sequence[Column], objective: Sequence[float]) -> t
         place of each, and the shadows. A forest smooths, so shares are smaller than the truth.
 
     Args:
-        columns: Settings that are there in all trials and vary.
-        objective: One finite value a trial, not all equal.
+        columns: Settings that all trials have and that vary.
+        objective: One finite value per trial, not all equal.
     """
     if len(columns) < 2:
         return ()
     table, values = table_of(columns), np.asarray(objective, dtype=np.float64)
     firsts, seconds = np.triu_indices(2 * len(columns), 1)
     num = len(columns)
-    is_own = seconds < num
+    is_real = seconds < num
     is_shadow = (seconds >= num) & (seconds - num != firsts)  # no column beside its own shadow
     levels = np.array([column.num_levels for column in columns])
     kinds = np.sort([levels[firsts % num], levels[seconds % num]], axis=0)
-    own, shadow = kinds[:, is_own], kinds[:, is_shadow]
-    is_like = (own[:, :, None] == shadow[:, None, :]).all(axis=0)
+    real, shadow = kinds[:, is_real], kinds[:, is_shadow]
+    is_like = (real[:, :, None] == shadow[:, None, :]).all(axis=0)
 
-    def drawn(parts: Sequence[Int[np.ndarray, " part"]]) -> Drawn:
-        found = [_shares(table[part], values[part], draw) for draw, part in enumerate(parts)]
-        shares = np.array(found)
-        return Drawn(shares[:, is_own], shares[:, is_shadow])
+    def drawn(parts: Sequence[Int[np.ndarray, " part"]]) -> ShareDraws:
+        rows = [_shares(table[part], values[part], draw) for draw, part in enumerate(parts)]
+        shares = np.array(rows)
+        return ShareDraws(shares[:, is_real], shares[:, is_shadow])
 
     whole = drawn([np.arange(len(values))] * NUM_SHUFFLES)
     halves = drawn([half_of(len(values), draw) for draw in range(NUM_HALVES)])
-    found = excesses(len(values), whole, halves, is_like, _ADDED)
-    places = zip(firsts[is_own].tolist(), seconds[is_own].tolist(), found, strict=True)
+    beyond = excesses(len(values), whole, halves, is_like=is_like, added=_ADDED)
+    places = zip(firsts[is_real].tolist(), seconds[is_real].tolist(), beyond, strict=True)
     return tuple(Pair(first, second, excess) for first, second, excess in places)
 
 

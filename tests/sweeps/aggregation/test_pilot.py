@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from sweeps.aggregation.planning.pilot import ArmSpread, Pilot, pilot_of, set_apart
 from sweeps.aggregation.results.arms import arm_results
 from sweeps.aggregation.results.comparisons import comparisons
+from sweeps.aggregation.seed_planning import ArmSpread, Pilot, pilot_of, set_apart
 from sweeps.aggregation.statistics.two_way import two_way
 from tests.sweeps.aggregation.known_sweep import by_key, manifest_of
 from tests.sweeps.aggregation.predicted import Wrong, predictions_of, trials_of

@@ -5,14 +5,15 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from sweeps.aggregation.planning.needed import (
+from sweeps.aggregation.seed_planning import (
     LIKELY,
     MOST_SEEDS,
     Aim,
+    ArmSpread,
+    Pilot,
     fewest_seeds,
     seeds_needed,
 )
-from sweeps.aggregation.planning.pilot import ArmSpread, Pilot
 from sweeps.aggregation.statistics.rule_power import Requirement, VarianceParts, power_of_rule
 from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, two_way
 
@@ -36,7 +37,7 @@ def pilot(of_seeds: float, of_images: float, num_arms: int = 2, num_images: int 
 def powers(found: Pilot, num_seeds: int, aim: Aim, images: int = IMAGES) -> Iterable[float]:
     asked = Requirement(0.05 / found.num_compared)
     parts = found.parts(LIKELY).values()
-    return [power_of_rule(one, num_seeds, images, aim.effect, asked) for one in parts]
+    return [power_of_rule(one, num_seeds, images, aim.effect, requirement=asked) for one in parts]
 
 
 def test_the_number_is_the_smallest_that_finds_the_difference_in_each_arm():
@@ -55,8 +56,8 @@ def test_to_be_safe_and_to_keep_what_was_looked_at_takes_more():
     needed = seeds_needed(pilot(0.01, 0.05), Aim(0.02, 0.8))
 
     assert needed.all_arms.safe is not None
-    assert needed.kept.safe is not None
-    assert (needed.all_arms.likely or 0) < needed.all_arms.safe < needed.kept.safe
+    assert needed.with_pilot_seeds.safe is not None
+    assert (needed.all_arms.likely or 0) < needed.all_arms.safe < needed.with_pilot_seeds.safe
     assert needed.images is None, "these images cap nothing"
 
 

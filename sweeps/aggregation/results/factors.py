@@ -1,4 +1,4 @@
-"""The factors of a design as its manifest tells of them, and the level that each arm has."""
+"""The factors of a design, read from its manifest, and the level of each arm."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ class Factor:
 
     Attributes:
         path: Of the setting.
-        name: The shortest end of the path that tells it from the others.
+        name: The shortest end of the path that no other factor has.
         levels: Plain JSON values: the baseline's first, the others as declared.
     """
 
@@ -33,7 +33,7 @@ class Factor:
     levels: tuple[Any, ...]
 
     def place(self, changes: Mapping[str, Any]) -> int:
-        """Return which level an arm has, `ABSENT` where the setting does not exist in it."""
+        """Return the place of an arm's level, `ABSENT` where the arm lacks the setting."""
         if self.path not in changes:
             return ABSENT
         known = [_text(level) for level in self.levels]
@@ -42,7 +42,7 @@ class Factor:
 
 
 def factors_of(manifest: Manifest) -> tuple[Factor, ...]:
-    """Return the factors in the order in which they are declared.
+    """Return the factors in the order of their declaration.
 
     Raises:
         BadInput: If the sweep's design has none.
@@ -71,19 +71,21 @@ def level_places(
 
 
 def term_name(term: Term, factors: Sequence[Factor]) -> str:
-    """Return what an effect is called by the paths of its factors."""
+    """Return the name of an effect, made of the paths of its factors."""
     return TIMES.join(factors[place].path for place in term)
 
 
 def aliases_of(design: ManifestDesign | None) -> Mapping[str, tuple[str, ...]]:
-    """Return which effects the design cannot tell apart: name of one -> names of others."""
+    """Return which effects the design cannot separate: name of one -> names of the others."""
     return design.aliases if design else {}
 
 
-def told_apart(design: ManifestDesign | None, factors: Sequence[Factor]) -> dict[Term, list[Term]]:
-    """Return the effects to fit, each with those that it cannot be told from.
+def estimable_terms(
+    design: ManifestDesign | None, factors: Sequence[Factor]
+) -> dict[Term, list[Term]]:
+    """Return the effects to fit, each with the effects that the design cannot separate from it.
 
-    Of a class of such only the first is there: main effects come before interactions.
+    Of effects that cannot be separated, only the first is fitted; main effects come first.
     """
     every = {
         frozenset(term_name(term, factors).split(TIMES)): term for term in all_terms(len(factors))

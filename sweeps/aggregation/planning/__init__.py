@@ -1,1 +1,0 @@
-"""How many seeds and test images a difference takes, from the spread of what was trained."""

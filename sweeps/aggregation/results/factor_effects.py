@@ -1,0 +1,326 @@
+"""The effect of each factor and pair of factors on the test error, with its uncertainty."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from sweeps.aggregation.results.arms import ArmResults
+from sweeps.aggregation.results.comparisons import evidence_needed
+from sweeps.aggregation.results.crossed_errors import CrossedErrors, crossed_errors
+from sweeps.aggregation.results.factors import Factor, estimable_terms, factors_of, level_places
+from sweeps.aggregation.results.predictions import Predictions
+from sweeps.aggregation.statistics.added_seeds import level_of_evidence, log_e_value
+from sweeps.aggregation.statistics.block_anova import BlockAnova, block_anova
+from sweeps.aggregation.statistics.contrasts import Contrast, Term, contrasts
+from sweeps.aggregation.statistics.families import SIGNIFICANCE, holm, simultaneous_confidence
+from sweeps.aggregation.statistics.intervals import Interval
+from sweeps.aggregation.statistics.joint_power import detectable_length
+from sweeps.aggregation.statistics.joint_test import JointError, JointTest, joint_test
+from sweeps.aggregation.statistics.power import middle_error
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, OVER_SEEDS, TwoWay, two_way
+from sweeps.records.manifest import Manifest
+
+EffectVerdict = Literal["effect", "undecided", "cannot be estimated"]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The effect of one factor, or of two together beyond that of each. Errors are fractions.
+
+    Attributes:
+        term: Places of its factors.
+        aliases: Other effects that the design cannot separate from it.
+        contrast: The weights of the arms that estimate it.
+        test: Its estimate and uncertainty; None where it cannot be estimated.
+        share: Of the arms' sum of squares; None where the arms do not differ.
+        adjusted_p: Adjusted for all effects of the table.
+        verdict: "effect" is what stands in bold.
+    """
+
+    term: Term
+    aliases: tuple[Term, ...]
+    contrast: Contrast
+    test: "EffectTest | None" = None
+    share: float | None = None
+    adjusted_p: float | None = None
+    verdict: EffectVerdict = "cannot be estimated"
+
+    @property
+    def is_interaction(self) -> bool:
+        """Whether it is an interaction of two factors."""
+        return len(self.term) > 1
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether it stands in bold."""
+        return self.verdict == "effect"
+
+
+@dataclass(frozen=True)
+class Effects:
+    """The effects of a design.
+
+    Attributes:
+        factors: In the order of their declaration.
+        effects: Main effects, then interactions.
+        crossed: The errors from which they are estimated.
+        anova: Over seeds only.
+        has_added_seeds: Whether seeds were added after looking, so that bold needs more.
+    """
+
+    factors: tuple[Factor, ...]
+    effects: tuple[Effect, ...]
+    crossed: CrossedErrors
+    anova: BlockAnova
+    has_added_seeds: bool
+
+    @property
+    def estimated(self) -> tuple[Effect, ...]:
+        """The effects that the arms can estimate."""
+        return tuple(one for one in self.effects if one.test)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every arm counts and every combination of levels occurs."""
+        return not self.crossed.left_out and all(
+            one.contrast.degrees == one.contrast.num_wanted for one in self.effects
+        )
+
+
+def effects_of(
+    manifest: Manifest, arms: Sequence[ArmResults], predictions: Mapping[str, Predictions]
+) -> Effects:
+    """Return the effects of factors and their pairs, over the seeds that all arms have.
+
+    Verdicts hold for the whole table together. "effect" needs three seeds that differ, images and
+    an adjusted p below .05, also where diverged trials count as guesses; where seeds were added
+    after looking below .025, and the evidence of an e-process over seeds.
+
+    Args:
+        manifest: Of a design of factors.
+        arms: All arms of the sweep.
+        predictions: By trial key, of those trials that hold any.
+
+    Raises:
+        BadInput: If the design has no factors.
+    """
+    factors = factors_of(manifest)
+    crossed = crossed_errors(arms, predictions)
+    fitted = estimable_terms(manifest.design, factors)
+    terms = _contrasts(crossed, factors, [*fitted])
+    anova = block_anova(crossed.errors, terms)
+    is_added = bool(manifest.planned_seeds) and not {*crossed.seeds} <= {*manifest.planned_seeds}
+    num = sum(one.degrees > 0 for one in terms)
+    made = [
+        Effect(
+            term=one.term,
+            aliases=tuple(fitted[one.term]),
+            contrast=one,
+            test=effect_test(place, terms, crossed, anova, num_together=num, is_added=is_added),
+            share=anova.squares[place] / anova.total if anova.total > 0 else None,
+        )
+        for place, one in enumerate(terms)
+    ]
+    adjusted = _with_diverged_guesses(made, arms, crossed, predictions, factors=factors)
+    return Effects(factors, tuple(_judged(adjusted)), crossed, anova, is_added)
+
+
+def _contrasts(
+    crossed: CrossedErrors, factors: Sequence[Factor], terms: Sequence[Term]
+) -> list[Contrast]:
+    num_levels = [len(factor.levels) for factor in factors]
+    return contrasts(level_places(crossed.arms, factors), num_levels, terms)
+
+
+def _with_diverged_guesses(
+    made: Sequence[Effect],
+    arms: Sequence[ArmResults],
+    crossed: CrossedErrors,
+    predictions: Mapping[str, Predictions],
+    *,
+    factors: Sequence[Factor],
+) -> list[Effect]:
+    """Return the effects with the larger p, without or with diverged trials as guesses."""
+    if crossed.wrong is None or not any(arm.count("diverged") for arm in arms):
+        return list(made)
+    harsh = crossed_errors(arms, predictions, diverged_as_chance=True)
+    terms = _contrasts(harsh, factors, [one.term for one in made])
+    anova = block_anova(harsh.errors, terms)
+    guessed = [effect_test(place, terms, harsh, anova) for place in range(len(terms))]
+    return [
+        replace(one, test=one.test and one.test.with_larger_p(other))
+        for one, other in zip(made, guessed, strict=True)
+    ]
+
+
+def _judged(made: Sequence[Effect]) -> list[Effect]:
+    p_values = [one.test.p_value if one.test else None for one in made]
+    adjusted = iter(holm([p for p in p_values if p is not None]))
+
+    def judged(one: Effect, p: float | None) -> Effect:
+        if one.test is None:
+            return one
+        is_significant = p is not None and p < one.test.level and one.test.may_be_significant
+        return replace(one, adjusted_p=p, verdict="effect" if is_significant else "undecided")
+
+    return [
+        judged(one, None if p is None else next(adjusted))
+        for one, p in zip(made, p_values, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class EffectTest:
+    """The estimate of one effect with its uncertainty. Errors are fractions.
+
+    Attributes:
+        effect: With its pointwise 95 % interval, over seeds and images where `way` is known,
+            else over seeds as blocks; None for factors of more than two levels.
+        simultaneous: The interval that holds for all effects at once.
+        p_value: Of no effect; None where it cannot be computed.
+        way: Its parts over seeds and images; None where images are not known or seeds too few.
+        detectable: The smallest true effect that is found four times out of five; None where
+            unknown.
+        log_e: Logarithm of evidence that looking does not inflate, where seeds were added.
+        num_together: Number of effects that the table tests.
+        has_spread: Whether the seeds differ.
+    """
+
+    effect: Interval | None
+    simultaneous: Interval | None = None
+    p_value: float | None = None
+    way: TwoWay | None = None
+    detectable: float | None = None
+    log_e: float | None = None
+    num_together: int = 1
+    has_spread: bool = False
+
+    @property
+    def level(self) -> float:
+        """The bound of the adjusted p; where seeds were added, half was spent on the first look."""
+        return SIGNIFICANCE if self.log_e is None else SIGNIFICANCE / 2
+
+    @property
+    def may_be_significant(self) -> bool:
+        """Whether it has all that a verdict needs besides a small p."""
+        is_shown = self.log_e is None or self.log_e >= evidence_needed(self.num_together)
+        return self.way is not None and self.has_spread and is_shown
+
+    def with_larger_p(self, other: "EffectTest | None") -> "EffectTest":
+        """Return it with the larger p of both; 1 if the other is None or has another sign."""
+        if self.p_value is None:
+            return self
+        p_value = other.p_value if other and _have_one_sign(self.effect, other.effect) else None
+        return replace(self, p_value=max(self.p_value, 1.0 if p_value is None else p_value))
+
+
+def effect_test(
+    place: int,
+    contrasts: Sequence[Contrast],
+    crossed: CrossedErrors,
+    anova: BlockAnova,
+    *,
+    num_together: int = 1,
+    is_added: bool = False,
+) -> EffectTest | None:
+    """Return the estimate of an effect; None where the arms cannot estimate it.
+
+    Args:
+        place: Of its contrast among `contrasts`.
+        contrasts: Of all terms, over the arms of `crossed`.
+        crossed: Errors of arms, seeds and images.
+        anova: Over seeds alone, of the same contrasts.
+        num_together: Effects that the table tests.
+        is_added: Whether seeds were added after looking.
+    """
+    contrast = contrasts[place]
+    if not contrast.degrees:
+        return None
+    if crossed.wrong is None or len(crossed.seeds) < FEWEST_SEEDS:
+        return _over_seeds(place, contrast, crossed, anova, num_together=num_together)
+    rows = crossed.sums(_rows(contrast))
+    joint = joint_test(rows, crossed.objects)
+    by_seed = rows.mean(axis=-1)
+    log_e = _log_e(by_seed) if is_added else None
+    term = EffectTest(
+        effect=None,
+        p_value=float(joint.p_value),
+        way=joint.way,
+        log_e=log_e,
+        num_together=num_together,
+        has_spread=bool((joint.way.over_seeds > 0).any()),
+    )
+    term = replace(term, detectable=_detectable(term, contrast, joint))
+    if contrast.effect is None:
+        over_seeds = anova.p_value(place)
+        return replace(term, p_value=max(term.p_value or 0.0, over_seeds or 0.0))
+    way = two_way(rows[0], crossed.objects)
+    confidence = simultaneous_confidence(num_together)
+    return replace(
+        term,
+        effect=way.interval(len(crossed.seeds), 0.95),
+        simultaneous=way.interval(len(crossed.seeds), confidence),
+        p_value=float(way.p_value),
+    )
+
+
+def _rows(contrast: Contrast) -> Float[np.ndarray, "degrees arms"]:
+    return contrast.basis if contrast.effect is None else contrast.effect[None]
+
+
+def _over_seeds(
+    place: int, contrast: Contrast, crossed: CrossedErrors, anova: BlockAnova, *, num_together: int
+) -> EffectTest:
+    """Return the effect with seeds as blocks, which is not enough for a verdict."""
+    num_seeds = len(crossed.seeds)
+    is_enough = num_seeds >= FEWEST_SEEDS and anova.error is not None
+    p_value = anova.p_value(place) if is_enough else None
+    if contrast.effect is None:
+        return EffectTest(None, p_value=p_value, num_together=num_together)
+    mean = float(contrast.effect @ crossed.errors.mean(axis=1))
+    halves: list[float | None] = [None, None]
+    if is_enough and anova.error is not None:
+        from scipy.special import stdtrit
+
+        error = math.sqrt(anova.error * float(contrast.effect @ contrast.effect) / num_seeds)
+        levels = (0.95, simultaneous_confidence(num_together))
+        halves = [float(stdtrit(anova.residual_degrees, (1 + c) / 2)) * error for c in levels]
+    pointwise, together = (
+        Interval(num_seeds, mean, None if h is None else mean - h, None if h is None else mean + h)
+        for h in halves
+    )
+    return EffectTest(pointwise, together, p_value, num_together=num_together)
+
+
+def _log_e(by_seed: Float[np.ndarray, "degrees seeds"]) -> float:
+    """Return the evidence of several contrasts: the mean of e-processes is one."""
+    logs = [log_e_value(row.tolist()) for row in by_seed]
+    return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
+
+
+def _detectable(term: EffectTest, contrast: Contrast, joint: JointTest) -> float | None:
+    """Return the smallest effect that is found by every one of the errors."""
+    num, level = term.num_together, term.level
+    length = max(_length(error, num, level) for error in joint.errors)
+    if term.log_e is not None and term.way is not None:
+        evidence = level_of_evidence(term.way.num_seeds, evidence_needed(num))
+        length = max(length, _length(joint.errors[OVER_SEEDS], 1, evidence))
+    return length * contrast.unit if math.isfinite(length) else None
+
+
+def _length(error: JointError, num: int, level: float) -> float:
+    variance, above, below = (float(part) for part in (error.variance, error.above, error.below))
+    if variance <= 0:
+        return math.inf
+    one = middle_error(math.sqrt(variance / above), below)
+    return one * float(detectable_length(error.above, error.below, num, level))
+
+
+def _have_one_sign(one: Interval | None, other: Interval | None) -> bool:
+    if one is None or other is None or one.mean is None or other.mean is None:
+        return one is other is None
+    return one.mean * other.mean > 0

@@ -1,0 +1,390 @@
+"""How many seeds and test images it takes to find a difference, by the spread of trained arms."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import count, islice
+
+import numpy as np
+from jaxtyping import Float
+
+from sweeps.aggregation.results.arms import ArmResults, arm_results
+from sweeps.aggregation.results.comparisons import Comparison, comparisons, evidence_needed
+from sweeps.aggregation.results.predictions import Predictions
+from sweeps.aggregation.statistics.families import SIGNIFICANCE
+from sweeps.aggregation.statistics.power import detectable_difference
+from sweeps.aggregation.statistics.rule_power import Requirement, VarianceParts, power_of_rule
+from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS, TwoWay
+from sweeps.aggregation.tables.ablation_lead import NO_SPREAD
+from sweeps.records.manifest import Manifest
+from sweeps.records.trial_record import TrialRecord
+
+MOST_SEEDS = 10_000
+LIKELY, SAFE = 0.5, 0.8  # confidence of the spread that is reckoned with
+_WITHOUT_END = 10**9
+_HALF = math.sqrt(0.5)  # of a difference whose square the images alone take up
+
+
+@dataclass(frozen=True)
+class Aim:
+    """The difference that a sweep is to find.
+
+    Attributes:
+        effect: A true difference of test errors, a fraction.
+        power: How often an arm that differs by it is found different.
+    """
+
+    effect: float
+    power: float
+
+
+@dataclass(frozen=True)
+class Needed:
+    """The number of seeds needed; None if `MOST_SEEDS` are not enough.
+
+    Attributes:
+        likely: By a spread that is as often too large as too small.
+        safe: By a spread that is large enough with 80 % confidence: the number to plan.
+    """
+
+    likely: int | None
+    safe: int | None
+
+
+@dataclass(frozen=True)
+class ArmSpread:
+    """One arm's difference from the baseline in the pilot. Errors are fractions.
+
+    Attributes:
+        arm: Its name.
+        differences: Mean over the images, by seed.
+        way: Its variance over seeds and images.
+        is_apart: Whether its seeds clearly vary more than those of other arms.
+    """
+
+    arm: str
+    differences: Mapping[int, float]
+    way: TwoWay
+    is_apart: bool = False
+
+    @property
+    def of_seeds(self) -> float:
+        """Variance of one seed's mean over these images."""
+        return float(self.way.over_seeds) * self.way.num_seeds
+
+    @property
+    def of_rest(self) -> float:
+        """The part of `of_seeds` that these images add by chance."""
+        return float(self.way.residual) * self.way.num_seeds
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of `of_seeds`."""
+        return self.way.num_seeds - 1.0
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """The trials before planning: only their spread is used, never which arm was better.
+
+    The spread over seeds is pooled over arms, as three seeds of one arm say little; an arm that
+    clearly varies more is treated separately. The spread over images is each arm's own.
+
+    Attributes:
+        arms: Compared arms with three seeds and predictions.
+        num_compared: Number of comparisons in the sweep's table.
+        num_images: Number of test images.
+        without: Names of arms without a spread yet, which are assumed to be like the others.
+    """
+
+    arms: tuple[ArmSpread, ...]
+    num_compared: int
+    num_images: int
+    without: tuple[str, ...] = ()
+
+    @property
+    def num_clusters(self) -> int:
+        """Number of images, or of objects where several images show one."""
+        return self.arms[0].way.num_clusters
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds that any arm has."""
+        return tuple(sorted({seed for arm in self.arms for seed in arm.differences}))
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of the pooled spread over seeds; the arms share the baseline."""
+        return _joined_degrees(self._together)
+
+    def parts(self, confidence: float) -> dict[str, VarianceParts]:
+        """Return variance parts by arm that are no smaller than the true ones, with confidence.
+
+        With 0.5 they are as often too large as too small.
+
+        Source: upper limits of variances for sample sizes: Browne 1995, On the use of a pilot
+        sample for sample size determination.
+        """
+        together = self._together
+        pooled = float(np.mean([arm.of_seeds for arm in together]))
+        rest = float(np.mean([arm.of_rest for arm in together]))
+        of_seeds = _limit(pooled, _joined_degrees(together), confidence) - rest
+
+        def parts_of(arm: ArmSpread) -> VarianceParts:
+            seeds, clusters = arm.way.num_seeds, arm.way.num_clusters
+            alone = _limit(arm.of_seeds, arm.degrees, confidence) - arm.of_rest
+            images = _limit(float(arm.way.over_images), clusters - 1.0, confidence)
+            residual = float(arm.way.residual)
+            return VarianceParts(
+                max(alone if arm.is_apart else of_seeds, 0.0),
+                max(images - residual, 0.0) * clusters,
+                residual * seeds * clusters,
+            )
+
+        return {arm.arm: parts_of(arm) for arm in self.arms}
+
+    @property
+    def _together(self) -> list[ArmSpread]:
+        return [arm for arm in self.arms if not arm.is_apart] or list(self.arms)
+
+
+@dataclass(frozen=True)
+class SeedsNeeded:
+    """How many seeds and images it takes to find a difference.
+
+    Attributes:
+        pilot: What they were computed from.
+        all_arms: Fresh seeds, for all arms together.
+        each_arm: Fresh seeds for each arm alone, by name.
+        with_pilot_seeds: All seeds where those of the pilot stay in the table: as they were looked
+            at, more evidence is needed.
+        at_best: The smallest difference that any number of seeds can find with these images.
+        images: With so many images, seeds and images limit the result about equally; None where
+            the present images do not limit it.
+        with_images: Fresh seeds needed with that many images.
+    """
+
+    pilot: Pilot
+    all_arms: Needed
+    each_arm: dict[str, Needed]
+    with_pilot_seeds: Needed
+    at_best: float
+    images: int | None = None
+    with_images: Needed | None = None
+
+
+def seeds_needed(pilot: Pilot, aim: Aim) -> SeedsNeeded:
+    """Return how many seeds and images it takes to find a difference in each arm of a table.
+
+    It uses the rule of tables: Holm's first step over all comparisons, by seeds and images.
+
+    Args:
+        pilot: The trials so far.
+        aim: The difference to find, and how often.
+    """
+    clusters, level = pilot.num_clusters, SIGNIFICANCE / pilot.num_compared
+    fresh = Requirement(level)
+    after_looking = Requirement(level / 2, evidence_needed(pilot.num_compared))
+
+    def needed(arms: Collection[str], asked: Requirement, num_clusters: int = clusters) -> Needed:
+        likely, safe = (
+            fewest_seeds([pilot.parts(sure)[arm] for arm in arms], num_clusters, aim, asked)
+            for sure in (LIKELY, SAFE)
+        )
+        return Needed(likely, safe)
+
+    names = [arm.arm for arm in pilot.arms]
+    at_best = _at_best(pilot, aim.power)
+    images = _clusters_needed(pilot, aim) if at_best > aim.effect else None
+    return SeedsNeeded(
+        pilot=pilot,
+        all_arms=needed(names, fresh),
+        each_arm={name: needed([name], fresh) for name in names},
+        with_pilot_seeds=needed(names, after_looking),
+        at_best=at_best,
+        images=None if images is None else _as_images(images, pilot),
+        with_images=None if images is None else needed(names, fresh, images),
+    )
+
+
+def fewest_seeds(
+    arms: Collection[VarianceParts], num_clusters: int, aim: Aim, asked: Requirement
+) -> int | None:
+    """Return how many seeds find the difference in each arm; None if `MOST_SEEDS` do not.
+
+    Args:
+        arms: The variance parts of each.
+        num_clusters: Number of images, or of objects where several images show one.
+        aim: The difference to find, and how often.
+        asked: What the verdict requires.
+    """
+
+    def is_enough(num_seeds: int) -> bool:
+        powers = (
+            power_of_rule(one, num_seeds, num_clusters, aim.effect, requirement=asked)
+            for one in arms
+        )
+        return all(power >= aim.power for power in powers)
+
+    return _first(range(FEWEST_SEEDS, MOST_SEEDS + 1), is_enough)
+
+
+def _clusters_needed(pilot: Pilot, aim: Aim) -> int | None:
+    """Return with how many images or objects these cause half of the allowed variance."""
+    asked = Requirement(SIGNIFICANCE / pilot.num_compared)
+    arms = pilot.parts(LIKELY).values()
+
+    def is_enough(num: int) -> bool:
+        effect = aim.effect * _HALF
+        powers = (power_of_rule(one, _WITHOUT_END, num, effect, requirement=asked) for one in arms)
+        return all(power >= aim.power for power in powers)
+
+    return _first(range(pilot.num_clusters, _WITHOUT_END), is_enough)
+
+
+def _at_best(pilot: Pilot, power: float) -> float:
+    """Return the difference that unlimited seeds find; 0 if images do not matter."""
+    degrees = pilot.num_clusters - 1.0
+    parts = pilot.parts(LIKELY).values()
+    errors = [math.sqrt(one.of_images / pilot.num_clusters) for one in parts if one.of_images]
+    differences = (
+        detectable_difference(one, degrees, pilot.num_compared, power=power) for one in errors
+    )
+    return max(differences, default=0.0)
+
+
+def _as_images(num_clusters: int, pilot: Pilot) -> int:
+    return math.ceil(num_clusters * pilot.num_images / pilot.num_clusters)
+
+
+def _first(numbers: range, is_enough: Callable[[int], bool]) -> int | None:
+    """Return the first number that is enough; all after it are enough too."""
+    place = bisect_left(numbers, True, key=is_enough)
+    return numbers[place] if place < len(numbers) else None
+
+
+@dataclass(frozen=True)
+class TrainedArms:
+    """The trials of a sweep's arms, whatever sweep trained them.
+
+    Attributes:
+        manifest: With the seeds of which any arm has a record.
+        records: By trial key.
+        predictions: By trial key.
+    """
+
+    manifest: Manifest
+    records: Mapping[str, TrialRecord]
+    predictions: Mapping[str, Predictions]
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds that any arm was trained with, finished or not."""
+        return self.manifest.seeds
+
+    @cached_property
+    def spread(self) -> Pilot | str:
+        """The pilot of these trials, or why there is none."""
+        baseline = next(arm for arm in self._arms if arm.is_baseline)
+        return pilot_of(comparisons(self._arms, self.predictions), baseline.test_errors)
+
+    @property
+    def pilot_seeds(self) -> tuple[int, ...]:
+        """Seeds to train so that there is a pilot; empty where none would help.
+
+        Three, without seeds that some arm has lost; more if that many gave no spread.
+        """
+        whole = [
+            seed for seed in self.seeds if all(self._is_usable(arm, seed) for arm in self._arms)
+        ]
+        if len(whole) >= FEWEST_SEEDS and self.spread != NO_SPREAD:
+            return ()
+        num = FEWEST_SEEDS * (1 + len(whole) // FEWEST_SEEDS)
+        return tuple(islice((seed for seed in count() if not self._is_lost(seed)), num))
+
+    @cached_property
+    def _arms(self) -> tuple[ArmResults, ...]:
+        return arm_results(self.manifest, self.records)
+
+    def _is_usable(self, arm: ArmResults, seed: int) -> bool:
+        trial = arm.counted.get(seed)
+        return trial is not None and trial.trial_key in self.predictions
+
+    def _is_lost(self, seed: int) -> bool:
+        """Return whether a trial of a seed ended without a result that can be compared."""
+        ended = [(arm, arm.trials.get(seed)) for arm in self._arms]
+        return any(
+            trial is not None and trial.outcome.is_final and not self._is_usable(arm, seed)
+            for arm, trial in ended
+        )
+
+
+def pilot_of(compared: Sequence[Comparison], baseline: Mapping[int, float]) -> Pilot | str:
+    """Return the pilot of a sweep, or why there is none.
+
+    Args:
+        compared: All comparisons of the sweep's table, as far as they were trained.
+        baseline: Test errors of the baseline, by seed.
+    """
+    spread = [_spread_of(one, one.way, baseline) for one in compared if one.way is not None]
+    if not spread:
+        reasons = dict.fromkeys(one.why_seeds_alone for one in compared)
+        return "; ".join(reasons)
+    if not any(arm.of_seeds for arm in spread):
+        return NO_SPREAD
+    images = max(one.num_images for one in compared if one.way is not None)
+    without = tuple(one.arm.arm.name for one in compared if one.way is None)
+    return Pilot(set_apart(spread), len(compared), images, without)
+
+
+def _spread_of(one: Comparison, way: TwoWay, baseline: Mapping[int, float]) -> ArmSpread:
+    errors = one.arm.test_errors
+    differences = {seed: errors[seed] - baseline[seed] for seed in errors if seed in baseline}
+    return ArmSpread(one.arm.arm.name, differences, way)
+
+
+def set_apart(arms: Sequence[ArmSpread]) -> tuple[ArmSpread, ...]:
+    """Mark arms whose seeds vary more than those of the others, at 5 % for all arms at once.
+
+    Source: the F test of two variances, Bonferroni's bound over arms.
+    """
+    from scipy.stats import f
+
+    def is_apart(arm: ArmSpread) -> bool:
+        others = [other for other in arms if other is not arm and other.of_seeds]
+        if not others:
+            return False
+        ratio = arm.of_seeds / float(np.mean([other.of_seeds for other in others]))
+        p_value = float(f.sf(ratio, arm.degrees, _joined_degrees(others)))
+        return p_value * len(arms) < SIGNIFICANCE
+
+    return tuple(replace(arm, is_apart=is_apart(arm)) for arm in arms)
+
+
+def _joined_degrees(arms: Sequence[ArmSpread]) -> float:
+    """Return the degrees of freedom of the arms' mean variance; a shared baseline couples them.
+
+    Source: Box 1954, as estimated by Geisser and Greenhouse 1958, which is at most too low.
+    """
+    covariance = _covariance(arms)
+    joined = np.trace(covariance) ** 2 / (covariance**2).sum()
+    return float(joined) * min(arm.degrees for arm in arms)
+
+
+def _covariance(arms: Sequence[ArmSpread]) -> Float[np.ndarray, "arms arms"]:
+    """Return the covariance of differences over seeds; unknown pairs count as fully correlated."""
+    import pandas as pd
+
+    frame = pd.DataFrame({arm.arm: pd.Series(arm.differences) for arm in arms}).cov()
+    known = frame.to_numpy(dtype=float)
+    spread = np.sqrt(np.diag(known))
+    return np.where(np.isnan(known), np.outer(spread, spread), known)
+
+
+def _limit(variance: float, degrees: float, confidence: float) -> float:
+    """Return an upper limit of the true variance, with some confidence."""
+    from scipy.special import chdtri
+
+    return variance * degrees / float(chdtri(degrees, confidence))
