@@ -8,7 +8,7 @@ from sweeps.requirements import missing, sentence
 def main_process() -> None:
     """Run the command line; exit code 2 and one sentence where packages are not installed."""
     if names := missing():
-        print(f"capsweep: {sentence(names)}", file=sys.stderr)  # noqa: T201 - no console without them
+        sys.stderr.write(f"capsweep: {sentence(names)}\n")  # the console needs these packages
         raise SystemExit(2)
     from sweeps.cli import main_process as run
 
