@@ -113,7 +113,7 @@ def why_unseen(metric: Metric) -> str:
     """Return why selection may not see a metric, "" where it may.
 
     What was found by an evaluation is never seen, whichever split it looked at: the test split is
-    among them, and a choice may not hang on what was looked at later.
+    among them, and a choice may not depend on what was looked at later.
     """
     if metric.name.startswith(EVALUATION):
         return "selection never sees what an evaluation found, as that may be of the test split"

@@ -51,7 +51,7 @@ class Stopping(Part, ABC):
     def ends_with(self, history: Sequence[ValidationFigures]) -> bool:
         """Return whether no epoch follows those done.
 
-        It hangs on these numbers alone, so that a training which was killed and goes on ends
+        It depends on these numbers alone, so that a training which was killed and goes on ends
         where it would have ended. By default the last epoch decides.
 
         Args:

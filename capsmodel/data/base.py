@@ -119,7 +119,7 @@ class DataSet(Part, ABC):
         Cheap where they are. Loading does the same, so that this is for doing it beforehand.
 
         Raises:
-            ValueError: If they are neither there nor to be had.
+            ValueError: If they are neither here nor available.
         """
 
     @abstractmethod

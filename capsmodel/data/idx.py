@@ -35,7 +35,7 @@ class IdxImages(DataSet, ABC):
         """Download the files if they are not there, and see that no class is left empty.
 
         Raises:
-            ValueError: If a file is neither there nor to be had, or the fraction is too small.
+            ValueError: If a file is neither here nor available, or the fraction is too small.
         """
         ensure(self.archives, self.mirrors)
         self._indices()
@@ -44,7 +44,7 @@ class IdxImages(DataSet, ABC):
         """Return the splits as tensors on a device; the files are read once a process.
 
         Raises:
-            ValueError: If a file is neither there nor to be had, or the fraction is too small.
+            ValueError: If a file is neither here nor available, or the fraction is too small.
         """
         ensure(self.archives, self.mirrors)
         train_images, train_labels, test_images, test_labels = self._paths()

@@ -84,7 +84,7 @@ class SmallNorb(ViewedObjects):
         """Return class and viewpoint of all pairs, in the order of the files.
 
         Raises:
-            ValueError: If a file is damaged, or neither there nor to be had.
+            ValueError: If a file is damaged, or neither here nor available.
         """
         return _views(self._path(objects, "cat"), self._path(objects, "info"))
 
@@ -92,7 +92,7 @@ class SmallNorb(ViewedObjects):
         """Return those pairs, the left camera first.
 
         Raises:
-            ValueError: If a file is damaged, or neither there nor to be had.
+            ValueError: If a file is damaged, or neither here nor available.
         """
         return _halved(self._path(objects, "dat"))[rows]
 

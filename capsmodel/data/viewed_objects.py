@@ -79,7 +79,7 @@ class ViewedObjects(DataSet, ABC):
         """Make sure that what there is to be seen is known, and that no class is left empty.
 
         Raises:
-            ValueError: If the raw data are neither there nor to be had, or the fraction is too
+            ValueError: If the raw data are neither here nor available, or the fraction is too
                 small.
         """
         self.rows()
@@ -89,7 +89,7 @@ class ViewedObjects(DataSet, ABC):
         """Return what there is to be seen of the objects, in the data set's own order.
 
         Raises:
-            ValueError: If the raw data are neither there nor to be had.
+            ValueError: If the raw data are neither here nor available.
         """
 
     @abstractmethod
@@ -101,7 +101,7 @@ class ViewedObjects(DataSet, ABC):
             rows: Their places in the catalogue, ascending.
 
         Raises:
-            ValueError: If the raw data are neither there nor to be had.
+            ValueError: If the raw data are neither here nor available.
         """
 
     def rows(self) -> SplitIndices:
@@ -135,7 +135,7 @@ class ViewedObjects(DataSet, ABC):
         """Return the splits on a device, as grey values of one byte.
 
         Raises:
-            ValueError: If the raw data are neither there nor to be had, or the fraction is too
+            ValueError: If the raw data are neither here nor available, or the fraction is too
                 small.
         """
         rows = self.rows()

@@ -23,7 +23,7 @@ class TestError(Evaluation):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The error on the test split; those of extra tests hang on the data set."""
+        """The error on the test split; those of extra tests depend on the data set."""
         return (self.metric("test_error"),)
 
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:

@@ -27,7 +27,7 @@ class Judged(NamedTuple):
 
     Attributes:
         loss: What is made small.
-        class_loss: That part of it which hangs on the beliefs in the classes alone.
+        class_loss: That part of it which depends on the beliefs in the classes alone.
         outputs: What the network says.
     """
 
@@ -41,7 +41,7 @@ class SplitJudged(NamedTuple):
 
     Attributes:
         loss: Mean over the images.
-        class_loss: That part of it which hangs on the beliefs in the classes alone.
+        class_loss: That part of it which depends on the beliefs in the classes alone.
         beliefs: In each class, of each image.
         routing: Figures of the couplings of the first batch.
     """

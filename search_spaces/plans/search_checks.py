@@ -264,7 +264,7 @@ def check_cost(
         )
     if confirm and confirm.against_random:
         raise ValueError(
-            f"A search with the cost {cost} cannot be held against random points, of which the "
+            f"A search with the cost {cost} cannot be compared with random points, of which the "
             f"best by the objective alone is taken: leave out against_random, or the cost."
         )
     for end in ends:

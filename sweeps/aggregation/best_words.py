@@ -47,10 +47,10 @@ def _of_the_first(configs: Sequence[BestConfig]) -> Iterator[str]:
     alike = [config.arm for config in configs[1:] if config.may_be_best]
     untested = [config.arm for config in configs[1:] if config.may_be_best is None]
     if alike:
-        yield f"Not to be told from the first, for all together at 95 %: {_named(alike)}."
+        yield f"Indistinguishable from the first, for all together at 95 %: {_named(alike)}."
     else:
         others = "others that could be compared" if untested else "others"
-        yield f"The first can be told from all {others}, for all together at 95 %."
+        yield f"The first can be distinguished from all {others}, for all together at 95 %."
     if untested:
         yield (
             f"Not compared with the first (a trial did not finish, there are no predictions of the "

@@ -249,7 +249,7 @@ class ListedSweep(Shape):
     """What its cells and their records take on this disk, also where another sweep has them too;
     null where nothing of it lies here."""
     last_at: float | None
-    """When anything was last told of it, seconds since 1970; null where that is not known."""
+    """When it was last updated, seconds since 1970; null where that is not known."""
     complaint: str
     """Why it cannot be read, "" where it can."""
 
@@ -259,7 +259,7 @@ class SweepsAnswer(Shape):
 
     format: Literal["capsweep.sweeps/1"] = "capsweep.sweeps/1"
     sweeps: tuple[ListedSweep, ...]
-    """The last told of first."""
+    """The last updated first."""
 
 
 class BestTrial(Shape):

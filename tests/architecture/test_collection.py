@@ -1,7 +1,7 @@
 """Every process collects the same tests, as the workers of pytest-xdist have to.
 
-They stop where one has collected others than the rest. So no test's name may hang on the second of
-the clock, on the order of a set, on where an object lies in memory or on the name of a folder.
+They stop where one has collected others than the rest. So no test's name may depend on the second
+of the clock, on the order of a set, on where an object lies in memory or on the name of a folder.
 Cost: about 10 processor seconds, as the whole suite is imported once more: what another process
 collects is compared with what this one has. Where that is less than all, two others are compared.
 """

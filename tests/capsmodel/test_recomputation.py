@@ -25,7 +25,7 @@ INPUT = torch.linspace(0.1, 2, 6).view(2, 3)
 
 
 def chancy(rows: Tensor, weight: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Return two tensors that hang on inputs and chance, and keep much for the gradient."""
+    """Return two tensors that depend on inputs and chance, and keep much for the gradient."""
     kept = torch.rand(rows.shape[0], 4, generator=generator)
     hidden = ((rows @ weight) * kept).tanh()
     noise = torch.randn(4, generator=generator)

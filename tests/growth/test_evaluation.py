@@ -219,7 +219,7 @@ def test_the_command_line_trains_and_then_looks_at_what_it_trained(
     assert "0 trained now, 4 of 4 cells filled" in printed
     assert "Evaluations: 4 made now, 4 of 4 there." in printed
     assert_only_the_evaluation_is_new(before, contents(storage))
-    assert "4 evaluations are there and recorded." in run_command(tmp_path, "plan", "small.py")
+    assert "4 evaluations are already done." in run_command(tmp_path, "plan", "small.py")
 
     more = run_command(tmp_path, "run", "small.py", "--add-seeds", "2", "--keep-weights", "none")
     assert "2 trained now, 6 of 6 cells filled" in more

@@ -67,7 +67,7 @@ def refusal(**changes: Any) -> str:
         ),
         (
             {"confirm": Confirm(against_random=True)},
-            "A search with the cost num_parameters cannot be held against random points, of which "
+            "A search with the cost num_parameters cannot be compared with random points, of which "
             "the best by the objective alone is taken: leave out against_random, or the cost.",
         ),
         (

@@ -26,7 +26,7 @@ _SAME = {
     "45ec92": "45dc56",
 }
 _READING = {"list", "plan", "status", "best", "show", "logs", "diff", "report", "clean", "repair"}
-# A launch that trains: two trials of an epoch. Its digits hang on the machine.
+# A launch that trains: two trials of an epoch. Its digits depend on the machine.
 TRAINING = "capsweep run shares.py --epochs 1 --seeds 0 --max-concurrent 1 --gpus-per-trial 0"
 _ONLY_WHERE_SLOW = r"^shares: recording: \d+ of \d+\n"  # told of a recorder that takes seconds
 _REFUSED = ("capsweep best smal_design", "capsweep show 123456", "capsweep run nothing.py")

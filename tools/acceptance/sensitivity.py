@@ -2,10 +2,10 @@
 
     OMP_NUM_THREADS=1 python -m tools.acceptance.sensitivity [--draws 400] [--only stopped ...]
 
-Searches are drawn, nothing is trained; the product's own
-functions judge them. Prints a line a rate, with its exact binomial interval. The exit code is 1
-where a whole interval lies on the wrong side of what is asked for. What is bold hangs on all trials
-alone, and halves of them on how wide bands are, so few halves are drawn here.
+Searches are drawn, nothing is trained; the product's own functions judge them. Prints a line a
+rate, with its exact binomial interval. The exit code is 1 where a whole interval lies on the wrong
+side of what is asked for. What is bold depends on all trials alone, and halves of them on how wide
+bands are, so few halves are drawn here.
 """
 
 import argparse

@@ -179,7 +179,7 @@ def _parts(folder: Path, means: list[str], *, is_short: bool) -> list[Part]:
     )
     done = event_plan.SHORT_DESIGN if is_short else event_plan.DESIGN
     searched = event_plan.SHORT_SEARCH if is_short else event_plan.SEARCH
-    one_at_a_time = ["--max-concurrent", "1"]  # so that what is proposed hangs on nothing else
+    one_at_a_time = ["--max-concurrent", "1"]  # so that what is proposed depends on nothing else
     num_designed = 3 * len(seeds) * NUM_EPOCHS
     num_searched = trials * NUM_EPOCHS * 3 // 4 + 4 * NUM_EPOCHS  # half of them stopped half-way
     return [

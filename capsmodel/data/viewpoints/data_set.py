@@ -1,4 +1,4 @@
-"""Solids drawn from known viewpoints, for where the photographs of smallNORB are not to be had."""
+"""Solids drawn from known viewpoints, for where the photographs of smallNORB are not available."""
 
 import hashlib
 from collections.abc import Sequence

@@ -249,7 +249,7 @@ def diff(
 
 def _check_different(what: str, first: str, second: str) -> None:
     if first == second:
-        raise BadInput(f"{what} {first} would be held against itself: give another one.")
+        raise BadInput(f"{what} {first} would be compared with itself: give another one.")
 
 
 def _of_sweeps(one: Manifest, other: Manifest, store: RecordStore) -> Iterator[Changed]:

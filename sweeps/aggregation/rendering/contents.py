@@ -105,7 +105,7 @@ class Report:
         trials: One row a trial, for programs.
         costs: What its trials took.
         shown: What a terminal is shown of the tables.
-        mixtures: What the sweep mixes that costs hang on, such as devices; usually nothing.
+        mixtures: What the sweep mixes that costs depend on, such as devices; usually nothing.
         left_out: A sentence for each declared table that could not be made here.
         background: Sections that a page shows below those of the sweep and that are no files:
             curves where the sweep declares none, health, definition, data. As the sweep's own

@@ -246,7 +246,7 @@ class _Analysis:
         return axis.unit(self.results.proposals[number].params.get(axis.dimension.name))
 
     def _objective(self, trials: tuple[int, ...]) -> list[float]:
-        # not as recorded: how a forest splits hangs on rounding, and reports are to stay equal
+        # not as recorded: how a forest splits depends on rounding, and reports are to stay equal
         metric = self.results.objective.metric
         return [metric.shown(self.sample.values[number]) for number in trials]
 

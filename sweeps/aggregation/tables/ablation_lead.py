@@ -78,9 +78,11 @@ def _reach(compared: Sequence[Comparison]) -> str:
         return f"no difference can be tested{why}"
     low, high = detectable_text(min(detectable)), detectable_text(max(detectable))
     if low.startswith("over"):
-        return f"{_data(compared)} show only differences of {low} points"
+        return f"{_data(compared)} can detect only differences of {low} points"
     reach = low if low == high else f"{low} to {high}"
-    return f"{_data(compared)} show differences from about {reach} points on"
+    return (
+        f"with {_data(compared)} only differences of at least about {reach} points are detectable"
+    )
 
 
 def _why_none(one: Comparison) -> str:

@@ -82,9 +82,12 @@ def _reach(undecided: Sequence[Effect], effects: Effects) -> str:
     data = f"{crossed.num_images:,} images and {len(crossed.seeds)} seeds"
     low, high = detectable_text(min(points)), detectable_text(max(points))
     if low.startswith("over"):
-        return f"{data} show only effects of {low} points"
+        return f"{data} can detect only effects of {low} points"
     from_on = low if low == high else f"{low} to {high}"
-    return f"{data} show effects from about {from_on} points on, and smaller ones may be there"
+    return (
+        f"with {data} only effects of at least about {from_on} points are detectable, and smaller "
+        f"ones may exist"
+    )
 
 
 def effect_notes(manifest: Manifest, arms: Sequence[ArmResults], effects: Effects) -> Iterator[str]:

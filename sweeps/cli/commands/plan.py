@@ -267,7 +267,7 @@ def _drawn(survey: "Survey", search: "ManifestSearch", random: "RandomReference"
     full = max(definition.epochs.values(), default=0) * len(definition.manifest.seeds)
     there = f"; {len(random.draws)} were drawn" if random.draws else ""
     return (
-        f"It is held against random points at equal compute (drawn by seed {random.seed}): they "
+        f"It is compared with random points at equal compute (drawn by seed {random.seed}): they "
         f"take as many epochs as the search, at most about {num_points * full:,}, on the same "
         f"seeds{there}."
     )
@@ -326,7 +326,7 @@ def _what_is_left(survey: "Survey") -> list[str]:
     from sweeps.records.expected_cells import cell_groups_text
 
     lines = {
-        CellState.RECORDED: "are there and recorded",
+        CellState.RECORDED: "are already done",
         CellState.TO_RECORD: "are finished and will be recorded",
         CellState.STOPPED: "were stopped early by the scheduler",
         CellState.NEW: "are new and will be trained",
@@ -363,7 +363,7 @@ def _evaluations(survey: "Survey") -> list[str]:
     from sweeps.execution.survey.surveyed_evaluations import EvaluationState, count
 
     lines = {
-        EvaluationState.RECORDED: "evaluations are there and recorded.",
+        EvaluationState.RECORDED: "evaluations are already done.",
         EvaluationState.TO_RECORD: "evaluations are made and will be recorded.",
         EvaluationState.TO_MAKE: "evaluations are missing and will be made from kept weights.",
     }

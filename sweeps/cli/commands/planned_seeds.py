@@ -155,8 +155,8 @@ def _answer(needed: SeedsNeeded, effect_points: float) -> str:
     best = TEST_ERROR.shown(needed.at_best)
     if seeds.likely is None and best > effect_points:
         return (
-            f"No number of seeds suffices: with {images} differences from about "
-            f"{detectable_text(best)} points on could be found at best. {_more_images(needed)}"
+            f"No number of seeds suffices: with {images} only differences of at least about "
+            f"{detectable_text(best)} points are detectable. {_more_images(needed)}"
         )
     if seeds.likely is None:
         return f"It takes more than {MOST_SEEDS:,} seeds with {images}: plan for a larger effect."

@@ -81,7 +81,7 @@ every_case = pytest.mark.parametrize(("function", "inputs"), CASES.values(), ids
 
 
 def loss(function: Function, inputs: tuple[Tensor, ...]) -> Tensor:
-    """Return a number that hangs on every output in a curved way."""
+    """Return a number that depends on every output in a curved way."""
     return torch.stack([output.sin().mul(output).sum() for output in function(*inputs)]).sum()
 
 

@@ -57,7 +57,7 @@ def test_the_best_are_told_with_their_chances_and_what_they_cannot_be_told_from(
     for count in (1, 3):
         printed(store, count)
         out = capsys.readouterr().out
-        assert "Not to be told from the first, for all together at 95 %: b." in out
+        assert "Indistinguishable from the first, for all together at 95 %: b." in out
         assert ("far" in out) is (count == 3)
 
 
@@ -67,7 +67,7 @@ def test_what_was_not_compared_with_the_first_is_not_called_told_from_it(store, 
 
     assert [config.may_be_best for config in ranking.configs] == [True, None, False]
     words = " ".join(ranking_words("known", ranking))
-    assert "The first can be told from all others that could be compared" in words
+    assert "The first can be distinguished from all others that could be compared" in words
     assert "Not compared with the first" in words
     assert words.split("stand before): ")[1].startswith("lost.")
 

@@ -98,5 +98,5 @@ def test_a_second_ctrl_c_leaves_a_sound_terminal_and_the_way_on(tmp_path: Path, 
         assert b"Go on with" not in told
     else:
         last = told[told.rindex(SHOW) :].decode()
-        assert "ended at once; what was kept is kept. Go on with: " in last
+        assert "ended at once; finished trials and the last checkpoints are kept. Go on" in last
         assert last.rstrip().endswith("run quickstart")

@@ -176,8 +176,8 @@ def test_numbers_in_a_list_are_shown_short_and_told_apart_in_full():
     ("first", "second", "sentence"),
     [
         ("one", trial_key("one em", 0), "'one' is a sweep and .* a trial: give two of one sort"),
-        ("one", "one", "Sweep one would be held against itself"),
-        (trial_key("one em", 0), trial_key("one em", 0)[:6], "would be held against itself"),
+        ("one", "one", "Sweep one would be compared with itself"),
+        (trial_key("one em", 0), trial_key("one em", 0)[:6], "would be compared with itself"),
         ("one", "tow", "'tow' is neither a sweep nor .* Did you mean 'two'"),
         ("one", "", "'' is neither a sweep nor the beginning of a trial key"),
         ("0000", "one", "There is no trial '0000'"),

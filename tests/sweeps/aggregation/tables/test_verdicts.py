@@ -41,14 +41,14 @@ def test_a_clear_difference_is_bold_and_named_above_the_table() -> None:
     assert [len(cells) for cells in bold] == [0, 2, 0]
     assert bold[1][1] == "different"
     assert table.lead.startswith("Different from the baseline: clear (+9.91 points).")
-    assert "Undecided (1 arm): 360 images and 3 seeds show differences from about" in table.lead
+    assert "Undecided (1 arm): with 360 images and 3 seeds only differences of at" in table.lead
 
 
 @pytest.mark.parametrize(
     ("spread", "reach"),
     [
-        ((0, 2, 4), "3 seeds show differences from about 2.2 points on."),
-        ((0, 60, 120), "3 seeds show only differences of over 50 points."),
+        ((0, 2, 4), "3 seeds only differences of at least about 2.2 points are detectable."),
+        ((0, 60, 120), "3 seeds can detect only differences of over 50 points."),
     ],
     ids=["a number", "none"],
 )
