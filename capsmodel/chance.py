@@ -25,7 +25,7 @@ def uniform(
     Raises:
         RuntimeError: If a generator is given to what is compiled or exported.
     """
-    refuse_compiled(generator)
+    check_not_compiled(generator)
     return torch.rand(shape, generator=generator, dtype=dtype, device="cpu")
 
 
@@ -35,11 +35,11 @@ def normal(shape: Sequence[int], generator: torch.Generator | None) -> torch.Ten
     Raises:
         RuntimeError: If a generator is given to what is compiled or exported.
     """
-    refuse_compiled(generator)
+    check_not_compiled(generator)
     return torch.randn(shape, generator=generator, device="cpu")
 
 
-def refuse_compiled(generator: torch.Generator | None) -> None:
+def check_not_compiled(generator: torch.Generator | None) -> None:
     """Refuse a generator in what is compiled or exported.
 
     Raises:

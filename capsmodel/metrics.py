@@ -82,15 +82,15 @@ EVALUATION = "evaluation."
 """What a number of an evaluation begins with; kind, key and its own name follow."""
 
 
-def find_metric(name: str, own: Iterable[Metric] = ()) -> Metric | None:
+def find_metric(name: str, declared: Iterable[Metric] = ()) -> Metric | None:
     """Return what a metric is, None where nobody has declared one of that name.
 
     Args:
         name: Of a built-in one, of an extra test's error, of a number of health or of an
-            evaluation, or of an own one.
-        own: Those that are not built in.
+            evaluation, or of one that a part declares.
+        declared: Those that are not built in.
     """
-    for metric in (*BUILT_IN, *own):
+    for metric in (*BUILT_IN, *declared):
         if metric.name == name:
             return metric
     if name.startswith(EXTRA_TEST_ERROR):

@@ -99,13 +99,13 @@ def _changed(settings: S, changes: Mapping[Path, Any], above: Path, parts: Parts
     whole: dict[str, Any] = {}
     within: dict[str, dict[Path, Any]] = {}
     for (name, *rest), value in changes.items():
-        _refuse_unknown(settings, above, (name, *rest), parts)
+        _check_setting_exists(settings, above, (name, *rest), parts)
         if rest:
             within.setdefault(name, {})[tuple(rest)] = value
         else:
             whole[name] = _as_part(settings, name, value, parts)
     for name, below in within.items():
-        _refuse_two_kinds(name, whole, below, above)
+        _check_one_kind(name, whole, below, above)
         part = _read(
             settings, name, whole.get(name, getattr(settings, name)), above=above, parts=parts
         )
@@ -124,16 +124,16 @@ def _with_profile(settings: S, changes: Mapping[Path, Any], above: Path, parts: 
     A kind that is given may bring the profile's settings along, and a profile may choose the kind
     whose settings are given: so the profile is applied before and after.
     """
-    beside = {path: value for path, value in changes.items() if path != (PROFILE,)}
+    others = {path: value for path, value in changes.items() if path != (PROFILE,)}
     profile = Profile.of(type(settings), changes[(PROFILE,)])
     context = {"parts": parts}
-    given = _changed(profile.applied(settings, context, partly=True), beside, above, parts)
+    given = _changed(profile.applied(settings, context, partly=True), others, above, parts)
     paths = (
         path
-        for (*outer, name), value in beside.items()
+        for (*outer, name), value in others.items()
         for path in given_paths({name: value}, value_at(given, outer), tuple(outer))
     )
-    return profile.beside(given, paths, context)
+    return profile.combined(given, paths, context)
 
 
 def _read(settings: Settings, name: str, value: Any, *, above: Path, parts: Parts) -> Any:
@@ -159,7 +159,7 @@ def _of_kind(
     return of_kind(owner, name, part, kind, context={"parts": parts})
 
 
-def _refuse_two_kinds(
+def _check_one_kind(
     name: str, whole: Mapping[str, Any], below: Mapping[Path, Any], above: Path
 ) -> None:
     if name in whole and (KIND,) in below:
@@ -199,17 +199,17 @@ def _as_part(settings: Settings, name: str, value: Any, parts: Parts) -> Any:
 
 
 def _members(one_of: OneOf, parts: Parts) -> Parts:
-    own = family_parts(family_class(one_of.members[0]), {"parts": parts})
-    return (*one_of.members, *own)
+    custom = family_parts(family_class(one_of.members[0]), {"parts": parts})
+    return (*one_of.members, *custom)
 
 
-def _refuse_unknown(settings: Settings, above: Path, steps: Path, parts: Parts) -> None:
-    name, own = steps[0], settings_of(type(settings))
-    if name in own:
+def _check_setting_exists(settings: Settings, above: Path, steps: Path, parts: Parts) -> None:
+    name, known = steps[0], settings_of(type(settings))
+    if name in known:
         return
     below = tuple(_paths_below(settings, above))
     if not isinstance(settings, Part):
-        raise ValueError(unknown("setting", name, own, below))
+        raise ValueError(unknown("setting", name, known, below))
     label = f"{settings.family} '{settings.kind}'"
     if name == KIND:
         raise ValueError(f"'{KIND}' leads nowhere: only a part of the {label} has another kind.")
@@ -220,7 +220,7 @@ def _refuse_unknown(settings: Settings, above: Path, steps: Path, parts: Parts) 
             f"'{'.'.join((*above, *steps))}' has no effect: the {label} has no setting '{name}' "
             f"(only {', '.join(relatives)} {verb})."
         )
-    raise ValueError(unknown(f"setting of the {label}", name, own, below))
+    raise ValueError(unknown(f"setting of the {label}", name, known, below))
 
 
 def _paths_below(settings: Settings, above: Path) -> Iterator[str]:
@@ -228,12 +228,12 @@ def _paths_below(settings: Settings, above: Path) -> Iterator[str]:
     for name in settings_of(type(settings)):
         part = getattr(settings, name)
         if isinstance(part, Settings):
-            yield from (".".join((*above, name, own)) for own in settings_of(type(part)))
+            yield from (".".join((*above, name, setting)) for setting in settings_of(type(part)))
             yield from _paths_below(part, (*above, name))
 
 
 def _siblings(part: Part, parts: Parts) -> list[type[Part]]:
     family = family_class(type(part))
     built_in = built_in_members(family)
-    own = family_parts(family, {"parts": parts})
-    return [other for other in (*built_in, *own) if other is not type(part)]
+    custom = family_parts(family, {"parts": parts})
+    return [other for other in (*built_in, *custom) if other is not type(part)]

@@ -101,10 +101,10 @@ def _facts(path: Path, header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(path: Path, header: Mapping[str, Any], layout: Mapping[str, TensorSpec]) -> None:
-    held = header.keys() - {"__metadata__"}
-    if missing := sorted(layout.keys() - held):
+    present = header.keys() - {"__metadata__"}
+    if missing := sorted(layout.keys() - present):
         raise ValueError(f"{path} does not fit the config: {missing[0]} is missing.")
-    if unknown := sorted(held - layout.keys()):
+    if unknown := sorted(present - layout.keys()):
         raise ValueError(
             f"{path} does not fit the config: it holds {unknown[0]!r}, which the config has not."
         )

@@ -8,7 +8,7 @@ from capsmodel.config import TrainingConfig
 from capsmodel.evaluation import Evaluation
 from capsmodel.metrics import Metric, find_metric, metric_names
 from capsmodel.overrides import paths_set, with_settings
-from capsmodel.settings.measures import check_own, declared_metrics
+from capsmodel.settings.measures import check_part_metrics, declared_metrics
 from capsmodel.settings.messages import unknown
 from capsmodel.settings.parts import Part, built_in_members, family_class, kind_of
 from search_spaces.evaluation_key import evaluation_key
@@ -58,7 +58,7 @@ def check_parts(parts: Parts) -> None:
                 f"The kind '{kind_of(part)}' of {part.__name__} is built in and cannot be "
                 f"overridden: choose another kind."
             )
-        check_own(part.epoch_metrics)
+        check_part_metrics(part.epoch_metrics)
 
 
 def check_tables(tables: Sequence[Table], plan: Plan, definition: Definition) -> None:

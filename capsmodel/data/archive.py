@@ -55,7 +55,7 @@ class Archives:
         Raises:
             ValueError: If a file is there and cannot be read.
         """
-        return [file for file in self.files if not self._found(file).is_whole]
+        return [file for file in self.files if not self._stored_copy(file).is_whole]
 
     def damaged(self) -> list[Path]:
         """Return the files that are there and not whole.
@@ -63,7 +63,7 @@ class Archives:
         Raises:
             ValueError: If a file is there and cannot be read.
         """
-        copies = [self._found(file) for file in self.files]
+        copies = [self._stored_copy(file) for file in self.files]
         return [copy.path for copy in copies if copy.path is not None and not copy.is_whole]
 
     def path(self, name: str) -> Path:
@@ -73,19 +73,19 @@ class Archives:
             name: Its name as its publisher gives it.
         """
         file = next(file for file in self.files if file.name == name)
-        path = self._found(file).path
+        path = self._stored_copy(file).path
         assert path is not None
         return path
 
-    def _found(self, file: Archive) -> "_Found":
+    def _stored_copy(self, file: Archive) -> "_StoredCopy":
         packed = self.folder / file.name
         if file.unpacked_md5 is not None and (md5 := _md5(packed.with_suffix(""))) is not None:
-            return _Found(packed.with_suffix(""), md5 == file.unpacked_md5)
+            return _StoredCopy(packed.with_suffix(""), md5 == file.unpacked_md5)
         md5 = _md5(packed)
-        return _Found(None if md5 is None else packed, md5 == file.md5)
+        return _StoredCopy(None if md5 is None else packed, md5 == file.md5)
 
 
-class _Found(NamedTuple):
+class _StoredCopy(NamedTuple):
     path: Path | None
     is_whole: bool
 

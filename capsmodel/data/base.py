@@ -157,7 +157,8 @@ class DataSet(Part, ABC):
             validation=self._share(validation, labels),
             test=self._test_share("test", test_labels),
             extra_tests={
-                name: self._test_share(f"'{name}' test", own) for name, own in extra_labels.items()
+                name: self._test_share(f"'{name}' test", labels_of_test)
+                for name, labels_of_test in extra_labels.items()
             },
         )
 

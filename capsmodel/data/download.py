@@ -60,7 +60,7 @@ def ensure(archives: Archives, mirrors: Callable[[], Sequence[str]]) -> None:
     damaged = archives.damaged()
     try:
         with _alone(archives, console):
-            _refuse_damaged(archives, damaged)
+            _check_undamaged(archives, damaged)
             if missing := archives.lacking():  # another process may have downloaded meanwhile
                 _Download(archives, mirrors(), console).run(missing)
     except OSError as error:
@@ -101,18 +101,20 @@ def receive(address: str, path: Path, archive: Archive, advance: Advance) -> str
 
 def _append(address: str, path: Path, archive: Archive, advance: Advance) -> str:
     """Write until the answer ends. Returns what is wrong, empty if no byte is known to lack."""
-    num_kept = path.stat().st_size if path.exists() else 0
-    headers = {"User-Agent": "capsweep"} | ({"Range": f"bytes={num_kept}-"} if num_kept else {})
+    num_received = path.stat().st_size if path.exists() else 0
+    headers = {"User-Agent": "capsweep"} | (
+        {"Range": f"bytes={num_received}-"} if num_received else {}
+    )
     try:
         with urlopen(Request(address, headers=headers), timeout=TIMEOUT_SECONDS) as response:
             if response.status != _PARTIAL_CONTENT:
-                num_kept = 0
+                num_received = 0
             total = archive.num_bytes
             if total is None and response.length is not None:
-                total = num_kept + response.length
-            return _write(response, path, num_kept, total=total, advance=advance)
+                total = num_received + response.length
+            return _write(response, path, num_received, total=total, advance=advance)
     except HTTPError as error:
-        if num_kept and error.code == _RANGE_NOT_SATISFIABLE:  # there is no more than was kept
+        if num_received and error.code == _RANGE_NOT_SATISFIABLE:  # there is no more than was kept
             return ""
         return f"it answers {error.code} {error.reason}"
     except (OSError, HTTPException) as error:
@@ -120,10 +122,10 @@ def _append(address: str, path: Path, archive: Archive, advance: Advance) -> str
 
 
 def _write(
-    response: HTTPResponse, path: Path, num_kept: int, *, total: int | None, advance: Advance
+    response: HTTPResponse, path: Path, num_received: int, *, total: int | None, advance: Advance
 ) -> str:
-    num_bytes = num_kept
-    with path.open("ab" if num_kept else "wb") as file:
+    num_bytes = num_received
+    with path.open("ab" if num_received else "wb") as file:
         while (total is None or num_bytes <= total) and (chunk := response.read(_CHUNK_BYTES)):
             file.write(chunk)
             num_bytes += len(chunk)
@@ -154,7 +156,7 @@ def _alone(archives: Archives, console: Console) -> Generator[None]:
         lock.release()
 
 
-def _refuse_damaged(archives: Archives, seen: Sequence[Path]) -> None:
+def _check_undamaged(archives: Archives, seen: Sequence[Path]) -> None:
     """Set aside what is damaged.
 
     Args:
@@ -223,8 +225,8 @@ class _Download:
             failures.append(f"{address}: {wrong}")
         remedy = "connect to the network"
         if unfinished.exists():
-            kept = _megabytes(unfinished.stat().st_size)
-            remedy = f"run the same command again, which goes on after the {kept} that came"
+            received = _megabytes(unfinished.stat().st_size)
+            remedy = f"run the same command again, which goes on after the {received} that came"
         raise ValueError(
             f"{archive.name} of {self._archives.title} could not be downloaded "
             f"({'; '.join(failures)}): {remedy}, or {_advice(self._archives)}."

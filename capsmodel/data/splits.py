@@ -43,8 +43,8 @@ def fraction_of(
     for index in indices:
         members.setdefault(labels[index], []).append(index)
     chosen: list[int] = []
-    for own in members.values():
-        chosen += _shuffled(own, seed)[: round(fraction * len(own))]
+    for of_class in members.values():
+        chosen += _shuffled(of_class, seed)[: round(fraction * len(of_class))]
     return sorted(chosen)
 
 

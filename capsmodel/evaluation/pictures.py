@@ -71,10 +71,18 @@ class Pictures(Evaluation):
                 trained, some, first
             ),
         }
-        arrays = {name: values for own in by_kind.values() for name, values in own.items()}
+        arrays = {
+            name: values
+            for values_of_kind in by_kind.values()
+            for name, values in values_of_kind.items()
+        }
         return Findings(
             arrays={name: values.cpu() for name, values in arrays.items()},
-            left_out=tuple(f"There are no {words}." for words, own in by_kind.items() if not own),
+            left_out=tuple(
+                f"There are no {words}."
+                for words, values_of_kind in by_kind.items()
+                if not values_of_kind
+            ),
         )
 
 
@@ -88,10 +96,10 @@ def shares_of_children(
         children: Where its children lie.
         classes: The class that is asked for, of each image.
     """
-    own = couplings.values[:, range(len(classes)), classes].t()
+    shares = couplings.values[:, range(len(classes)), classes].t()
     if children.is_by_type:
-        return own.unflatten(1, (children.types, children.rows, children.columns))
-    by_place = own.unflatten(1, (children.rows, children.columns, children.types))
+        return shares.unflatten(1, (children.types, children.rows, children.columns))
+    by_place = shares.unflatten(1, (children.rows, children.columns, children.types))
     return by_place.permute(0, 3, 1, 2)
 
 
@@ -112,9 +120,9 @@ def first_of_each_class(
     """
     rows: list[list[int | None]] = []
     for label in range(classes):
-        own = torch.nonzero(labels == label).flatten().tolist()
-        wrong = [index for index in own[number:] if predicted[index] != label]
-        chosen: list[int | None] = [*own[:number], *[None] * (number - len(own))]
+        indices = torch.nonzero(labels == label).flatten().tolist()
+        wrong = [index for index in indices[number:] if predicted[index] != label]
+        chosen: list[int | None] = [*indices[:number], *[None] * (number - len(indices))]
         rows.append([*chosen, wrong[0] if wrong else None])
     return rows
 

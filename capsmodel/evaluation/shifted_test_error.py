@@ -42,7 +42,10 @@ class ShiftedTestError(Evaluation):
             for name, by in self._shifts.items()
         }
         return Findings(
-            metrics={name: share_wrong(own, data.test.labels) for name, own in classes.items()},
+            metrics={
+                name: share_wrong(predicted, data.test.labels)
+                for name, predicted in classes.items()
+            },
             images={
                 "predictions": torch.stack(list(classes.values()), dim=1).to("cpu", torch.uint8),
                 "labels": data.test.labels.to("cpu", torch.uint8),

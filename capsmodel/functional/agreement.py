@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.functional.checks import refuse_other_choice, refuse_other_rounds, refuse_other_shape
-from capsmodel.functional.differentiation import is_plain, refuse_forward_mode
+from capsmodel.functional.checks import check_choice, check_shape, check_votes
+from capsmodel.functional.differentiation import is_plain, raise_forward_mode_error
 from capsmodel.functional.neighbourhood import ONE_PLACE, Neighbourhood
 from capsmodel.functional.poses import lengths, squash
 from capsmodel.functional.sharing import ShareCompetition, Shares, agreement_with, shared_out
@@ -135,8 +135,8 @@ def leaky_routing(
 
 
 def _routed(votes: Tensor, rounds: "_Rounds") -> Routed:
-    refuse_other_rounds(votes, rounds.iterations)
-    rounds.refuse_what_does_not_fit(votes)
+    check_votes(votes, rounds.iterations)
+    rounds.check_options(votes)
     device = votes.device.type
     if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
         return rounds.routed(votes)
@@ -182,15 +182,15 @@ class _Rounds:
         """What makes shares of logits."""
         return Shares(self.neighbourhood, self.has_leak, self.competition)
 
-    def refuse_what_does_not_fit(self, votes: Tensor) -> None:
+    def check_options(self, votes: Tensor) -> None:
         """Refuse options that are none, or not of the votes' sizes."""
         _, in_caps, out_caps, pose = votes.shape
-        refuse_other_choice("gradient", self.gradient, _GRADIENTS)
-        refuse_other_choice("competition", self.competition, _COMPETITIONS)
+        check_choice("gradient", self.gradient, _GRADIENTS)
+        check_choice("competition", self.competition, _COMPETITIONS)
         if self.bias is not None:
-            refuse_other_shape("bias", self.bias, out_caps=out_caps, pose=pose)
+            check_shape("bias", self.bias, out_caps=out_caps, pose=pose)
         if self.logits is not None:
-            refuse_other_shape("logits", self.logits, in_caps=in_caps, out_caps=out_caps)
+            check_shape("logits", self.logits, in_caps=in_caps, out_caps=out_caps)
 
     def routed(self, votes: Tensor) -> Routed:
         """Return the capsules after the last round."""
@@ -252,9 +252,9 @@ class _Rounds:
         poses = self.squash(sums[-1])
         agreed = [poses]
         for iteration in range(1, iterations):
-            own = None if logits is None else self._tempered(logits, iteration)
+            initial_logits = None if logits is None else self._tempered(logits, iteration)
             sharp = self._tempered(agreed[-1], iteration)
-            shared, coupling = shared_out(votes, sharp, own, shares)
+            shared, coupling = shared_out(votes, sharp, initial_logits, shares)
             sums.append(self._biased(shared))
             couplings.append(coupling)
             poses = self.squash(sums[-1])
@@ -297,7 +297,7 @@ def rounds_at_once(
 
 
 class _AllRounds(torch.autograd.Function):
-    jvp = staticmethod(refuse_forward_mode)
+    jvp = staticmethod(raise_forward_mode_error)
 
     @staticmethod
     def forward(
@@ -316,14 +316,14 @@ class _AllRounds(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the gradients of the votes and of the bias."""
         (shares, plain), of_poses = ctx.asked, gradients[0]
-        votes, bias, *kept = ctx.saved_tensors
+        votes, bias, *saved = ctx.saved_tensors
         if of_poses is None:
             return None, None, None
         with _in_own_type(votes.device.type):
             if torch.is_grad_enabled():  # this gradient may be differentiated in its turn
                 return None, *_plain_gradients(plain, votes, bias, of_poses)
             slope = of_poses.contiguous()
-            of_votes, of_sums = _gradients(votes, _rounds([slope, *kept]), shares, slope)
+            of_votes, of_sums = _gradients(votes, _rounds([slope, *saved]), shares, slope)
             return None, of_votes, None if bias is None else torch.stack(of_sums).sum(dim=(0, 1))
 
     @staticmethod
@@ -340,9 +340,9 @@ def _flat(plain: PlainRounds, votes: Tensor, bias: Tensor | None) -> tuple[Tenso
 
 
 def _rounds(tensors: Sequence[Tensor]) -> RoutedRounds:
-    poses, *kept = tensors
-    number = (len(kept) + 1) // 3
-    sums, couplings, agreed = kept[:number], kept[number : 2 * number], kept[2 * number :]
+    poses, *rest = tensors
+    number = (len(rest) + 1) // 3
+    sums, couplings, agreed = rest[:number], rest[number : 2 * number], rest[2 * number :]
     return RoutedRounds(poses, tuple(sums), tuple(couplings), tuple(agreed))
 
 
@@ -360,8 +360,8 @@ def _gradients(
         of_logits = shares.gradient_of_logits(couplings, of_shares)
         rows += [couplings, of_logits]
         columns += [of_sums[-1], agreed]
-        own = share_out(votes, of_logits)
-        slope = of_agreed = own if of_agreed is None else of_agreed + own
+        of_next = share_out(votes, of_logits)
+        slope = of_agreed = of_next if of_agreed is None else of_agreed + of_next
     of_sums.append(_before_squash(rounds.sums[0], slope))
     rows.append(rounds.couplings[0].expand(votes.shape[:3]))
     columns.append(of_sums[-1])

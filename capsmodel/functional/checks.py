@@ -3,7 +3,7 @@
 from torch import Tensor
 
 
-def refuse_other_choice(option: str, value: object, words: tuple[str, ...]) -> None:
+def check_choice(option: str, value: object, words: tuple[str, ...]) -> None:
     """Refuse what is none of some words.
 
     Raises:
@@ -14,7 +14,7 @@ def refuse_other_choice(option: str, value: object, words: tuple[str, ...]) -> N
         raise ValueError(f"{option} must be one of {choices}, got {value!r}.")
 
 
-def refuse_other_shape(what: str, tensor: Tensor, **axes: int | None) -> None:
+def check_shape(what: str, tensor: Tensor, **axes: int | None) -> None:
     """Refuse a tensor of another shape.
 
     Args:
@@ -26,19 +26,20 @@ def refuse_other_shape(what: str, tensor: Tensor, **axes: int | None) -> None:
         ValueError: With the shape that was given, and the one that is wanted.
     """
     fits = len(tensor.shape) == len(axes) and all(
-        size is None or size == own for size, own in zip(axes.values(), tensor.shape, strict=True)
+        size is None or size == actual
+        for size, actual in zip(axes.values(), tensor.shape, strict=True)
     )
     if not fits:
         sizes = ", ".join(name if size is None else f"{name} {size}" for name, size in axes.items())
         raise ValueError(f"{what} must be of shape [{sizes}], got {list(tensor.shape)}.")
 
 
-def refuse_other_rounds(votes: Tensor, iterations: int) -> None:
+def check_votes(votes: Tensor, iterations: int) -> None:
     """Refuse votes of another shape, and fewer rounds than one.
 
     Raises:
         ValueError: Saying what was given and what is allowed.
     """
-    refuse_other_shape("votes", votes, batch=None, in_caps=None, out_caps=None, pose=None)
+    check_shape("votes", votes, batch=None, in_caps=None, out_caps=None, pose=None)
     if iterations < 1:
         raise ValueError(f"iterations must be 1 or more, got {iterations}.")

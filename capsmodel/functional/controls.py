@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from capsmodel.chance import uniform
-from capsmodel.functional.checks import refuse_other_rounds
+from capsmodel.functional.checks import check_votes
 from capsmodel.functional.neighbourhood import ONE_PLACE, Neighbourhood
 from capsmodel.functional.poses import lengths, squash
 from capsmodel.functional.sharing import Shares
@@ -30,11 +30,11 @@ def uniform_routing(
     Raises:
         ValueError: If the votes are of another shape, or the bounds are none.
     """
-    refuse_other_rounds(votes, iterations=1)
+    check_votes(votes, iterations=1)
     grouped, shares = output_first(votes), Shares(neighbourhood)
     poses = _squashed(shares.share_equally(grouped), bias)
-    told = shares.equal(grouped).expand(grouped.shape[:3]).permute(2, 0, 1)
-    return Routed(poses, lengths(poses), Couplings(told, neighbourhood))
+    couplings = shares.equal(grouped).expand(grouped.shape[:3]).permute(2, 0, 1)
+    return Routed(poses, lengths(poses), Couplings(couplings, neighbourhood))
 
 
 def equal_routing(
@@ -56,8 +56,8 @@ def equal_routing(
     out_caps = votes.weight.shape[2]
     share = 1 / shares.num_competing(out_caps, edges)
     poses = _squashed(votes.summed() * share, bias, squash)
-    told = poses.new_full((1, 1, 1), share).expand(edges, sites, out_caps)
-    return Routed(poses, lengths(poses), Couplings(told, votes.neighbourhood))
+    couplings = poses.new_full((1, 1, 1), share).expand(edges, sites, out_caps)
+    return Routed(poses, lengths(poses), Couplings(couplings, votes.neighbourhood))
 
 
 def random_routing(
@@ -84,14 +84,14 @@ def random_routing(
     Raises:
         ValueError: If the votes are of another shape, or the bounds are none.
     """
-    refuse_other_rounds(votes, iterations=1)
+    check_votes(votes, iterations=1)
     grouped = output_first(votes)
     sites, out_caps, edges, _ = grouped.shape
     shares = _drawn(grouped, (edges, out_caps), neighbourhood, between, generator=generator)
     couplings = shares.permute(1, 2, 0).repeat(sites // neighbourhood.num_places, 1, 1)
     poses = _squashed(share_out(grouped, couplings), bias)
-    told = Couplings(couplings.permute(2, 0, 1), neighbourhood)
-    return Routed(poses, lengths(poses), told)
+    result = Couplings(couplings.permute(2, 0, 1), neighbourhood)
+    return Routed(poses, lengths(poses), result)
 
 
 def random_linear_routing(
@@ -117,8 +117,8 @@ def random_linear_routing(
         votes.poses, (edges, out_caps), votes.neighbourhood, between, generator=generator
     )
     poses = _squashed(votes.summed(shares.squeeze(1)), bias)
-    told = shares.expand(edges, poses.shape[0], out_caps)
-    return Routed(poses, lengths(poses), Couplings(told, votes.neighbourhood))
+    couplings = shares.expand(edges, poses.shape[0], out_caps)
+    return Routed(poses, lengths(poses), Couplings(couplings, votes.neighbourhood))
 
 
 def _drawn(

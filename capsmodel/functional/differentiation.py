@@ -46,7 +46,7 @@ def has_storage(tensor: Tensor) -> bool:
     return True
 
 
-def refuse_forward_mode(ctx: Any, *tangents: Any) -> Any:
+def raise_forward_mode_error(ctx: Any, *tangents: Any) -> Any:
     """Refuse forward mode, as the `jvp` of functions whose gradients are written by hand.
 
     Raises:

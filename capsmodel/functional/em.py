@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.functional.checks import refuse_other_choice, refuse_other_rounds, refuse_other_shape
-from capsmodel.functional.differentiation import is_plain, refuse_forward_mode
+from capsmodel.functional.checks import check_choice, check_shape, check_votes
+from capsmodel.functional.differentiation import is_plain, raise_forward_mode_error
 from capsmodel.functional.em_statistics import (
     Question,
     Statistics,
@@ -81,14 +81,14 @@ def em_routing(
     Raises:
         ValueError: If there is no round, a shape does not fit, or an option is none.
     """
-    refuse_other_rounds(votes, iterations)
+    check_votes(votes, iterations)
     batch, in_caps, out_caps, _ = votes.shape
-    refuse_other_shape("activations", activations, batch=None, in_caps=in_caps)
+    check_shape("activations", activations, batch=None, in_caps=in_caps)
     if activations.shape[0] != batch:
         raise ValueError(f"activations must be of {batch} images, got {activations.shape[0]}.")
     for name, bias in {"activation_bias": activation_bias, "cost_bias": cost_bias}.items():
         if isinstance(bias, Tensor) and bias.ndim:
-            refuse_other_shape(name, bias, out_caps=out_caps)
+            check_shape(name, bias, out_caps=out_caps)
     rounds = EMRounds(
         out_caps=out_caps,
         iterations=iterations,
@@ -139,8 +139,8 @@ class EMRounds:
 
     def __post_init__(self) -> None:
         """Refuse options that are none."""
-        refuse_other_choice("gradient", self.gradient, ("all", "last"))
-        refuse_other_choice("competition", self.competition, _COMPETITIONS)
+        check_choice("gradient", self.gradient, ("all", "last"))
+        check_choice("competition", self.competition, _COMPETITIONS)
         if not 0 < self.centre_momentum <= 1:
             raise ValueError(
                 f"centre_momentum must be above 0 and at most 1, got {self.centre_momentum}."
@@ -242,7 +242,7 @@ class _Sharing(torch.autograd.Function):
     """
 
     generate_vmap_rule = True
-    jvp = staticmethod(refuse_forward_mode)
+    jvp = staticmethod(raise_forward_mode_error)
 
     @staticmethod
     def forward(

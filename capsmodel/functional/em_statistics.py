@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.functional.differentiation import is_plain, refuse_forward_mode
+from capsmodel.functional.differentiation import is_plain, raise_forward_mode_error
 from capsmodel.functional.neighbourhood import ONE_PLACE
 from capsmodel.functional.votes import ProductVotes, Votes
 
@@ -159,7 +159,7 @@ class _Slopes(NamedTuple):
 
 
 class _Tiled(torch.autograd.Function):
-    jvp = staticmethod(refuse_forward_mode)
+    jvp = staticmethod(raise_forward_mode_error)
 
     @staticmethod
     def forward(asked: tuple[float, float, bool], *inputs: Any) -> Any:
@@ -238,8 +238,8 @@ def _plain_gradients(
         return _plain(asked, *given)
 
     pull: Any = torch.func.vjp(of_needed, *(inputs[place] for place in places))[1]
-    found = dict(zip(places, pull(tuple(g for g in gradients if g is not None)), strict=True))
-    return [found.get(place) for place in range(len(inputs))]
+    by_place = dict(zip(places, pull(tuple(g for g in gradients if g is not None)), strict=True))
+    return [by_place.get(place) for place in range(len(inputs))]
 
 
 class _Backward:

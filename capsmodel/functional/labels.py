@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int64, Integer, Shaped
 from torch import Tensor
 
-from capsmodel.functional.checks import refuse_other_shape
+from capsmodel.functional.checks import check_shape
 from capsmodel.functional.differentiation import has_storage
 
 _INTEGERS = {
@@ -70,7 +70,7 @@ def true_classes(
     """
     check_label_type(labels)
     num_images, num_classes = beliefs.shape[:2]
-    refuse_other_shape("labels", labels, batch=num_images)
+    check_shape("labels", labels, batch=num_images)
     indices = labels.long()
     if _has_plain_values(labels) and _has_plain_values(beliefs):
         check_label_range(indices, num_classes)

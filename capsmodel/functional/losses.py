@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Integer
 from torch import Tensor
 
-from capsmodel.functional.checks import refuse_other_choice
+from capsmodel.functional.checks import check_choice
 from capsmodel.functional.labels import TrueClasses, check_label_type, true_classes
 
 
@@ -58,7 +58,7 @@ def margin_loss(
             or the latter are to be weighted. In plain tensors on the CPU also if a label is no
             class; elsewhere the loss is NaN then.
     """
-    refuse_other_choice("reduction", reduction, ("sum", "half_mean"))
+    check_choice("reduction", reduction, ("sum", "half_mean"))
     truth = None
     if labels.dtype is torch.bool and labels.shape == lengths.shape:
         is_true = labels
@@ -102,7 +102,7 @@ def spread_loss(
         ValueError: If the labels are not one integer an image. In plain tensors on the CPU also if
             a label is no class; elsewhere the loss is NaN then.
     """
-    refuse_other_choice("reduction", reduction, ("sum", "mean"))
+    check_choice("reduction", reduction, ("sum", "mean"))
     truth = true_classes(labels, lengths)
     lead = lengths.gather(1, truth.indices.unsqueeze(1)) - lengths
     shortfall = (margin - lead).relu().square()

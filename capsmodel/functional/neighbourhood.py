@@ -90,14 +90,16 @@ class Neighbourhood:
         self, values: Float[Tensor, "edges sites"]
     ) -> Float[Tensor, "edges sites"]:
         """Return at each edge the sum over all edges of its child, at all places that see it."""
-        return self._over_parents(values, 0.0, lambda own: own.sum(dim=-1))
+        return self._over_parents(values, 0.0, lambda edges_of_child: edges_of_child.sum(dim=-1))
 
     def logsumexp_over_parents(
         self, values: Float[Tensor, "edges sites"]
     ) -> Float[Tensor, "edges sites"]:
         """Return at each edge the logarithm of the summed exponentials of its child's edges."""
         never = max(_NEVER, torch.finfo(values.dtype).min)
-        return self._over_parents(values, never, lambda own: own.logsumexp(dim=-1))
+        return self._over_parents(
+            values, never, lambda edges_of_child: edges_of_child.logsumexp(dim=-1)
+        )
 
     def num_parent_places(self, edges: int, sites: int) -> Float[Tensor, "edges sites"]:
         """Return at each edge how many places see its child, in float32 on the CPU."""
@@ -112,9 +114,9 @@ class Neighbourhood:
         edges, sites = values.shape
         by_edge = values.reshape(window, edges // window, sites // places, places)
         flat = by_edge.permute(1, 2, 3, 0).flatten(2)
-        own = F.pad(flat, (0, 1), value=filling)[:, :, self._parents(values.device)]
+        by_child = F.pad(flat, (0, 1), value=filling)[:, :, self._parents(values.device)]
         # A child that nothing sees has no edge that would read its row.
-        read = reduce(own)[:, :, self._children(values.device)]
+        read = reduce(by_child)[:, :, self._children(values.device)]
         return read.permute(3, 0, 1, 2).reshape(edges, sites)
 
     def _children(self, device: torch.device) -> Int[Tensor, "places window"]:
@@ -169,9 +171,9 @@ def _parents(neighbourhood: Neighbourhood) -> list[list[int]]:
 
     The filling points behind the last edge, where a neutral value is appended.
     """
-    own: list[list[int]] = [[] for _ in range(neighbourhood.num_child_places)]
+    edges_of_child: list[list[int]] = [[] for _ in range(neighbourhood.num_child_places)]
     seen = [child for window in _children(neighbourhood) for child in window]
     for edge, child in enumerate(seen):
-        own[child].append(edge)
-    most = max(len(edges) for edges in own)
-    return [edges + [len(seen)] * (most - len(edges)) for edges in own]
+        edges_of_child[child].append(edge)
+    most = max(len(edges) for edges in edges_of_child)
+    return [edges + [len(seen)] * (most - len(edges)) for edges in edges_of_child]

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.functional.differentiation import is_plain, refuse_forward_mode
+from capsmodel.functional.differentiation import is_plain, raise_forward_mode_error
 from capsmodel.functional.neighbourhood import Neighbourhood
 from capsmodel.functional.votes import share_out
 
@@ -127,7 +127,7 @@ class _Sharing(torch.autograd.Function):
     """
 
     generate_vmap_rule = True
-    jvp = staticmethod(refuse_forward_mode)
+    jvp = staticmethod(raise_forward_mode_error)
 
     @staticmethod
     def forward(
@@ -160,8 +160,8 @@ class _Sharing(torch.autograd.Function):
             columns.reshape(-1, *columns.shape[2:]),
         ).view_as(votes)
         shape = ctx.logits_shape
-        of_own = None if shape is None else of_logits.sum_to_size(shape)
-        return of_votes, share_out(votes, of_logits), of_own, None
+        of_initial_logits = None if shape is None else of_logits.sum_to_size(shape)
+        return of_votes, share_out(votes, of_logits), of_initial_logits, None
 
 
 def agreement_with(

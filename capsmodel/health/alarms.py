@@ -61,14 +61,14 @@ def _stuck(
         return []  # beliefs that are right cannot be alike, whatever the loss comes to
     forms = [_closed_forms(config, labels, epoch.epoch) for epoch in last]
     losses = [epoch.health.get("class_loss", math.nan) for epoch in last]
-    told = f"The loss of the classes stays at {losses[-1]:.4g}, its value where every belief is"
+    sentence = f"The loss of the classes stays at {losses[-1]:.4g}, its value where every belief is"
     words = ("0: all class capsules are dead.", "1: all class capsules are saturated.")
     if forms[-1][0] == forms[-1][1]:
         words = ("the same: the network tells no class from another.",)
     for place, state in enumerate(words):
         closed = [form[place] for form in forms]
         if all(abs(a - b) <= _NEAR * b for a, b in zip(losses, closed, strict=True)):
-            return [f"{told} {state}"]
+            return [f"{sentence} {state}"]
     return []
 
 
@@ -108,8 +108,8 @@ def _guessing(config: TrainingConfig, last: Sequence[EpochMetrics]) -> list[str]
 
 def _is_better(epoch: EpochMetrics, value: float) -> bool:
     """Whether an epoch is better than some value of the metric that the alarms judge by."""
-    own = getattr(epoch, _JUDGED_BY.metric.name)
-    return _JUDGED_BY.cost(own) < _JUDGED_BY.cost(value)
+    judged = getattr(epoch, _JUDGED_BY.metric.name)
+    return _JUDGED_BY.cost(judged) < _JUDGED_BY.cost(value)
 
 
 def _error_of_guessing(config: TrainingConfig) -> float:

@@ -110,5 +110,5 @@ def drop_capsules(grid: CapsuleGrid, rate: float, generator: torch.Generator | N
     What is left is not raised: an activation is a probability.
     """
     draws = uniform(grid.activations.shape, generator)
-    kept = (draws >= rate).to(grid.poses.device, grid.poses.dtype)
-    return CapsuleGrid(grid.poses * kept.unsqueeze(-1), grid.activations * kept)
+    mask = (draws >= rate).to(grid.poses.device, grid.poses.dtype)
+    return CapsuleGrid(grid.poses * mask.unsqueeze(-1), grid.activations * mask)

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from capsmodel.functional import lengths
-from capsmodel.functional.checks import refuse_other_shape
+from capsmodel.functional.checks import check_shape
 from capsmodel.initialised import InitialisedModule
 from capsmodel.routing import (
     ROUTINGS,
@@ -89,8 +89,8 @@ class Capsules(InitialisedModule):
             ValueError: If the poses are of another shape.
         """
         in_caps, in_dim, _ = self.weight.shape
-        refuse_other_shape("poses", poses, batch=None, in_caps=in_caps, in_dim=in_dim)
-        return self.router(self._told(poses), generator)
+        check_shape("poses", poses, batch=None, in_caps=in_caps, in_dim=in_dim)
+        return self.router(self._votes_for_router(poses), generator)
 
     def votes(
         self, poses: Float[Tensor, "batch in_caps in_dim"]
@@ -105,7 +105,7 @@ class Capsules(InitialisedModule):
         weight = self.weight.unflatten(2, self.out_shape)
         return LinearVotes(lengths(poses).t(), self.neighbourhood, poses, weight)
 
-    def _told(self, poses: Float[Tensor, "batch in_caps in_dim"]) -> Votes:
+    def _votes_for_router(self, poses: Float[Tensor, "batch in_caps in_dim"]) -> Votes:
         """Return the votes as the routing wants them: one of activations needs them in passing."""
         votes = self._linear(poses)
         if not self.reads_activations:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from capsmodel.functional.checks import refuse_other_choice, refuse_other_shape
+from capsmodel.functional.checks import check_choice, check_shape
 from capsmodel.initialised import InitialisedModule, set_truncated
 from capsmodel.layers.capsule_grid import CapsuleGrid
 from capsmodel.layers.capsules import chosen_routing
@@ -88,7 +88,7 @@ class ConvCapsules(InitialisedModule):
         """
         super().__init__()
         if not isinstance(kernel, int):
-            refuse_other_choice("kernel", kernel, ("all",))
+            check_choice("kernel", kernel, ("all",))
         self.in_types = in_types
         self.rows, self.inner = pose_shape(pose_kind, pose)
         self.start = start or MatrixStart()
@@ -147,15 +147,15 @@ class ConvCapsules(InitialisedModule):
         Raises:
             ValueError: If the children are of another shape.
         """
-        self._refuse_others(children)
+        self._check_children(children)
         return self.router(self.votes(children), generator)
 
-    def _refuse_others(self, children: CapsuleGrid) -> None:
+    def _check_children(self, children: CapsuleGrid) -> None:
         places = self.all_places or self.neighbourhood.num_child_places
         axes = {"batch": None, "places": places, "types": self.in_types}
         pose = self.rows * self.inner
-        refuse_other_shape("poses", children.poses, **axes, pose=pose)
-        refuse_other_shape("activations", children.activations, **axes)
+        check_shape("poses", children.poses, **axes, pose=pose)
+        check_shape("activations", children.activations, **axes)
 
     def votes(self, children: CapsuleGrid) -> ProductVotes:
         """Return the votes as products that are not multiplied out."""
@@ -163,7 +163,9 @@ class ConvCapsules(InitialisedModule):
         poses, activations = children.poses, children.activations.unsqueeze(-1)
         if self.all_places:
             matrices = matrices.repeat(self.all_places, 1, 1, 1)
-            poses, activations = (own.flatten(1, 2).unsqueeze(1) for own in (poses, activations))
+            poses, activations = (
+                values.flatten(1, 2).unsqueeze(1) for values in (poses, activations)
+            )
         offsets = None if self.offsets is None else self.offsets.to(poses)
         poses = around.edges(poses).unflatten(2, (self.rows, self.inner))
         activations = around.edges(activations).squeeze(-1)
@@ -182,7 +184,7 @@ def pose_shape(kind: PoseKind, size: int) -> tuple[int, int]:
     Raises:
         ValueError: If a matrix of so many numbers is not square.
     """
-    refuse_other_choice("pose_kind", kind, get_args(PoseKind))
+    check_choice("pose_kind", kind, get_args(PoseKind))
     if kind == "vector":
         return 1, size
     side = math.isqrt(size)

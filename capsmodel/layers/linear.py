@@ -64,8 +64,8 @@ def drop(
     Source: Srivastava and others 2014, "Dropout", Journal of Machine Learning Research 15.
     Difference: values are raised in training, where theirs are lowered in use.
     """
-    kept = uniform(values.shape, generator) >= rate
-    return values * kept.to(values.device) / (1 - rate)
+    mask = uniform(values.shape, generator) >= rate
+    return values * mask.to(values.device) / (1 - rate)
 
 
 class Decoder(LinearStack):

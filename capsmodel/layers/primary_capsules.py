@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from capsmodel.functional.checks import refuse_other_choice
+from capsmodel.functional.checks import check_choice
 from capsmodel.initialised import InitialisedModule
 from capsmodel.layers.convolution import Padding, Window, set_weights
 from capsmodel.layers.linear import drop
@@ -65,8 +65,8 @@ class PrimaryCapsules(InitialisedModule):
             ValueError: If coupling or grouping has no such value.
         """
         super().__init__()
-        refuse_other_choice("coupling", coupling, get_args(Coupling))
-        refuse_other_choice("grouping", grouping, get_args(Grouping))
+        check_choice("coupling", coupling, get_args(Coupling))
+        check_choice("grouping", grouping, get_args(Grouping))
         self.types, self.pose = types, pose
         self.window = Window.of(kernel, stride, padding)
         self.squash = squash or SabourSquash()
@@ -113,5 +113,5 @@ def drop_capsules(
         generator: On the CPU, so that all devices drop the same capsules; None for PyTorch's own.
         are_raised: Whether the others are raised in proportion, to keep the mean.
     """
-    kept = drop(torch.ones(poses.shape[:2]), rate, generator)
-    return poses * (kept if are_raised else kept.sign()).to(poses).unsqueeze(-1)
+    mask = drop(torch.ones(poses.shape[:2]), rate, generator)
+    return poses * (mask if are_raised else mask.sign()).to(poses).unsqueeze(-1)

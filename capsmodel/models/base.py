@@ -193,9 +193,9 @@ def recomputed(function: Callable[..., T], *inputs: Any, generator: torch.Genera
     def run(*given: Any) -> T:
         if next(calls) == 0:
             return function(*given, drawn_from)
-        again = torch.Generator(drawn_from.device)
-        again.set_state(start)
-        return function(*given, again)
+        replayed = torch.Generator(drawn_from.device)
+        replayed.set_state(start)
+        return function(*given, replayed)
 
     # Nothing draws from the global generators, so there is no state of theirs to keep.
     return checkpoint(run, *inputs, use_reentrant=False, preserve_rng_state=False)

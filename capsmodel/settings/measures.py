@@ -26,7 +26,7 @@ def own_metrics(settings: Settings) -> tuple[Metric, ...]:
         ValueError: In one sentence, if one cannot be.
     """
     declared = [metric for part in parts_in(settings) for metric in part.epoch_metrics]
-    check_own(declared)
+    check_part_metrics(declared)
     return tuple(declared)
 
 
@@ -49,7 +49,7 @@ def declared_metrics(base: Settings, parts: Iterable[type[Part]]) -> tuple[Metri
     return tuple(metrics.values())
 
 
-def refuse_unmeasured(name: str, settings: Settings) -> None:
+def check_is_measured(name: str, settings: Settings) -> None:
     """Refuse settings none of whose parts measures a metric that is not built in.
 
     Raises:
@@ -59,7 +59,7 @@ def refuse_unmeasured(name: str, settings: Settings) -> None:
         raise ValueError(f"No part of it measures the objective {name}.")
 
 
-def check_own(declared: Iterable[Metric]) -> None:
+def check_part_metrics(declared: Iterable[Metric]) -> None:
     """Refuse metrics of parts that are not what they could be.
 
     Raises:

@@ -193,6 +193,6 @@ def _class_validated(error: ValidationError) -> type[BaseModel] | None:
         trace = trace.tb_next
     if trace is None:
         return None
-    held = trace.tb_frame.f_locals
-    owner: object = type(held["self"]) if "self" in held else held.get("cls")
+    variables = trace.tb_frame.f_locals
+    owner: object = type(variables["self"]) if "self" in variables else variables.get("cls")
     return owner if isinstance(owner, type) and issubclass(owner, BaseModel) else None

@@ -66,14 +66,14 @@ class Settings(BaseModel):
     def _expand_profile(cls, data: Any, info: ValidationInfo) -> Any:
         if not isinstance(data, Mapping) or PROFILE not in data or PROFILE in cls.model_fields:
             return data
-        beside = {name: value for name, value in data.items() if name != PROFILE}
+        others = {name: value for name, value in data.items() if name != PROFILE}
         profile = Profile.of(cls, data[PROFILE])
-        read = {**fields_of(profile.applied(cls(), info.context, partly=True)), **beside}
+        read = {**fields_of(profile.applied(cls(), info.context, partly=True)), **others}
         try:
             given = cls.model_validate(read, context=info.context)
         except ValidationError:
             return read  # refused once more, each error at its place
-        return fields_of(profile.beside(given, given_paths(beside, given), info.context))
+        return fields_of(profile.combined(given, given_paths(others, given), info.context))
 
 
 S = TypeVar("S", bound=Settings)
@@ -108,9 +108,11 @@ class Profile:
         if str(name) not in owner.profiles:
             raise ValueError(unknown(f"profile of {owner.described()}", str(name), owner.profiles))
         title = f"The profile '{name}' of {owner.described()}"
-        own = _by_path(owner.profiles[str(name)])
+        profile_values = _by_path(owner.profiles[str(name)])
         defaults = _defaults(owner)
-        return cls(title, {**defaults, **own}, frozenset(defaults) - frozenset(own))
+        return cls(
+            title, {**defaults, **profile_values}, frozenset(defaults) - frozenset(profile_values)
+        )
 
     def applied(self, settings: S, context: Context, *, partly: bool = False) -> S:
         """Return settings with the profile's values.
@@ -129,7 +131,7 @@ class Profile:
             first = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
             raise ValueError(f"{self.title} does not fit: {first.removesuffix('.')}.") from error
 
-    def beside(self, given: S, paths: Iterator[Path], context: Context) -> S:
+    def combined(self, given: S, paths: Iterator[Path], context: Context) -> S:
         """Return settings with the profile's values, which those given beside it must agree with.
 
         Args:
@@ -159,10 +161,10 @@ class Profile:
         context: Context,
         partly: bool,
     ) -> S:
-        own = {path[0]: value for path, value in values.items() if len(path) == 1}
-        own.pop(KIND, None)
-        if PROFILE in own:
-            inner = Profile.of(type(settings), own.pop(PROFILE))
+        direct = {path[0]: value for path, value in values.items() if len(path) == 1}
+        direct.pop(KIND, None)
+        if PROFILE in direct:
+            inner = Profile.of(type(settings), direct.pop(PROFILE))
             if not above:  # what is asked for is the outer one
                 inner = replace(inner, title=self.title)
             settings = inner.applied(settings, context, partly=partly)
@@ -170,9 +172,9 @@ class Profile:
         for name, below in _by_field(values).items():
             if name not in type(settings).model_fields:
                 if not partly:
-                    self._refuse_lack(settings, (*above, name))
+                    self._check_not_required(settings, (*above, name))
                 continue
-            part = own.get(name, getattr(settings, name))
+            part = direct.get(name, getattr(settings, name))
             if (KIND,) in below:
                 part = of_kind(type(settings), name, part, below[(KIND,)], context=context)
             if any(below):
@@ -201,7 +203,7 @@ class Profile:
             )
         return {path: value for path, value in values.items() if path != (PROFILE,)}
 
-    def _refuse_lack(self, settings: Settings, path: Path) -> None:
+    def _check_not_required(self, settings: Settings, path: Path) -> None:
         if any(
             path == value_path[: len(path)]
             for value_path in self.values
@@ -226,8 +228,8 @@ def given_paths(given: Mapping[str, Any], settings: BaseModel, above: Path = ())
         if name == PROFILE and isinstance(settings, Settings):
             yield from profile_paths(settings, value, above)
         elif isinstance(value, BaseModel) and isinstance(read, BaseModel):
-            own = {field: getattr(value, field) for field in (KIND, *value.model_fields_set)}
-            yield from given_paths(own, read, (*above, name))
+            values_set = {field: getattr(value, field) for field in (KIND, *value.model_fields_set)}
+            yield from given_paths(values_set, read, (*above, name))
         elif isinstance(value, Mapping) and isinstance(read, BaseModel):
             yield from given_paths(value, read, (*above, name))
         else:
@@ -320,20 +322,20 @@ def of_kind(owner: type[BaseModel], name: str, part: Any, kind: str, *, context:
         annotation = Annotated[annotation, extra]
     family = TypeAdapter[Any](annotation)
     fields = type(part).model_fields
-    kept = {name: v for name, v in fields_of(part).items() if v != fields[name].default}
+    carried = {name: v for name, v in fields_of(part).items() if v != fields[name].default}
     while True:
         try:
-            return family.validate_python({**kept, KIND: kind}, context=context)
+            return family.validate_python({**carried, KIND: kind}, context=context)
         except ValidationError as error:
-            refused = _refused(error, kept)
+            refused = _refused(error, carried)
             if not refused:
                 raise
-            kept = {field: value for field, value in kept.items() if field not in refused}
+            carried = {field: value for field, value in carried.items() if field not in refused}
 
 
-def _refused(error: ValidationError, kept: Mapping[str, Any]) -> set[str]:
+def _refused(error: ValidationError, carried: Mapping[str, Any]) -> set[str]:
     """Return the settings that a kind refuses; all of them where they do not go together."""
-    names = set(kept) - {KIND}
+    names = set(carried) - {KIND}
     refused = {str(step) for detail in error.errors() for step in detail["loc"]} & names
     is_of_all = any(detail["type"] == "value_error" for detail in error.errors())
     return names if is_of_all and not refused else refused

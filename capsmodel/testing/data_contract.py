@@ -109,8 +109,8 @@ class DataSetContract(PartContract):
 
 
 def _splits(splits: DataSplits) -> dict[str, Images]:
-    own = {"train": splits.train, "validation": splits.validation, "test": splits.test}
-    return own | {f"test.{name}": images for name, images in splits.extra_tests.items()}
+    main_splits = {"train": splits.train, "validation": splits.validation, "test": splits.test}
+    return main_splits | {f"test.{name}": images for name, images in splits.extra_tests.items()}
 
 
 def _bytes(images: Images) -> set[bytes]:

@@ -60,7 +60,7 @@ class EvaluationContract(PartContract):
         self, evaluation: Evaluation, trained: Trained
     ) -> None:
         """Tables know them before there are any; plain numbers survive as JSON."""
-        findings = _found(evaluation, trained)
+        findings = _findings(evaluation, trained)
         names = [metric.name for metric in evaluation.metrics]
         assert list(findings.metrics) == names
         assert all(_NAME.fullmatch(name) for name in names)
@@ -69,7 +69,7 @@ class EvaluationContract(PartContract):
 
     def test_it_gives_something(self, evaluation: Evaluation, trained: Trained) -> None:
         """Metrics, results by image, other arrays or pictures."""
-        findings = _found(evaluation, trained)
+        findings = _findings(evaluation, trained)
         assert findings.metrics or findings.images or findings.arrays or findings.pictures
 
     def test_the_same_network_gives_the_same_to_the_last_bit(
@@ -77,7 +77,7 @@ class EvaluationContract(PartContract):
     ) -> None:
         """All chance comes from the trial's seed, and the global generator stays as it is."""
         before = torch.get_rng_state()
-        _assert_same(_found(evaluation, trained), _found(evaluation, trained))
+        _assert_same(_findings(evaluation, trained), _findings(evaluation, trained))
         assert torch.equal(torch.get_rng_state(), before)
 
     def test_the_network_is_left_as_it_is(self, evaluation: Evaluation, trained: Trained) -> None:
@@ -90,10 +90,10 @@ class EvaluationContract(PartContract):
 
     def test_the_images_are_not_written_to(self, evaluation: Evaluation, trained: Trained) -> None:
         """Likewise."""
-        data, again = trained.config.data.load("cpu"), trained.config.data.load("cpu")
+        data, reloaded = trained.config.data.load("cpu"), trained.config.data.load("cpu")
         evaluation.evaluate(trained, data)
-        assert torch.equal(data.validation.images, again.validation.images)
-        assert torch.equal(data.test.images, again.test.images)
+        assert torch.equal(data.validation.images, reloaded.validation.images)
+        assert torch.equal(data.test.images, reloaded.test.images)
 
     def test_test_images_decide_nothing_where_it_looks_at_validation(
         self, evaluation: Evaluation, trained: Trained
@@ -111,7 +111,7 @@ class EvaluationContract(PartContract):
     ) -> None:
         """One row an image of the split, on the CPU."""
         images = evaluation.images_of(trained.config.data.load("cpu"))
-        for name, values in _found(evaluation, trained).images.items():
+        for name, values in _findings(evaluation, trained).images.items():
             assert _NAME.fullmatch(name)
             assert len(values) == len(images)
             assert values.device.type == "cpu"
@@ -120,14 +120,14 @@ class EvaluationContract(PartContract):
         self, evaluation: Evaluation, trained: Trained
     ) -> None:
         """On the CPU, under names that no other has."""
-        findings = _found(evaluation, trained)
+        findings = _findings(evaluation, trained)
         assert all(_NAME.fullmatch(name) for name in findings.arrays)
         assert all(values.device.type == "cpu" for values in findings.arrays.values())
         assert not findings.arrays.keys() & findings.images.keys()
 
     def test_pictures_are_png_files(self, evaluation: Evaluation, trained: Trained) -> None:
         """Named without an ending."""
-        for name, content in _found(evaluation, trained).pictures.items():
+        for name, content in _findings(evaluation, trained).pictures.items():
             assert _NAME.fullmatch(name)
             assert content.startswith(b"\x89PNG\r\n")
 
@@ -135,14 +135,14 @@ class EvaluationContract(PartContract):
         self, evaluation: Evaluation, trained: Trained
     ) -> None:
         """They are shown as they are."""
-        assert all(told.endswith(".") for told in _found(evaluation, trained).left_out)
+        assert all(reason.endswith(".") for reason in _findings(evaluation, trained).left_out)
 
     def test_its_kind_can_be_a_name(self, evaluation: Evaluation) -> None:
         """Metrics are called by it."""
         assert _NAME.fullmatch(kind_of(type(evaluation)))
 
 
-def _found(evaluation: Evaluation, trained: Trained) -> Findings:
+def _findings(evaluation: Evaluation, trained: Trained) -> Findings:
     data: DataSplits = trained.config.data.load(trained.device)
     return evaluation.evaluate(trained, data)
 
@@ -150,6 +150,9 @@ def _found(evaluation: Evaluation, trained: Trained) -> Findings:
 def _assert_same(findings: Findings, other: Findings) -> None:
     assert findings.metrics == other.metrics
     assert findings.pictures == other.pictures
-    for own, others in ((findings.images, other.images), (findings.arrays, other.arrays)):
-        assert own.keys() == others.keys()
-        assert all(torch.equal(values, others[name]) for name, values in own.items())
+    for values_by_name, others in (
+        (findings.images, other.images),
+        (findings.arrays, other.arrays),
+    ):
+        assert values_by_name.keys() == others.keys()
+        assert all(torch.equal(values, others[name]) for name, values in values_by_name.items())

@@ -73,7 +73,7 @@ class LossContract(PartContract):
         lengths = torch.full((_BATCH, _CLASSES), length, dtype=torch.float64)
         assert bool(_gradient(loss, lengths).isfinite().all())
 
-    def test_the_number_type_of_the_lengths_is_kept(self, loss: Loss) -> None:
+    def test_the_loss_has_the_number_type_of_the_lengths(self, loss: Loss) -> None:
         """Single precision stays single."""
         assert loss.loss(_lengths().float(), _LABELS, 0.5).dtype == torch.float32
 

@@ -133,16 +133,16 @@ class ModelContract(PartContract):
 
     def test_the_seed_alone_decides_the_initial_values(self, model: Model) -> None:
         """Whatever was in the storage before, and none is left as it was."""
-        first, again, other = (_network(model, seed).state_dict() for seed in (0, 0, 1))
+        first, repeated, other = (_network(model, seed).state_dict() for seed in (0, 0, 1))
         assert all(bool(value.isfinite().all()) for value in first.values())
-        assert all(torch.equal(value, again[name]) for name, value in first.items())
+        assert all(torch.equal(value, repeated[name]) for name, value in first.items())
         assert not all(torch.equal(value, other[name]) for name, value in first.items())
 
     def test_construction_sets_the_weights(self, model: Model) -> None:
         """From PyTorch's default generator, as every layer of its own does."""
-        first, again, other = (_built(model, seed).state_dict() for seed in (0, 0, 1))
+        first, repeated, other = (_built(model, seed).state_dict() for seed in (0, 0, 1))
         assert all(bool(value.isfinite().all()) for value in first.values())
-        assert all(torch.equal(value, again[name]) for name, value in first.items())
+        assert all(torch.equal(value, repeated[name]) for name, value in first.items())
         assert not all(torch.equal(value, other[name]) for name, value in first.items())
 
     def test_images_alone_are_enough(self, model: Model) -> None:

@@ -39,10 +39,10 @@ class OptimiserContract(PartContract):
         built = optimiser.build(parameters)
         _move(built, parameters, range(1))
         for parameter in parameters:
-            kept: dict[str, Tensor] = built.state[parameter]
-            shapes = {name: tuple(value.shape) for name, value in kept.items()}
+            state: dict[str, Tensor] = built.state[parameter]
+            shapes = {name: tuple(value.shape) for name, value in state.items()}
             assert shapes == optimiser.state_shapes(tuple(parameter.shape))
-            assert all(value.dtype == torch.float32 for value in kept.values())
+            assert all(value.dtype == torch.float32 for value in state.values())
 
     @pytest.mark.parametrize("done", range(_STEPS))
     def test_with_these_tensors_it_goes_on_to_the_last_bit(

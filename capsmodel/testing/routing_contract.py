@@ -66,14 +66,14 @@ class RoutingContract(PartContract):
 
     def test_couplings_share_out_a_child_at_most_once(self, routing: Routing, layer: str) -> None:
         """Those that are told add up to 1 at most, over all parents of a child, if that is said."""
-        told = routed_by(router_of(routing, layer), example_votes(layer)).couplings
-        if told is None:
+        couplings = routed_by(router_of(routing, layer), example_votes(layer)).couplings
+        if couplings is None:
             pytest.skip(f"{routing.kind} routing tells no couplings")
-        assert not told.values.requires_grad
-        assert bool((told.values >= 0).all())
+        assert not couplings.values.requires_grad
+        assert bool((couplings.values >= 0).all())
         if not routing.shares_out_once:
             pytest.skip(f"{routing.kind} routing says that not all parents of a child compete")
-        whole = told.neighbourhood.sum_over_parents(told.values.sum(dim=2))
+        whole = couplings.neighbourhood.sum_over_parents(couplings.values.sum(dim=2))
         assert bool((whole <= 1 + 1e-12).all())
 
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -82,8 +82,8 @@ class TorchContract:
         """And does not share its weights."""
         copy = deepcopy(module.eval())
         assert_close(_said(copy, *inputs), _said(module, *inputs), rtol=0, atol=0)
-        own = {value.data_ptr() for value in module.parameters()}
-        assert own.isdisjoint(value.data_ptr() for value in copy.parameters())
+        pointers = {value.data_ptr() for value in module.parameters()}
+        assert pointers.isdisjoint(value.data_ptr() for value in copy.parameters())
 
     def test_a_replaced_child_is_used(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         """What says otherwise would ignore whoever puts in a layer of their own."""
@@ -135,14 +135,14 @@ class TorchContract:
             _disturb(replica)
         weights, buffers = stack_module_state(replicas)  # pyright: ignore[reportArgumentType]
 
-        def call(own: dict[str, Tensor], others: dict[str, Tensor]) -> tuple[Tensor, ...]:
-            return _said(lambda *given: functional_call(module, (own, others), given), *inputs)
+        def call(weights: dict[str, Tensor], others: dict[str, Tensor]) -> tuple[Tensor, ...]:
+            return _said(lambda *given: functional_call(module, (weights, others), given), *inputs)
 
         together = vmap(call, randomness="same")(weights, buffers)
         alone = zip(*(_said(replica, *inputs) for replica in replicas), strict=True)
         assert_close(together, tuple(map(torch.stack, alone)), rtol=1e-5, atol=1e-6)
 
-    def test_each_example_has_a_gradient_of_its_own(
+    def test_gradients_are_computed_for_each_example(
         self, module: nn.Module, inputs: tuple[Tensor, ...]
     ) -> None:
         """That of a batch of it alone."""
@@ -151,9 +151,9 @@ class TorchContract:
         if not weights:
             pytest.skip("it has no weights")
 
-        def loss(own: dict[str, Tensor], *example: Tensor) -> Tensor:
+        def loss(weights: dict[str, Tensor], *example: Tensor) -> Tensor:
             alone = [value.unsqueeze(0) for value in example]
-            return _total(_said(lambda *given: functional_call(module, own, given), *alone))
+            return _total(_said(lambda *given: functional_call(module, weights, given), *alone))
 
         mapped = vmap(grad(loss), in_dims=(None, *(0 for _ in inputs)), randomness="same")
         together = mapped(weights, *inputs)

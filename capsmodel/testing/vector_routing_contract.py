@@ -42,7 +42,7 @@ class VectorRoutingContract(RoutingContract):
         lengths = _route(routing, scale * _votes()).norm(dim=-1)
         assert bool((lengths <= 1 + 1e-12).all())
 
-    def test_the_number_type_of_the_votes_is_kept(self, routing: VectorRouting) -> None:
+    def test_the_poses_have_the_number_type_of_the_votes(self, routing: VectorRouting) -> None:
         """Single precision stays single."""
         assert _route(routing, _votes().float()).dtype == torch.float32
 

@@ -161,10 +161,16 @@ class Training:
             num_wrong = (judged.beliefs.argmax(dim=1) != labels).sum()
             health |= {"class_loss": judged.class_loss, **belief_metrics(judged.beliefs)}
             health |= judged.routing
-            own = measured(self.config, judged.beliefs, labels)
-            told = [train_loss, judged.loss, num_wrong.float(), *health.values(), *own.values()]
+            measures = measured(self.config, judged.beliefs, labels)
+            numbers = [
+                train_loss,
+                judged.loss,
+                num_wrong.float(),
+                *health.values(),
+                *measures.values(),
+            ]
             # The one wait for a GPU in an epoch.
-            train_loss, validation_loss, num_wrong, *others = torch.stack(told).tolist()
+            train_loss, validation_loss, num_wrong, *others = torch.stack(numbers).tolist()
             losses = [metrics.train_loss for metrics in self.history]
             metrics = EpochMetrics(
                 epoch=self.epoch + 1,
@@ -174,7 +180,7 @@ class Training:
                 duration_seconds=time.perf_counter() - started,
                 health=dict(zip(health, others, strict=False))
                 | loss_metrics([*losses, train_loss]),
-                metrics=dict(zip(own, others[len(health) :], strict=True)),
+                metrics=dict(zip(measures, others[len(health) :], strict=True)),
             )
             self.history += (metrics,)
             self._validated = judged.beliefs

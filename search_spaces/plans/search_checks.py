@@ -8,7 +8,7 @@ from pydantic import BeforeValidator
 
 from capsmodel.config import TrainingConfig
 from capsmodel.metrics import VALIDATION_LOSS
-from capsmodel.settings.measures import refuse_unmeasured
+from capsmodel.settings.measures import check_is_measured
 from capsmodel.settings.messages import unknown
 from search_spaces.plans.base import Arm, Definition, check_declared_parts
 from search_spaces.plans.confirm import Confirm
@@ -209,7 +209,7 @@ def check_points(
     """
     for params in spread_points(space):
         try:
-            refuse_unmeasured(objective, proposed(params).config)
+            check_is_measured(objective, proposed(params).config)
         except ValueError as error:
             shown = ", ".join(f"{name} = {value}" for name, value in params.items())
             raise ValueError(

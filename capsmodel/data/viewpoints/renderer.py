@@ -64,9 +64,9 @@ class _View:
             0.65 + 0.35 * np.minimum(points[2] / _FOLD_HEIGHT, 1.0)
         )
         uncovered = 1.0 - self._shares(1.0)
-        self._beside = np.flatnonzero(uncovered)
-        self._uncovered = uncovered[self._beside]
-        self._ground = pixels.points_on_ground(self._beside)
+        self._ground_pixels = np.flatnonzero(uncovered)
+        self._uncovered = uncovered[self._ground_pixels]
+        self._ground = pixels.points_on_ground(self._ground_pixels)
 
     def under(self, lighting: Lighting, shadow: Shadow) -> UInt8[np.ndarray, "height width"]:
         """Return the image under a lighting."""
@@ -76,7 +76,7 @@ class _View:
         image = self._shares(_PAINT * (lighting.sky * self._sky + lamp))
         lit = 1.0 - _GROUND_SHADOW * (1.0 - shadow.reached(self._ground))
         ground = _GROUND * (lighting.sky + lighting.lamp * z * lit)
-        image[self._beside] += self._uncovered * ground
+        image[self._ground_pixels] += self._uncovered * ground
         grey = np.rint(255.0 * np.minimum(image, 1.0)).astype(np.uint8)
         return grey.reshape(IMAGE_SIZE, IMAGE_SIZE)
 

@@ -105,7 +105,7 @@ FAULTS: dict[str, tuple[type[nn.Module], Callable[..., None], dict[str, str]]] =
         {},
     ),
     "one precision": (InSingle, LAWS.test_half_precision_is_close_to_single, {"way": "bfloat16"}),
-    "a number": (ByNumber, LAWS.test_each_example_has_a_gradient_of_its_own, {}),
+    "a number": (ByNumber, LAWS.test_gradients_are_computed_for_each_example, {}),
     "a second derivative": (
         Constant,
         LAWS.test_second_derivatives_are_those_of_automatic_differentiation,
