@@ -24,7 +24,7 @@ class Augmentation(Part, ABC):
 
     @abstractmethod
     def draw(self, num_images: int, generator: torch.Generator) -> Shaped[Tensor, "images draws"]:
-        """Return what chance decides for each of the images, one row an image, on the CPU."""
+        """Return the random draws for each image, one row per image, on the CPU."""
 
     @abstractmethod
     def apply(
@@ -32,7 +32,7 @@ class Augmentation(Part, ABC):
         images: Float[Tensor, "batch channels height width"],
         draws: Shaped[Tensor, "batch draws"],
     ) -> Float[Tensor, "batch channels new_height new_width"]:
-        """Return the images varied as their rows of draws say, on their own device."""
+        """Return the images varied according to their rows of draws, on their own device."""
 
     @property
     def keeps_range(self) -> bool:
@@ -67,7 +67,7 @@ class NoAugmentation(Augmentation):
     kind: Literal["none"] = "none"
 
     def draw(self, num_images: int, generator: torch.Generator) -> Shaped[Tensor, "images draws"]:
-        """Return rows of nothing; the generator is not used."""
+        """Return empty rows; the generator is not used."""
         return torch.empty(num_images, 0)
 
     def apply(
@@ -223,7 +223,7 @@ class Patches(Augmentation):
         top: Float[Tensor, " batch"],
         left: Float[Tensor, " batch"],
     ) -> Float[Tensor, "batch channels new_height new_width"]:
-        """Return the patches at places that are given as shares of all the places there are."""
+        """Return the patches at positions given as fractions of the possible range."""
         windows = images.unfold(2, self.size, 1).unfold(3, self.size, 1)
         rows, columns = (top * windows.shape[2]).long(), (left * windows.shape[3]).long()
         return windows[torch.arange(len(images), device=images.device), :, rows, columns]

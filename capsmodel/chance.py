@@ -1,4 +1,4 @@
-"""All chance of a training comes from here: generators that a seed and a purpose decide."""
+"""Random generators of a training, each decided by a seed and a purpose."""
 
 import hashlib
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ import torch
 
 
 def stream(seed: int, *purpose: str) -> torch.Generator:
-    """Return a fresh CPU generator that belongs to one purpose of one seed.
+    """Return a new CPU generator for one purpose of one seed.
 
     Streams of different purposes are independent, so an arm that draws more for one purpose
     (random routing, augmentation) still sees the same weights and data order as its neighbours.
@@ -40,7 +40,7 @@ def normal(shape: Sequence[int], generator: torch.Generator | None) -> torch.Ten
 
 
 def check_not_compiled(generator: torch.Generator | None) -> None:
-    """Refuse a generator in what is compiled or exported.
+    """Check that no generator is passed to compiled or exported code.
 
     Raises:
         RuntimeError: Saying what to do.

@@ -82,7 +82,7 @@ class TrainingConfig(Settings):
 
     @classmethod
     def described(cls) -> str:
-        """Return what a sentence calls the whole."""
+        """Return how messages refer to the whole configuration."""
         return "the training"
 
     @model_validator(mode="after")

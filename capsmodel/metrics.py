@@ -38,7 +38,7 @@ class Metric(BaseModel):
 
     @property
     def text(self) -> str:
-        """What readers are told that it is."""
+        """The metric's name as readers see it."""
         return self.words or self.name.replace("_", " ")
 
     @property
@@ -83,7 +83,7 @@ EVALUATION = "evaluation."
 
 
 def find_metric(name: str, declared: Iterable[Metric] = ()) -> Metric | None:
-    """Return what a metric is, None where nobody has declared one of that name.
+    """Return the metric of a name, or None if there is none.
 
     Args:
         name: Of a built-in one, of an extra test's error, of a number of health or of an
@@ -110,7 +110,7 @@ def metric_names(others: Iterable[str] = ()) -> list[str]:
 
 
 def why_unseen(metric: Metric) -> str:
-    """Return why selection may not see a metric, "" where it may.
+    """Return why selection may not use a metric, or "" if it may.
 
     What was found by an evaluation is never seen, whichever split it looked at: the test split is
     among them, and a choice may not depend on what was looked at later.
@@ -135,7 +135,7 @@ class Objective:
     metric: Metric
 
     def __post_init__(self) -> None:
-        """Refuse what selection may not see."""
+        """Check that selection may use the metric."""
         if why := why_unseen(self.metric):
             raise ValueError(f"Nothing is chosen by {self.metric.name}: {why}.")
         if self.metric.direction is None:
@@ -155,7 +155,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class EpochMetrics:
-    """What one epoch came to.
+    """The results of one epoch.
 
     Attributes:
         epoch: Which one, from 1.

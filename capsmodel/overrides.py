@@ -50,7 +50,7 @@ def with_settings(config: S, changes: Mapping[str, Any], parts: Sequence[type[Pa
 
 
 def paths_set(config: Settings, changes: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return for each changed path those that it sets: all of a profile, the part of a kind.
+    """Return the paths that each change sets: all paths of a profile, the part of a kind.
 
     Args:
         config: The settings after the changes, which tell what profiles there are.
@@ -71,7 +71,7 @@ def paths_set(config: Settings, changes: Mapping[str, Any]) -> dict[str, tuple[s
 
 
 def written_out(config: Settings, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return changes with each setting of a profile in the place of its name.
+    """Return changes with each profile's name replaced by the settings of the profile.
 
     Args:
         config: The settings after the changes.
@@ -119,7 +119,7 @@ def _changed(settings: S, changes: Mapping[Path, Any], above: Path, parts: Parts
 
 
 def _with_profile(settings: S, changes: Mapping[Path, Any], above: Path, parts: Parts) -> S:
-    """Apply a profile to settings and what is given beside it, whichever of them needs the other.
+    """Apply a profile and other changes to settings, in whichever order they need.
 
     A kind that is given may bring the profile's settings along, and a profile may choose the kind
     whose settings are given: so the profile is applied before and after.
@@ -185,7 +185,7 @@ def family_of(settings: Settings | type[Settings], name: str) -> OneOf | None:
 
 
 def _as_part(settings: Settings, name: str, value: Any, parts: Parts) -> Any:
-    """Read a part given by its kind alone, and name the known kinds where there is no such."""
+    """Read a part given only by its kind; an unknown kind is an error that names the known ones."""
     one_of = family_of(settings, name)
     if one_of is None or isinstance(value, Part):
         return value
@@ -224,7 +224,7 @@ def _check_setting_exists(settings: Settings, above: Path, steps: Path, parts: P
 
 
 def _paths_below(settings: Settings, above: Path) -> Iterator[str]:
-    """Yield the paths of the settings of parts in settings, those of parts in these too."""
+    """Yield the paths of all settings in nested parts."""
     for name in settings_of(type(settings)):
         part = getattr(settings, name)
         if isinstance(part, Settings):

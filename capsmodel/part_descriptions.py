@@ -1,4 +1,4 @@
-"""What parts there are, and what can be set of them, in the words of their own docstrings."""
+"""Descriptions of all parts and their settings, taken from their docstrings."""
 
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""Names: the shortest that tell paths apart, and sentences about those that are not known."""
+"""Names: the shortest unambiguous ends of paths, and messages about unknown names."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ _MOST_PATHS = 3
 
 
 def unknown(what: str, name: str, known: Iterable[str], below: Sequence[str] = ()) -> str:
-    """Say that a name is not known, with the nearest one and all that are.
+    """Return the message for an unknown name, with the nearest name and all known ones.
 
     Args:
         what: It is not one of.
@@ -21,13 +21,13 @@ def unknown(what: str, name: str, known: Iterable[str], below: Sequence[str] = (
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """Ask after the name that is nearest, with a blank before it; "" where none is near."""
+    """Return a hint at the nearest name, after a space; "" if none is near."""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f" Did you mean '{near[0]}'?" if near else ""
 
 
 def _hint_of_ends(name: str, paths: Sequence[str], least: float) -> str:
-    """Ask after the few paths whose last step is nearest to a name."""
+    """Return a hint at the few paths whose last step is nearest to a name."""
     ends = {path: path.rpartition(".")[2] for path in paths}
     near = difflib.get_close_matches(name, dict.fromkeys(ends.values()), n=1, cutoff=least)
     meant = [f"'{path}'" for path, end in ends.items() if end in near][:_MOST_PATHS]
@@ -35,7 +35,7 @@ def _hint_of_ends(name: str, paths: Sequence[str], least: float) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """Return what an exception says, which is nothing where its class cannot even be asked."""
+    """Return the message of an exception, also if its `__str__` raises."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - whatever a user's own class raises there

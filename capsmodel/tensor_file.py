@@ -33,7 +33,7 @@ def layout_of(tensors: Mapping[str, Tensor]) -> dict[str, TensorSpec]:
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-    """Write tensors and JSON facts as one file, all of it or nothing."""
+    """Write tensors and JSON facts to one file, atomically."""
     on_cpu = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     content = safetensors.torch.save(on_cpu, metadata={_METADATA_KEY: json.dumps(dict(facts))})
     write_whole(path, content)
@@ -42,7 +42,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -
 def read(
     path: Path, layout: Mapping[str, TensorSpec], schema_version: int
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return the tensors and the JSON facts of a file that has exactly the layout given.
+    """Return the tensors and JSON facts of a file that must have the given layout.
 
     Raises:
         ValueError: If the file is not a safetensors file, has another schema version, or holds

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are written atomically."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ UNFINISHED = "unfinished"
 
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
-    """Write a file so that a reader, or a crash, sees the old one or the new one whole.
+    """Write a file atomically: readers and crashes leave the old or the new file, complete.
 
     It is written beside its place under a name of this process, flushed to the disk, then moved.
     Of a process that is killed meanwhile `NAME.MACHINE-PID.unfinished` is left. No link is
@@ -32,5 +32,5 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
 
 
 def this_machine() -> str:
-    """Return a short name of this machine, which a process's number says nothing of."""
+    """Return a short name of this machine, to go with a process's number."""
     return f"{zlib.crc32(platform.node().encode()):08x}"

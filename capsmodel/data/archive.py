@@ -1,4 +1,4 @@
-"""Files of a data set: where they lie, and which of them are whole."""
+"""Files of a data set: where they are stored, and which of them are complete."""
 
 import hashlib
 import os
@@ -41,7 +41,7 @@ class Archives:
 
     @property
     def folder(self) -> Path:
-        """Where the files lie."""
+        """The folder that holds the files."""
         return data_root() / self.title / "raw"
 
     @property
@@ -50,7 +50,7 @@ class Archives:
         return hashlib.sha256("\n".join(file.md5 for file in self.files).encode()).hexdigest()
 
     def lacking(self) -> list[Archive]:
-        """Return the files that are missing or not whole.
+        """Return the files that are missing or incomplete.
 
         Raises:
             ValueError: If a file is there and cannot be read.
@@ -58,7 +58,7 @@ class Archives:
         return [file for file in self.files if not self._stored_copy(file).is_whole]
 
     def damaged(self) -> list[Path]:
-        """Return the files that are there and not whole.
+        """Return the files that exist but are incomplete.
 
         Raises:
             ValueError: If a file is there and cannot be read.
@@ -67,7 +67,7 @@ class Archives:
         return [copy.path for copy in copies if copy.path is not None and not copy.is_whole]
 
     def path(self, name: str) -> Path:
-        """Return where a file lies that is not lacking, packed or unpacked.
+        """Return the path of a complete file, packed or unpacked.
 
         Args:
             name: Its name as its publisher gives it.
@@ -109,7 +109,7 @@ def data_root() -> Path:
 
 
 def _md5(path: Path) -> str | None:
-    """Return the checksum of a file, None where there is none."""
+    """Return the checksum of a file, or None if the file does not exist."""
     try:
         facts = path.stat()
         return _md5_as_of(path, facts.st_size, facts.st_mtime_ns)
@@ -124,6 +124,6 @@ def _md5(path: Path) -> str | None:
 
 @cache
 def _md5_as_of(path: Path, size: int, changed: int) -> str:
-    """Read a file once a process, as long as it does not change: some take a second."""
+    """Read a file once per process while it does not change: some files take a second."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "md5").hexdigest()

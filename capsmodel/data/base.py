@@ -42,7 +42,7 @@ class Images:
         return len(self.labels)
 
     def take(self, indices: Int[Tensor, " taken"] | slice) -> "Images":
-        """Return some of the images, in that order, as numbers in [0, 1]."""
+        """Return the selected images, in the given order, as numbers in [0, 1]."""
         images = self.images[indices]
         if images.dtype == torch.uint8:
             # By a tensor beside them, as a GPU would multiply by a plain number's rounded inverse.
@@ -114,7 +114,7 @@ class DataSet(Part, ABC):
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
 
     def prepare(self) -> None:
-        """Make sure that the raw data are there, downloading them if need be.
+        """Make sure that the raw data exist; download them if necessary.
 
         Cheap where they are. Loading does the same, so that this is for doing it beforehand.
 
@@ -137,7 +137,7 @@ class DataSet(Part, ABC):
         test_labels: Sequence[int],
         extra_labels: Mapping[str, Sequence[int]] = MappingProxyType({}),
     ) -> SplitIndices:
-        """Return which images belong to which split, by the settings; classes in proportion.
+        """Return which images belong to which split; each split keeps the class proportions.
 
         Args:
             labels: The class of each training image, in the data set's own order.

@@ -1,4 +1,4 @@
-"""Checks of what a data set gives, once a load: before training and before evaluation."""
+"""Checks of a data set at each load, before training and before evaluation."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Downloads: from a mirror to a file, going on where a transfer broke off."""
+"""Downloads from a mirror to a file; an interrupted transfer is resumed."""
 
 import hashlib
 import os
@@ -39,7 +39,7 @@ Advance = Callable[[int, int | None], None]
 
 
 def ensure(archives: Archives, mirrors: Callable[[], Sequence[str]]) -> None:
-    """Download what is missing; where nothing is, nothing is written.
+    """Download the missing files; if none is missing, nothing is written.
 
     A damaged file is never replaced unasked: it is set aside under another name, and refused. It
     then is missing, so asking again downloads it. What came of a broken download is kept, and
@@ -73,7 +73,7 @@ def ensure(archives: Archives, mirrors: Callable[[], Sequence[str]]) -> None:
 
 
 def receive(address: str, path: Path, archive: Archive, advance: Advance) -> str:
-    """Write what an address gives, after what is there of it already.
+    """Download an address into a file, after the bytes that the file already holds.
 
     Where the file is not whole afterwards, what may still become it stays for the next attempt,
     and what cannot is removed. A server that gives no parts gives it from the start.
@@ -100,7 +100,7 @@ def receive(address: str, path: Path, archive: Archive, advance: Advance) -> str
 
 
 def _append(address: str, path: Path, archive: Archive, advance: Advance) -> str:
-    """Write until the answer ends. Returns what is wrong, empty if no byte is known to lack."""
+    """Write until the response ends. Returns the error, empty if no byte is known to be missing."""
     num_received = path.stat().st_size if path.exists() else 0
     headers = {"User-Agent": "capsweep"} | (
         {"Range": f"bytes={num_received}-"} if num_received else {}
@@ -157,7 +157,7 @@ def _alone(archives: Archives, console: Console) -> Generator[None]:
 
 
 def _check_undamaged(archives: Archives, seen: Sequence[Path]) -> None:
-    """Set aside what is damaged.
+    """Set damaged files aside and raise an error that names them.
 
     Args:
         archives: All files.
@@ -177,7 +177,7 @@ def _check_undamaged(archives: Archives, seen: Sequence[Path]) -> None:
 
 
 def _set_aside(path: Path) -> Path:
-    """Return the new name of a file, whatever was set aside before being kept."""
+    """Set a file aside under a new name; files that were set aside earlier stay."""
     number, newest = 1, path.with_name(f"{path.name}.damaged")
     aside = newest
     while aside.exists():
@@ -187,7 +187,7 @@ def _set_aside(path: Path) -> Path:
 
 
 class _Download:
-    """The files that one process fetches, under the lock, and what it tells of them."""
+    """The files that one process downloads under the lock, and the progress that it prints."""
 
     def __init__(self, archives: Archives, mirrors: Sequence[str], console: Console) -> None:
         self._archives = archives
@@ -215,7 +215,7 @@ class _Download:
                     self._console.print(f"Downloaded {archive.name}, {_megabytes(num_bytes)}.")
 
     def _fetch(self, archive: Archive, advance: Advance) -> int:
-        """Return the size of the file once it is there."""
+        """Download the file and return its size."""
         unfinished = self._folder / f"{archive.name}.unfinished"
         failures: list[str] = []
         for mirror in self._mirrors:

@@ -32,7 +32,7 @@ class IdxImages(DataSet, ABC):
     archives: ClassVar[Archives]
 
     def prepare(self) -> None:
-        """Download the files if they are not there, and see that no class is left empty.
+        """Download the files if they are missing, and check that no class is empty.
 
         Raises:
             ValueError: If a file is neither here nor available, or the fraction is too small.
@@ -41,7 +41,7 @@ class IdxImages(DataSet, ABC):
         self._indices()
 
     def load(self, device: str | torch.device) -> DataSplits:
-        """Return the splits as tensors on a device; the files are read once a process.
+        """Return the splits as tensors on a device; the files are read once per process.
 
         Raises:
             ValueError: If a file is neither here nor available, or the fraction is too small.

@@ -89,7 +89,7 @@ class SmallNorb(ViewedObjects):
         return _views(self._path(objects, "cat"), self._path(objects, "info"))
 
     def pixels(self, objects: Objects, rows: Sequence[int]) -> UInt8[np.ndarray, "rows 2 48 48"]:
-        """Return those pairs, the left camera first.
+        """Return the selected pairs, the left camera first.
 
         Raises:
             ValueError: If a file is damaged, or neither here nor available.
@@ -109,7 +109,7 @@ def _views(classes: Path, info: Path) -> Views:
 
 @cache
 def _halved(path: Path) -> UInt8[np.ndarray, "rows 2 48 48"]:
-    """Return all photographs of a file, each 2 by 2 pixels their mean."""
+    """Return all photographs of a file at half size: each pixel is the mean of 2 by 2 pixels."""
     shape = (None, 2, _SIDE, _SIDE)
     return np.concatenate([_mean_of_four(block) for block in read_blocks(path, np.uint8, shape)])
 
@@ -154,7 +154,7 @@ def read_matrix(
 def read_blocks(
     path: Path, dtype: type[np.generic], shape: Sequence[int | None]
 ) -> Iterator[Shaped[np.ndarray, "rows ..."]]:
-    """Return the values of a file, some rows at a time, so that never all are in memory.
+    """Yield the values of a file a few rows at a time, so that they need not all fit in memory.
 
     Args:
         path: The file; it is unpacked where its name ends in ".gz".

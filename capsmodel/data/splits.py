@@ -1,11 +1,11 @@
-"""Splits that keep the share of each class and depend on nothing but a seed."""
+"""Splits that keep the share of each class and depend only on a seed."""
 
 import hashlib
 from collections.abc import Sequence
 
 
 def hold_out(labels: Sequence[int], num_held_out: int, seed: str) -> tuple[list[int], list[int]]:
-    """Return the indices kept and those held out, both ascending, classes in proportion.
+    """Return the remaining and the held-out indices, both ascending, with the class proportions.
 
     The order within a class comes from hashes, not from a library's random numbers, so the split
     stays the same with every version of every library.
@@ -29,7 +29,7 @@ def hold_out(labels: Sequence[int], num_held_out: int, seed: str) -> tuple[list[
 def fraction_of(
     indices: Sequence[int], labels: Sequence[int], fraction: float, seed: str
 ) -> list[int]:
-    """Return that share of some examples, ascending, rounded class by class.
+    """Return a fraction of some examples, ascending; the number is rounded class by class.
 
     With the same seed a smaller fraction is a part of a larger one.
 

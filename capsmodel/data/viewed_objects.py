@@ -21,7 +21,7 @@ _MOST_INSTANCES = 100  # of a class
 
 @dataclass(frozen=True)
 class Views:
-    """All that is known of images without the images.
+    """The labels and viewpoints of images, without the images.
 
     Attributes:
         labels: The class of each image.
@@ -76,7 +76,7 @@ class ViewedObjects(DataSet, ABC):
     views: Literal["all", "azimuth", "elevation"] = "all"
 
     def prepare(self) -> None:
-        """Make sure that what there is to be seen is known, and that no class is left empty.
+        """Make sure that the catalogues are available and that no class is empty.
 
         Raises:
             ValueError: If the raw data are neither here nor available, or the fraction is too
@@ -86,7 +86,7 @@ class ViewedObjects(DataSet, ABC):
 
     @abstractmethod
     def catalogue(self, objects: Objects) -> Views:
-        """Return what there is to be seen of the objects, in the data set's own order.
+        """Return the views of the objects, in the order of the data set.
 
         Raises:
             ValueError: If the raw data are neither here nor available.
@@ -94,7 +94,7 @@ class ViewedObjects(DataSet, ABC):
 
     @abstractmethod
     def pixels(self, objects: Objects, rows: Sequence[int]) -> UInt8[np.ndarray, "rows 2 48 48"]:
-        """Return those images of the catalogue.
+        """Return the selected images of the catalogue.
 
         Args:
             objects: Whose images.
@@ -105,7 +105,7 @@ class ViewedObjects(DataSet, ABC):
         """
 
     def rows(self) -> SplitIndices:
-        """Return which images belong to which split, as places in the two catalogues.
+        """Return which images belong to which split, as indices into the two catalogues.
 
         The rows of the test and of the extra tests are those of the test objects.
 
@@ -149,7 +149,7 @@ class ViewedObjects(DataSet, ABC):
         )
 
     def _familiar(self, views: Views) -> np.ndarray:
-        """Return of each image whether training may see its viewpoint."""
+        """Return for each image whether training may see its viewpoint."""
         if self.views == "azimuth":
             return np.isin(views.azimuths, FAMILIAR_AZIMUTHS)
         if self.views == "elevation":
@@ -159,7 +159,7 @@ class ViewedObjects(DataSet, ABC):
     def _images(
         self, objects: Objects, splits: Sequence[list[int]], device: str | torch.device
     ) -> list[Images]:
-        """Return the images of several splits; the pixels of all are asked for at once."""
+        """Return the images of several splits; all pixels are requested at once."""
         wanted = sorted(row for split in splits for row in split)
         views, pixels = self.catalogue(objects), self.pixels(objects, wanted)
         return [

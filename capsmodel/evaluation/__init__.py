@@ -1,4 +1,4 @@
-"""Evaluations: looks at a trained network after training."""
+"""Evaluations of a trained network after training."""
 
 from capsmodel.evaluation.base import Evaluation as Evaluation
 from capsmodel.evaluation.base import Findings as Findings

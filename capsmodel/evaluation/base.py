@@ -1,4 +1,4 @@
-"""What every evaluation promises, and the beliefs that it begins with."""
+"""The interface of every evaluation, and the beliefs that it starts from."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -64,7 +64,7 @@ class Evaluation(Part, ABC):
 
     @abstractmethod
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
-        """Return what it finds of a trained network.
+        """Return the findings for a trained network.
 
         Args:
             trained: The network, which is left as it is.
@@ -85,7 +85,7 @@ class Evaluation(Part, ABC):
         return Metric.model_validate({"name": name, **known, **facts})
 
     def images_of(self, data: DataSplits) -> Images:
-        """Return the images that it looks at."""
+        """Return the images of the split that it evaluates."""
         return data.validation if self.looks_at == "validation" else data.test
 
 
@@ -93,7 +93,7 @@ Change = Callable[[Tensor], Tensor]
 
 
 def as_they_are(images: Tensor) -> Tensor:
-    """Return images without a change."""
+    """Return images unchanged."""
     return images
 
 

@@ -58,7 +58,7 @@ class Pictures(Evaluation):
         return "validation"
 
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
-        """Return the arrays of what the network has, and say of the others why they are not."""
+        """Return the arrays that the network provides, and why the others are left out."""
         some = data.validation.take(slice(_MOST_IMAGES))
         rows = _chosen(trained, some)
         first = [row[0] for row in rows if row[0] is not None]
@@ -89,7 +89,7 @@ class Pictures(Evaluation):
 def shares_of_children(
     couplings: Couplings, children: ChildGrid, classes: Int[Tensor, " batch"]
 ) -> Float[Tensor, "batch types rows columns"]:
-    """Return which share of each child goes to a class, by the child's type and place.
+    """Return the share of each child that goes to a class, by the child's type and place.
 
     Args:
         couplings: Of the layer of the class capsules, which has one place.
@@ -186,6 +186,6 @@ def _couplings(trained: Trained, some: Images, first: list[int]) -> Arrays:
 
 
 def _spread(values: list[int], number: int) -> list[int]:
-    """Return a few of the values, from the first on, evenly apart."""
+    """Return a few evenly spaced values, starting with the first."""
     step = max(1, len(values) // number)
     return values[::step][:number]

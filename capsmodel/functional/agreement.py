@@ -145,7 +145,7 @@ def _routed(votes: Tensor, rounds: "_Rounds") -> Routed:
 
 
 class RoutedRounds(NamedTuple):
-    """What rounds of routing came to.
+    """The results of the routing rounds.
 
     Attributes:
         poses: Of the outputs, after the last.
@@ -179,11 +179,11 @@ class _Rounds:
 
     @property
     def shares(self) -> Shares:
-        """What makes shares of logits."""
+        """How logits become shares."""
         return Shares(self.neighbourhood, self.has_leak, self.competition)
 
     def check_options(self, votes: Tensor) -> None:
-        """Refuse options that are none, or not of the votes' sizes."""
+        """Check that the options are valid and fit the sizes of the votes."""
         _, in_caps, out_caps, pose = votes.shape
         check_choice("gradient", self.gradient, _GRADIENTS)
         check_choice("competition", self.competition, _COMPETITIONS)
@@ -241,7 +241,7 @@ class _Rounds:
     def _first(
         self, votes: Tensor, logits: Tensor | None, iterations: int
     ) -> tuple[RoutedRounds, Tensor]:
-        """Return what some rounds come to, and the sum of the poses of all of them."""
+        """Return the results of some rounds, and the sum of all their poses."""
         shares = self.shares
         if logits is None:
             shared, coupling = shares.share_equally(votes), shares.equal(votes)
@@ -279,7 +279,7 @@ def rounds_at_once(
     shares: Shares,
     plain: PlainRounds,
 ) -> RoutedRounds:
-    """Return what rounds come to; only the poses have a gradient.
+    """Return the results of the rounds; only the poses have a gradient.
 
     The gradient of the votes is a sum of outer products, of a row over `edges` with a row over
     `pose`: one of the first round, two of each that follows. One matrix product makes all of it,

@@ -1,10 +1,10 @@
-"""Checks of arguments: each raises one sentence, where a value would be taken for another."""
+"""Checks of arguments; each raises an error of one sentence."""
 
 from torch import Tensor
 
 
 def check_choice(option: str, value: object, words: tuple[str, ...]) -> None:
-    """Refuse what is none of some words.
+    """Check that an option is one of the allowed words.
 
     Raises:
         ValueError: With all of them.
@@ -15,7 +15,7 @@ def check_choice(option: str, value: object, words: tuple[str, ...]) -> None:
 
 
 def check_shape(what: str, tensor: Tensor, **axes: int | None) -> None:
-    """Refuse a tensor of another shape.
+    """Check the shape of a tensor.
 
     Args:
         what: The tensor's name.
@@ -35,7 +35,7 @@ def check_shape(what: str, tensor: Tensor, **axes: int | None) -> None:
 
 
 def check_votes(votes: Tensor, iterations: int) -> None:
-    """Refuse votes of another shape, and fewer rounds than one.
+    """Check the shape of the votes, and that there is at least one round.
 
     Raises:
         ValueError: Saying what was given and what is allowed.

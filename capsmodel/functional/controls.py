@@ -1,4 +1,4 @@
-"""Routings that look at nothing, which any claim about routing has to beat."""
+"""Routings that ignore the votes' agreement: controls for any claim about routing."""
 
 from collections.abc import Callable
 

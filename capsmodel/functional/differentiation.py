@@ -47,7 +47,7 @@ def has_storage(tensor: Tensor) -> bool:
 
 
 def raise_forward_mode_error(ctx: Any, *tangents: Any) -> Any:
-    """Refuse forward mode, as the `jvp` of functions whose gradients are written by hand.
+    """Raise an error in forward mode: the `jvp` of functions with hand-written gradients.
 
     Raises:
         NotImplementedError: Saying what to do.

@@ -52,7 +52,7 @@ def em_routing(
     competition: Competition = "parents",
     gradient: Literal["all", "last"] = "all",
 ) -> Routed:
-    """Return the Gaussians that explain the votes best, and how surely each is there.
+    """Return the Gaussians that explain the votes best, and the activation of each.
 
     The logit of a parent's activation is
 
@@ -138,7 +138,7 @@ class EMRounds:
     gradient: Literal["all", "last"]
 
     def __post_init__(self) -> None:
-        """Refuse options that are none."""
+        """Check the options."""
         check_choice("gradient", self.gradient, ("all", "last"))
         check_choice("competition", self.competition, _COMPETITIONS)
         if not 0 < self.centre_momentum <= 1:

@@ -1,4 +1,4 @@
-"""What the votes that a parent gets say of it: their mass, their centre and their spread."""
+"""Statistics of the votes for a parent: their mass, their centre and their spread."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from capsmodel.functional.votes import ProductVotes, Votes
 
 
 class Statistics(NamedTuple):
-    """What the votes that each parent gets say of it.
+    """Statistics of the votes for each parent.
 
     Attributes:
         mass: How many children it has, each counted by its activation and its assignment.
@@ -33,7 +33,7 @@ class Statistics(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of the votes.
+    """Which statistics of the votes are computed.
 
     Attributes:
         assignment: The share of each child that goes to each parent; one number for all types of

@@ -39,7 +39,7 @@ class Neighbourhood:
     stride: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse a window that is larger than what it looks at."""
+        """Check that the window is not larger than the grid of children."""
         if min(self.kernel, self.stride) < 1:
             raise ValueError(
                 f"A window has a kernel and a stride of at least 1, got {self.kernel} and "
@@ -80,7 +80,7 @@ class Neighbourhood:
     def edges(
         self, children: Float[Tensor, "batch child_places types values"]
     ) -> Float[Tensor, "edges sites values"]:
-        """Return what the children hold, as each place of the parents sees it."""
+        """Return the values of the children that each place of the parents sees."""
         batch, _, types, values = children.shape
         seen = children[:, self._children(children.device)]  # [batch places window types values]
         shape = (self.window_size * types, batch * self.num_places, values)

@@ -1,4 +1,4 @@
-"""The health of a training: numbers told after each epoch, and alarms in words.
+"""The health of a training: numbers after each epoch, and warnings in words.
 
 gradient_norm           mean over the steps of the Euclidean norm of the whole gradient
 gradient_norm_max       the largest of them

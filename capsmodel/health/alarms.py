@@ -1,4 +1,4 @@
-"""Alarms: what a training's numbers mean where they mean that something is wrong."""
+"""Warnings derived from a training's numbers when something is wrong."""
 
 import math
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _JUDGED_BY = Objective(VALIDATION_ERROR)
 def warnings_of(
     config: TrainingConfig, labels: Integer[Tensor, " images"], history: Sequence[EpochMetrics]
 ) -> tuple[str, ...]:
-    """Return what is unsound in a training, a sentence each; of a sound one nothing.
+    """Return the problems of a training, one sentence each; none if it is sound.
 
     A state is named where the last three epochs were in it, so a shorter training has none:
 

@@ -1,4 +1,4 @@
-"""The numbers of a training's health: pure functions of what it sees anyway."""
+"""Metrics of a training's health: pure functions of values that it computes anyway."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -105,7 +105,7 @@ class GridPrimaryCapsules(InitialisedModule):
 
 
 def drop_capsules(grid: CapsuleGrid, rate: float, generator: torch.Generator | None) -> CapsuleGrid:
-    """Return the capsules with a share of them not there: pose and activation zero.
+    """Return the capsules with the pose and activation of a share of them set to zero.
 
     What is left is not raised: an activation is a probability.
     """

@@ -106,7 +106,7 @@ class Capsules(InitialisedModule):
         return LinearVotes(lengths(poses).t(), self.neighbourhood, poses, weight)
 
     def _votes_for_router(self, poses: Float[Tensor, "batch in_caps in_dim"]) -> Votes:
-        """Return the votes as the routing wants them: one of activations needs them in passing."""
+        """Return the votes as the routing needs them: with activations if it reads them."""
         votes = self._linear(poses)
         if not self.reads_activations:
             return votes

@@ -1,4 +1,4 @@
-"""What every loss promises, and what those with a weight for each class share."""
+"""The interface of every loss, and the base of losses with class weights."""
 
 from abc import ABC, abstractmethod
 from typing import Annotated, ClassVar
@@ -35,7 +35,7 @@ class Loss(Part, ABC):
         """
 
     def check_classes(self, num_classes: int) -> None:
-        """Refuse a number of classes that the settings are not for; by default all are welcome.
+        """Check that the settings fit the number of classes; by default any number does.
 
         Raises:
             ValueError: If the settings are for another number.
@@ -44,7 +44,7 @@ class Loss(Part, ABC):
     def judge(
         self, outputs: Outputs, labels: Integer[Tensor, " batch"], progress: float
     ) -> Float[Tensor, ""]:
-        """Return the loss of a network's outputs: that of the lengths, or of what says more."""
+        """Return the loss of a network's outputs, by default that of the lengths."""
         return self.loss(outputs.lengths, labels, progress)
 
 
@@ -60,7 +60,7 @@ class ClassWeightedLoss(Loss, ABC):
     class_weights: tuple[Annotated[float, Field(gt=0)], ...] = ()
 
     def check_classes(self, num_classes: int) -> None:
-        """Refuse weights that are not one for each class.
+        """Check that there is one weight for each class.
 
         Raises:
             ValueError: If there are some, and they are fewer or more.

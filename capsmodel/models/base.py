@@ -1,4 +1,4 @@
-"""What every model promises."""
+"""The interface of every model."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ class Outputs(NamedTuple):
 
 
 def couplings_of(layers: Mapping[str, Routed]) -> dict[str, Couplings]:
-    """Return the couplings of those layers whose routing tells them."""
+    """Return the couplings of the layers whose routing reports them."""
     by_layer = {name: routed.couplings for name, routed in layers.items()}
     return {name: couplings for name, couplings in by_layer.items() if couplings is not None}
 
@@ -171,7 +171,7 @@ class Model(Part, ABC):
 
 
 def recomputed(function: Callable[..., T], *inputs: Any, generator: torch.Generator | None) -> T:
-    """Return what a function does of its inputs, without keeping what its gradient needs.
+    """Return the result of a function; its intermediate values are recomputed for the gradient.
 
     The backward pass calls the function once more, so that of all tensors between inputs and
     result only the inputs stay in memory. It draws the same numbers then as at first, from a copy

@@ -29,15 +29,15 @@ class Optimiser(Part, ABC):
 
     @abstractmethod
     def build(self, parameters: Sequence[nn.Parameter]) -> torch.optim.Optimizer:
-        """Return a fresh optimiser of the parameters."""
+        """Return a new optimiser of the parameters."""
 
     @abstractmethod
     def learning_rate_at(self, moment: Moment) -> float:
-        """Return the rate of the step that comes next at a moment of the training."""
+        """Return the learning rate of the next step."""
 
     @abstractmethod
     def state_shapes(self, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-        """Return names and shapes of the float32 tensors kept beside a parameter of a shape."""
+        """Return names and shapes of the float32 state tensors of a parameter of a given shape."""
 
 
 def can_be_fused(parameters: Sequence[nn.Parameter]) -> bool:

@@ -1,4 +1,4 @@
-"""What every routing promises."""
+"""The interface of every routing."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple

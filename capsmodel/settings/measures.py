@@ -1,4 +1,4 @@
-"""What the parts of a training measure themselves, after each epoch."""
+"""Metrics that the parts of a training measure after each epoch."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -50,7 +50,7 @@ def declared_metrics(base: Settings, parts: Iterable[type[Part]]) -> tuple[Metri
 
 
 def check_is_measured(name: str, settings: Settings) -> None:
-    """Refuse settings none of whose parts measures a metric that is not built in.
+    """Check that a metric is built in or measured by a part of the settings.
 
     Raises:
         ValueError: If none does.
@@ -60,7 +60,7 @@ def check_is_measured(name: str, settings: Settings) -> None:
 
 
 def check_part_metrics(declared: Iterable[Metric]) -> None:
-    """Refuse metrics of parts that are not what they could be.
+    """Check the metrics that parts declare.
 
     Raises:
         ValueError: If one is not of the validation images after an epoch, is called as a

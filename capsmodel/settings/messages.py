@@ -1,4 +1,4 @@
-"""Sentences about settings that cannot be: what is wrong, what was given, what is allowed."""
+"""Messages about invalid settings: what is wrong, what was given, what is allowed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, get_args
@@ -183,7 +183,7 @@ def _locate(
 
 
 def _class_validated(error: ValidationError) -> type[BaseModel] | None:
-    """Return the class whose values were refused, None where they were no settings.
+    """Return the class whose validation failed, or None if it is no settings class.
 
     The error itself knows only the class's bare name, which a user's own class may share with
     another; the innermost frame of its traceback is pydantic's, and holds the class or an object.

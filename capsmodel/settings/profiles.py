@@ -58,7 +58,7 @@ class Settings(BaseModel):
 
     @classmethod
     def described(cls) -> str:
-        """Return what a sentence calls such settings."""
+        """Return how messages refer to these settings."""
         return cls.__name__
 
     @model_validator(mode="before")
@@ -132,7 +132,7 @@ class Profile:
             raise ValueError(f"{self.title} does not fit: {first.removesuffix('.')}.") from error
 
     def combined(self, given: S, paths: Iterator[Path], context: Context) -> S:
-        """Return settings with the profile's values, which those given beside it must agree with.
+        """Return settings with the profile's values; the given settings must agree with them.
 
         Args:
             given: The settings as they are given beside the profile.
@@ -251,7 +251,7 @@ def profile_paths(settings: Settings, name: object, above: Path = ()) -> Iterato
 
 
 def value_at(settings: BaseModel, path: Sequence[str]) -> Any:
-    """Return the value or part at a path, None where it leads nowhere."""
+    """Return the value or part at a path, or None if the path does not exist."""
     value: Any = settings
     for name in path:
         value = getattr(value, name, None)
@@ -263,7 +263,7 @@ def _by_path(values: Mapping[str, Any]) -> dict[Path, Any]:
 
 
 def _defaults(owner: type[Settings]) -> dict[Path, Any]:
-    """Return the defaults of all that some profile of a class sets by its value or kind."""
+    """Return the defaults of all settings that any profile of a class sets by value or kind."""
     defaults: dict[Path, Any] = {}
     for profile in owner.profiles.values():
         for name, *below in _by_path(profile):
@@ -334,7 +334,7 @@ def of_kind(owner: type[BaseModel], name: str, part: Any, kind: str, *, context:
 
 
 def _refused(error: ValidationError, carried: Mapping[str, Any]) -> set[str]:
-    """Return the settings that a kind refuses; all of them where they do not go together."""
+    """Return the settings that a kind rejects; all of them if they conflict with each other."""
     names = set(carried) - {KIND}
     refused = {str(step) for detail in error.errors() for step in detail["loc"]} & names
     is_of_all = any(detail["type"] == "value_error" for detail in error.errors())

@@ -48,7 +48,7 @@ class EvaluationContract(PartContract):
 
     @pytest.fixture
     def trained(self) -> Trained:
-        """Return the network that is looked at, by default a small one of digits."""
+        """Return the network under evaluation, by default a small one trained on digits."""
         return Training(TrainingConfig.model_validate(_SMALL), seed=0).trained()
 
     @pytest.fixture

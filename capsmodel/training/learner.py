@@ -1,4 +1,4 @@
-"""A network with what moves its weights: the steps of a training, and its judgement of images."""
+"""A network with its optimiser: the steps of a training, and its evaluation of images."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,7 +23,7 @@ _STREAMS = ("data order", "augmentation", "routing")
 
 
 class Judged(NamedTuple):
-    """What the network says of a batch, and how good that is.
+    """The network's outputs for a batch, and their loss.
 
     Attributes:
         loss: What is made small.
@@ -37,7 +37,7 @@ class Judged(NamedTuple):
 
 
 class SplitJudged(NamedTuple):
-    """What the network says of a split.
+    """The network's outputs for a split.
 
     Attributes:
         loss: Mean over the images.
@@ -84,7 +84,7 @@ class Learner:
         self.chance = {name: stream(seed, name) for name in _STREAMS}
 
     def batches(self, train: Images, epoch: int) -> Iterator[tuple[Images, Moment]]:
-        """Yield the steps of the epoch after so many: what is learnt from, and when."""
+        """Yield the batches of the epoch after `epoch` finished ones, each with its moment."""
         augmentation, size = self.config.augmentation, self.config.batch_size
         order = torch.randperm(len(train), generator=self.chance["data order"]).to(self.device)
         draws = augmentation.draw(len(train), self.chance["augmentation"]).to(self.device)
@@ -117,7 +117,7 @@ class Learner:
         self.optimiser.step()
 
     def judge(self, batch: Images, generator: torch.Generator, progress: float) -> Judged:
-        """Return what the network says of images as they are, and the loss of that."""
+        """Return the network's outputs for unchanged images, and their loss."""
         outputs = self.network(batch.images, batch.labels, generator)
         class_loss = self.config.loss.judge(outputs, batch.labels, progress)
         loss = class_loss + self.network.penalty(outputs, batch.images)
@@ -125,7 +125,7 @@ class Learner:
 
     @torch.inference_mode()
     def evaluate(self, split: Images, progress: float) -> SplitJudged:
-        """Return what the network says of the images of a split, presented as outside training.
+        """Return the network's outputs for the images of a split, presented as outside training.
 
         Args:
             split: The images.
@@ -151,7 +151,7 @@ class Learner:
             yield start, self.judge(batch, evaluation_chance(self.seed), progress)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all that changes from step to step."""
+        """Return all state that changes from step to step."""
         tensors = {f"weights/{name}": value for name, value in self.network.state_dict().items()}
         for index, state in self.optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser/{index}/{name}": value for name, value in state.items()}
@@ -170,7 +170,7 @@ class Learner:
         return layout
 
     def set(self, path: Path, tensors: Mapping[str, Tensor]) -> None:
-        """Go back to what `tensors` gave.
+        """Restore the state that `tensors` returned.
 
         Args:
             path: The file they come from.
@@ -195,7 +195,7 @@ class Learner:
 
 
 def _taken(images: Images, order: Tensor, size: int) -> Iterator[Images]:
-    """Yield batches, some of which are picked at once: that takes hardly more than one."""
+    """Yield batches; several are gathered at once, which takes hardly longer than one."""
     for indices in order.split(_PICKED_BATCHES * size):
         picked = images.take(indices)
         for start in range(0, len(indices), size):

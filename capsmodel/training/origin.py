@@ -1,4 +1,4 @@
-"""Where in a training the first number arose that is not finite."""
+"""Where in a training the first non-finite number arose."""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from capsmodel.training.learner import Learner
 
 @dataclass(frozen=True)
 class Origin:
-    """The first number of an epoch that is not finite.
+    """The first non-finite number of an epoch.
 
     Attributes:
         step: Of the epoch, from 1; of a validation, its batch.
@@ -30,13 +30,13 @@ class Origin:
     phase: Literal["training", "validation"] = "training"
 
     def __str__(self) -> str:
-        """Say it in words that go on with a sentence: "step 41, in capsules (its output ...)"."""
+        """Return it as words for a sentence: "step 41, in capsules (its output ...)"."""
         step = "step" if self.phase == "training" else "validation batch"
         return f"{step} {self.step}, in {self.layer} ({self.what})"
 
 
 def origin_in_epoch(learner: Learner, data: DataSplits, epoch: int) -> Origin | None:
-    """Train the epoch after so many with a look at every step, then validate it.
+    """Train the next epoch and check every step, then validate it.
 
     Each step waits for the device. The step that goes wrong is taken once more, with hooks on
     every module and parameter: it has not moved the weights yet, and chance is set back.
@@ -135,7 +135,7 @@ def _gradients_watched(learner: Learner) -> Generator[list[str]]:
 
 
 def _is_finite(value: Any) -> bool:
-    """Return whether all numbers are finite in tensors, and in what holds them."""
+    """Return whether all numbers in tensors, also nested ones, are finite."""
     if isinstance(value, Tensor):
         return bool(value.isfinite().all())
     if isinstance(value, Mapping):

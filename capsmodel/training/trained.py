@@ -21,7 +21,7 @@ _SCHEMA_VERSION = 1
 
 
 class Prediction(NamedTuple):
-    """What a trained network says of images.
+    """The predictions of a trained network for images.
 
     Attributes:
         classes: The class that is believed in most: that of the longest capsule.
@@ -35,7 +35,7 @@ class Prediction(NamedTuple):
 
 
 class Inspection(NamedTuple):
-    """What a trained network says of a few images.
+    """The outputs of a trained network for a few images.
 
     Attributes:
         images: The images as the network is given them.
@@ -88,7 +88,7 @@ class Trained:
         return Prediction(lengths.argmax(dim=1), lengths, torch.cat(drawn) if drawn else None)
 
     def inspect(self, images: Tensor | np.ndarray) -> Inspection:
-        """Return all that the network says of a few images, as it sees them.
+        """Return all outputs of the network for a few images, as it sees them.
 
         Args:
             images: As for `predict`; couplings of many take gigabytes.
@@ -109,7 +109,7 @@ class Trained:
     def perturb(
         self, images: Tensor | np.ndarray, classes: Int[Tensor, " batch"], offsets: Sequence[float]
     ) -> Float[Tensor, "batch pose offsets channels height width"] | None:
-        """Return images drawn from poses of which one number at a time is moved.
+        """Return images drawn from poses in which one number at a time is changed.
 
         Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, section 5.1 and figure 4.
         Difference: none; they move it by -0.25 to 0.25 in steps of 0.05.
@@ -135,7 +135,7 @@ class Trained:
         return None if drawn is None else drawn.unflatten(0, (len(poses), -1, len(offsets)))
 
     def save(self, path: Path) -> None:
-        """Write the weights as a safetensors file, all of it or nothing."""
+        """Write the weights to a safetensors file, atomically."""
         facts = {"schema_version": _SCHEMA_VERSION}
         tensor_file.write(path, self._network.state_dict(), facts)
 

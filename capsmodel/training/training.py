@@ -27,7 +27,7 @@ _SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class SplitResult:
-    """What a trained network says of each image of a split.
+    """The outputs of a trained network for each image of a split.
 
     Attributes:
         error: Share of the images that are classified wrongly.
@@ -42,7 +42,7 @@ class SplitResult:
     objects: Int[Tensor, " images"] | None = None
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return what it holds of each image by name, on the processor."""
+        """Return its tensors with a row for each image by name, on the CPU."""
         named = {"predictions": self.predictions, "labels": self.labels}
         if self.objects is not None:
             named["objects"] = self.objects
@@ -51,7 +51,7 @@ class SplitResult:
 
 @dataclass(frozen=True)
 class TestResult(SplitResult):
-    """What the test split came to.
+    """The results on the test split.
 
     Attributes:
         extra_errors: Name of an extra test -> share of its images that are classified wrongly.
@@ -112,7 +112,7 @@ class Training:
 
     @property
     def epoch(self) -> int:
-        """The epochs done."""
+        """The number of finished epochs."""
         return len(self.history)
 
     @property
@@ -136,7 +136,7 @@ class Training:
         return "reached" if self._is_reached else "missed"
 
     def is_ended_by(self, epoch: int) -> bool:
-        """Return whether the stopping lets no epoch follow one of those done, counted from 1."""
+        """Return whether the stopping ends the training after a given epoch, counted from 1."""
         return epoch > 0 and self.config.stopping.ends_with(self.history[:epoch])
 
     @property
@@ -149,7 +149,7 @@ class Training:
         return sum(parameter.numel() for parameter in self._learner.network.parameters())
 
     def __iter__(self) -> Iterator[EpochMetrics]:
-        """Train the epochs that remain, one for each item.
+        """Train the remaining epochs and yield the metrics of each.
 
         Numbers that are not finite are told as they are; whether to go on is the caller's choice.
         """
@@ -187,11 +187,11 @@ class Training:
             yield metrics
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what is unsound in the epochs done, a sentence each; usually nothing."""
+        """Return the problems of the finished epochs, one sentence each; usually none."""
         return warnings_of(self.config, self._data.validation.labels, self.history)
 
     def find_origin(self, before: Path | None) -> Origin | None:
-        """Train to the last epoch once more, look at its every step; return where it went wrong.
+        """Train again up to the last epoch and check each of its steps; return where it went wrong.
 
         To be asked of a training whose last losses are not finite. It takes those epochs' time and
         leaves the network in the midst of the last: only the history is of further use.
@@ -240,7 +240,7 @@ class Training:
         return Trained(self.config, self.seed, self.device, copy.deepcopy(self._learner.network))
 
     def save(self, path: Path) -> None:
-        """Write all that is needed to go on as one safetensors file, all of it or nothing."""
+        """Write all state needed to resume to one safetensors file, atomically."""
         facts = {
             "schema_version": _SCHEMA_VERSION,
             "seed": self.seed,
@@ -282,7 +282,7 @@ class Training:
         return learner
 
     def _read(self, path: Path) -> tuple[EpochMetrics, ...]:
-        """Set the learner to what `save` wrote and return the epochs done then."""
+        """Restore the learner from what `save` wrote and return the epochs finished then."""
         history = read_history(path, self.seed)
         layout = self._learner.layout(with_optimiser=len(history) > 0)
         tensors, _ = tensor_file.read(path, layout, _SCHEMA_VERSION)
@@ -320,7 +320,7 @@ def _result(split: Images, beliefs: Float[Tensor, "images classes"]) -> SplitRes
 
 
 def read_history(path: Path, seed: int) -> tuple[EpochMetrics, ...]:
-    """Return the epochs that a checkpoint's header tells of.
+    """Return the epochs recorded in a checkpoint's header.
 
     Raises:
         ValueError: If the file is of another seed, or tells of no history.
@@ -344,7 +344,7 @@ def measured(
     beliefs: Float[Tensor, "images classes"],
     labels: Integer[Tensor, " images"],
 ) -> dict[str, Float[Tensor, ""]]:
-    """Return what the parts say of the validation images: name of a metric -> its value.
+    """Return the metrics that the parts measure on the validation images: name -> value.
 
     Args:
         config: The training's settings.

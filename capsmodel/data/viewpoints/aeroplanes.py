@@ -7,7 +7,7 @@ from capsmodel.data.viewpoints.vectors import Vector, add
 
 
 class _Aeroplane(NamedTuple):
-    """What makes one aeroplane another than the rest.
+    """The dimensions that distinguish one aeroplane.
 
     Attributes:
         radius: Half the thickness of the fuselage, which is 2 long.

@@ -1,4 +1,4 @@
-"""Files of drawn images, which are drawn once, whoever else wants the same."""
+"""Files of drawn images, which are drawn once for all processes."""
 
 import hashlib
 import os
@@ -40,7 +40,7 @@ class PixelFile(NamedTuple):
         return self.num_pairs * int(np.prod(IMAGE_SHAPE))
 
     def is_somewhere(self) -> bool:
-        """Return whether there is such a file, whole or not."""
+        """Return whether the file exists, complete or not."""
         for folder in folders():
             with suppress(OSError):  # a folder that lets nobody in has no file for us
                 if (folder / self.name).exists():
@@ -48,12 +48,12 @@ class PixelFile(NamedTuple):
         return False
 
     def mapped(self, path: Path) -> UInt8[np.ndarray, "pairs 2 48 48"]:
-        """Return its pairs without reading them; processes on one machine share what is read."""
+        """Map its pairs into memory; processes on one machine share the pages."""
         return np.memmap(path, np.uint8, mode="r", shape=(self.num_pairs, *IMAGE_SHAPE))
 
 
 def folders() -> list[Path]:
-    """Return where files are looked for and kept, the best place first.
+    """Return the folders in which files are looked up and stored, the best one first.
 
     These are the data root and, as that may be read-only, the user's cache.
 
@@ -68,7 +68,7 @@ def folders() -> list[Path]:
 
 
 def ensure(file: PixelFile, draw: Callable[[], Iterator[Drawn]]) -> Path:
-    """Return where a file lies, after drawing it if it is nowhere; other processes wait for it.
+    """Return the path of a file and draw it if it does not exist; other processes wait for it.
 
     A file with a wrong checksum is set aside under another name and drawn anew.
 
@@ -162,7 +162,7 @@ def _drawn(
 
 
 def _write(path: Path, file: PixelFile, pairs: UInt8[np.ndarray, "pairs 2 48 48"]) -> None:
-    """Write a file that is there whole or not at all."""
+    """Write a file atomically."""
     checksum = hashlib.sha256(pairs.data).hexdigest()
     if checksum != file.sha256:
         raise ValueError(

@@ -7,7 +7,7 @@ from capsmodel.data.viewpoints.vectors import Vector
 
 
 class _Car(NamedTuple):
-    """What makes one car another than the rest.
+    """The dimensions that distinguish one car.
 
     Attributes:
         body: Length, width and height of the lower part.

@@ -59,7 +59,7 @@ class Viewpoints(ViewedObjects):
     few: ClassVar[int] = 1_000
 
     def prepare(self) -> None:
-        """Draw the files that loading would read, and see that no class is left empty.
+        """Draw the files that loading reads, and check that no class is empty.
 
         Raises:
             ValueError: If they can be kept nowhere, or the fraction is too small.
@@ -76,7 +76,7 @@ class Viewpoints(ViewedObjects):
         return views_of(objects)
 
     def pixels(self, objects: Objects, rows: Sequence[int]) -> UInt8[np.ndarray, "rows 2 48 48"]:
-        """Return those images of the catalogue, drawn where they are few and in no file.
+        """Return the selected images; a few that no file holds are drawn.
 
         Raises:
             ValueError: If a file can be kept nowhere, or this machine draws other images.
@@ -95,14 +95,14 @@ class Viewpoints(ViewedObjects):
 
 @lru_cache(maxsize=4)
 def _drawn(objects: Objects, rows: tuple[int, ...]) -> UInt8[np.ndarray, "rows 2 48 48"]:
-    """Draw a few pairs, once for all trials of a process that ask for the same."""
+    """Draw a few pairs, once per process for all trials that need the same ones."""
     _check_drawing()
     return joined(draw(views_of(objects), rows), len(rows))
 
 
 @cache
 def _check_drawing() -> None:
-    """Draw a few pairs whose checksum is known, as those of a fraction's are not."""
+    """Draw a few pairs with a known checksum, since a fraction of the data has none."""
     pairs = joined(draw(views_of("train"), _PROBE), len(_PROBE))
     checksum = hashlib.sha256(pairs.data).hexdigest()
     if checksum != _PROBE_SHA256:

@@ -1,4 +1,4 @@
-"""All stereo pairs there are, and the drawing of any of them."""
+"""The list of all stereo pairs, and how each is drawn."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -50,7 +50,7 @@ def views_of(objects: Objects) -> Views:
 
 
 def draw(views: Views, rows: Sequence[int]) -> Iterator[Drawn]:
-    """Yield the stereo pairs of some rows, those of one object at one azimuth at a time.
+    """Yield the stereo pairs of some rows, grouped by object and azimuth.
 
     A pair looks the same whatever else is drawn. The six lightings of one view cost little more
     than one of them.
@@ -66,7 +66,7 @@ def draw(views: Views, rows: Sequence[int]) -> Iterator[Drawn]:
 
 
 def joined(drawn: Iterator[Drawn], num_pairs: int) -> UInt8[np.ndarray, "pairs 2 48 48"]:
-    """Return stereo pairs in the order in which they were asked for."""
+    """Return stereo pairs in the requested order."""
     pairs = np.empty((num_pairs, *IMAGE_SHAPE), np.uint8)
     for some in drawn:
         pairs[some.places] = some.pairs

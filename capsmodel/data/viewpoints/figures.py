@@ -7,7 +7,7 @@ from capsmodel.data.viewpoints.vectors import Vector, add, scale
 
 
 class _Figure(NamedTuple):
-    """What makes one figure another than the rest.
+    """The dimensions that distinguish one figure.
 
     Attributes:
         shoulders: Half the distance between the arms.

@@ -17,7 +17,7 @@ CLASSES = (quadruped, figure, aeroplane, truck, car)
 
 @cache
 def assembly_of(label: int, instance: int) -> Assembly:
-    """Return an object, ready to be met by rays; put together once a process."""
+    """Return an object that rays can be cast at; it is built once per process."""
     return Assembly(solids_of(label, instance))
 
 

@@ -7,7 +7,7 @@ from capsmodel.data.viewpoints.vectors import Vector, add, scale
 
 
 class _Quadruped(NamedTuple):
-    """What makes one quadruped another than the rest.
+    """The dimensions that distinguish one quadruped.
 
     Attributes:
         trunk: Length, width and height of the trunk.

@@ -41,7 +41,7 @@ class Rays(NamedTuple):
         return (np.arange(self.size) + 0.5) / (self.size / 2) - 1.0
 
     def with_size(self, size: int) -> "Rays":
-        """Return another grid that covers the same."""
+        """Return a grid of another size that covers the same area."""
         return self._replace(size=size)
 
     def points(self, places: Places, distances: Values) -> Points:
@@ -106,7 +106,7 @@ class _Products(NamedTuple):
 
 
 class Assembly:
-    """Solids that make one object, ready to be met by rays.
+    """The solids of one object, at which rays can be cast.
 
     Attributes:
         height: Of its highest point above the ground.

@@ -85,7 +85,7 @@ class Shadow:
         self._distances = distances.ravel()
 
     def reached(self, points: Float64[np.ndarray, "3 points"]) -> Float64[np.ndarray, " points"]:
-        """Return the share of the lamp's light that comes to each point, from 0 to 1."""
+        """Return the share of the lamp's light that reaches each point, from 0 to 1."""
         distances, columns, rows = self._rays.project(points)
         (left, to_right), (top, to_bottom) = _nearest(columns), _nearest(rows)
         corner = top * _SHADOW_SIZE + left

@@ -8,7 +8,7 @@ from capsmodel.data.viewpoints.vectors import Vector, add, scale
 
 
 class _Hold(NamedTuple):
-    """The room behind the cab.
+    """The cargo space behind the cab.
 
     Attributes:
         middle: Its middle.
@@ -32,7 +32,7 @@ class _Hold(NamedTuple):
 
 
 class _Truck(NamedTuple):
-    """What makes one truck another than the rest.
+    """The dimensions that distinguish one truck.
 
     Attributes:
         cab: Length, width and height of the cab.
