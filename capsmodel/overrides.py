@@ -137,7 +137,7 @@ def _with_profile(settings: S, changes: Mapping[Path, Any], above: Path, parts: 
 
 
 def _read(settings: Settings, name: str, value: Any, *, above: Path, parts: Parts) -> Any:
-    """Return a part that is given as JSON as an object, so that it can be changed further."""
+    """Return a part that was given as JSON as an object, so that it can be changed further."""
     one_of = family_of(settings, name)
     if one_of is None or not isinstance(value, Mapping):
         return value

@@ -197,8 +197,8 @@ class _Tiled(torch.autograd.Function):
         saved, needed = _Saved(*ctx.saved_tensors), ctx.needs_input_grad[1:]
         if torch.is_grad_enabled():  # this gradient may be differentiated in its turn
             return None, *_plain_gradients(ctx.asked, saved[:6], needed, gradients)
-        told_once = saved.mass[:, : saved.assignment.shape[2]]
-        backward = _Backward(saved._replace(mass=told_once), ctx.asked[0], needed)
+        mass_once = saved.mass[:, : saved.assignment.shape[2]]
+        backward = _Backward(saved._replace(mass=mass_once), ctx.asked[0], needed)
         backward.run(_Slopes(*gradients))
         return None, *backward.gradients
 

@@ -45,7 +45,7 @@ def assert_same(
     ours: Callable[[Tensor], Tensor], literal: Callable[[Tensor], Tensor], argument: Tensor
 ) -> None:
     """Check value and gradient."""
-    own, own_gradient = with_gradient(ours, argument)
+    value_of_ours, own_gradient = with_gradient(ours, argument)
     value, gradient = with_gradient(literal, argument)
-    assert_close(own, value, rtol=1e-9, atol=1e-12)
+    assert_close(value_of_ours, value, rtol=1e-9, atol=1e-12)
     assert_close(own_gradient, gradient, rtol=1e-9, atol=1e-12)

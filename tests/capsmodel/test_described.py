@@ -16,9 +16,9 @@ def test_every_member_of_every_family_is_described_once() -> None:
     members = {
         (member.family, member.model_fields["kind"].default) for f in FAMILIES for member in f
     }
-    told = [(part.family, part.kind) for part in PARTS]
-    assert set(told) == members
-    assert len(told) == len(members)
+    described = [(part.family, part.kind) for part in PARTS]
+    assert set(described) == members
+    assert len(described) == len(members)
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: f"{part.family}-{part.kind}")
@@ -72,5 +72,5 @@ def write_page() -> None:
 
 
 def test_the_pages_table_of_parts_is_that_of_the_parts() -> None:
-    found = PAGE.read_text(encoding="utf-8").partition(STARTS)[2].partition(ENDS)[0]
-    assert found == markdown_table(PARTS), "write it: tests.capsmodel.test_described.write_page()"
+    table = PAGE.read_text(encoding="utf-8").partition(STARTS)[2].partition(ENDS)[0]
+    assert table == markdown_table(PARTS), "write it: tests.capsmodel.test_described.write_page()"

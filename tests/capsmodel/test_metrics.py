@@ -101,21 +101,21 @@ def test_what_a_part_measures_is_told_with_each_epoch_and_kept_in_the_checkpoint
     tmp_path: Any,
 ) -> None:
     training = Training(small_config(loss=Accurate(), stopping=FixedEpochs(epochs=2)), seed=0)
-    told = [dict(metrics.metrics) for metrics in training]
+    expected = [dict(metrics.metrics) for metrics in training]
     for metrics in training.history:
         assert metrics.metrics["validation_accuracy"] == pytest.approx(1 - metrics.validation_error)
     training.save(tmp_path / "checkpoint.safetensors")
-    kept = read_history(tmp_path / "checkpoint.safetensors", seed=0)
-    assert [dict(metrics.metrics) for metrics in kept] == told
+    history = read_history(tmp_path / "checkpoint.safetensors", seed=0)
+    assert [dict(metrics.metrics) for metrics in history] == expected
 
 
 def test_a_part_that_measures_changes_no_other_number() -> None:
-    plain, own = (
+    plain, measured = (
         list(Training(small_config(loss=loss, stopping=FixedEpochs(epochs=1)), seed=0))
         for loss in (MarginLoss(), Accurate())
     )
-    assert plain[0].validation_loss == own[0].validation_loss
-    assert plain[0].health == own[0].health
+    assert plain[0].validation_loss == measured[0].validation_loss
+    assert plain[0].health == measured[0].health
     assert plain[0].metrics == {}
 
 

@@ -37,7 +37,7 @@ class Procedure(NamedTuple):
     cost_bias: Tensor
     floor: float = 1e-8
     start: float | None = None
-    scales_again: bool = False
+    is_rescaled: bool = False
 
 
 class Gaussians(NamedTuple):
@@ -61,7 +61,7 @@ def em(votes: Tensor, activations: Tensor, by: Procedure) -> Tensor:
 
 
 def maximised(votes: Tensor, weights: Tensor, by: Procedure, temperature: float) -> Gaussians:
-    if by.scales_again:
+    if by.is_rescaled:
         weights = weights / (weights.sum(2, keepdim=True) + 1e-8)
     mass = weights.sum(1)
     weights = weights / mass.unsqueeze(1)
@@ -96,7 +96,7 @@ def test_activations_that_cancel_are_activations_of_one(rounds: int) -> None:
         )
         return both(routed.poses, routed.activations)
 
-    by = Procedure([1e-3] * rounds, ACTIVATION_BIAS, COST_BIAS[:, :1], scales_again=True)
+    by = Procedure([1e-3] * rounds, ACTIVATION_BIAS, COST_BIAS[:, :1], is_rescaled=True)
     value, gradient = with_gradient(lambda votes: em(votes, ACTIVATIONS, by), VOTES)
     own_value, own_gradient = with_gradient(lambda v: ours(v, torch.ones(2, 6).double()), VOTES)
     assert_close(own_value, value, rtol=0, atol=1e-6)  # the activations cancel but for 1e-8
@@ -143,9 +143,9 @@ def test_types_compete_at_each_place_on_its_own(stride: int) -> None:
         by = Procedure([1e-3] * 3, nothing[:, 0], nothing)
         places: list[Tensor] = []
         seen = zip(windows(poses, stride), windows(activations, stride), strict=True)
-        for children, own in seen:
+        for children, activations_seen in seen:
             votes = children.unflatten(2, (1, 2, 2)) @ theirs
-            places.append(em(votes.flatten(3), own, by))
+            places.append(em(votes.flatten(3), activations_seen, by))
         return torch.cat(places, dim=1)
 
     theirs = torch.randn(1, 18, 3, 2, 2, generator=seeded(2), dtype=torch.float64)

@@ -36,9 +36,9 @@ def test_an_epsilon_added_to_the_length_is_none_but_for_a_hundred_millionth() ->
         return length.square() / (1 + length.square()) / (length + 1e-8) * sums
 
     poses = SHORT * torch.logspace(-6, 3, 10).double().view(-1, 1, 1)
-    own, own_gradient = with_gradient(SabourSquash().squash, poses)
+    squashed, own_gradient = with_gradient(SabourSquash().squash, poses)
     value, gradient = with_gradient(literal, poses)
-    assert (own - value).norm(dim=-1).max() < 1e-8
+    assert (squashed - value).norm(dim=-1).max() < 1e-8
     assert (own_gradient - gradient).abs().max() < 3e-8
 
 

@@ -26,8 +26,8 @@ INPUT = torch.linspace(0.1, 2, 6).view(2, 3)
 
 def chancy(rows: Tensor, weight: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Return two tensors that depend on inputs and chance, and keep much for the gradient."""
-    kept = torch.rand(rows.shape[0], 4, generator=generator)
-    hidden = ((rows @ weight) * kept).tanh()
+    mask = torch.rand(rows.shape[0], 4, generator=generator)
+    hidden = ((rows @ weight) * mask).tanh()
     noise = torch.randn(4, generator=generator)
     return (hidden * noise).sigmoid(), hidden.square().sum()
 
@@ -181,19 +181,19 @@ def test_each_step_computes_the_capsules_twice_where_a_training_is_told_so(
 def kept_bytes(network: Network) -> int:
     """Return the memory of all that a forward pass keeps for the gradient, parameters apart."""
     parameters = {parameter.data_ptr() for parameter in network.parameters()}
-    kept: dict[int, int] = {}
+    saved_sizes: dict[int, int] = {}
 
     def pack(tensor: Tensor) -> Tensor:
         memory = tensor.untyped_storage()
         if memory.data_ptr() not in parameters:
-            kept[memory.data_ptr()] = memory.nbytes()
+            saved_sizes[memory.data_ptr()] = memory.nbytes()
         return tensor
 
     images, labels = torch.rand(32, 1, 8, 8), torch.zeros(32, dtype=torch.long)
     with saved_tensors_hooks(pack, lambda tensor: tensor):
         outputs = network(images, labels, stream(0, "routing"))
     assert outputs.lengths.requires_grad
-    return sum(kept.values())
+    return sum(saved_sizes.values())
 
 
 def test_checkpointing_keeps_no_votes_and_no_shares_of_them() -> None:

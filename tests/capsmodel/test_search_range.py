@@ -115,9 +115,9 @@ def test_choices_that_are_none_are_refused(values: Any, problem: str) -> None:
 
 
 def test_whole_ends_of_a_range_of_numbers_become_floats() -> None:
-    found = Floats(1, 20, log=True)
-    assert (found.low, found.high) == (1.0, 20.0)
-    assert isinstance(found.low, float)
+    floats = Floats(1, 20, log=True)
+    assert (floats.low, floats.high) == (1.0, 20.0)
+    assert isinstance(floats.low, float)
 
 
 @given(st.lists(st.integers() | st.text(), min_size=2, unique=True))

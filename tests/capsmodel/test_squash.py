@@ -53,9 +53,9 @@ def test_its_gradient_is_that_of_finite_differences(one: Squash) -> None:
 
 def test_without_epsilon_it_is_the_plain_squash_to_the_last_bit() -> None:
     poses = [some_votes(4, 3).float().requires_grad_() for _ in range(2)]
-    found: list[Tensor] = [SabourSquash().squash(poses[0]), squash(poses[1])]
-    assert torch.equal(*found)
-    for one in found:
+    squashed: list[Tensor] = [SabourSquash().squash(poses[0]), squash(poses[1])]
+    assert torch.equal(*squashed)
+    for one in squashed:
         one.sum().backward()
     gradients = [pose.grad for pose in poses]
     assert gradients[0] is not None

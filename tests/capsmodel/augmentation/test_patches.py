@@ -109,8 +109,8 @@ def test_standardising_takes_pixels_and_channels_together() -> None:
     mean = sum(values) / 8
     deviation = (sum((value - mean) ** 2 for value in values) / 8) ** 0.5
     expected = [(value - mean) / deviation for value in values]
-    found = Patches(size=2).plain(torch.tensor(values).view(1, 2, 2, 2))
-    assert_close(found, torch.tensor(expected).view(1, 2, 2, 2))
+    actual = Patches(size=2).plain(torch.tensor(values).view(1, 2, 2, 2))
+    assert_close(actual, torch.tensor(expected).view(1, 2, 2, 2))
 
 
 def test_standardising_is_that_of_grey_values_with_its_floor() -> None:

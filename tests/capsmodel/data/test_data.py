@@ -141,9 +141,9 @@ def test_a_fraction_is_the_same_with_every_version_of_every_library() -> None:
 @given(LABELS, st.data())
 def test_holding_out_splits_the_indices_in_two(labels: list[int], data: st.DataObject) -> None:
     number = data.draw(st.integers(0, len(labels) - 1))
-    kept, held_out = hold_out(labels, number, "seed")
+    remaining, held_out = hold_out(labels, number, "seed")
     assert len(held_out) == number
-    assert sorted(kept + held_out) == list(range(len(labels)))
+    assert sorted(remaining + held_out) == list(range(len(labels)))
 
 
 @given(LABELS, st.data())

@@ -162,10 +162,14 @@ class TestRealImages:
     def test_a_fraction_keeps_the_share_of_each_class(self, kind: type[IdxImages]) -> None:
         whole, labels, test_labels = split_of(kind())
         part, _, _ = split_of(kind(fraction=0.05))
-        for name, own in (("train", labels), ("validation", labels), ("test", test_labels)):
-            expected = 0.05 * torch.bincount(own[getattr(whole, name)])
-            found = torch.bincount(own[getattr(part, name)])
-            assert (found - expected).abs().max() <= 0.5
+        for name, labels_of_split in (
+            ("train", labels),
+            ("validation", labels),
+            ("test", test_labels),
+        ):
+            expected = 0.05 * torch.bincount(labels_of_split[getattr(whole, name)])
+            counts = torch.bincount(labels_of_split[getattr(part, name)])
+            assert (counts - expected).abs().max() <= 0.5
             assert set(getattr(part, name)) <= set(getattr(whole, name))
 
     def test_a_fraction_is_what_is_loaded(self, kind: type[IdxImages]) -> None:

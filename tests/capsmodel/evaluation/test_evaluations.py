@@ -20,10 +20,10 @@ CONFIG = small_config()
 
 @pytest.fixture(scope="module")
 def training() -> Training:
-    found = Training(CONFIG, seed=3)
-    for _ in found:
+    training = Training(CONFIG, seed=3)
+    for _ in training:
         pass
-    return found
+    return training
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +33,10 @@ def data() -> DataSplits:
 
 def test_the_test_error_is_that_of_the_training(training: Training, data: DataSplits) -> None:
     result = training.test()
-    found = TestError().evaluate(training.trained(), data)
-    assert found.metrics == {"test_error": result.error}
-    assert torch.equal(found.images["predictions"], result.predictions)
-    assert torch.equal(found.images["labels"], result.labels)
+    findings = TestError().evaluate(training.trained(), data)
+    assert findings.metrics == {"test_error": result.error}
+    assert torch.equal(findings.images["predictions"], result.predictions)
+    assert torch.equal(findings.images["labels"], result.labels)
 
 
 def moved_by_hand(images: Tensor, down: int, right: int) -> Tensor:
@@ -57,7 +57,7 @@ def test_images_are_moved_pixel_by_pixel(down: int, right: int) -> None:
 
 
 def test_there_is_an_error_of_each_shift(training: Training, data: DataSplits) -> None:
-    found = ShiftedTestError(pixels=2).evaluate(training.trained(), data)
+    findings = ShiftedTestError(pixels=2).evaluate(training.trained(), data)
     expected = {
         "up_1": (-1, 0),
         "down_1": (1, 0),
@@ -68,43 +68,43 @@ def test_there_is_an_error_of_each_shift(training: Training, data: DataSplits) -
         "left_2": (0, -2),
         "right_2": (0, 2),
     }
-    assert list(found.metrics) == list(expected)
+    assert list(findings.metrics) == list(expected)
     for place, (name, by) in enumerate(expected.items()):
         moved = moved_by_hand(data.test.images, *by)
         classes = training.trained().predict(moved).classes
         wrong = [bool(one != true) for one, true in zip(classes, data.test.labels, strict=True)]
-        assert found.metrics[name] == sum(wrong) / len(wrong)
-        assert found.images["predictions"][:, place].tolist() == classes.tolist()
+        assert findings.metrics[name] == sum(wrong) / len(wrong)
+        assert findings.images["predictions"][:, place].tolist() == classes.tolist()
 
 
 def test_confidence_is_compared_with_the_share_that_is_right(
     training: Training, data: DataSplits
 ) -> None:
     evaluation = Confidence(bins=4)
-    found = evaluation.evaluate(training.trained(), data)
+    findings = evaluation.evaluate(training.trained(), data)
     said = training.trained().predict(data.validation.images)
     beliefs = said.lengths.max(dim=1).values.tolist()
     is_right = (said.classes == data.validation.labels).tolist()
     expected = 0.0
     for place in range(4):
-        own = [i for i, belief in enumerate(beliefs) if min(3, int(4 * belief)) == place]
-        if own:
-            confidence = sum(beliefs[i] for i in own) / len(own)
-            accuracy = sum(is_right[i] for i in own) / len(own)
-            expected += len(own) / len(beliefs) * abs(confidence - accuracy)
-    assert found.metrics["calibration_error"] == pytest.approx(expected, rel=1e-6)
-    assert found.metrics["mean_belief"] == pytest.approx(sum(beliefs) / len(beliefs), rel=1e-6)
+        in_bin = [i for i, belief in enumerate(beliefs) if min(3, int(4 * belief)) == place]
+        if in_bin:
+            confidence = sum(beliefs[i] for i in in_bin) / len(in_bin)
+            accuracy = sum(is_right[i] for i in in_bin) / len(in_bin)
+            expected += len(in_bin) / len(beliefs) * abs(confidence - accuracy)
+    assert findings.metrics["calibration_error"] == pytest.approx(expected, rel=1e-6)
+    assert findings.metrics["mean_belief"] == pytest.approx(sum(beliefs) / len(beliefs), rel=1e-6)
     assert 0 < expected < 1
 
 
 def test_an_evaluation_says_which_split_it_looks_at(training: Training, data: DataSplits) -> None:
     evaluations = (TestError(), ShiftedTestError(), Confidence(), Confidence(split="test"))
-    told = [evaluation.looks_at for evaluation in evaluations]
-    assert told == ["test", "test", "validation", "test"]
+    splits = [evaluation.looks_at for evaluation in evaluations]
+    assert splits == ["test", "test", "validation", "test"]
     for evaluation in evaluations:
-        found = evaluation.evaluate(training.trained(), data)
+        findings = evaluation.evaluate(training.trained(), data)
         split = data.validation if evaluation.looks_at == "validation" else data.test
-        assert {len(values) for values in found.images.values()} == {len(split)}
+        assert {len(values) for values in findings.images.values()} == {len(split)}
 
 
 class Peeking(Evaluation):

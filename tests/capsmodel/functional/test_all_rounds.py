@@ -107,8 +107,8 @@ def test_a_gradient_is_computed_in_the_votes_own_type(create_graph: bool) -> Non
 
     expected = slope()
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = slope()
-    assert_close(found, expected)
+        actual = slope()
+    assert_close(actual, expected)
 
 
 def test_the_values_are_those_of_plain_rounds_to_the_last_bit() -> None:
@@ -125,10 +125,10 @@ def test_where_votes_cancel_the_gradient_is_that_of_plain_rounds() -> None:
     votes = VOTES.clone()
     votes[:, 2:] = -votes[:, :2]  # so every sum of the first round is zero
     votes[0] = 0.0
-    found = gradient(votes)
+    actual = gradient(votes)
     with plain_autograd():
-        assert_close(found, gradient(votes))
-    assert (found[0] == 0).all()
+        assert_close(actual, gradient(votes))
+    assert (actual[0] == 0).all()
 
 
 @pytest.mark.parametrize("length", [1e-12, 1e-3, 1e3, 1e12])
@@ -136,9 +136,9 @@ def test_the_gradient_holds_at_any_length(length: float) -> None:
     votes = (length * VOTES).float()
     with plain_autograd():
         expected = gradient(votes.double())
-    found = gradient(votes)
-    assert found.isfinite().all()
-    assert (found - expected).norm() <= 1e-4 * expected.norm()
+    actual = gradient(votes)
+    assert actual.isfinite().all()
+    assert (actual - expected).norm() <= 1e-4 * expected.norm()
 
 
 def test_a_bias_of_another_type_has_a_gradient_of_its_own_type() -> None:

@@ -42,12 +42,12 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def assert_same(routing: EMRouting, layer: Layer, tolerance: float) -> None:
     """Compare the votes as products with votes held in full, in values and gradients."""
-    found: list[list[Tensor]] = []
+    computed: list[list[Tensor]] = []
     for held_in_full in (False, True):
-        own = layer.with_gradient()
-        routed = own.route(routing, held_in_full=held_in_full)
-        found.append([*results(routed), *gradients(routed, own)])
-    for tiled, plain in zip(*found, strict=True):
+        differentiable = layer.with_gradient()
+        routed = differentiable.route(routing, held_in_full=held_in_full)
+        computed.append([*results(routed), *gradients(routed, differentiable)])
+    for tiled, plain in zip(*computed, strict=True):
         assert (tiled - plain).norm() <= tolerance * plain.norm()
 
 
@@ -158,8 +158,10 @@ def test_the_statistics_are_those_of_votes_held_in_full(asked: Asked) -> None:
 @pytest.mark.parametrize("needed", ["poses", "activations", "matrices", "activation_bias"])
 def test_one_gradient_alone_is_the_same_as_among_all(needed: str) -> None:
     layer = Layer.drawn(STRIDE_1)
-    own = layer._replace(**{needed: getattr(layer, needed).clone().requires_grad_()})
-    (alone,) = torch.autograd.grad(own.route(EMRouting()).activations.sum(), getattr(own, needed))
+    differentiable = layer._replace(**{needed: getattr(layer, needed).clone().requires_grad_()})
+    (alone,) = torch.autograd.grad(
+        differentiable.route(EMRouting()).activations.sum(), getattr(differentiable, needed)
+    )
     every = layer.with_gradient()
     (among,) = torch.autograd.grad(
         every.route(EMRouting()).activations.sum(), getattr(every, needed)
@@ -171,16 +173,16 @@ def test_one_gradient_alone_is_the_same_as_among_all(needed: str) -> None:
 def test_nothing_as_large_as_the_votes_is_kept_of_products(held_in_full: bool) -> None:
     layer = Layer.drawn(STRIDE_1, side=4).with_gradient()
     num_votes = layer.products().values.numel()
-    kept: dict[int, int] = {}
+    saved_sizes: dict[int, int] = {}
 
     def keep(tensor: Tensor) -> Tensor:
-        kept[tensor.untyped_storage().data_ptr()] = tensor.numel()
+        saved_sizes[tensor.untyped_storage().data_ptr()] = tensor.numel()
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         routed = layer.route(EMRouting(), held_in_full=held_in_full)
     assert routed.poses.requires_grad
-    assert (sum(kept.values()) > num_votes) == held_in_full
+    assert (sum(saved_sizes.values()) > num_votes) == held_in_full
 
 
 def test_without_gradients_the_values_are_the_same() -> None:

@@ -45,11 +45,11 @@ def edge_children(of: Neighbourhood, types: int, batch: int) -> list[list[tuple[
 def by_loops(
     of: Neighbourhood, values: Tensor, types: int, batch: int
 ) -> dict[object, list[float]]:
-    own: dict[object, list[float]] = defaultdict(list)
+    by_child: dict[object, list[float]] = defaultdict(list)
     for edge, row in enumerate(edge_children(of, types, batch)):
         for site, child in enumerate(row):
-            own[child].append(values[edge, site].item())
-    return own
+            by_child[child].append(values[edge, site].item())
+    return by_child
 
 
 def random_edges(of: Neighbourhood, types: int, batch: int) -> Tensor:
@@ -71,22 +71,22 @@ def test_every_place_sees_the_children_in_its_window(of: Neighbourhood) -> None:
 def test_a_sum_over_parents_is_that_of_all_edges_of_the_child(of: Neighbourhood) -> None:
     batch, types = 2, 2
     values = random_edges(of, types, batch)
-    own, found = by_loops(of, values, types, batch), of.sum_over_parents(values)
+    by_child, actual = by_loops(of, values, types, batch), of.sum_over_parents(values)
     for edge, row in enumerate(edge_children(of, types, batch)):
-        assert_close(found[edge], torch.tensor([sum(own[child]) for child in row]).double())
+        assert_close(actual[edge], torch.tensor([sum(by_child[child]) for child in row]).double())
 
 
 @given(neighbourhoods())
 def test_exponentials_are_summed_in_the_same_way(of: Neighbourhood) -> None:
     values = 300 * random_edges(of, 2, 2)  # too large for exponentials in sight
-    found = of.logsumexp_over_parents(values)
+    actual = of.logsumexp_over_parents(values)
     highest = {child: max(row) for child, row in by_loops(of, values, 2, 2).items()}
     for edge, row in enumerate(edge_children(of, 2, 2)):
         for site, child in enumerate(row):
-            own = by_loops(of, values, 2, 2)[child] if site == 0 else None
-            if own is not None:
-                rest = torch.tensor(own).double() - highest[child]
-                assert_close(found[edge, site], rest.exp().sum().log() + highest[child])
+            of_child = by_loops(of, values, 2, 2)[child] if site == 0 else None
+            if of_child is not None:
+                rest = torch.tensor(of_child).double() - highest[child]
+                assert_close(actual[edge, site], rest.exp().sum().log() + highest[child])
 
 
 def test_gradients_through_the_sums_are_finite_where_a_child_is_seen_by_nobody() -> None:

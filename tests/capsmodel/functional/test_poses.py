@@ -48,5 +48,5 @@ def test_lengths_at_a_zero_pose_have_a_finite_gradient() -> None:
 
 def test_keep_class_leaves_the_whole_row_with_one_pose_in_its_place() -> None:
     poses = torch.arange(1.0, 13.0).view(2, 3, 2)
-    kept = keep_class(poses, torch.tensor([2, 0]))
-    assert kept.tolist() == [[0, 0, 0, 0, 5, 6], [7, 8, 0, 0, 0, 0]]
+    masked = keep_class(poses, torch.tensor([2, 0]))
+    assert masked.tolist() == [[0, 0, 0, 0, 5, 6], [7, 8, 0, 0, 0, 0]]

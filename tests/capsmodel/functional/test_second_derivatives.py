@@ -107,7 +107,7 @@ def test_so_are_those_of_transformed_functions(
     function: Function, inputs: tuple[Tensor, ...]
 ) -> None:
     def length(*given: Tensor) -> Tensor:
-        gradients = torch.func.grad(lambda *own: loss(function, own), every)(*given)
+        gradients = torch.func.grad(lambda *arguments: loss(function, arguments), every)(*given)
         return torch.stack([gradient.square().sum() for gradient in gradients]).sum()
 
     every = tuple(range(len(inputs)))
@@ -138,7 +138,7 @@ def test_mapped_over_an_axis_it_gives_what_it_gives_one_by_one(
 @every_case
 def test_so_do_its_gradients(function: Function, inputs: tuple[Tensor, ...]) -> None:
     every = tuple(range(len(inputs)))
-    gradient = torch.func.grad(lambda *own: loss(function, own), every)
+    gradient = torch.func.grad(lambda *arguments: loss(function, arguments), every)
     stacked = tuple(torch.stack([tensor, 0.5 * tensor, -tensor]) for tensor in inputs)
     alone = [gradient(*(tensor[n] for tensor in stacked)) for n in range(3)]
     expected = tuple(map(torch.stack, zip(*alone, strict=True)))

@@ -109,8 +109,8 @@ def by_hand(couplings: Couplings, num_images: int = 2) -> tuple[float, float]:
         shares.setdefault(child, []).extend(values[edge, site].tolist())
     entropies: list[float] = []
     distances: list[float] = []
-    for own in shares.values():
-        parts = [share / sum(own) for share in own]
+    for shares_of_child in shares.values():
+        parts = [share / sum(shares_of_child) for share in shares_of_child]
         entropy = -sum(part * math.log(part) for part in parts if part > 0)
         entropies.append(entropy / math.log(len(parts)))
         distances.append(sum(abs(part - 1 / len(parts)) for part in parts) / 2)

@@ -45,7 +45,10 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
         )
         for routing in ROUTINGS
     },
-    **{f"convolutional capsules, {kind_of(own)}": partial(conv_capsules, own) for own in ROUTINGS},
+    **{
+        f"convolutional capsules, {kind_of(one_routing)}": partial(conv_capsules, one_routing)
+        for one_routing in ROUTINGS
+    },
 }
 
 
@@ -61,9 +64,9 @@ def values(module: nn.Module) -> list[Tensor]:
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_the_default_generator_decides_the_weights(name: str) -> None:
-    first, again, other = (values(built(LAYERS[name], seed)) for seed in (0, 0, 1))
+    first, repeated, other = (values(built(LAYERS[name], seed)) for seed in (0, 0, 1))
     assert all(bool(value.isfinite().all()) for value in first)
-    assert all(map(torch.equal, first, again))
+    assert all(map(torch.equal, first, repeated))
     assert name == "batch normalisation" or not all(map(torch.equal, first, other))
 
 

@@ -37,9 +37,9 @@ def layer(
 
 
 def test_a_vote_is_the_childs_matrix_times_the_layers() -> None:
-    own = layer(2, 3, (4, 5), 3)
+    capsules = layer(2, 3, (4, 5), 3)
     below = children(2, 20, 2, 16)
-    votes = own.votes(below).values  # [sites edges out_caps pose]
+    votes = capsules.votes(below).values  # [sites edges out_caps pose]
     for image in range(2):
         for row in range(2):
             for column in range(3):
@@ -49,44 +49,44 @@ def test_a_vote_is_the_childs_matrix_times_the_layers() -> None:
                     place = (row + window // 3) * 5 + column + window % 3
                     pose = below.poses[image, place, kind].view(4, 4)
                     for out in range(3):
-                        expected = pose @ own.weight[edge, :, :, out]
+                        expected = pose @ capsules.weight[edge, :, :, out]
                         assert_close(votes[site, edge, out], expected.flatten())
 
 
 def test_a_vector_is_one_row_and_its_matrix_is_full() -> None:
-    own = layer(3, 4, (2, 2), 2, pose_kind="vector", pose=6)
-    assert own.weight.shape == (12, 6, 6, 4)
+    capsules = layer(3, 4, (2, 2), 2, pose_kind="vector", pose=6)
+    assert capsules.weight.shape == (12, 6, 6, 4)
     below = children(2, 4, 3, 6)
-    expected = torch.einsum("bpte,pteho->bptoh", below.poses, own.weight.view(4, 3, 6, 6, 4))
-    assert_close(own.votes(below).values, expected.flatten(1, 2))
+    expected = torch.einsum("bpte,pteho->bptoh", below.poses, capsules.weight.view(4, 3, 6, 6, 4))
+    assert_close(capsules.votes(below).values, expected.flatten(1, 2))
 
 
 def test_matrices_of_the_classes_are_shared_and_places_told_apart_by_offsets() -> None:
     offsets = torch.arange(4.0).view(4, 1).expand(4, 16).double()
-    own = layer(3, 5, (2, 2), "all", offsets=offsets)
-    assert own.weight.shape == (3, 4, 4, 5)
+    capsules = layer(3, 5, (2, 2), "all", offsets=offsets)
+    assert capsules.weight.shape == (3, 4, 4, 5)
     same = CapsuleGrid(
         children(2, 1, 3, 16).poses.expand(2, 4, 3, 16), torch.ones(2, 4, 3).double()
     )
-    votes = own.votes(same).values.view(2, 4, 3, 5, 16)
+    votes = capsules.votes(same).values.view(2, 4, 3, 5, 16)
     for place in range(4):
         assert_close(votes[:, place], votes[:, 0] + place)
 
 
 def test_offsets_come_back_where_storage_is_made_anew_and_are_in_no_file() -> None:
-    own = layer(3, 5, (2, 2), "all", pose=4, offsets=torch.rand(4, 4))
-    assert own.offsets is not None
-    expected = own.offsets.clone()
-    state = own.state_dict()
+    capsules = layer(3, 5, (2, 2), "all", pose=4, offsets=torch.rand(4, 4))
+    assert capsules.offsets is not None
+    expected = capsules.offsets.clone()
+    state = capsules.state_dict()
     assert "offsets" not in state
     with torch.no_grad():
-        own.offsets.fill_(torch.nan)
-    own.to_empty(device="cpu").load_state_dict(state)
-    assert torch.equal(own.offsets, expected)
+        capsules.offsets.fill_(torch.nan)
+    capsules.to_empty(device="cpu").load_state_dict(state)
+    assert torch.equal(capsules.offsets, expected)
     with torch.no_grad():
-        own.offsets.fill_(torch.nan)
-    own.reset_parameters()
-    assert torch.equal(own.offsets, expected)
+        capsules.offsets.fill_(torch.nan)
+    capsules.reset_parameters()
+    assert torch.equal(capsules.offsets, expected)
 
 
 def test_offsets_are_one_for_each_place() -> None:
@@ -95,24 +95,24 @@ def test_offsets_are_one_for_each_place() -> None:
 
 
 def test_activations_go_the_way_of_their_poses() -> None:
-    own = layer(2, 3, (3, 3), 2, pose=4)
+    capsules = layer(2, 3, (3, 3), 2, pose=4)
     below = children(2, 9, 2, 4)
-    told = CapsuleGrid(below.activations.unsqueeze(-1).repeat(1, 1, 1, 4), below.activations)
-    votes = own.votes(told)
+    posed = CapsuleGrid(below.activations.unsqueeze(-1).repeat(1, 1, 1, 4), below.activations)
+    votes = capsules.votes(posed)
     assert torch.equal(votes.poses[:, :, 0, 0], votes.activations)
 
 
 def test_votes_multiplied_out_for_some_sites_are_those_of_all() -> None:
-    own = layer(2, 3, (4, 4), 2, stride=2)
-    votes = own.votes(children(3, 16, 2, 16))
+    capsules = layer(2, 3, (4, 4), 2, stride=2)
+    votes = capsules.votes(children(3, 16, 2, 16))
     whole = votes.multiplied(slice(None))
     assert_close(votes.multiplied(slice(3, 7)), whole[:, 3:7])
 
 
 def test_routed_capsules_are_children_of_the_next_layer() -> None:
-    own = layer(2, 3, (5, 4), 3)
-    routed = own(children(2, 20, 2, 16), seeded())
-    grid = own.grid(routed)
+    capsules = layer(2, 3, (5, 4), 3)
+    routed = capsules(children(2, 20, 2, 16), seeded())
+    grid = capsules.grid(routed)
     assert grid.poses.shape == (2, 6, 3, 16)
     assert torch.equal(grid.poses[1, 2], routed.poses[8])
     assert torch.equal(grid.activations[1, 2], routed.activations[8])
@@ -120,12 +120,14 @@ def test_routed_capsules_are_children_of_the_next_layer() -> None:
 
 @pytest.mark.parametrize("at_identity", [True, False])
 def test_matrices_begin_about_the_identity_or_zero(at_identity: bool) -> None:
-    own = ConvCapsules(20, 20, (3, 3), 3, routing="dynamic", start=MatrixStart(0.1, at_identity))
-    own.initialise(seeded())
-    mean = own.weight.mean(dim=(0, 3))
+    capsules = ConvCapsules(
+        20, 20, (3, 3), 3, routing="dynamic", start=MatrixStart(0.1, at_identity)
+    )
+    capsules.initialise(seeded())
+    mean = capsules.weight.mean(dim=(0, 3))
     assert_close(mean, torch.eye(4) if at_identity else torch.zeros(4, 4), atol=0.01, rtol=0)
     expected = 0.1 if at_identity else 0.088  # a truncated normal is narrower
-    assert own.weight.std(dim=(0, 3)).sub(expected).abs().max() < 0.01
+    assert capsules.weight.std(dim=(0, 3)).sub(expected).abs().max() < 0.01
 
 
 @pytest.mark.parametrize(("size", "kind"), [(12, "matrix"), (15, "matrix")])
@@ -167,8 +169,8 @@ def test_dropped_capsules_have_neither_pose_nor_activation() -> None:
     gone = grid.activations == 0
     assert 0.25 < gone.double().mean() < 0.35
     assert torch.equal(gone, (grid.poses == 0).all(dim=-1))
-    kept = children(50, 4, 5, 3)
-    assert torch.equal(grid.poses[~gone], kept.poses[~gone])
+    undropped = children(50, 4, 5, 3)
+    assert torch.equal(grid.poses[~gone], undropped.poses[~gone])
 
 
 def test_coordinates_of_the_paper_go_to_the_right_hand_column() -> None:

@@ -17,11 +17,11 @@ def test_kept_capsules_of_a_grid_are_not_raised() -> None:
     poses = torch.randn(4, 9, 5, 3, generator=seeded())
     grid = CapsuleGrid(poses, torch.rand(4, 9, 5, generator=seeded(1)))
     dropped = drop_capsules(grid, 0.4, seeded(2))
-    kept = dropped.activations != 0
-    assert kept.float().mean().item() == pytest.approx(0.6, abs=0.1)
-    assert torch.equal(dropped.activations[kept], grid.activations[kept])
-    assert torch.equal(dropped.poses[kept], grid.poses[kept])
-    assert not dropped.poses[~kept].any()
+    remaining = dropped.activations != 0
+    assert remaining.float().mean().item() == pytest.approx(0.6, abs=0.1)
+    assert torch.equal(dropped.activations[remaining], grid.activations[remaining])
+    assert torch.equal(dropped.poses[remaining], grid.poses[remaining])
+    assert not dropped.poses[~remaining].any()
 
 
 @pytest.mark.parametrize("dropout", [0.25, 0.75])

@@ -147,10 +147,10 @@ def test_a_single_value_a_channel_is_normalised_by_the_running_statistics() -> N
     norm(torch.rand(3, 2, 4, 4, generator=seeded(1)))
     before = {name: value.clone() for name, value in norm.state_dict().items()}
     single = torch.tensor([3.0, -1.0]).view(1, 2, 1, 1)
-    found = norm(single)
+    actual = norm(single)
     mean, variance = before["running_mean"], before["running_variance"]
     expected = (single.flatten() - mean) / (variance + 1e-5).sqrt()
-    assert_close(found.flatten(), expected)
+    assert_close(actual.flatten(), expected)
     assert all(torch.equal(value, before[name]) for name, value in norm.state_dict().items())
 
 
@@ -173,7 +173,7 @@ def test_a_routing_of_activations_is_told_the_same_votes() -> None:
     capsules.initialise(seeded())
     poses = torch.randn(2, 6, 3, generator=seeded(1))
     votes = GivenVotes(poses.norm(dim=-1).t(), Neighbourhood(), capsules.votes(poses))
-    for found, expected in zip(
+    for actual, expected in zip(
         capsules(poses, seeded())[:2], capsules.router(votes, None)[:2], strict=True
     ):
-        assert_close(found, expected)
+        assert_close(actual, expected)

@@ -68,16 +68,16 @@ def gradients(routed: Routed, *of: Tensor) -> tuple[Tensor, ...]:
 @pytest.mark.parametrize("name", ROUTINGS)
 def test_every_routing_says_of_linear_votes_what_it_says_of_all(name: str) -> None:
     capsules, poses = layer(ROUTINGS[name]), some_poses()
-    found = capsules(poses, seeded(3))
+    actual = capsules(poses, seeded(3))
     given = GivenVotes(poses.norm(dim=-1).t(), Neighbourhood(), capsules.votes(poses))
     expected = capsules.router(given, seeded(3))
-    assert_close(found.poses, expected.poses)
-    assert_close(found.activations, expected.activations)
-    assert found.couplings is not None
+    assert_close(actual.poses, expected.poses)
+    assert_close(actual.activations, expected.activations)
+    assert actual.couplings is not None
     assert expected.couplings is not None
-    assert_close(found.couplings.values, expected.couplings.values)
+    assert_close(actual.couplings.values, expected.couplings.values)
     of = (poses, *capsules.parameters())
-    assert_close(gradients(found, *of), gradients(expected, *of))
+    assert_close(gradients(actual, *of), gradients(expected, *of))
 
 
 @pytest.mark.parametrize("name", [name for name in ROUTINGS if name not in BY_LOGITS])

@@ -138,8 +138,8 @@ def test_under_a_gradient_it_makes_the_loss_nan(
 def test_mapped_over_images_it_makes_the_loss_of_that_image_nan(
     call: Callable[[Tensor, Tensor], Tensor], label: int
 ) -> None:
-    def of_one(lengths: Tensor, own: Tensor) -> Tensor:
-        return call(lengths.unsqueeze(0), own.unsqueeze(0))
+    def of_one(lengths: Tensor, label: Tensor) -> Tensor:
+        return call(lengths.unsqueeze(0), label.unsqueeze(0))
 
     losses = vmap(of_one)(LENGTHS, torch.tensor([0, label, 1]))
     assert losses.isnan().tolist() == [False, True, False]

@@ -45,15 +45,15 @@ def test_constant_margins_are_those_of_the_loss(progress: float) -> None:
 
 @pytest.mark.parametrize("schedule", MOVING)
 def test_moving_margins_go_from_their_own_to_exactly_those_of_the_loss(schedule: type) -> None:
-    own = schedule(positive_start=0.7, negative_start=0.2, down_weight_start=1.0)
-    assert own.at(FINAL, 0.0) == Margins(0.7, 0.2, 1.0)
-    assert own.at(FINAL, 1.0) == FINAL
+    margins = schedule(positive_start=0.7, negative_start=0.2, down_weight_start=1.0)
+    assert margins.at(FINAL, 0.0) == Margins(0.7, 0.2, 1.0)
+    assert margins.at(FINAL, 1.0) == FINAL
 
 
 @pytest.mark.parametrize("schedule", MOVING)
 def test_half_way_moving_margins_are_half_way(schedule: type) -> None:
-    own = schedule(positive_start=0.5, negative_start=0.3, down_weight_start=0.75)
-    assert own.at(FINAL, 0.5) == pytest.approx((0.7, 0.2, 0.5))
+    margins = schedule(positive_start=0.5, negative_start=0.3, down_weight_start=0.75)
+    assert margins.at(FINAL, 0.5) == pytest.approx((0.7, 0.2, 0.5))
 
 
 def test_linear_margins_move_evenly() -> None:

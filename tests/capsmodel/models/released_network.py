@@ -26,9 +26,9 @@ def lengths_and_images(
         first = convolved(image, values, "convolution.convolution", kernel, 1).clamp(min=0)
         primary = primary_capsules(first, values, kernel, (types, pose))
         classes = class_capsules(primary, values, class_pose)
-        own = torch.stack([one.norm() for one in classes])
-        lengths.append(own)
-        drawn.append(decoded(classes, int(own.argmax()), values).view_as(image))
+        norms = torch.stack([one.norm() for one in classes])
+        lengths.append(norms)
+        drawn.append(decoded(classes, int(norms.argmax()), values).view_as(image))
     return torch.stack(lengths), torch.stack(drawn)
 
 
@@ -41,14 +41,14 @@ def convolved(
 
 def without_bias(image: Tensor, weight: Tensor, kernel: int, stride: int) -> Tensor:
     rows, columns = ((size - kernel) // stride + 1 for size in image.shape[1:])
-    found = image.new_zeros(len(weight), rows, columns)
+    convolved = image.new_zeros(len(weight), rows, columns)
     for channel in range(len(weight)):
         for row in range(rows):
             for column in range(columns):
                 top, left = row * stride, column * stride
                 seen = image[:, top : top + kernel, left : left + kernel]
-                found[channel, row, column] = (seen * weight[channel]).sum()
-    return found
+                convolved[channel, row, column] = (seen * weight[channel]).sum()
+    return convolved
 
 
 def primary_capsules(
@@ -102,12 +102,12 @@ def squashed(total: Tensor) -> Tensor:
     return squared / (1 + squared) * total / squared.sqrt()
 
 
-def decoded(classes: list[Tensor], kept: int, values: Mapping[str, Tensor]) -> Tensor:
-    masked = [one if j == kept else one * 0 for j, one in enumerate(classes)]
-    found = torch.cat(masked)
+def decoded(classes: list[Tensor], chosen: int, values: Mapping[str, Tensor]) -> Tensor:
+    masked = [one if j == chosen else one * 0 for j, one in enumerate(classes)]
+    hidden = torch.cat(masked)
     last = sum(name.startswith("decoder") for name in values) // 2 - 1
     for layer in range(last + 1):
         name = f"decoder.layers.{layer}"
-        found = values[f"{name}.weight"] @ found + values[f"{name}.bias"]
-        found = found.sigmoid() if layer == last else found.clamp(min=0)
-    return found
+        hidden = values[f"{name}.weight"] @ hidden + values[f"{name}.bias"]
+        hidden = hidden.sigmoid() if layer == last else hidden.clamp(min=0)
+    return hidden

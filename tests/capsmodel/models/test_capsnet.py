@@ -143,8 +143,8 @@ def lengths_in_training(built: Network, seed: int) -> torch.Tensor:
 
 def test_whole_primary_capsules_are_dropped_in_training() -> None:
     built = network(dropout=0.5)
-    first, again, other = (lengths_in_training(built, seed) for seed in (0, 0, 1))
-    assert torch.equal(first, again)
+    first, repeated, other = (lengths_in_training(built, seed) for seed in (0, 0, 1))
+    assert torch.equal(first, repeated)
     assert not torch.equal(first, other)
     primary = built.primary(built.convolution(IMAGES))
     ratios = built._dropped(primary, seeded()) / primary

@@ -131,8 +131,8 @@ def test_a_share_of_the_values_is_dropped_and_the_mean_kept() -> None:
 
 def test_in_training_the_generator_decides_what_is_dropped() -> None:
     built = network().train()
-    first, again, other = (built(IMAGES, LABELS, seeded(n)).lengths for n in (0, 0, 1))
-    assert torch.equal(first, again)
+    first, repeated, other = (built(IMAGES, LABELS, seeded(n)).lengths for n in (0, 0, 1))
+    assert torch.equal(first, repeated)
     assert not torch.equal(first, other)
 
 

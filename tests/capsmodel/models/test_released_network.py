@@ -119,7 +119,7 @@ def test_its_biases_begin_at_a_tenth() -> None:
 def test_each_departure_is_a_setting_of_its_own() -> None:
     official = CapsNet.of_profile("official", **SMALL)
     paper = CapsNet(**SMALL)
-    found = {
+    variants = {
         path: with_settings(paper, {path: value})
         for path, value in {
             "primary_coupling": "uniform",
@@ -128,8 +128,8 @@ def test_each_departure_is_a_setting_of_its_own() -> None:
             "routing.bias": True,
         }.items()
     }
-    assert len({model.model_dump_json() for model in (paper, official, *found.values())}) == 6
-    lengths = [outputs_of(model).lengths for model in (paper, official, *found.values())]
+    assert len({model.model_dump_json() for model in (paper, official, *variants.values())}) == 6
+    lengths = [outputs_of(model).lengths for model in (paper, official, *variants.values())]
     for index, one in enumerate(lengths):
         assert not any(torch.allclose(one, other) for other in lengths[:index])
 

@@ -218,11 +218,11 @@ def test_a_restored_training_equals_an_unbroken_one_to_the_last_bit(
 def test_the_same_seed_gives_the_same_training_and_another_another(
     tmp_path: Path, optimiser: ScheduledOptimiser
 ) -> None:
-    first, again, other = (
+    first, repeated, other = (
         finished(Training(chancy(optimiser), seed), tmp_path) for seed in (1, 1, 2)
     )
-    assert first[0] == again[0] != other[0]
-    assert same(first[1], again[1])
+    assert first[0] == repeated[0] != other[0]
+    assert same(first[1], repeated[1])
     assert not same(first[1], other[1])
 
 

@@ -146,8 +146,8 @@ def route_literally(
     layer: Layer, procedure: Procedure, inverse_temperatures: list[float]
 ) -> list[Tensor]:
     """Return poses, activations and assignment at each edge, as a router does."""
-    found = [_image(layer, procedure, inverse_temperatures, i) for i in range(len(layer.poses))]
-    poses, activations, shares = zip(*found, strict=True)
+    images = [_image(layer, procedure, inverse_temperatures, i) for i in range(len(layer.poses))]
+    poses, activations, shares = zip(*images, strict=True)
     return [torch.cat(poses), torch.cat(activations), torch.cat(shares, dim=1)]
 
 

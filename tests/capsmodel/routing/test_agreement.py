@@ -51,8 +51,8 @@ def plain(
 ) -> Tensor:
     """The same routing by einsum and automatic differentiation, logits kept as they are printed."""
     sites, edges, out_caps, _ = votes.shape
-    own = routing.initial_logits.draw(edges, out_caps, seeded())
-    logits = values["logits"] if routing.initial_logits.are_learned else own
+    drawn = routing.initial_logits.draw(edges, out_caps, seeded())
+    logits = values["logits"] if routing.initial_logits.are_learned else drawn
     start = votes.new_zeros(edges, out_caps) if logits is None else logits.to(votes)
     agreement, poses = votes.new_zeros(sites, edges, out_caps), votes
     for iteration in range(routing.iterations):
@@ -89,12 +89,12 @@ def test_poses_and_gradients_equal_those_of_the_plain_formula(
         for value in values.values():
             value.add_(0.3 * some_votes(*value.shape))
     weights = some_votes(len(votes), 3, 4)
-    found = routed_by(router, votes, places).poses
+    actual = routed_by(router, votes, places).poses
     expected = plain(routing, votes, values, places)
-    assert_close(found, expected, atol=1e-12, rtol=1e-12)
+    assert_close(actual, expected, atol=1e-12, rtol=1e-12)
     leaves = [votes, *values.values()]
     pairs = zip(
-        torch.autograd.grad((weights * found).sum(), leaves),
+        torch.autograd.grad((weights * actual).sum(), leaves),
         torch.autograd.grad((weights * expected).sum(), leaves),
         strict=True,
     )
@@ -122,8 +122,8 @@ def test_the_gradient_written_by_hand_is_that_of_finite_differences(
 def of_gradient(gradient: Any, iterations: int) -> tuple[Tensor, Tensor]:
     votes = some_votes(2, 6, 4, 5).requires_grad_()
     poses = poses_of(DynamicRouting(gradient=gradient, iterations=iterations), votes)
-    (found,) = torch.autograd.grad((some_votes(2, 4, 5) * poses).sum(), votes)
-    return poses.detach(), found
+    (gradient,) = torch.autograd.grad((some_votes(2, 4, 5) * poses).sum(), votes)
+    return poses.detach(), gradient
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 3])

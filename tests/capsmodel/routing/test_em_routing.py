@@ -32,12 +32,12 @@ def assert_literal(layer: Layer, routing: EMRouting, procedure: Procedure) -> No
     """Check values and gradients."""
     temperatures = [routing.inverse_temperature.at(i) for i in range(routing.iterations)]
     ours, literal = layer.with_gradient(), layer.with_gradient()
-    found = ours.route(routing)
+    routed = ours.route(routing)
     poses, activations, shares = route_literally(literal, procedure, temperatures)
-    for one, other in zip(results(found), (poses, activations, shares), strict=True):
+    for one, other in zip(results(routed), (poses, activations, shares), strict=True):
         assert_close(one, other, rtol=1e-10, atol=1e-12)
     expected = gradients(Routed(poses, activations), literal)
-    for one, other in zip(gradients(found, ours), expected, strict=True):
+    for one, other in zip(gradients(routed, ours), expected, strict=True):
         assert_close(one, other, rtol=1e-8, atol=1e-11)
 
 
@@ -54,8 +54,8 @@ def coded_logit(
 ) -> Tensor:
     """The authors' code, whose act_bias has the other sign."""
     constant = layer.cost_bias[parent] * len(variance) * (math.log(2 * math.pi) + 1)
-    told = mass * (-variance.log().sum() - constant)
-    return inverse_temperature * (told + 5000 * layer.activation_bias[parent])
+    gain = mass * (-variance.log().sum() - constant)
+    return inverse_temperature * (gain + 5000 * layer.activation_bias[parent])
 
 
 def coded_class_logit(

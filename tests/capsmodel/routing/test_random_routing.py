@@ -11,17 +11,17 @@ VOTES = some_votes(1, 2000, 2, 3)
 
 def ratios(routing: RandomRouting) -> Tensor:
     """Return for each child the largest of its two shares by the smallest."""
-    told = routed_by(router_for(routing, VOTES), VOTES).couplings
-    assert told is not None
-    return told.values.amax(dim=2) / told.values.amin(dim=2)
+    couplings = routed_by(router_for(routing, VOTES), VOTES).couplings
+    assert couplings is not None
+    return couplings.values.amax(dim=2) / couplings.values.amin(dim=2)
 
 
 @pytest.mark.parametrize(
     ("low", "high"), [(0.8, 1.2), (0.1, 10.0), (0.1, 1.2), (0.8, 10.0), (8.0, 12.0)]
 )
 def test_shares_differ_as_much_as_the_bounds_and_no_more(low: float, high: float) -> None:
-    found = ratios(RandomRouting(low=low, high=high)).max().item()
-    assert 0.5 * high / low < found <= high / low
+    ratio = ratios(RandomRouting(low=low, high=high)).max().item()
+    assert 0.5 * high / low < ratio <= high / low
 
 
 def test_shares_of_wide_bounds_differ_more_than_by_default() -> None:

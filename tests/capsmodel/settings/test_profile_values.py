@@ -140,18 +140,18 @@ ROWS = [(owner, name) for owner, table in TABLES.items() for name in table]
 
 
 def by_path(values: dict[str, Any], above: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in values.items():
-        found |= (
+        values |= (
             by_path(value, f"{above}{name}.") if isinstance(value, dict) else {above + name: value}
         )
-    return found
+    return values
 
 
 @pytest.mark.parametrize(("owner", "profile"), ROWS, ids=lambda one: getattr(one, "__name__", one))
 def test_a_profile_sets_what_its_source_says(owner: type[Settings], profile: str) -> None:
-    found = by_path(owner.of_profile(profile).model_dump(mode="json"))
-    assert found == by_path(TABLES[owner][profile])
+    actual = by_path(owner.of_profile(profile).model_dump(mode="json"))
+    assert actual == by_path(TABLES[owner][profile])
 
 
 @pytest.mark.parametrize("owner", TABLES, ids=lambda owner: owner.__name__)

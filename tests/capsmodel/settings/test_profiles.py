@@ -124,8 +124,8 @@ def test_the_whole_has_profiles_that_set_those_of_its_parts() -> None:
     assert (config.model, config.batch_size) == (CapsNet(**OFFICIAL), 7)
     assert config.loss == MarginLoss(reduction="half_mean")
     schedule = config.optimiser.model_dump()["schedule"]
-    told = [schedule[name] for name in ("kind", "factor", "every_steps", "floor", "staircase")]
-    assert told == ["exponential", 0.96, 2000, 1e-6, False]
+    values = [schedule[name] for name in ("kind", "factor", "every_steps", "floor", "staircase")]
+    assert values == ["exponential", 0.96, 2000, 1e-6, False]
     paper = with_settings(config, {"profile": "sabour2017_paper"})
     assert (paper.model, paper.loss) == (CapsNet(), MarginLoss())
 

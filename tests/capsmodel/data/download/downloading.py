@@ -28,9 +28,9 @@ WAITING = "Waiting for another process that downloads MNIST.\n"
 
 
 def wait_for(captured: pytest.CaptureFixture[str], line: str) -> str:
-    told, end = "", time.monotonic() + PATIENCE_SECONDS
-    while line not in told:
-        assert time.monotonic() < end, told
+    output, end = "", time.monotonic() + PATIENCE_SECONDS
+    while line not in output:
+        assert time.monotonic() < end, output
         time.sleep(0.01)
-        told += captured.readouterr().err
-    return told
+        output += captured.readouterr().err
+    return output

@@ -104,9 +104,9 @@ def test_files_of_unknown_size_are_downloaded_and_what_is_cut_off_is_found(
             ensure(SIZES_UNKNOWN, lambda: [bad])
         ensure(SIZES_UNKNOWN, lambda: [good])
     assert files_in(folder) == CONTENTS
-    told = capsys.readouterr().err.splitlines()
-    assert told[0] == f"Downloading MNIST: 4 of 4 files, to {folder}."
-    assert told[2] == f"Downloaded {FIRST}, 0.2 MB."
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"Downloading MNIST: 4 of 4 files, to {folder}."
+    assert lines[2] == f"Downloaded {FIRST}, 0.2 MB."
 
 
 @pytest.mark.parametrize("answer", [give_half, give_more, give_other, refuse])

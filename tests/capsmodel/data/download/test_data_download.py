@@ -132,11 +132,11 @@ def test_who_comes_second_waits_and_downloads_nothing(
             first = pool.submit(ensure, ARCHIVES, lambda: [address])
             assert begun.wait(PATIENCE_SECONDS)
             second = pool.submit(ensure, ARCHIVES, lambda: pytest.fail("asked for mirrors"))
-            told = wait_for(capfd, WAITING)
+            output = wait_for(capfd, WAITING)
         finally:
             may_answer.set()
         assert (first.result(PATIENCE_SECONDS), second.result(PATIENCE_SECONDS)) == (None, None)
-    assert told.count(WAITING) == 1
+    assert output.count(WAITING) == 1
     assert asked == list(NAMES)
     assert files_in(folder) == CONTENTS
 

@@ -75,11 +75,11 @@ def block(folder: Path) -> None:
 
 
 def wait_for(captured: pytest.CaptureFixture[str], line: str) -> None:
-    told, end = "", time.monotonic() + PATIENCE_SECONDS
-    while line not in told:
-        assert time.monotonic() < end, told
+    output, end = "", time.monotonic() + PATIENCE_SECONDS
+    while line not in output:
+        assert time.monotonic() < end, output
         time.sleep(0.01)
-        told += captured.readouterr().err
+        output += captured.readouterr().err
 
 
 def names_in(folder: Path) -> set[str]:
