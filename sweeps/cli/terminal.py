@@ -102,7 +102,7 @@ class _Lines(logging.Handler):
         complain(record.getMessage())
 
 
-def _warn(
+def _warn(  # noqa: PLR0917 - the signature of warnings.showwarning
     message: Warning | str,
     category: type[Warning],
     filename: str,
