@@ -3,7 +3,7 @@
 import unicodedata
 
 _SPACES = {"Zs", "Zl", "Zp"}
-_KEPT = str.maketrans("\n\t", "  ")
+_WHITESPACE = str.maketrans("\n\t", "  ")
 _UNSHOWABLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
 
 
@@ -20,7 +20,7 @@ def one_line(text: str) -> str:
 
 def showable(text: str) -> str:
     """Return the text with its lines and spaces, without characters that act instead of showing."""
-    if text.translate(_KEPT).isprintable():
+    if text.translate(_WHITESPACE).isprintable():
         return text
     return "".join(
         letter if letter in "\n\t" or unicodedata.category(letter) not in _UNSHOWABLE else "\ufffd"

@@ -10,7 +10,7 @@ from sweeps.storage.regular_files import open_regular
 
 # The kernel counts these locks by process: it would grant a second one of a file to the process
 # that holds the first, and drop both when either is closed. So the process has to remember.
-_HELD: set[Path] = set()
+_LOCKED_HERE: set[Path] = set()
 
 
 def is_locked(path: Path) -> bool:
@@ -21,7 +21,7 @@ def is_locked(path: Path) -> bool:
     Raises:
         BadInput: If it is no regular file, or may not be read.
     """
-    if path in _HELD:
+    if path in _LOCKED_HERE:
         return True
     try:
         descriptor = open_regular(path)
@@ -64,7 +64,7 @@ class FileLock:
         Raises:
             BadInput: If the file is no regular one, or may not be written.
         """
-        if self.path in _HELD:
+        if self.path in _LOCKED_HERE:
             return False
         descriptor = open_regular(self.path, os.O_RDWR | os.O_CREAT)
         try:
@@ -76,7 +76,7 @@ class FileLock:
             os.close(descriptor)
             return False
         self._descriptor = descriptor
-        _HELD.add(self.path)
+        _LOCKED_HERE.add(self.path)
         return True
 
     def release(self) -> None:
@@ -84,7 +84,7 @@ class FileLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
-            _HELD.discard(self.path)
+            _LOCKED_HERE.discard(self.path)
 
     def __enter__(self) -> Self:
         return self

@@ -12,7 +12,7 @@ from sweeps.records.errors import BadInput
 from sweeps.storage.disk_room import retry_when_full, wait_for_room
 from sweeps.storage.regular_files import check_regular, open_regular
 
-_BESIDE = ("-journal", "-wal", "-shm")
+_SIDE_FILES = ("-journal", "-wal", "-shm")
 _END_OF_SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # https://sqlite.org/fileformat.html
 
 
@@ -85,7 +85,7 @@ def check_database_files(path: Path) -> None:
     Raises:
         BadInput: Saying which.
     """
-    for name in (path.name, *(path.name + end for end in _BESIDE)):
+    for name in (path.name, *(path.name + end for end in _SIDE_FILES)):
         check_regular(path.with_name(name), is_written=True)
     journal = path.with_name(path.name + "-journal")
     if _names_another_file(journal):
@@ -146,7 +146,7 @@ def _free_aside(path: Path) -> Path:
     number = 1
     while any(
         os.path.lexists(path.with_name(f"{path.name}.damaged-{number}{end}"))
-        for end in ("", *_BESIDE)
+        for end in ("", *_SIDE_FILES)
     ):
         number += 1
     return path.with_name(f"{path.name}.damaged-{number}")
@@ -154,7 +154,7 @@ def _free_aside(path: Path) -> Path:
 
 def _move_journals(path: Path, aside: Path) -> None:
     """Move what SQLite would play back into the file that is made anew, and so harm it."""
-    for end in _BESIDE:
+    for end in _SIDE_FILES:
         if os.path.lexists(journal := path.with_name(f"{path.name}{end}")):
             journal.replace(aside.with_name(f"{aside.name}{end}"))
 

@@ -271,17 +271,17 @@ def line_of(source: str, place: int) -> int:
 
 def find_macros(text: str) -> Macros:
     """Return the macros of a source from which comments and verbatim text were taken out."""
-    macros_found = Macros()
+    document_macros = Macros()
     for match in _OURS.finditer(text):
         before = text[max(0, match.start() - 60) : match.start()]
         if _DEFINING.search(before):
-            macros_found.redefined.append(match.start())
+            document_macros.redefined.append(match.start())
         elif not _NAMING.search(before):
             is_value = match[1] == "capsweepvalue"
-            macros = macros_found.values if is_value else macros_found.uses
+            macros = document_macros.values if is_value else document_macros.uses
             macros.append(_macro(text, match, num_arguments=4 if is_value else 3))
-    macros_found.inputs.extend(_inputs(text))
-    return macros_found
+    document_macros.inputs.extend(_inputs(text))
+    return document_macros
 
 
 def _macro(text: str, match: re.Match[str], num_arguments: int) -> Macro:

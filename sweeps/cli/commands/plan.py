@@ -134,8 +134,8 @@ def print_plan(survey: "Survey") -> None:
     out = console()
     if survey.definition.manifest.search:
         _print_search(survey, survey.definition.manifest.search, out)
-    elif (own := survey.definition.manifest.plan) and own.tuned:
-        _print_tuned(survey, own, out)
+    elif (plan := survey.definition.manifest.plan) and plan.tuned:
+        _print_tuned(survey, plan, out)
     else:
         _print_arms(survey, out)
     for line in _what_is_left(survey):
@@ -200,13 +200,13 @@ def _print_arms(survey: "Survey", out: Console) -> None:
     giving = ("parameters", "epochs", "seeds there")
     table = table_of("arm", *giving, "seeds to train", numbers=4, giving=giving)
     for arm in manifest.arms:
-        own = [cell for cell in survey.cells if cell.cell.arm == arm.name]
+        cells = [cell for cell in survey.cells if cell.cell.arm == arm.name]
         table.add_row(
             plain(arm.name) + (" (baseline)" if arm.name == manifest.baseline else ""),
             f"{arm.num_parameters:,}",
             ("up to " * bool(target_words(arm.config))) + str(survey.definition.epochs[arm.name]),
-            _seeds(cell.cell.seed for cell in own if cell.is_filled),
-            _seeds(cell.cell.seed for cell in own if not cell.is_filled),
+            _seeds(cell.cell.seed for cell in cells if cell.is_filled),
+            _seeds(cell.cell.seed for cell in cells if not cell.is_filled),
         )
     out.print(table)
     for note in design_notes(manifest):
@@ -250,14 +250,16 @@ def _print_search(survey: "Survey", search: "ManifestSearch", out: Console) -> N
             plain(dimension.name), plain(_values(dimension)), plain(", ".join(conditions))
         )
     out.print(table)
-    if again := search.confirmation:
-        seeds = ", ".join(map(str, again.seeds))
-        beside = ", beside the base" * bool(search.base)
-        best = f"{again.best} of the front" if search.cost else f"the best {again.best}"
-        if again.random:
-            out.print(_drawn(survey, search, again.random), soft_wrap=True)
-            beside = f"{beside or ', beside'} and the best of these"
-        out.print(f"Then {best} are run again on the fresh seeds {seeds}{beside}.")
+    if confirmation := search.confirmation:
+        seeds = ", ".join(map(str, confirmation.seeds))
+        rivals = ", beside the base" * bool(search.base)
+        best = (
+            f"{confirmation.best} of the front" if search.cost else f"the best {confirmation.best}"
+        )
+        if confirmation.random:
+            out.print(_drawn(survey, search, confirmation.random), soft_wrap=True)
+            rivals = f"{rivals or ', beside'} and the best of these"
+        out.print(f"Then {best} are run again on the fresh seeds {seeds}{rivals}.")
 
 
 def _drawn(survey: "Survey", search: "ManifestSearch", random: "RandomReference") -> str:
@@ -265,11 +267,11 @@ def _drawn(survey: "Survey", search: "ManifestSearch", random: "RandomReference"
     definition = survey.definition
     num_points = search.num_asked + bool(search.base)
     full = max(definition.epochs.values(), default=0) * len(definition.manifest.seeds)
-    there = f"; {len(random.draws)} were drawn" if random.draws else ""
+    drawn = f"; {len(random.draws)} were drawn" if random.draws else ""
     return (
         f"It is compared with random points at equal compute (drawn by seed {random.seed}): they "
         f"take as many epochs as the search, at most about {num_points * full:,}, on the same "
-        f"seeds{there}."
+        f"seeds{drawn}."
     )
 
 
@@ -368,10 +370,10 @@ def _evaluations(survey: "Survey") -> list[str]:
         EvaluationState.TO_MAKE: "evaluations are missing and will be made from kept weights.",
     }
     counts = {state: count(survey.evaluations, state) for state in EvaluationState}
-    told = [f"{counts[state]} {text}" for state, text in lines.items() if counts[state]]
+    lines_shown = [f"{counts[state]} {text}" for state, text in lines.items() if counts[state]]
     if gone := counts[EvaluationState.NOT_AVAILABLE]:
-        told.append(not_available(gone))
+        lines_shown.append(not_available(gone))
     kinds = dict.fromkeys(evaluation.kind for evaluation in survey.definition.manifest.evaluations)
     if kinds and survey.has_work:
-        told.append(f"Each trial that finishes is then looked at: {', '.join(kinds)}.")
-    return told
+        lines_shown.append(f"Each trial that finishes is then looked at: {', '.join(kinds)}.")
+    return lines_shown

@@ -44,8 +44,8 @@ def print_seed_plan(plan: SeedPlan, launch: str) -> None:
 
 def _print_arms(needed: SeedsNeeded) -> None:
     table = table_of("arm", "seeds, likely", "seeds, to be safe", numbers=2)
-    for arm, own in needed.each_arm.items():
-        table.add_row(plain(arm), _seeds_cell(own.likely), _seeds_cell(own.safe))
+    for arm, seeds in needed.each_arm.items():
+        table.add_row(plain(arm), _seeds_cell(seeds.likely), _seeds_cell(seeds.safe))
     if len(needed.each_arm) > 1:
         together = needed.all_arms
         table.add_row("all arms", _seeds_cell(together.likely), _seeds_cell(together.safe))
@@ -95,12 +95,12 @@ def _which_seeds(plan: SeedPlan) -> Iterator[str]:
         f"from ({in_ranges(plan.needed.pilot.seeds)}) stay out of the table, which is then as sure "
         f"as if the number had been known from the beginning."
     )
-    kept = plan.needed.with_pilot_seeds.safe
-    if plan.launched_seeds and kept is not None and kept > len(plan.launched_seeds):
+    num_safe = plan.needed.with_pilot_seeds.safe
+    if plan.launched_seeds and num_safe is not None and num_safe > len(plan.launched_seeds):
         first = max(plan.launched_seeds) + 1
-        added = range(first, first + kept - len(plan.launched_seeds))
+        added = range(first, first + num_safe - len(plan.launched_seeds))
         yield (
-            f"To keep the {len(plan.launched_seeds)} that are there takes {kept} in all "
+            f"To keep the {len(plan.launched_seeds)} that are there takes {num_safe} in all "
             f"(--add-seeds {in_ranges(added)}): whoever may have looked needs more evidence."
         )
 

@@ -53,11 +53,11 @@ def status(
         return
     from sweeps.execution.survey.status import sweep_status
 
-    found = sweep_status(name, tracking_uri, storage)
+    current = sweep_status(name, tracking_uri, storage)
     if as_json:
-        print_json(_answer(found))
+        print_json(_answer(current))
     else:
-        _print_status(found)
+        _print_status(current)
 
 
 def _answer(status: "SweepStatus") -> "StatusAnswer":

@@ -7,7 +7,7 @@ from sweeps.execution.view.board import Board
 from sweeps.storage.disk_room import RESERVE_BYTES, free_bytes, is_out_of_files
 from sweeps.storage.locations import Storage
 
-_ROOM_AGAIN = "There is room on the disk again, and training goes on."
+_DISK_HAS_ROOM = "There is room on the disk again, and training goes on."
 
 
 class DiskWatch:
@@ -30,7 +30,7 @@ class DiskWatch:
             return
         self._is_full = bool(wanted)
         self._board.say_now("waiting for room on the disk" if wanted else "")
-        self._board.say(full_disk(self._storage.root, wanted) if wanted else _ROOM_AGAIN)
+        self._board.say(full_disk(self._storage.root, wanted) if wanted else _DISK_HAS_ROOM)
 
     def _wanted_bytes(self) -> int:
         """Return how much must be free for all trials to go on, 0 if none waits."""
