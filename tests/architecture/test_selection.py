@@ -32,7 +32,7 @@ from tests.sweeps.aggregation.small_search import confirmed_search, search_of, t
 
 ROOT = Path(__file__).parents[2]
 CHOOSING = (
-    "capsmodel/stopping",
+    "capsmodel/stopping.py",
     "search_spaces/plans",
     "sweeps/aggregation/results/ranking.py",
     "sweeps/aggregation/results/search_results.py",

@@ -13,6 +13,8 @@ import sweeps
 from sweeps.cli import main
 from sweeps.execution.plan.definition import Changes, define
 from sweeps.execution.worker.trial import TrialJob, run_trial
+from sweeps.storage.locations import Storage
+from sweeps.storage.store_format import write_format
 from sweeps.tracking.opening import open_store
 
 SWEEP = '''"""Two arms of a small network."""
@@ -93,6 +95,8 @@ def assert_only_the_evaluation_is_new(before: dict[str, bytes], after: dict[str,
 def train_without_ray(file: Path, storage: Path) -> None:
     """Fill the cells' folders as workers do."""
     definition = define(file, Changes(), ())
+    storage.mkdir()
+    write_format(Storage(storage))
     for cell in definition.manifest.cells:
         order = TrialJob(cells=str(storage / "cells"), head=definition.head(cell))
         run_trial(order, lambda _: None)

@@ -11,6 +11,7 @@ import pytest
 
 from sweeps.execution.cells.folder import CellFolder
 from sweeps.execution.engine.cell_queue import CellQueue
+from sweeps.execution.engine.cell_source import ListedCells
 from sweeps.execution.engine.failure_policy import FailedAttempt, Failure, GiveUp, Retry
 from sweeps.execution.worker.trial import TrialJob
 from sweeps.records.trial_record import Outcome

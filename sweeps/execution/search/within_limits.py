@@ -95,15 +95,15 @@ class WithinLimits:
 
         search, chance = self._search, np.random.default_rng([self._search.sampler_seed, number, 1])
         if search.space.num_points and search.space.num_points <= _MOST_DRAWN:
-            points = list(search.space.grid())
-            draws = (points[index] for index in chance.permutation(len(points)))
+            grid = list(search.space.grid())
+            draws = (grid[index] for index in chance.permutation(len(grid)))
         else:
             size = len(search.space.dimensions)
             draws = (search.space.at(chance.random(size).tolist()) for _ in range(_MOST_DRAWN))
-        points = (
+        fresh = (
             point for point in draws if identity(point) not in seen and self.measures.holds(point)
         )
-        return next(points, None)
+        return next(fresh, None)
 
 
 def _sobol_points(search: Search) -> Iterator[Params]:

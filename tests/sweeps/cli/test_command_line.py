@@ -12,6 +12,8 @@ from sweeps.cli.commands.show import print_trial
 from sweeps.cli.program import COMMANDS as EVERY_COMMAND
 from sweeps.execution.survey import survey as disk_survey
 from sweeps.records.trial_record import Outcome, TrialRecord, manifest_artifact
+from sweeps.storage.locations import Storage
+from sweeps.storage.store_format import write_format
 from sweeps.tracking.record_facts import TAG_MANIFEST_HASH
 from tests.sweeps.cli.shell import Shell
 
@@ -272,6 +274,7 @@ def test_a_repair_makes_no_storage_folder(shell: Shell) -> None:
 def test_what_would_be_free_is_told_and_freed_with_yes(shell: Shell, storage: Path) -> None:
     checkpoint = storage / "cells" / ("0" * 64) / "checkpoint.safetensors"
     checkpoint.parent.mkdir(parents=True)
+    write_format(Storage(storage))
     checkpoint.write_bytes(bytes(3 * 2**20))
     aside = storage / "mlflow.db.damaged-1"
     aside.touch()

@@ -21,12 +21,12 @@ from pathlib import Path
 from sweeps.cli import main
 from sweeps.execution.interruption import interruptible
 from sweeps.execution.view.board import Board
-from sweeps.execution.view.live_view import output_to_log, showing
+from sweeps.execution.view.live_view import output_to_log, show_in_terminal
 from sweeps.execution.launch import launch as launching
 
 def launch(sweep, options, policies):
     with interruptible(), output_to_log(Path("log.txt")) as terminal:
-        with showing(Board([], {}, None), sweep, terminal):
+        with show_in_terminal(Board([], {}, None), sweep, terminal):
             try:
                 Path("started").touch()
                 time.sleep(1000)

@@ -20,6 +20,7 @@ LIBRARIES = {"PIL", "jinja2", "matplotlib", "mpl_toolkits", "safetensors", "scip
 name, storage = sys.argv[1:]
 assert not loaded()
 load_libraries()
+import scipy.stats  # for the exact test of an arm that diverged, which few reports have
 before = {*sys.modules}
 assert sweeps.report(name, storage=storage, reports=Path("reports")).paths
 for name in {*sys.modules} - before:

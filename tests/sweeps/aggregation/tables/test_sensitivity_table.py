@@ -148,7 +148,7 @@ def test_what_a_scheduler_stopped_is_compared_at_the_first_rung_with_what_it_kep
     assert found.sample.values == dict(enumerate(early))
     table, marginals, *_ = sensitivity_tables(found)
     assert table.notes[0].startswith(
-        "ItemCount: 24 of 24 proposals, as they were after epoch 2, where the first was stopped."
+        "Counted: 24 of 24 proposals, as they were after epoch 2, where the first was stopped."
     )
     assert "A setting that acts early looks larger there" in table.notes[1]
     assert sum(cells[2].values[0] for cells in marginals.rows) == 24
@@ -179,7 +179,7 @@ def test_what_has_no_value_does_not_count_and_the_notes_say_how_many():
     found = sensitivity(search_of(DIMENSIONS[2:], params), by_key(*trials))
     table, marginals = sensitivity_tables(found)
 
-    assert table.notes[0].startswith("ItemCount: 2 of 5 proposals, those that ran to full length.")
+    assert table.notes[0].startswith("Counted: 2 of 5 proposals, those that ran to full length.")
     assert table.notes[1] == (
         "Not counted: 1 failed, 1 with the same settings as another, which count once, "
         "1 unfinished."

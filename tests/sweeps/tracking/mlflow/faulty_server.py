@@ -19,7 +19,7 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class FaultyServer:
-    """A server that keeps artifacts too. ItemCount are all requests.
+    """A server that keeps artifacts too. Counted are all requests.
 
     Attributes:
         every: Of how many requests the last one is answered 500; 0 for none.
