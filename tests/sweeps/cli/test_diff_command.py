@@ -38,7 +38,7 @@ def test_what_cannot_be_held_against_each_other_is_refused(shell: Shell, design:
         ("small_design", "smal_design"): "Did you mean 'small_design'?",
         (key, "ffff"): "There is no trial 'ffff'",
         (key, "small_design"): f"'small_design' is a sweep and '{key}' a trial",
-        (key, key[:8]): "against itself",
+        (key, key[:8]): "compared with itself",
         (key,): "Missing argument 'B'",
         (key, design[1], key): "unexpected extra argument",
         (key, design[1], "--tracking-uri", "x"): "is no tracking store",
