@@ -110,7 +110,7 @@ def test_the_pages_run_in_their_order(folder: Path) -> None:
 
     printed = typed(folder, README)
     assert "quickstart: 0 trained now, 21 of 21 cells filled." in printed["run quickstart"]
-    assert "6 are there" in printed["plan shares.py"]
+    assert "6 are already done" in printed["plan shares.py"]
     assert "shares: 4 trained now, 10 of 10" in printed["run shares.py"]
 
     printed = typed(folder, TOUR)

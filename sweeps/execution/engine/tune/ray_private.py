@@ -248,11 +248,12 @@ def _tolerant_actors(
     actor_task_failed = manager._actor_task_failed
     on_trial_reset = controller._on_trial_reset
 
-    def fail_actor_task(self: Any, task: Any, exception: Exception) -> None:
+    def fail_actor_task(self: Any, tracked_actor_task: Any, exception: Exception) -> None:
+        # Ray passes both by name
         is_known = isinstance(exception, RayActorError | RayTaskError)
         if isinstance(exception, RayError) and not is_known:
             exception = lost_actor(exception)
-        actor_task_failed(self, task, exception)
+        actor_task_failed(self, tracked_actor_task, exception)
 
     def reset_trial(self: Any, trial: Any, success: bool) -> None:
         if success:
