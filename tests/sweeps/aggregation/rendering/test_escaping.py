@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -134,17 +135,26 @@ def test_latex_has_a_sane_form_for(text, escaped):
     assert escape_latex(text) == escaped
 
 
-def compiler() -> list[str]:
+def compiler(document: str, folder: Path) -> list[str]:
+    """Return the command that compiles a document, if it finds the packages of its preamble."""
     if path := shutil.which("pdflatex"):
-        return [path, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape"]
-    if path := shutil.which("tectonic"):
-        return [path]
-    pytest.skip("neither pdflatex nor tectonic is installed")
+        command = [path, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape"]
+    elif path := shutil.which("tectonic"):
+        command = [path]
+    else:
+        pytest.skip("neither pdflatex nor tectonic is installed")
+    preamble, _, _ = document.partition(r"\begin{document}")
+    probe = folder / "probe.tex"
+    probe.write_text(preamble + "\\begin{document}x\\end{document}\n")
+    done = subprocess.run([*command, probe.name], cwd=folder, capture_output=True, check=False)
+    missing = re.search(rb"File `([^']+)' not found", done.stdout)
+    if missing:
+        pytest.skip(f"{path} finds no {missing[1].decode()}")
+    return command
 
 
 @pytest.mark.parametrize("num_arms", [len(HOSTILE), 90])
 def test_latex_compiles(num_arms, tmp_path):
-    command = compiler()
     names = (HOSTILE * 6)[:num_arms]
     arms = [f"{place} {name}" for place, name in enumerate(names)]
     trials = [
@@ -153,7 +163,9 @@ def test_latex_compiles(num_arms, tmp_path):
     table = ablation_table(
         manifest_of(arms, description="".join(HOSTILE)), by_key(*trials), name="hostile"
     )
-    (tmp_path / "hostile.tex").write_text(to_latex(table))
+    document = to_latex(table)
+    command = compiler(document, tmp_path)
+    (tmp_path / "hostile.tex").write_text(document)
 
     done = subprocess.run([*command, "hostile.tex"], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:]
