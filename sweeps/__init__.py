@@ -108,7 +108,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'sweeps' has no attribute '{name}'")
     from importlib import import_module
 
-    import_module("sweeps.requirements").check_installed()
+    import_module("sweeps.command").check_installed()
     return getattr(import_module(_HOMES[name]), name)
 
 
