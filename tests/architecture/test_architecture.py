@@ -88,12 +88,12 @@ def test_of_search_spaces_aggregation_may_import_the_declarations_of_tables_alon
         for contract in contracts["tool"]["importlinter"]["contracts"]
         if contract["name"] == "aggregation reads records and runs nothing"
     )
-    rooms = {path.stem for path in (ROOT / "search_spaces").iterdir() if is_room(path)}
-    forbidden = {f"search_spaces.{room}" for room in rooms - {"tables"}}
+    modules = {path.stem for path in (ROOT / "search_spaces").iterdir() if is_module(path)}
+    forbidden = {f"search_spaces.{module}" for module in modules - {"tables"}}
     assert {name for name in reading["forbidden_modules"] if "search_spaces" in name} == forbidden
 
 
-def is_room(path: Path) -> bool:
+def is_module(path: Path) -> bool:
     is_package = (path / "__init__.py").is_file()
     return is_package or (path.suffix == ".py" and path.stem != "__init__")
 
