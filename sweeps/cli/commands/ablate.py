@@ -7,7 +7,7 @@ import typer
 
 from sweeps.cli.commands.grid import FILE_WORDS, print_run_command
 from sweeps.cli.completion import launched_sweeps
-from sweeps.cli.launch_options import with_options
+from sweeps.cli.declared_options import with_options
 from sweeps.execution.launch.writing.options import AblateOptions
 from sweeps.records.plain_text import one_line
 

@@ -9,8 +9,8 @@ import typer
 
 from sweeps.cli.arguments import read_factors
 from sweeps.cli.completion import known_sweeps
+from sweeps.cli.declared_options import WORDS, Words, with_options
 from sweeps.cli.hints import place_options, program_name
-from sweeps.cli.launch_options import WORDS, Words, with_options
 from sweeps.cli.verbosity import is_quiet
 from sweeps.execution.launch.writing.options import GridOptions
 from sweeps.records.plain_text import one_line

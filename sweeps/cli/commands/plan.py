@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from sweeps.cli.declared_options import ONLY_RUN, launch_fields, with_options
 from sweeps.cli.json_output import JsonOption, print_json
-from sweeps.cli.launch_options import ONLY_RUN, launch_fields, with_options
 from sweeps.cli.options import SweepArgument
 from sweeps.cli.terminal import console, plain, table_of
 from sweeps.records.errors import BadInput

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from search_spaces.sweep_file import sweep_from_file
-from sweeps.cli.launch_options import ONLY_PYTHON
+from sweeps.cli.declared_options import ONLY_PYTHON
 from sweeps.execution.launch.writing.grid import grid
 from sweeps.execution.launch.writing.options import GridOptions
 from sweeps.execution.launch_options import LaunchOptions

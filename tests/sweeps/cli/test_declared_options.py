@@ -7,7 +7,7 @@ import pytest
 
 from sweeps.cli.commands.plan import plan
 from sweeps.cli.commands.run import run
-from sweeps.cli.launch_options import ONLY_PYTHON, ONLY_RUN, WORDS, launch_fields, with_options
+from sweeps.cli.declared_options import ONLY_PYTHON, ONLY_RUN, WORDS, launch_fields, with_options
 from sweeps.cli.options import StorageOption, TrackingOption
 from sweeps.execution.launch_options import LaunchOptions
 
