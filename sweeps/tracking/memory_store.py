@@ -59,7 +59,7 @@ from sweeps.tracking.validation import (
 
 @dataclass
 class StoredRun:
-    """What is run of one record.
+    """A run that the store holds.
 
     Attributes:
         started: Milliseconds since 1970, as `ended`.
