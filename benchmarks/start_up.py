@@ -33,7 +33,8 @@ _PROGRAM = "from sweeps import cli; getattr(cli, 'main_process', cli.main)()"
 _ROLES = {  # the first that a command line holds
     "ray::": "trial",
     "default_worker.py": "trial",
-    "engine.tune.process": "engine",
+    "engine.tune.engine_process": "engine",
+    "engine.tune.process": "engine",  # as it was called before
     "recorder": "recorder",
     "gcs_server": "Ray's head",
     "raylet/raylet": "raylet",

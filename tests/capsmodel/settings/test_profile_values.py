@@ -140,17 +140,18 @@ ROWS = [(owner, name) for owner, table in TABLES.items() for name in table]
 
 
 def by_path(values: dict[str, Any], above: str = "") -> dict[str, Any]:
-    values: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in values.items():
-        values |= (
+        flat |= (
             by_path(value, f"{above}{name}.") if isinstance(value, dict) else {above + name: value}
         )
-    return values
+    return flat
 
 
 @pytest.mark.parametrize(("owner", "profile"), ROWS, ids=lambda one: getattr(one, "__name__", one))
 def test_a_profile_sets_what_its_source_says(owner: type[Settings], profile: str) -> None:
     actual = by_path(owner.of_profile(profile).model_dump(mode="json"))
+    assert actual["kind"] == TABLES[owner][profile]["kind"]
     assert actual == by_path(TABLES[owner][profile])
 
 

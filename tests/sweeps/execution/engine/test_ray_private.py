@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from itertools import chain, repeat
 from types import SimpleNamespace
@@ -61,6 +62,11 @@ def parts_that_prevent_failures() -> list[object]:
     ]
 
 
+def names_of_arguments(part: Callable[..., object]) -> list[str]:
+    """Return the names of all arguments of a part."""
+    return [*inspect.signature(part).parameters]
+
+
 def all_parts() -> tuple[list[object], list[object]]:
     with own_ray_start(2), tune_run(ActorLostError, ActorBusyError), inheriting_actors():
         return parts_that_save_time(), parts_that_prevent_failures()
@@ -72,6 +78,14 @@ def test_they_are_replaced_in_the_blocks_alone() -> None:
     pairs = zip([*fast, *needed], chain(*in_blocks), strict=True)
     assert not [before for before, inside in pairs if before is inside]
     assert (parts_that_save_time(), parts_that_prevent_failures()) == (fast, needed)
+
+
+def test_what_replaces_a_part_takes_all_arguments_by_the_names_that_ray_gives() -> None:
+    before = parts_that_save_time(), parts_that_prevent_failures()
+    for part, replacement in zip(chain(*before), chain(*all_parts()), strict=True):
+        assert callable(part)
+        assert callable(replacement)
+        assert inspect.signature(replacement).bind(**dict.fromkeys(names_of_arguments(part))), part
 
 
 def test_another_release_of_ray_runs_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +164,7 @@ def errors_of(error: Exception, *, is_tolerant: bool = True) -> list[Exception]:
     manager = RayActorManager.__new__(RayActorManager)
     manager._failed_actor_ids = set()
     with tune_run(ActorLostError, ActorBusyError) if is_tolerant else nullcontext():
-        manager._actor_task_failed(task, error)
+        manager._actor_task_failed(tracked_actor_task=task, exception=error)  # as Ray calls it
     return learned
 
 
