@@ -194,16 +194,3 @@ def test_other_errors_stay_as_they_are() -> None:
     assert errors_of(raised) == [raised]
     with pytest.raises(RuntimeError, match="unexpected"):
         errors_of(ValueError("not Ray's"))
-
-
-def test_what_replaces_a_part_can_be_called_as_the_part_is() -> None:
-    everything = (*parts_that_save_time(), *parts_that_prevent_failures())
-    functions = [part for part in everything if inspect.isfunction(part)]
-    with own_ray_start(None), tune_run(ActorLostError, ActorBusyError):
-        in_use = (*parts_that_save_time(), *parts_that_prevent_failures())
-        replacements = [part for part in in_use if inspect.isfunction(part)]
-    assert len(functions) == len(replacements) > 5
-    for part, replacement in zip(functions, replacements, strict=True):
-        assert part is not replacement
-        names = dict.fromkeys(inspect.signature(part).parameters)
-        inspect.signature(replacement).bind(**names)
