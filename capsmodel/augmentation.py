@@ -17,7 +17,7 @@ class Augmentation(Part, ABC):
     """How training images are varied, and how all images are presented to the network.
 
     The draws of a whole epoch are made at once on the CPU, so that all devices see the same
-    and none is waited for in each step; they are applied to a batch where it lies.
+    and no step waits for a device. They are applied to each batch on its own device.
     """
 
     family: ClassVar[str] = "augmentation"
@@ -36,11 +36,11 @@ class Augmentation(Part, ABC):
 
     @property
     def keeps_range(self) -> bool:
-        """Whether the network is given values in [0, 1], as a decoder draws: by default so."""
+        """Whether the network sees values in [0, 1], as a decoder draws them; by default True."""
         return True
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
-        """Return the shape of the images that the network is given: by default the data set's.
+        """Return the shape of the images that the network sees, by default the data set's.
 
         Args:
             image_shape: Channels, height, width of the data set's images.
@@ -156,7 +156,7 @@ class Patches(Augmentation):
 
     @property
     def keeps_range(self) -> bool:
-        """Whether the network is given values in [0, 1]: not where they are standardised."""
+        """Whether the network sees values in [0, 1]: not if they are standardised."""
         return not self.standardise
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -176,7 +176,7 @@ class Patches(Augmentation):
     def draw(self, num_images: int, generator: torch.Generator) -> Shaped[Tensor, "images draws"]:
         """Return numbers in [0, 1) for the place, the light and the flip of each patch.
 
-        They are the same whatever the settings, so that arms of a sweep share them.
+        They do not depend on the settings, so arms of a sweep share them.
         """
         return torch.rand(num_images, 5, generator=generator)
 

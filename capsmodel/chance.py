@@ -9,9 +9,9 @@ import torch
 def stream(seed: int, *purpose: str) -> torch.Generator:
     """Return a new CPU generator for one purpose of one seed.
 
-    Streams of different purposes are independent, so an arm that draws more for one purpose
-    (random routing, augmentation) still sees the same weights and data order as its neighbours.
-    The generator lives on the CPU whatever the device, so that devices draw the same numbers.
+    Streams of different purposes are independent, so an arm that draws more for one purpose (random
+    routing, augmentation) still sees the same weights and data order as other arms. The generator
+    is always on the CPU, so all devices draw the same numbers.
     """
     digest = hashlib.sha256("/".join((str(seed), *purpose)).encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") >> 1)
@@ -23,7 +23,7 @@ def uniform(
     """Return numbers in [0, 1) on the CPU, drawn from a generator; None for PyTorch's own.
 
     Raises:
-        RuntimeError: If a generator is given to what is compiled or exported.
+        RuntimeError: If compiled or exported code is given a generator.
     """
     check_not_compiled(generator)
     return torch.rand(shape, generator=generator, dtype=dtype, device="cpu")
@@ -33,7 +33,7 @@ def normal(shape: Sequence[int], generator: torch.Generator | None) -> torch.Ten
     """Return standard normal numbers on the CPU, drawn from a generator; None for PyTorch's own.
 
     Raises:
-        RuntimeError: If a generator is given to what is compiled or exported.
+        RuntimeError: If compiled or exported code is given a generator.
     """
     check_not_compiled(generator)
     return torch.randn(shape, generator=generator, device="cpu")

@@ -28,19 +28,20 @@ _SABOUR2017_OPTIMISER = {
 class TrainingConfig(Settings):
     """All settings that decide a training; with a seed they decide its result.
 
-    A part is given as an object, or by its kind alone, which is the part with its defaults:
+    A part is given as an object, or by its kind, which stands for the part with its defaults:
     `TrainingConfig(data="digits", model=CapsNet(conv_channels=64), loss="spread")`.
 
     The profile "sabour2017_paper" is model and loss of Sabour, Frosst and Hinton 2017 as printed,
-    "sabour2017_official" as their released code; both decay the learning rate as that code does,
-    of which the paper leaves the numbers out.
+    "sabour2017_official" as their released code; both decay the learning rate as that code does;
+    the paper does not give the numbers.
 
     Attributes:
-        data: Where images come from and how they are split.
-        augmentation: How training images are varied, and all images presented to the network.
+        data: The data set and its splits.
+        augmentation: How training images are varied, and how all images are presented to the
+            network.
         model: The network.
-        loss: What its beliefs in the classes should be.
-        optimiser: How gradients move its weights.
+        loss: The loss of its beliefs in the classes.
+        optimiser: The optimiser of its weights.
         stopping: When the training is done.
         batch_size: Images a step; the last batch of an epoch may be smaller and is kept.
     """

@@ -14,7 +14,7 @@ M = TypeVar("M", bound="SetModule")
 class SetWhenBuilt(ABCMeta):
     """The class of modules whose weights are set once their constructor has ended.
 
-    So whoever writes a layer or a routing of their own need not think of it.
+    Authors of layers and routings need not think of it.
     """
 
     @property
@@ -70,7 +70,7 @@ _ENDS = 2.0  # deviations beyond which TensorFlow draws again
 
 
 def set_truncated(weight: Tensor, deviation: float, generator: torch.Generator | None) -> None:
-    """Draw a weight normally in place, and again what is further out than two deviations.
+    """Draw a weight normally in place, and redraw values beyond two standard deviations.
 
     Source: the released code of Sabour, Frosst and Hinton 2017.
     Difference: none.

@@ -1,6 +1,6 @@
 """Metrics: named numbers with unit, direction and split, of an epoch or of the end.
 
-Whoever reads records needs them without a network, so nothing here loads torch.
+Readers of records need them without a network, so nothing here loads torch.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,10 +16,10 @@ METRIC_NAME = r"^[a-z][A-Za-z0-9_.\-]{0,199}$"
 
 
 class Metric(BaseModel):
-    """What a named number is.
+    """A metric: name, unit, direction and split.
 
     Attributes:
-        name: What it is called in records, tables and objectives.
+        name: Its name in records, tables and objectives.
         words: The same for readers, "" for the name with spaces.
         unit: None where there is none. Fractions are shown to readers in percent.
         direction: Which is better, a smaller or a larger one; None where neither is.
@@ -43,11 +43,11 @@ class Metric(BaseModel):
 
     @property
     def is_fraction(self) -> bool:
-        """Whether readers are shown it in percent."""
+        """Whether readers see it in percent."""
         return self.unit == "fraction"
 
     def shown(self, value: float) -> float:
-        """Return a value as readers are shown it: a fraction in percent."""
+        """Return a value as readers see it: a fraction in percent."""
         return percent(value) if self.is_fraction else value
 
     def written(self, value: float, digits: int = 2) -> str:
@@ -56,7 +56,7 @@ class Metric(BaseModel):
 
 
 def percent(fraction: float) -> float:
-    """Return a fraction as readers are shown it."""
+    """Return a fraction in percent, as readers see it."""
     return 100 * fraction
 
 
@@ -86,9 +86,9 @@ def find_metric(name: str, declared: Iterable[Metric] = ()) -> Metric | None:
     """Return the metric of a name, or None if there is none.
 
     Args:
-        name: Of a built-in one, of an extra test's error, of a number of health or of an
+        name: Name of a built-in metric, of an extra test's error, of a health metric or of an
             evaluation, or of one that a part declares.
-        declared: Those that are not built in.
+        declared: Metrics that are not built in.
     """
     for metric in (*BUILT_IN, *declared):
         if metric.name == name:
@@ -104,7 +104,7 @@ def find_metric(name: str, declared: Iterable[Metric] = ()) -> Metric | None:
 
 
 def metric_names(others: Iterable[str] = ()) -> list[str]:
-    """Return the names that a sentence offers: built-in ones and others, without health."""
+    """Return the names for an error sentence: built-in ones and others, without health."""
     names = [metric.name for metric in BUILT_IN]
     return [*names, *(name for name in others if name not in names and not name.startswith(HEALTH))]
 
@@ -112,8 +112,8 @@ def metric_names(others: Iterable[str] = ()) -> list[str]:
 def why_unseen(metric: Metric) -> str:
     """Return why selection may not use a metric, or "" if it may.
 
-    What was found by an evaluation is never seen, whichever split it looked at: the test split is
-    among them, and a choice may not depend on what was looked at later.
+    Selection never sees results of evaluations, whatever their split: some use the test split, and
+    a choice may not depend on what was examined later.
     """
     if metric.name.startswith(EVALUATION):
         return "selection never sees what an evaluation found, as that may be of the test split"
@@ -122,10 +122,10 @@ def why_unseen(metric: Metric) -> str:
 
 @dataclass(frozen=True)
 class Objective:
-    """What is chosen by: the one way from a trial's numbers to a choice.
+    """The objective of a choice: the only way from a trial's numbers to a choice.
 
-    Ranking, searches, early stops and kept weights ask it alone. It is given any numbers of a
-    trial and sees no other than its own, which is never one of the test split.
+    Ranking, searches, early stopping and the selection of weights use nothing else. It accepts any
+    numbers of a trial and reads only its own, which is never one of the test split.
 
     Raises:
         ValueError: If the metric is of the test split or of an evaluation, or no direction is the
@@ -145,11 +145,11 @@ class Objective:
             )
 
     def value(self, numbers: Mapping[str, float]) -> float | None:
-        """Return the objective among a trial's numbers, None where they do not hold it."""
+        """Return the objective from a trial's numbers, None if it is missing."""
         return numbers.get(self.metric.name)
 
     def cost(self, value: float) -> float:
-        """Return a value as what is to be small."""
+        """Return a value as a cost, which should be small."""
         return -value if self.metric.direction == "larger" else value
 
 
@@ -158,12 +158,12 @@ class EpochMetrics:
     """The results of one epoch.
 
     Attributes:
-        epoch: Which one, from 1.
+        epoch: Number of the epoch, from 1.
         train_loss: Mean loss of the training images, with reconstruction, while weights moved.
         validation_loss: Mean loss of the validation images after the epoch.
         validation_error: Share of the validation images that are classified wrongly.
         duration_seconds: Wall-clock time of the epoch, validation included.
-        health: Name -> number that tells whether the network is sound; `capsmodel.health` says
+        health: Name -> number that shows whether the network is sound; `capsmodel.health` says
             what they mean.
         metrics: Name -> value of what the parts themselves have measured.
     """

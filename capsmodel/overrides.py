@@ -34,7 +34,7 @@ def with_settings(config: S, changes: Mapping[str, Any], parts: Sequence[type[Pa
     """Return a copy of settings with some changed, all at once: their order does not matter.
 
     Args:
-        config: What to start from; it stays as it is.
+        config: The config to start from; it is not changed.
         changes: Path to value. A value for a part is an object, a kind, or plain JSON; the changes
             of settings below it are made to it. `part.kind` changes the kind alone: what was
             changed of the settings that both kinds have stays. `part.profile` sets all that a

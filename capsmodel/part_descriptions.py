@@ -20,10 +20,10 @@ class Setting(NamedTuple):
     """A setting of a part in words.
 
     Attributes:
-        name: As in `--set`, below the part's own path.
-        default: As JSON, a part by its kind alone.
+        name: Name as in `--set`, below the part's path.
+        default: The default as JSON; a part as its kind.
         allowed: Which values it takes.
-        meaning: What it is.
+        meaning: Its description.
     """
 
     name: str
@@ -36,15 +36,15 @@ class Description(NamedTuple):
     """A part in words.
 
     Attributes:
-        family: What it is one of.
+        family: Its family.
         kind: Its name there.
-        summary: What it is, in a sentence.
+        summary: Its description in one sentence.
         source: Where it is from, empty where it has no source of its own.
         difference: How it differs from its source.
-        settings: What can be set of it.
+        settings: Its settings.
         profiles: Name of a profile -> what it sets, as `--set` would.
-        class_name: Of its class.
-        home: Where that is imported from.
+        class_name: Name of its class.
+        home: The module that it is imported from.
     """
 
     family: str

@@ -1,4 +1,4 @@
-"""Reconstructions: what the class capsules must tell of the image beyond its class."""
+"""Reconstructions: what the class capsules must encode of the image besides its class."""
 
 from abc import ABC, abstractmethod
 from typing import Annotated, ClassVar, Literal
@@ -15,7 +15,7 @@ from capsmodel.settings.parts import Part
 
 
 class Reconstruction(Part, ABC):
-    """What the class capsules must tell of the image beyond its class."""
+    """What the class capsules must encode of the image besides its class."""
 
     family: ClassVar[str] = "reconstruction"
 
@@ -34,7 +34,7 @@ class Reconstruction(Part, ABC):
         reconstructions: Float[Tensor, "batch channels height width"],
         images: Float[Tensor, "batch channels height width"],
     ) -> Float[Tensor, ""]:
-        """Return what is added to the loss, mean over the images; asked only with a module."""
+        """Return the term of the loss, mean over the images; called only if there is a module."""
 
 
 class FullyConnectedDecoder(Reconstruction):

@@ -1,6 +1,6 @@
-"""Schedules: how a value moves while a training goes on.
+"""Schedules: how a value moves during a training.
 
-Each family of schedules says what moves, and how far a training is told to have come.
+Each family of schedules says what moves, and how the progress of a training is measured.
 """
 
 import math
@@ -19,9 +19,9 @@ Midpoint = Annotated[float, Field(ge=0, le=1), Floats(0.1, 0.9)]
 
 
 class Schedule(ABC, Generic[V, When]):
-    """How a value moves while a training goes on.
+    """How a value moves during a training.
 
-    The moment alone decides, so a restored training goes on where it was.
+    The moment alone decides, so a restored training continues where it was.
     """
 
     @abstractmethod
@@ -31,7 +31,7 @@ class Schedule(ABC, Generic[V, When]):
         Args:
             setting: The value of the part that has the schedule: where a margin ends, where a
                 learning rate begins.
-            when: How far the training has come.
+            when: Progress of the training.
         """
 
 
@@ -48,7 +48,7 @@ class LinearSchedule(Schedule[V, float]):
     """The value moves evenly, from a start of the schedule's to the value that is set."""
 
     def at(self, setting: V, when: float) -> V:
-        """Return the value as far along as the training is: exactly those two at the ends."""
+        """Return the value at the training's progress; the ends are exact."""
         return self.between(setting, when)
 
     @abstractmethod
@@ -57,7 +57,7 @@ class LinearSchedule(Schedule[V, float]):
 
 
 def blend(start: float, end: float, share: float) -> float:
-    """Return the number a share of the way from one to another: exactly these at the ends."""
+    """Return the number a share of the way from one to another; the ends are exact."""
     return (1 - share) * start + share * end
 
 

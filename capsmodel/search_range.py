@@ -1,9 +1,9 @@
-"""What a space may propose for a setting: an annotation that stands beside what is valid.
+"""The range that a space may propose for a setting: an annotation besides its valid values.
 
     iterations: Annotated[int, Field(ge=1), Ints(1, 5)] = 3
 
 The `Field` refuses, the range only proposes: a space may narrow it, or widen it within what is
-valid. Nothing here knows who searches.
+valid. Nothing here depends on the search.
 """
 
 import math
@@ -108,7 +108,7 @@ SearchRange = Ints | Floats | Choices
 
 
 def search_range(settings_class: type[Settings], field: str) -> SearchRange | None:
-    """Return what may be proposed for a setting, or None where nothing is.
+    """Return the search range of a setting, or None if it has none.
 
     Args:
         settings_class: The class that declares the setting.

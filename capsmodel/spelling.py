@@ -11,8 +11,8 @@ def unknown(what: str, name: str, known: Iterable[str], below: Sequence[str] = (
 
     Args:
         what: It is not one of.
-        name: As it was given.
-        known: Those that could stand there.
+        name: The name that was given.
+        known: The names that are allowed.
         below: Longer paths, one of which may be meant by its end alone.
     """
     names = list(known)
@@ -43,7 +43,7 @@ def words_of(error: BaseException) -> str:
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return the shortest ends of paths that tell them apart: `model.pose_size` -> `pose_size`."""
+    """Return the shortest ends of paths that distinguish them: `model.pose_size` -> `pose_size`."""
     distinct = dict.fromkeys(paths)
     names: dict[str, str] = {}
     for path in distinct:

@@ -23,12 +23,12 @@ class Squash(Part, ABC):
     def squash(self, poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
         """Return the poses squashed; value and gradient are finite, at a zero pose too.
 
-        Up to lengths whose square the number type holds: 1e19 in float32.
+        This holds up to lengths whose square the number type holds: 1e19 in float32.
         """
 
     @property
     def function(self) -> Callable[[Tensor], Tensor]:
-        """What squashes; where `capsmodel.functional` has it, the function there."""
+        """The squashing function; the one of `capsmodel.functional` if it has one."""
         return self.squash
 
 
@@ -58,7 +58,7 @@ class SabourSquash(Squash):
 
     @property
     def function(self) -> Callable[[Tensor], Tensor]:
-        """What squashes."""
+        """The squashing function."""
         is_plain = type(self) is SabourSquash and self.epsilon == 0  # not one that derives from it
         return squash if is_plain else self.squash
 

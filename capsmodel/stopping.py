@@ -1,4 +1,4 @@
-"""Stoppings: when a training is done."""
+"""Stopping rules: when a training is done."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from capsmodel.settings.parts import Part
 
 
 class ValidationFigures(Protocol):
-    """What a stopping may go by: numbers of the validation images after an epoch."""
+    """Numbers that a stopping rule may use: those of the validation images after an epoch."""
 
     @property
     def validation_loss(self) -> float:
@@ -29,7 +29,7 @@ class ValidationFigures(Protocol):
 
 
 class Stopping(Part, ABC):
-    """When a training is done: after so many epochs, or before that with the first that will do.
+    """When a training is done: after a number of epochs, or with the first that is good enough.
 
     Attributes:
         length_setting: Name of the setting that holds the epochs of a full training.
@@ -41,18 +41,18 @@ class Stopping(Part, ABC):
     @property
     @abstractmethod
     def num_epochs(self) -> int:
-        """The epochs of a full training: what progress is measured against."""
+        """The epochs of a full training; progress is a share of them."""
 
     @property
     def has_target(self) -> bool:
-        """Whether an epoch has to be good enough, so that a training which has none missed it."""
+        """Whether there is a target, which a training can miss."""
         return False
 
     def ends_with(self, history: Sequence[ValidationFigures]) -> bool:
-        """Return whether no epoch follows those done.
+        """Return whether the training ends after the finished epochs.
 
-        It depends on these numbers alone, so that a training which was killed and goes on ends
-        where it would have ended. By default the last epoch decides.
+        It depends on these numbers alone, so a training that is killed and resumed ends where it
+        would have ended. By default the last epoch decides.
 
         Args:
             history: The epochs done, the first one first; at least one.
@@ -60,7 +60,7 @@ class Stopping(Part, ABC):
         return self.is_reached(history[-1])
 
     def is_reached(self, metrics: ValidationFigures) -> bool:
-        """Return whether an epoch is good enough by itself, so that none follows it."""
+        """Return whether an epoch is good enough to end the training."""
         del metrics
         return False
 
@@ -84,8 +84,8 @@ class FixedEpochs(Stopping):
 class TargetMetric(Stopping):
     """The training ends with the first epoch whose validation figure is at or below a value.
 
-    Two models are compared where they are equally good on one kind of image, to see how good they
-    are on another. The test split has no part in it. A training that has not reached the target
+    It serves to compare two models on one kind of image once they are equally good on another. It
+    does not use the test split. A training that has not reached the target
     after `max_epochs` ends there, and its record says that it missed it. Learning rates and other
     schedules run over `max_epochs`, whenever the target is reached.
 
@@ -94,8 +94,8 @@ class TargetMetric(Stopping):
     Difference: the validation images decide, so that no test image has a part in it.
 
     Attributes:
-        metric: What is to be small, a figure of the validation images after an epoch.
-        at_or_below: How small; of `validation_error` a share of the images, from 0 to 1.
+        metric: The metric of the validation images after an epoch that has to be small.
+        at_or_below: How small; for `validation_error` a share of the images, from 0 to 1.
         max_epochs: Passes over the training images at most.
     """
 
@@ -125,7 +125,7 @@ class TargetMetric(Stopping):
         return True
 
     def is_reached(self, metrics: ValidationFigures) -> bool:
-        """Return whether the epoch's figure is at or below the value; one not finite is not."""
+        """Return whether the epoch's figure is at or below the value; a non-finite one is not."""
         return getattr(metrics, self.metric) <= self.at_or_below
 
 

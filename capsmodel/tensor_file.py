@@ -21,7 +21,7 @@ _DTYPES = {"F32": torch.float32, "U8": torch.uint8}
 
 
 class TensorSpec(NamedTuple):
-    """What a tensor must be: its type and shape."""
+    """The type and shape that a tensor must have."""
 
     dtype: torch.dtype
     shape: tuple[int, ...]

@@ -1,6 +1,6 @@
-"""PyTorch's private parts: all that capsmodel uses of them.
+"""All private parts of PyTorch that capsmodel uses.
 
-Each says in which version it was read, what it buys and what takes its place without it. Tests run
+Each docstring states the version that was read, what the part buys, and the fallback. Tests run
 both ways.
 """
 
@@ -40,7 +40,7 @@ def eager(optimiser: type[_O]) -> type[_O]:
 
 
 def constant(cls: type[_T]) -> type[_T]:
-    """Have transforms take a class's objects for values without tensors.
+    """Make transforms treat a class's objects as values without tensors.
 
     Read in: torch 2.15.0, `torch.utils._pytree.register_constant`.
     Buys: `torch.func.vmap` of a layer, whose couplings hold a `Neighbourhood`; else it raises, as

@@ -12,12 +12,12 @@ UNFINISHED = "unfinished"
 def write_whole(path: Path, content: bytes | memoryview) -> None:
     """Write a file atomically: readers and crashes leave the old or the new file, complete.
 
-    It is written beside its place under a name of this process, flushed to the disk, then moved.
-    Of a process that is killed meanwhile `NAME.MACHINE-PID.unfinished` is left. No link is
+    It is written to the same folder under a name of this process, flushed to the disk, then moved.
+    A process that is killed meanwhile leaves `NAME.MACHINE-PID.unfinished`. No link is
     followed.
 
     Raises:
-        OSError: If it cannot be written. What was there is left.
+        OSError: If it cannot be written. The old file is left as it was.
     """
     unfinished = path.with_name(f"{path.name}.{this_machine()}-{os.getpid()}.{UNFINISHED}")
     try:
@@ -32,5 +32,5 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
 
 
 def this_machine() -> str:
-    """Return a short name of this machine, to go with a process's number."""
+    """Return a short name of this machine, to qualify a process id."""
     return f"{zlib.crc32(platform.node().encode()):08x}"

@@ -11,12 +11,12 @@ ROOT_VARIABLE = "CAPSWEEP_DATA"
 
 
 class Archive(NamedTuple):
-    """A file as its publisher gives it.
+    """A file as it is published.
 
     Attributes:
         name: Its name, the same on every mirror; that of a compressed file ends in ".gz".
         md5: Checksum of its bytes.
-        num_bytes: Its size, None where the publisher does not tell.
+        num_bytes: Its size; None if the publisher does not give it.
         unpacked_md5: Checksum of what is in it, where that may lie there in its place, under the
             name without ".gz".
     """
@@ -33,7 +33,7 @@ class Archives:
 
     Attributes:
         title: The data set's name, in messages and in the folder.
-        files: All that loading needs.
+        files: The files that loading needs.
     """
 
     title: str
@@ -53,7 +53,7 @@ class Archives:
         """Return the files that are missing or incomplete.
 
         Raises:
-            ValueError: If a file is there and cannot be read.
+            ValueError: If an existing file cannot be read.
         """
         return [file for file in self.files if not self._stored_copy(file).is_whole]
 
@@ -61,7 +61,7 @@ class Archives:
         """Return the files that exist but are incomplete.
 
         Raises:
-            ValueError: If a file is there and cannot be read.
+            ValueError: If an existing file cannot be read.
         """
         copies = [self._stored_copy(file) for file in self.files]
         return [copy.path for copy in copies if copy.path is not None and not copy.is_whole]
@@ -96,7 +96,7 @@ def data_root() -> Path:
     A relative path counts from the working directory.
 
     Raises:
-        ValueError: If the path names a user who is not there.
+        ValueError: If the path names a user who does not exist.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
     chosen = os.environ.get(ROOT_VARIABLE) or cache / "capsweep" / "data"

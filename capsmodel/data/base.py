@@ -1,4 +1,4 @@
-"""What every data set promises."""
+"""The interface of every data set."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -45,7 +45,7 @@ class Images:
         """Return the selected images, in the given order, as numbers in [0, 1]."""
         images = self.images[indices]
         if images.dtype == torch.uint8:
-            # By a tensor beside them, as a GPU would multiply by a plain number's rounded inverse.
+            # Divide by a tensor: a GPU would multiply by a plain number's rounded inverse.
             images = images.float() / torch.full((), WHITE, device=images.device)
         objects = None if self.objects is None else self.objects[indices]
         return Images(images, self.labels[indices], objects)
@@ -56,10 +56,11 @@ class DataSplits:
     """A data set in parts that share no image.
 
     Attributes:
-        train: What the weights are fitted to.
-        validation: What everything that selects may look at.
-        test: What is looked at once, at the end.
-        extra_tests: Name -> other images that are looked at once, at the end, and told beside it.
+        train: Images that the weights are fitted to.
+        validation: Images that selection may use.
+        test: Images that are used once, at the end.
+        extra_tests: Name -> other images that are used once, at the end, and reported with the test
+            images.
     """
 
     train: Images
@@ -86,7 +87,7 @@ class SplitIndices:
 
 
 class DataSet(Part, ABC):
-    """Where images come from and how they are split.
+    """A source of images and how it is split.
 
     The test split is fixed by the data set. The validation split is taken from the training
     images by `split_seed`, the same for all arms and seeds of a sweep unless it lists several.
@@ -98,7 +99,7 @@ class DataSet(Part, ABC):
         is_split_by_seed: Whether another split seed gives other validation images; not where these
             are given with the data.
         validation_fraction: Share of the training images that is held out for validation.
-        split_seed: Which images these are.
+        split_seed: Seed that selects these images.
         fraction: Share of every split that is used, the test split too. Which images these are is
             fixed by the data set; a smaller fraction is a part of a larger one.
     """
@@ -116,10 +117,10 @@ class DataSet(Part, ABC):
     def prepare(self) -> None:
         """Make sure that the raw data exist; download them if necessary.
 
-        Cheap where they are. Loading does the same, so that this is for doing it beforehand.
+        Cheap if they exist. Loading does the same; this does it beforehand.
 
         Raises:
-            ValueError: If they are neither here nor available.
+            ValueError: If they neither exist nor can be downloaded.
         """
 
     @abstractmethod

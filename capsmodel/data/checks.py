@@ -12,7 +12,7 @@ def load_checked(data: DataSet, device: str | torch.device) -> DataSplits:
     """Return the splits of a data set on a device, its labels checked and as 64-bit integers.
 
     Raises:
-        ValueError: As `DataSet.load` does, or if the labels of a split are not one integer an
+        ValueError: As in `DataSet.load`, or if the labels of a split are not one integer an
             image from 0 to `num_classes - 1`.
     """
     splits = data.load(device)

@@ -34,7 +34,7 @@ class Digits(DataSet):
         """Return the splits as tensors on a device.
 
         Raises:
-            ValueError: If scikit-learn brings other digits than those this class was written for,
+            ValueError: If scikit-learn has other digits than those this class was written for,
                 or the fraction leaves a class without an image.
         """
         pixels, labels = _raw()

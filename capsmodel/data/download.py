@@ -39,14 +39,14 @@ Advance = Callable[[int, int | None], None]
 
 
 def ensure(archives: Archives, mirrors: Callable[[], Sequence[str]]) -> None:
-    """Download the missing files; if none is missing, nothing is written.
+    """Download the missing files; if none is missing, write nothing.
 
-    A damaged file is never replaced unasked: it is set aside under another name, and refused. It
-    then is missing, so asking again downloads it. What came of a broken download is kept, and
-    asking again goes on from there. Other processes wait until the files are there.
+    A damaged file is never replaced at once: it is renamed, and an error raised. It is missing from
+    then on, so the next call downloads it. What a broken download received is kept, and the next
+    request resumes from there. Other processes wait until the files exist.
 
     Args:
-        archives: What has to be there.
+        archives: The archives that are needed.
         mirrors: Addresses that a file's name is appended to, the first to be tried first; asked
             only where something is missing.
 
@@ -75,14 +75,14 @@ def ensure(archives: Archives, mirrors: Callable[[], Sequence[str]]) -> None:
 def receive(address: str, path: Path, archive: Archive, advance: Advance) -> str:
     """Download an address into a file, after the bytes that the file already holds.
 
-    Where the file is not whole afterwards, what may still become it stays for the next attempt,
-    and what cannot is removed. A server that gives no parts gives it from the start.
+    If the file is incomplete afterwards, a part that can be continued stays for the next attempt,
+    and any other is removed. A server that does not send parts sends it from the start.
 
     Args:
-        address: Where the file is.
-        path: Where to write.
-        archive: What the file should be.
-        advance: Told after each piece how many bytes are there, and of how many, None if unknown.
+        address: Address of the file.
+        path: Where to write it.
+        archive: The expected file.
+        advance: Called after each piece with the bytes received and the total, None if unknown.
 
     Returns:
         What is wrong with it, empty if nothing is.
@@ -160,8 +160,8 @@ def _check_undamaged(archives: Archives, seen: Sequence[Path]) -> None:
     """Set damaged files aside and raise an error that names them.
 
     Args:
-        archives: All files.
-        seen: Those that were found to be damaged before other processes were waited for.
+        archives: All archives.
+        seen: Files that were already known to be damaged before this process waited for others.
 
     Raises:
         ValueError: If there is any, also if another process has set it aside just before.

@@ -35,7 +35,8 @@ class IdxImages(DataSet, ABC):
         """Download the files if they are missing, and check that no class is empty.
 
         Raises:
-            ValueError: If a file is neither here nor available, or the fraction is too small.
+            ValueError: If a file neither exists nor can be downloaded, or the fraction is too
+                small.
         """
         ensure(self.archives, self.mirrors)
         self._indices()
@@ -44,7 +45,8 @@ class IdxImages(DataSet, ABC):
         """Return the splits as tensors on a device; the files are read once per process.
 
         Raises:
-            ValueError: If a file is neither here nor available, or the fraction is too small.
+            ValueError: If a file neither exists nor can be downloaded, or the fraction is too
+                small.
         """
         ensure(self.archives, self.mirrors)
         train_images, train_labels, test_images, test_labels = self._paths()

@@ -28,7 +28,7 @@ _SIDE = 96
 class SmallNorb(ViewedObjects):
     """48,600 pairs of grey photographs of 50 toys, 48 by 48 pixels: 25 toys for the test.
 
-    The six files may also lie there unpacked. Unpacking takes some seconds, once a process.
+    The six files may also be unpacked there. Unpacking takes some seconds, once a process.
 
     Source: LeCun, Huang and Bottou 2004, Learning methods for generic object recognition with
     invariance to pose and lighting; the file format is that of the set's own page.
@@ -84,7 +84,7 @@ class SmallNorb(ViewedObjects):
         """Return class and viewpoint of all pairs, in the order of the files.
 
         Raises:
-            ValueError: If a file is damaged, or neither here nor available.
+            ValueError: If a file is damaged, or neither exists nor can be downloaded.
         """
         return _views(self._path(objects, "cat"), self._path(objects, "info"))
 
@@ -92,7 +92,7 @@ class SmallNorb(ViewedObjects):
         """Return the selected pairs, the left camera first.
 
         Raises:
-            ValueError: If a file is damaged, or neither here nor available.
+            ValueError: If a file is damaged, or neither exists nor can be downloaded.
         """
         return _halved(self._path(objects, "dat"))[rows]
 
@@ -145,7 +145,7 @@ def read_matrix(
     """Return all values of a file; see `read_blocks`.
 
     Raises:
-        ValueError: If the file is no such matrix, or not a whole one.
+        ValueError: If the file is not such a matrix, or incomplete.
         OSError: If it cannot be read.
     """
     return np.concatenate(list(read_blocks(path, dtype, shape)))
@@ -158,11 +158,11 @@ def read_blocks(
 
     Args:
         path: The file; it is unpacked where its name ends in ".gz".
-        dtype: What kind of values it must hold.
-        shape: What dimensions it must have, None for any.
+        dtype: The type that its values must have.
+        shape: The shape that it must have; None for any.
 
     Raises:
-        ValueError: If the file is no such matrix, or not a whole one.
+        ValueError: If the file is not such a matrix, or incomplete.
         OSError: If it cannot be read.
     """
     try:

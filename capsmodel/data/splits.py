@@ -12,8 +12,8 @@ def hold_out(labels: Sequence[int], num_held_out: int, seed: str) -> tuple[list[
 
     Args:
         labels: The class of each example.
-        num_held_out: How many to hold out, fewer than there are.
-        seed: Which split this is.
+        num_held_out: Number of images to hold out, fewer than there are.
+        seed: Seed of the split.
     """
     assert 0 <= num_held_out < len(labels)
     members: dict[int, list[int]] = {label: [] for label in sorted(set(labels))}
@@ -37,7 +37,7 @@ def fraction_of(
         indices: The examples to choose among.
         labels: The class of each example, also of those not among them.
         fraction: The share, in (0, 1].
-        seed: Which share this is.
+        seed: Seed of the selection.
     """
     members: dict[int, list[int]] = {}
     for index in indices:

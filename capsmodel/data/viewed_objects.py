@@ -52,16 +52,15 @@ class Views:
 class ViewedObjects(DataSet, ABC):
     """Stereo pairs of toys of five classes: animals, people, planes, trucks and cars.
 
-    Each is seen from 9 elevations and 18 azimuths under 6 lightings. What is tested on shows
-    other objects than what is trained on. The validation images show the training objects: they
-    are other views of them, so a validation error is lower than a test error.
-
-    A member says what there is to be seen and how it looks. Which images are wanted is decided
-    before an image is looked at, so one that draws its images draws no more than these.
+    Each is seen from 9 elevations and 18 azimuths under 6 lightings. The test images show other
+    objects than the training images. The validation images show other views of the training
+    objects, so a validation error is lower than a test error. A member defines the views and the
+    pixels. Images are selected before any pixel is read, so a member that draws its images draws
+    only the selected ones.
 
     Source: Hinton, Sabour and Frosst 2018, Matrix capsules with EM routing, section 5.1, for the
     split by viewpoint.
-    Difference: the validation images come from the training images; the paper says nothing of
+    Difference: the validation images come from the training images; the paper does not mention
     them.
 
     Attributes:
@@ -79,8 +78,8 @@ class ViewedObjects(DataSet, ABC):
         """Make sure that the catalogues are available and that no class is empty.
 
         Raises:
-            ValueError: If the raw data are neither here nor available, or the fraction is too
-                small.
+            ValueError: If the raw data neither exist nor can be downloaded, or the fraction is
+                too small.
         """
         self.rows()
 
@@ -89,7 +88,7 @@ class ViewedObjects(DataSet, ABC):
         """Return the views of the objects, in the order of the data set.
 
         Raises:
-            ValueError: If the raw data are neither here nor available.
+            ValueError: If the raw data neither exist nor can be downloaded.
         """
 
     @abstractmethod
@@ -101,7 +100,7 @@ class ViewedObjects(DataSet, ABC):
             rows: Their places in the catalogue, ascending.
 
         Raises:
-            ValueError: If the raw data are neither here nor available.
+            ValueError: If the raw data neither exist nor can be downloaded.
         """
 
     def rows(self) -> SplitIndices:
@@ -135,8 +134,8 @@ class ViewedObjects(DataSet, ABC):
         """Return the splits on a device, as grey values of one byte.
 
         Raises:
-            ValueError: If the raw data are neither here nor available, or the fraction is too
-                small.
+            ValueError: If the raw data neither exist nor can be downloaded, or the fraction is
+                too small.
         """
         rows = self.rows()
         train = self._images("train", [rows.train, rows.validation], device)

@@ -19,14 +19,14 @@ EvaluatedSplit = Literal["validation", "test"]
 
 @dataclass(frozen=True)
 class Findings:
-    """What an evaluation found.
+    """The results of an evaluation.
 
     Attributes:
         metrics: Name of each metric that the evaluation declares -> its value.
         images: Name -> what was found of each image of the split, in the split's order.
         arrays: Name -> numbers of another shape, such as those that pictures are drawn of.
         pictures: Name -> a PNG file.
-        left_out: Why something else is not there, a sentence each.
+        left_out: Why other results are missing, a sentence each.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -37,10 +37,10 @@ class Findings:
 
 
 class Evaluation(Part, ABC):
-    """A look at a trained network after training.
+    """An examination of a trained network.
 
-    It is no part of a training: a trial's key knows nothing of it, and it may be declared when
-    the training is long over. All chance comes from the trial's seed.
+    It is not part of a training: it does not enter the trial's key, and may be declared long after
+    the training. All random numbers come from the trial's seed.
 
     Attributes:
         fingerprint: Hash of data that it brings along; "" where it looks at the trial's own
@@ -54,12 +54,12 @@ class Evaluation(Part, ABC):
 
     @property
     def looks_at(self) -> EvaluatedSplit:
-        """The split whose images it looks at, by default the test, which no choice may go by."""
+        """The split that it examines, by default the test split, which no selection may use."""
         return "test"
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The numbers that it gives, of any network, each of the split and of the end: none."""
+        """The metrics that it returns for any network, each of its split; by default none."""
         return ()
 
     @abstractmethod
@@ -71,15 +71,15 @@ class Evaluation(Part, ABC):
             data: The data set that it was trained with, on the network's device.
 
         Raises:
-            ValueError: In one sentence, if the network or the data are none that it can look at.
+            ValueError: In one sentence, if it cannot evaluate the network or the data.
         """
 
     def metric(self, name: str, **facts: Any) -> Metric:
-        """Return a metric of the evaluation: by default a fraction that is to be small.
+        """Return a metric of the evaluation, by default a fraction that should be small.
 
         Args:
             name: Lower-case letters, digits, `_` and `-`, one of its own.
-            **facts: What else there is to say of it.
+            **facts: Further facts about it.
         """
         known = {"unit": "fraction", "split": self.looks_at, "moment": "end"}
         return Metric.model_validate({"name": name, **known, **facts})
@@ -105,7 +105,7 @@ def beliefs_in(
     Args:
         trained: The network.
         split: The images, on the network's device.
-        change: What becomes of a batch of them before the network is given it.
+        change: Change of each batch before the network sees it.
     """
     starts = range(0, len(split), EVALUATION_BATCH_SIZE)
     batches = (split.take(slice(start, start + EVALUATION_BATCH_SIZE)) for start in starts)

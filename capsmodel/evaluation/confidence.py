@@ -1,4 +1,4 @@
-"""How far a network's beliefs can be believed."""
+"""How well a network's beliefs are calibrated."""
 
 from typing import Annotated, Literal
 
@@ -20,7 +20,8 @@ class Confidence(Evaluation):
 
     Attributes:
         split: The images that are looked at.
-        bins: Of equal width over [0, 1], of beliefs that are compared with the share right.
+        bins: Number of bins of equal width over [0, 1]; in each, beliefs are compared with the
+            share right.
     """
 
     kind: Literal["confidence"] = "confidence"

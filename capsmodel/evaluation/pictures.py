@@ -1,4 +1,4 @@
-"""What pictures show of a network: images it draws, poses that are moved, children shared out."""
+"""Pictures of a network: images it draws, poses that are moved, children shared out."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -36,9 +36,9 @@ Arrays = dict[str, Tensor]
 
 
 class Pictures(Evaluation):
-    """Arrays that pictures are drawn of: reconstructions, poses that are moved, and couplings.
+    """Arrays for pictures: reconstructions, poses that are moved, and couplings.
 
-    All are of validation images, chosen by their order alone: of each class the first ones, then
+    All show validation images, selected by their order alone: the first ones of each class, then
     the next one that is classified wrongly. The names of the arrays begin with what they show:
 
     - `examples_`: `images`, `drawn` (what the decoder draws of them), `labels`, `predicted`,
@@ -54,7 +54,7 @@ class Pictures(Evaluation):
 
     @property
     def looks_at(self) -> EvaluatedSplit:
-        """Validation: whoever looks at pictures may choose by them."""
+        """Validation: a choice may be made by looking at pictures."""
         return "validation"
 
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:
@@ -92,7 +92,7 @@ def shares_of_children(
     """Return the share of each child that goes to a class, by the child's type and place.
 
     Args:
-        couplings: Of the layer of the class capsules, which has one place.
+        couplings: Couplings of the layer of the class capsules, which has one place.
         children: Where its children lie.
         classes: The class that is asked for, of each image.
     """
@@ -111,12 +111,12 @@ def first_of_each_class(
     Args:
         labels: The true classes.
         predicted: The classes that are believed in most.
-        number: How many to take of each class.
-        classes: How many classes there are.
+        number: Number of images of each class.
+        classes: Number of classes.
 
     Returns:
         A row a class: `number` indices in the split's order, then that of the first image
-        after them that is classified wrongly; None for each that is not there.
+        after them that is classified wrongly; None for each that does not exist.
     """
     rows: list[list[int | None]] = []
     for label in range(classes):

@@ -19,7 +19,8 @@ _DIRECTIONS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 class ShiftedTestError(Evaluation):
     """The error on the test images when all of them have moved by whole pixels, shift by shift.
 
-    Zeros come in at the edge. An error is told of each distance in each of the four directions.
+    Zeros come in at the edge. It reports one error for each distance in each of the four
+    directions.
 
     Attributes:
         pixels: The largest distance; all from 1 on are tried.
@@ -30,7 +31,7 @@ class ShiftedTestError(Evaluation):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """An error a shift, the shortest first: `up_1`, `down_1`, `left_1`, `right_1`, `up_2`."""
+        """One error a shift, the shortest first: `up_1`, `down_1`, `left_1`, `right_1`, `up_2`."""
         return tuple(self.metric(name) for name in self._shifts)
 
     def evaluate(self, trained: Trained, data: DataSplits) -> Findings:

@@ -44,27 +44,27 @@ def dynamic_routing(
     raises the share of outputs whose pose points the way the vote does.
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, procedure 1.
-    Difference: the last update of the logits is left out, as nothing reads it. Logits are at all
-    times the initial ones plus the products of the votes with the sum of all earlier poses: that
-    sum is kept in their place.
+    Difference: the last update of the logits is left out, as nothing reads it. The logits always
+    equal the initial ones plus the products of the votes with the sum of all earlier poses, so only
+    that sum is stored.
 
     Args:
         votes: The pose of each output that each input predicts.
         iterations: Rounds of sharing. One round shares every vote by the initial logits.
         bias: Added to each sum of votes, in every round; None adds nothing.
         logits: Where the logits start, the same for all images; None for zero.
-        squash: What makes beliefs of lengths, by default n^2 / (1 + n^2).
-        inverse_temperature: What the logits of an iteration, counted from 0, are multiplied by;
-            None for 1.
+        squash: Turns lengths into beliefs, by default n^2 / (1 + n^2).
+        inverse_temperature: Multiplier of the logits by iteration, counted from 0; None for
+            1.
         gradient: Whether gradients flow through "all" rounds, or through the "last" alone, which
             takes the shares as given.
-        competition: What shares add up to 1 over, see `Shares`.
-        neighbourhood: Which votes are of one child; by default each is of another one.
+        competition: The group over which shares add up to 1, see `Shares`.
+        neighbourhood: Which votes belong to one child; by default each belongs to its own.
 
     Under autocast it is computed in the votes' own type.
 
     Raises:
-        ValueError: If there is no round, a shape does not fit, or an option is none.
+        ValueError: If there are no rounds, a shape does not fit, or an option is unknown.
     """
     rounds = _Rounds(
         iterations=iterations,
@@ -92,10 +92,11 @@ def leaky_routing(
     competition: ShareCompetition = "parents",
     neighbourhood: Neighbourhood = ONE_PLACE,
 ) -> Routed:
-    """Return what `dynamic_routing` does, where a share of each input leaks away.
+    """Route as `dynamic_routing` does, where a share of each input leaks away.
 
-    One more output, whose logit stays at zero, takes part in each softmax and is then dropped: what
-    agrees with nothing need not be explained. In a convolutional layer an input has one leak.
+    One more output, whose logit stays at zero, takes part in each softmax and is then dropped: an
+    input that agrees with nothing need not be explained. In a convolutional layer an input has one
+    leak.
 
     Source: the released code of Sabour, Frosst and Hinton 2017, arXiv:1710.09829.
     Difference: none with a bias.
@@ -103,16 +104,16 @@ def leaky_routing(
     Args:
         votes: The pose of each output that each input predicts.
         iterations: Rounds of sharing.
-        bias: As of `dynamic_routing`, and so are the others.
+        bias: As in `dynamic_routing`, like all other arguments.
         logits: Where the logits start.
-        squash: What makes beliefs of lengths.
-        inverse_temperature: What the logits of an iteration are multiplied by.
+        squash: Turns lengths into beliefs.
+        inverse_temperature: Multiplier of an iteration's logits.
         gradient: Whether gradients flow through "all" rounds, or the "last" alone.
         competition: "parents" or "types": children do not compete where they may leak away.
-        neighbourhood: Which votes are of one child.
+        neighbourhood: Which votes belong to one child.
 
     Raises:
-        ValueError: If there is no round, a shape does not fit, an option is none, or the
+        ValueError: If there are no rounds, a shape does not fit, an option is unknown, or the
             competition is "children".
     """
     if competition == "children":
@@ -148,10 +149,10 @@ class RoutedRounds(NamedTuple):
     """The results of the routing rounds.
 
     Attributes:
-        poses: Of the outputs, after the last.
-        sums: Of the shared votes, in each round, as they are squashed.
+        poses: Poses of the outputs after the last round.
+        sums: Sums of the shared votes in each round, before they are squashed.
         couplings: The shares of the votes in each round, equal ones in the first.
-        agreed: What the shares of each round but the first go by: the sum of all earlier poses.
+        agreed: Sum of all earlier poses, which sets the shares of each round but the first.
     """
 
     poses: Float[Tensor, "sites out_caps pose"]
@@ -289,7 +290,7 @@ def rounds_at_once(
     Args:
         votes: For each output, contiguous.
         bias: Added to each sum of votes; None adds nothing.
-        shares: What makes shares of the logits, which start at zero.
+        shares: Turns the logits, which start at zero, into shares.
         plain: Computes the rounds: equal shares first, then those by the products of the votes
             with the sum of all earlier poses, which are squashed as `squash` does.
     """

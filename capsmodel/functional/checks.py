@@ -7,7 +7,7 @@ def check_choice(option: str, value: object, words: tuple[str, ...]) -> None:
     """Check that an option is one of the allowed words.
 
     Raises:
-        ValueError: With all of them.
+        ValueError: If it is not; the message names all of them.
     """
     if value not in words:
         choices = ", ".join(repr(word) for word in words)
@@ -19,11 +19,11 @@ def check_shape(what: str, tensor: Tensor, **axes: int | None) -> None:
 
     Args:
         what: The tensor's name.
-        tensor: What was given.
+        tensor: The tensor that was given.
         axes: Name of each axis -> its size; None for any.
 
     Raises:
-        ValueError: With the shape that was given, and the one that is wanted.
+        ValueError: If it has another shape; the message names the given and the expected one.
     """
     fits = len(tensor.shape) == len(axes) and all(
         size is None or size == actual

@@ -25,7 +25,7 @@ def uniform_routing(
     Args:
         votes: The pose of each output that each input predicts.
         bias: Added to each sum of votes.
-        neighbourhood: Which votes are of one child; by default each is of another one.
+        neighbourhood: Which votes belong to one child; by default each belongs to its own.
 
     Raises:
         ValueError: If the votes are of another shape, or the bounds are none.
@@ -47,10 +47,10 @@ def equal_routing(
     """Return the squashed equal share of all votes, which are not multiplied out.
 
     Args:
-        votes: Of fully connected capsules.
+        votes: Votes of fully connected capsules.
         shares: Says who competes.
         bias: Added to each sum of votes.
-        squash: What makes beliefs of lengths.
+        squash: Turns lengths into beliefs.
     """
     sites, edges, _ = votes.poses.shape
     out_caps = votes.weight.shape[2]
@@ -68,7 +68,7 @@ def random_routing(
     bias: Float[Tensor, "out_caps pose"] | None = None,
     neighbourhood: Neighbourhood = ONE_PLACE,
 ) -> Routed:
-    """Return the squashed sum of the votes in drawn shares, which all images of a batch have.
+    """Return the squashed sum of the votes in drawn shares, the same for all images of a batch.
 
     Source: Paik, Kwak and Kim 2019, arXiv:1907.13327, the random control.
     Difference: the images of a batch share the draw, so that a prediction does not depend on
@@ -76,10 +76,10 @@ def random_routing(
 
     Args:
         votes: The pose of each output that each input predicts.
-        generator: Of the draw, on the CPU; None for PyTorch's own.
-        between: What shares are drawn between before they are made to add up to 1.
+        generator: Generator of the draw, on the CPU; None for PyTorch's own.
+        between: Limits between which shares are drawn, before they are scaled to add up to 1.
         bias: Added to each sum of votes.
-        neighbourhood: Which votes are of one child; by default each is of another one.
+        neighbourhood: Which votes belong to one child; by default each belongs to its own.
 
     Raises:
         ValueError: If the votes are of another shape, or the bounds are none.
@@ -101,12 +101,12 @@ def random_linear_routing(
     between: tuple[float, float] = (0.8, 1.2),
     bias: Float[Tensor, "out_caps pose"] | None = None,
 ) -> Routed:
-    """Return what `random_routing` does, of votes that are not multiplied out.
+    """Route as `random_routing` does, with votes that are not multiplied out.
 
     Args:
-        votes: Of fully connected capsules.
-        generator: Of the draw, on the CPU; None for PyTorch's own.
-        between: What shares are drawn between before they are made to add up to 1.
+        votes: Votes of fully connected capsules.
+        generator: Generator of the draw, on the CPU; None for PyTorch's own.
+        between: Limits between which shares are drawn, before they are scaled to add up to 1.
         bias: Added to each sum of votes.
 
     Raises:

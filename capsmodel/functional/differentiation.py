@@ -1,4 +1,4 @@
-"""Which way routings are differentiated: by hand, which is frugal, or automatically."""
+"""How routings are differentiated: by hand, which saves time and memory, or automatically."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,12 +15,12 @@ _IS_PLAIN = ContextVar("capsmodel_plain_autograd", default=False)
 def plain_autograd() -> Generator[None]:
     """Let PyTorch differentiate every routing that is computed in the block.
 
-    By default routings bring gradients that are written by hand, which take less memory and time:
-    for first derivatives, and for second ones by `create_graph` or `torch.func`. They know no
-    forward mode: `torch.func.jvp`, `jacfwd` and `hessian` want this block. Those of EM know no rows
-    of a Jacobian at once (`is_grads_batched`), and no second derivative inside saved-tensor hooks:
-    there too. Values are the same up
-    to rounding. What is compiled or exported is always differentiated automatically.
+    By default routings have hand-written gradients, which take less memory and time. They support
+    first derivatives, and second ones by `create_graph` or `torch.func`. They do not support
+    forward mode: `torch.func.jvp`, `jacfwd` and `hessian` need this block. Those of EM support
+    neither all rows of a Jacobian at once (`is_grads_batched`) nor second derivatives inside
+    saved-tensor hooks; both need it too. Values are the same up to rounding. What is compiled or
+    exported is always differentiated automatically.
     """
     token = _IS_PLAIN.set(True)
     try:

@@ -64,22 +64,22 @@ def em_routing(
 
     Args:
         votes: The pose of each parent that each child predicts.
-        activations: How surely each child is there, in [0, 1].
+        activations: The belief that each child is present, in [0, 1].
         iterations: Rounds. One round shares every child equally.
-        activation_bias: Beta_a, what being there is worth: a number, or one a type of parent.
+        activation_bias: Beta_a, the worth of being present: a number, or one a type of parent.
         cost_bias: Beta_u, what describing a child costs: likewise.
         inverse_temperature: Lambda of an iteration, counted from 0.
         variance_floor: Added to each variance. With 0, a parent with one child is not a number.
-        centre_momentum: How much of a new centre is taken; the rest is that of the round before,
-            zero at first. The variance is around that mixture.
-        log_variance_weight: Of the logarithm of the variance in the cost.
-        mass_scale: What the mass in the cost is multiplied by.
+        centre_momentum: Weight of a new centre; the rest is the centre of the round before, zero at
+            first. The variance is around that mixture.
+        log_variance_weight: Weight of the logarithm of the variance in the cost.
+        mass_scale: Multiplier of the mass in the cost.
         competition: Who competes for a child: all its "parents"; in each type the "places" that
             see it; or at each place on its own the "types".
         gradient: Whether "all" rounds pass gradients on, or the "last" alone.
 
     Raises:
-        ValueError: If there is no round, a shape does not fit, or an option is none.
+        ValueError: If there are no rounds, a shape does not fit, or an option is unknown.
     """
     check_votes(votes, iterations)
     batch, in_caps, out_caps, _ = votes.shape
@@ -106,10 +106,10 @@ def em_routing(
 
 
 def route_by_em(votes: Votes, rounds: "EMRounds") -> Routed:
-    """Return the parents that the votes of a layer come to, at all its places.
+    """Return the parents that the votes of a layer form, at all its places.
 
-    In half precision and under autocast the rounds are computed in single: masses and variances
-    span more than half precision holds. What comes out is of the votes' type.
+    In half precision and under autocast the rounds are computed in single precision: masses and
+    variances span more than half precision holds. The result has the votes' type.
     """
     dtype, device = votes.activations.dtype, votes.activations.device.type
     is_half = dtype in {torch.bfloat16, torch.float16}
@@ -225,7 +225,7 @@ def share_out_children(
     Args:
         scores: Logarithm of each parent's activation times the height of its density.
         distances: Twice how much lower the logarithm of its density is at each vote.
-        neighbourhood: Which edges are of one child.
+        neighbourhood: Which edges belong to one child.
         competition: Who competes: all parents of a child; its parents of one type at different
             places; or its parents of different types at one place.
     """

@@ -18,9 +18,9 @@ class Statistics(NamedTuple):
     """Statistics of the votes for each parent.
 
     Attributes:
-        mass: How many children it has, each counted by its activation and its assignment.
-        centre: Where their votes lie; zero without children.
-        variance: How far the votes lie from the centre, squared, on average, and the floor.
+        mass: Number of its children, each weighted by its activation and its assignment.
+        centre: Weighted mean of their votes; zero without children.
+        variance: Mean squared distance of the votes from the centre, plus the floor.
         distances: The squared distance of each vote from the centre, each number of the pose in
             units of its variance, summed over the pose. None where nobody asked.
     """
@@ -39,7 +39,7 @@ class Question:
         assignment: The share of each child that goes to each parent; one number for all types of
             parents, or one each.
         previous: The centres of the iteration before, None for zero.
-        momentum: How much of the new centre is taken; the rest is the previous one.
+        momentum: Weight of the new centre; the rest is the previous one.
         floor: Added to each variance.
         with_distances: Whether the distances of the votes are asked for.
     """
@@ -69,15 +69,15 @@ def plain_statistics(votes: Votes, question: Question) -> Statistics:
 
 
 def inverse_mass(mass: Float[Tensor, "sites out_caps"]) -> Float[Tensor, "sites out_caps"]:
-    """Return one over each mass, and zero where there is next to none."""
+    """Return one over each mass, and zero where the mass is next to zero."""
     least = least_mass(mass.dtype)
     return torch.where(mass >= least, mass.clamp_min(least).reciprocal(), 0.0)
 
 
 def least_mass(dtype: torch.dtype) -> float:
-    """Return the mass below which a parent has no children to speak of: its weights are zero.
+    """Return the mass below which a parent counts as having no children: its weights are zero.
 
-    With less, a gradient over it would be no number: 1e-31 in float32.
+    A gradient over a smaller one would not be a number: 1e-31 in float32.
     """
     limits = torch.finfo(dtype)
     return limits.tiny / limits.eps
@@ -89,7 +89,7 @@ _TILE_BYTES = {"cpu": 2**22, "cuda": 2**28}
 
 
 def tiled_statistics(votes: ProductVotes, question: Question) -> Statistics:
-    """Return what `plain_statistics` does, up to rounding, in the memory of the votes' factors.
+    """Compute what `plain_statistics` does, up to rounding, in the memory of the votes' factors.
 
     The gradient is written by hand: it multiplies the votes out again, a few sites at a time. For
     a second derivative, and under `torch.func.vmap`, the votes are held in full.
@@ -113,8 +113,8 @@ class _Tile(NamedTuple):
 
     Attributes:
         sites: Which.
-        votes: Of all edges for them, [edges sites pose out_caps]; may be written over.
-        room: As large as the votes.
+        votes: Votes of all edges, [edges sites pose out_caps]; may be overwritten.
+        room: Memory as large as the votes.
         factors: The children's poses at these sites, as one matrix an edge.
     """
 
@@ -150,7 +150,7 @@ class _Slopes(NamedTuple):
     distances: Float[Tensor, "edges sites out_caps"] | None
 
     def at(self, sites: slice) -> "_Slopes":
-        """Return those of some sites; the distances' have an axis more, for the pose."""
+        """Return the values of some sites; distances get one more axis, for the pose."""
         distances = None if self.distances is None else self.distances[:, sites].unsqueeze(2)
         mass, centre, variance = (
             tensor[sites] for tensor in (self.mass, self.centre, self.variance)
@@ -246,8 +246,8 @@ class _Backward:
     """The gradient of the statistics, as it adds up tile by tile.
 
     Attributes:
-        gradients: Of poses, matrices, offsets, activations, assignment and previous centres; None
-            for those that need none.
+        gradients: Gradients of poses, matrices, offsets, activations, assignment and previous
+            centres; None for those that need none.
     """
 
     def __init__(self, saved: _Saved, momentum: float, needed: tuple[bool, ...]) -> None:

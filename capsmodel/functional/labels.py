@@ -62,7 +62,7 @@ def true_classes(
 
     Args:
         labels: The class of each image, integers of any type.
-        beliefs: What the labels are for: its first two axes are the images and the classes.
+        beliefs: Beliefs that the labels belong to; the first two axes are images and classes.
 
     Raises:
         ValueError: If the labels are not one integer an image, or one of them, in a plain tensor on
@@ -116,8 +116,8 @@ def check_label_range(labels: Int64[Tensor, " images"], num_classes: int, split:
 
     Args:
         labels: The class of each image.
-        num_classes: How many classes there are.
-        split: What a sentence calls the split that they are of, if any.
+        num_classes: Number of classes.
+        split: Name of their split in error sentences, if any.
 
     Raises:
         ValueError: Naming the first image whose label is no class.

@@ -12,7 +12,7 @@ from capsmodel.functional.labels import TrueClasses, check_label_type, true_clas
 
 
 class Margins(NamedTuple):
-    """What the margin loss asks for.
+    """The margins of the margin loss.
 
     Attributes:
         positive: Length that the true class should reach.
@@ -50,7 +50,7 @@ def margin_loss(
         margins: Both margins, and the weight of the other classes.
         reduction: "sum" adds up the classes, as the paper does; "half_mean" takes half their mean,
             as the authors' code does.
-        class_weights: What the loss of an image is multiplied by, one for each true class; none
+        class_weights: Multiplier of an image's loss for each class that it may have; none
             for 1. The mean is the plain one. Only for one class an image.
 
     Raises:
@@ -95,7 +95,7 @@ def spread_loss(
         margin: By how much the true class should be longer.
         reduction: "sum" adds up the classes, as the paper does; "mean" divides that by their
             number, as the authors' code does.
-        class_weights: What the loss of an image is multiplied by, one for each true class; none
+        class_weights: Multiplier of an image's loss for each class that it may have; none
             for 1. The mean is the plain one.
 
     Raises:

@@ -10,10 +10,10 @@ _SHORT = 1e-8  # below it 1 - n / 2 is (1 - exp(-n)) / n to the last bit
 
 
 def squash(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
-    """Return the poses with their direction kept and their length n made n^2 / (1 + n^2).
+    """Return the poses with the same direction and the length n^2 / (1 + n^2) in place of n.
 
     No small constant is added: the length's gradient at a zero pose is taken as zero, so that
-    both value and gradient are finite there. They are up to lengths whose square the number type
+    both value and gradient are finite there. This holds up to lengths whose square the number type
     holds, 1e19 in float32; half precision is computed in single. A second derivative at a zero pose
     is not a number.
 
@@ -40,7 +40,7 @@ def squash_with_epsilon(
 
 
 def exponential_squash(poses: Float[Tensor, "*axes pose"]) -> Float[Tensor, "*axes pose"]:
-    """Return the poses with their direction kept and their length n made 1 - exp(-n).
+    """Return the poses with the same direction and the length 1 - exp(-n) in place of n.
 
     Source: Xi, Bing and Jin 2017, arXiv:1712.03480, and the released code of Mazzia, Salvetti and
     Chiaberge 2021, arXiv:2101.12491.

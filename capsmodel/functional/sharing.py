@@ -16,10 +16,10 @@ ShareCompetition = Literal["parents", "types", "children"]
 
 @dataclass(frozen=True)
 class Shares:
-    """What the shares of a child add up to 1 over, by default all its parents.
+    """The group over which the shares of a child add up to 1, by default all its parents.
 
     Attributes:
-        neighbourhood: Which edges are of one child.
+        neighbourhood: Which edges belong to one child.
         with_leak: Whether one more parent, whose logit is always zero, takes a share and drops it.
         competition: Who competes: all "parents" of a child, at all places that see it; at each
             place on its own the "types" of parents, so that a child counts at each; or the
@@ -33,7 +33,7 @@ class Shares:
     def equal(
         self, votes: Float[Tensor, "sites out_caps edges pose"]
     ) -> Float[Tensor, "some_sites one some_edges"]:
-        """Return the shares where all who compete get the same."""
+        """Return the shares where all competitors get the same."""
         sites, out_caps, edges, _ = votes.shape
         if not self._is_over_places:
             return votes.new_full((1, 1, 1), 1 / self.num_competing(out_caps, edges))
@@ -54,7 +54,7 @@ class Shares:
     def of(
         self, logits: Float[Tensor, "sites out_caps edges"]
     ) -> Float[Tensor, "sites out_caps edges"]:
-        """Return the shares by logits: their softmax over all who compete."""
+        """Return the shares of logits: their softmax over all competitors."""
         if self.competition == "children":
             return logits.softmax(dim=2)
         if not self._is_over_places and not self.with_leak:
@@ -100,9 +100,9 @@ def shared_out(
 
     Args:
         votes: For each output, contiguous.
-        agreed: What a vote's product with is its logit.
+        agreed: Poses whose product with a vote is its logit.
         logits: Added to these, with a gradient of their own; None are zero.
-        shares: What makes shares of the logits.
+        shares: Turns the logits into shares.
     """
     if is_plain() or not torch.is_grad_enabled():
         return _shared_out(votes, agreed, logits, shares)

@@ -1,4 +1,4 @@
-"""Votes: given in full or as the products they are, and the capsules that they come to."""
+"""Votes, given in full or as products, and the capsules that they form."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from capsmodel.functional.neighbourhood import Neighbourhood
 
 @dataclass(frozen=True)
 class Votes(ABC):
-    """What the children of a layer predict of its parents, edge by edge.
+    """Predictions that the children of a layer make of its parents, edge by edge.
 
     Attributes:
-        activations: How surely each child is there, in [0, 1].
-        neighbourhood: Which edges are of one child.
+        activations: The belief that each child is present, in [0, 1].
+        neighbourhood: Which edges belong to one child.
     """
 
     activations: Float[Tensor, "edges sites"]
@@ -55,7 +55,7 @@ class GivenVotes(Votes):
 
 @dataclass(frozen=True)
 class LinearVotes(Votes):
-    """Votes of fully connected capsules as the linear map they are, not multiplied out.
+    """Votes of fully connected capsules as a linear map, not multiplied out.
 
     A routing whose shares are alike for all images needs only their sum: one matrix product over
     children and their poses, where the votes take out_caps * pose / in_dim times the poses' memory.
@@ -150,7 +150,7 @@ class Couplings(NamedTuple):
     Attributes:
         values: The share of each child that goes to each parent; over all edges of a child they
             add up to at most 1, unless the routing lets others than all its parents compete.
-        neighbourhood: Which edges are of one child.
+        neighbourhood: Which edges belong to one child.
     """
 
     values: Float[Tensor, "edges sites out_caps"]
@@ -158,12 +158,12 @@ class Couplings(NamedTuple):
 
 
 class Routed(NamedTuple):
-    """The capsules that votes came to.
+    """The capsules that votes form.
 
     Attributes:
-        poses: Where what each capsule stands for is, and how it looks.
-        activations: How surely it is there, in [0, 1].
-        couplings: Those of the last iteration, None where a routing tells none.
+        poses: Place and appearance of what each capsule stands for.
+        activations: The belief that it is present, in [0, 1].
+        couplings: Couplings of the last iteration; None if a routing has none.
     """
 
     poses: Float[Tensor, "sites out_caps pose"]

@@ -40,7 +40,7 @@ def warnings_of(
 
     Args:
         config: The training's settings.
-        labels: Of the validation images.
+        labels: Labels of the validation images.
         history: The epochs done.
     """
     last = history[-_NUM_EPOCHS:]

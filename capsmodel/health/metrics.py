@@ -1,4 +1,4 @@
-"""Metrics of a training's health: pure functions of values that it computes anyway."""
+"""Metrics of a training's health: pure functions of values that the training computes anyway."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,10 @@ def gradient_metrics(norms: Float[Tensor, " steps"]) -> dict[str, Tensor]:
 
 
 def belief_metrics(beliefs: Float[Tensor, "images classes"]) -> dict[str, Tensor]:
-    """Return which shares of the beliefs, and of the classes for good, are low and high.
+    """Return the shares of beliefs, and of classes in all images, that are low and high.
 
-    A sound network knows some images of each class, so of no class is the belief low, or high, in
-    all of them. Of single beliefs most are low, as each image is of one class.
+    A sound network recognises some images of each class, so no class has a low, or a high, belief
+    in all images. Most single beliefs are low, as each image has one class.
     """
     low, high = beliefs < LOW_BELIEF, beliefs > HIGH_BELIEF
     return {
@@ -51,7 +51,7 @@ def routing_metrics(couplings: Mapping[str, Couplings], num_images: int) -> dict
 
     Args:
         couplings: Name of a layer -> its couplings. Only the first images are looked at.
-        num_images: How many images they are of.
+        num_images: Number of their images.
     """
     metrics: dict[str, Tensor] = {}
     for name, coupling in couplings.items():
@@ -89,7 +89,7 @@ def loss_metrics(losses: Sequence[float]) -> dict[str, float]:
     the mean size of a step as a share of the mean loss.
 
     Args:
-        losses: Of all epochs done.
+        losses: Losses of all epochs so far.
     """
     last = losses[-WINDOW:]
     mean = sum(last) / len(last)

@@ -18,7 +18,7 @@ class CapsuleGrid(NamedTuple):
 
     Attributes:
         poses: Matrices are written row after row.
-        activations: How surely each is there, in [0, 1].
+        activations: The belief that each is present, in [0, 1].
     """
 
     poses: Float[Tensor, "batch places types pose"]
@@ -26,7 +26,7 @@ class CapsuleGrid(NamedTuple):
 
 
 class PrimaryStart(NamedTuple):
-    """How primary capsules with activations begin.
+    """Initial values of primary capsules with activations.
 
     Attributes:
         is_truncated: Whether weights are drawn as the authors' code draws them, not normally with
@@ -34,7 +34,7 @@ class PrimaryStart(NamedTuple):
             for all logits with one of 3, but read type by type, a pose and its logit at a time. So
             only the last types get the wide ones, most of them for their poses.
         has_bias: Whether poses and logits have biases, which start at zero.
-        shift: What the logits are lowered by.
+        shift: Amount subtracted from the logits.
     """
 
     is_truncated: bool = False
@@ -53,7 +53,7 @@ class GridPrimaryCapsules(InitialisedModule):
     Difference: none. The authors' code has no bias and lowers the logits by 1.
 
     Attributes:
-        convolution: Of one pixel: from features to poses and logits.
+        convolution: A 1 x 1 convolution from features to poses and logits.
     """
 
     def __init__(

@@ -29,8 +29,8 @@ class Capsules(InitialisedModule):
 
     Attributes:
         weight: Matrices of shape [in_caps, in_dim, out_caps * out_dim].
-        router: What makes capsules of the votes.
-        neighbourhood: That of one place.
+        router: Turns the votes into capsules.
+        neighbourhood: The neighbourhood of one place.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class Capsules(InitialisedModule):
             in_dim: Length of an input's pose.
             out_caps: Number of outputs.
             out_dim: Length of an output's pose.
-            routing: What makes capsules of votes: its name, or its settings.
-            deviation: Of the initial weights.
+            routing: The routing, by name or as settings.
+            deviation: Standard deviation of the initial weights.
 
         Raises:
             ValueError: If there is no routing of that name, or it cannot route such poses.
@@ -69,7 +69,7 @@ class Capsules(InitialisedModule):
         """Draw the weights normally; the routing sets its own values.
 
         By default with a deviation of 0.1, as the authors' code does. From 0.03 to 0.3 the
-        validation error on the digits does not tell them apart (8 seeds).
+        validation error on the digits does not distinguish them (8 seeds).
         """
         nn.init.normal_(self.weight, std=self.deviation, generator=generator)
         self.router.initialise(generator)
@@ -82,7 +82,7 @@ class Capsules(InitialisedModule):
         """Return the routed capsules; an input's activation is the length of its pose.
 
         Args:
-            poses: Of the input capsules.
+            poses: Poses of the input capsules.
             generator: Source of all chance, by default PyTorch's own.
 
         Raises:
@@ -119,10 +119,10 @@ class Capsules(InitialisedModule):
 
 
 def chosen_routing(routing: Routing | str) -> Routing:
-    """Return a routing as it is, or that of a name with its defaults: "dynamic", "em", ...
+    """Return a routing as it is, or the one of a name ("dynamic", "em", ...) with its defaults.
 
     Raises:
-        ValueError: If there is none of that name.
+        ValueError: If there is no routing of that name.
         TypeError: If it is neither.
     """
     if isinstance(routing, Routing):

@@ -19,10 +19,10 @@ PoseKind = Literal["matrix", "vector"]
 
 
 class MatrixStart(NamedTuple):
-    """How the matrices begin.
+    """Initial values of the matrices.
 
     Attributes:
-        deviation: Of their numbers.
+        deviation: Standard deviation of their numbers.
         at_identity: Whether they are drawn normally about the identity: votes then begin as the
             children's poses, with what is drawn added. If not, truncated normally about zero.
     """
@@ -36,7 +36,7 @@ class ConvCapsules(InitialisedModule):
 
     With matrices a pose is square and so is its matrix, with vectors it is one row and its matrix
     has pose * pose numbers. The classes see all places at once, with the same matrices at all of
-    them: there offsets tell the places apart.
+    them: there offsets distinguish the places.
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", section 4.
     Difference: the paper does not say what matrix a vector has; here it is a full one, so that
@@ -44,8 +44,8 @@ class ConvCapsules(InitialisedModule):
 
     Attributes:
         weight: Matrices of shape [edges or types, inner, columns, out_caps].
-        router: What makes capsules of the votes.
-        neighbourhood: Which children each place sees.
+        router: Turns the votes into capsules.
+        neighbourhood: The children that each place sees.
         all_places: Places of the children where they all are seen at once; the neighbourhood is
             then of one place. 0 elsewhere.
         offsets: Added to the votes of each edge, [edges, pose], or None; no weight.
@@ -74,11 +74,11 @@ class ConvCapsules(InitialisedModule):
             out_types: Types of parents.
             size: Rows and columns of the children's places.
             kernel: Side of the window; "all" sees all places at once, with the same matrices.
-            routing: What makes capsules of votes: its name, or its settings.
+            routing: The routing, by name or as settings.
             stride: Step of the window.
             pose: Numbers of a pose.
             pose_kind: Whether poses are a "matrix" or a "vector".
-            start: How the matrices begin, by default `MatrixStart()`.
+            start: Initial values of the matrices, by default `MatrixStart()`.
             offsets: Added to the votes from each place, as by coordinate addition; only where all
                 places are seen at once.
 
@@ -141,7 +141,7 @@ class ConvCapsules(InitialisedModule):
         """Return the routed capsules.
 
         Args:
-            children: Of the layer before.
+            children: Capsules of the previous layer.
             generator: Source of all chance, by default PyTorch's own.
 
         Raises:

@@ -15,7 +15,7 @@ Padding = Annotated[int, Field(ge=0)] | Literal["same"]
 
 
 class Window(NamedTuple):
-    """What a convolution looks at: a square of `kernel` pixels, moved by `stride`.
+    """The window of a convolution: a square of `kernel` pixels, moved by `stride`.
 
     Attributes:
         kernel: Its side.
@@ -70,7 +70,7 @@ class Window(NamedTuple):
 
 
 class Convolution(InitialisedModule):
-    """A convolution with bias and ReLU, and batch normalisation between them where it is wanted."""
+    """A convolution with bias and ReLU, and optional batch normalisation between them."""
 
     def __init__(
         self, in_channels: int, out_channels: int, window: Window, *, batch_norm: bool = False
@@ -149,10 +149,10 @@ _MOMENTUM = 0.1  # of the running statistics
 class BatchNorm(InitialisedModule):
     """Each channel is brought to mean 0 and variance 1, then scaled and shifted as is learned.
 
-    In training mean and variance are those of the batch, in evaluation the running ones, so that an
-    image is then judged by itself. One image with maps of one pixel has no variance: in training
-    too it is judged by the running statistics, which stay. PyTorch's own module refuses it, and
-    also counts batches, which nothing reads.
+    Training uses mean and variance of the batch, evaluation the running ones, so that an image is
+    then judged by itself. One image with maps of one pixel has no variance: training too judges it
+    by the running statistics and leaves them unchanged. PyTorch's own module refuses it, and also
+    counts batches, which nothing reads.
 
     Source: Ioffe and Szegedy 2015, arXiv:1502.03167, algorithms 1 and 2.
     Difference: running statistics stand for those of all training images.

@@ -54,7 +54,7 @@ class PrimaryCapsules(InitialisedModule):
             kernel: Side of the convolution's window in pixels.
             stride: Its step.
             padding: Zeros on each side of the features, or "same".
-            squash: What makes beliefs of lengths, by default `SabourSquash()`.
+            squash: Turns lengths into beliefs, by default `SabourSquash()`.
             coupling: What the convolution, without its bias, is divided by: "none" leaves it as it
                 is, "uniform" divides by the number of types, "leaky" by one more.
             grouping: What makes a pose: neighbouring "channels" at one position; or as many
@@ -108,7 +108,7 @@ def drop_capsules(
     """Return the capsules with a share of them set to zero.
 
     Args:
-        poses: Of all capsules.
+        poses: Poses of all capsules.
         rate: The share.
         generator: On the CPU, so that all devices drop the same capsules; None for PyTorch's own.
         are_raised: Whether the others are raised in proportion, to keep the mean.

@@ -44,17 +44,17 @@ class Loss(Part, ABC):
     def judge(
         self, outputs: Outputs, labels: Integer[Tensor, " batch"], progress: float
     ) -> Float[Tensor, ""]:
-        """Return the loss of a network's outputs, by default that of the lengths."""
+        """Return the loss of a network's outputs, by default the loss of the lengths."""
         return self.loss(outputs.lengths, labels, progress)
 
 
 class ClassWeightedLoss(Loss, ABC):
-    """A loss that may count an image of one class for more than one of another.
+    """A loss that may weight images by their class.
 
     Attributes:
-        class_weights: What the loss of an image is multiplied by, one weight for each class that
-            it may truly be of. None stands for a weight of 1 for all. The mean over the images is
-            the plain one, whatever weights a batch has: all weights doubled double the loss.
+        class_weights: Multiplier of an image's loss for each class that it may have. Empty means 1
+            for all. The mean over the images is not divided by the weights: if all weights double,
+            so does the loss.
     """
 
     class_weights: tuple[Annotated[float, Field(gt=0)], ...] = ()
@@ -63,7 +63,7 @@ class ClassWeightedLoss(Loss, ABC):
         """Check that there is one weight for each class.
 
         Raises:
-            ValueError: If there are some, and they are fewer or more.
+            ValueError: If there are weights, but not one for each class.
         """
         if len(self.class_weights) not in {0, num_classes}:
             raise ValueError(

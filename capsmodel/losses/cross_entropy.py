@@ -30,10 +30,10 @@ class CrossEntropy(ClassWeightedLoss):
     become logits.
 
     Attributes:
-        class_weights: What the loss of an image is multiplied by, one weight for each class that
-            it may truly be of, or none. The mean over the images is the plain one, not divided by
-            the weights as that of `torch.nn.CrossEntropyLoss` is.
-        scale: What lengths of capsules are multiplied by.
+        class_weights: Multiplier of an image's loss for each class that it may have; empty
+            for 1. The mean over the images is not divided by them, as that of
+            `torch.nn.CrossEntropyLoss` is.
+        scale: Multiplier of the lengths of capsules.
     """
 
     kind: Literal["cross_entropy"] = "cross_entropy"

@@ -27,7 +27,7 @@ from capsmodel.settings.parts import OneOf, Part, Settings
 
 
 class MarginSchedule(Part, Schedule[Margins, float], ABC):
-    """How the margins of a loss move while the training goes on.
+    """How the margins of a loss move during a training.
 
     They go by the share of the training that is done, in [0, 1]. A validation loss is taken with
     the margins in force after its epoch, so where they move, the losses of two epochs cannot be
@@ -44,7 +44,7 @@ class ConstantMargins(ConstantSchedule[Margins, float], MarginSchedule):
 
 
 class StartingMargins(Settings):
-    """Where moving margins start; they go to those of the loss, all three alike.
+    """Where moving margins start; all three move alike to those of the loss.
 
     By default the training starts with an easier task: the true class need be only 0.3 longer than
     the others, not 0.8, so the gradient dwells on images that are classified wrongly. The down
@@ -75,7 +75,7 @@ class StartingMargins(Settings):
         return self
 
     def between(self, end: Margins, share: float) -> Margins:
-        """Return the margins a share of the way to those of the loss: exactly these at the ends."""
+        """Return the margins a share of the way to those of the loss; the ends are exact."""
         starts = (self.positive_start, self.negative_start, self.down_weight_start)
         return Margins(*(blend(one, two, share) for one, two in zip(starts, end, strict=True)))
 
@@ -108,7 +108,7 @@ class SigmoidMargins(StartingMargins, MarginSchedule):
     midpoint: Midpoint = 0.5
 
     def at(self, setting: Margins, when: float) -> Margins:
-        """Return the margins as far along as the curve is."""
+        """Return the margins at the curve's progress."""
         low, now, high = (
             sigmoid(self.steepness * (progress - self.midpoint)) for progress in (0.0, when, 1.0)
         )
@@ -132,13 +132,13 @@ class MarginLoss(ClassWeightedLoss):
     with ten classes weighs the reconstruction 20 times as much against it: the profile "official".
 
     Attributes:
-        class_weights: What the loss of an image is multiplied by, one weight for each class that
-            it may truly be of, or none. The mean over the images is the plain one.
+        class_weights: Multiplier of an image's loss for each class that it may have; empty
+            for 1. The mean over the images is not divided by them.
         positive_margin: Length that the true class should reach.
         negative_margin: Length that the other classes should stay under, below
             `positive_margin`.
         down_weight: Weight of the other classes.
-        schedule: How margins and weight move to those above.
+        schedule: How margins and weight approach those above.
         reduction: "sum" adds up the classes, as the paper does; "half_mean" takes half their mean,
             as the authors' code does.
     """

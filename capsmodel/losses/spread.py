@@ -27,7 +27,7 @@ _LARGEST_ARGUMENT = 10  # of the authors' sigmoid
 
 
 class SpreadSchedule(Part, Schedule[float, float], ABC):
-    """How the margin of the spread loss moves while the training goes on.
+    """How the margin of the spread loss moves during a training.
 
     It goes by the share of the training that is done, in [0, 1]. A validation loss is taken with
     the margin in force after its epoch, so where it moves, the losses of two epochs cannot be
@@ -58,7 +58,7 @@ class LinearSpread(LinearSchedule[float], SpreadSchedule):
     start: Annotated[float, Field(ge=0, le=1), Floats(0.1, 0.5)] = 0.2
 
     def between(self, end: float, share: float) -> float:
-        """Return the margin a share of the way to that of the loss: exactly these at the ends."""
+        """Return the margin a share of the way to that of the loss; the ends are exact."""
         return blend(self.start, end, share)
 
 
@@ -72,7 +72,7 @@ class SigmoidSpread(SpreadSchedule):
     of N steps, at least 200,000, set the steepness to N / 50,000 and the midpoint to 200,000 / N.
 
     Attributes:
-        start: What the margin is near to, and above, at the start.
+        start: Lower end of the margin, which starts just above it.
         steepness: Slope of the sigmoid's argument, which is at most 10.
         midpoint: Share of the training after which the curve is steepest.
     """
@@ -102,10 +102,10 @@ class SpreadLoss(ClassWeightedLoss):
     margin goes along a sigmoid to 0.99: the profile "official".
 
     Attributes:
-        class_weights: What the loss of an image is multiplied by, one weight for each class that
-            it may truly be of, or none. The mean over the images is the plain one.
+        class_weights: Multiplier of an image's loss for each class that it may have; empty
+            for 1. The mean over the images is not divided by them.
         margin: By how much the true class should be longer at the end.
-        schedule: How the margin moves.
+        schedule: Schedule of the margin.
         reduction: "sum" adds up the classes, as the paper does; "mean" divides that by their
             number, as the authors' code does.
     """

@@ -23,14 +23,14 @@ _N = TypeVar("_N", bound="Network")
 
 
 class Outputs(NamedTuple):
-    """What a network says of a batch.
+    """The outputs of a network for a batch.
 
     Attributes:
         lengths: Belief in each class, in [0, 1].
         reconstructions: Images with values in [0, 1], or None where the model draws none.
-        logits: Those whose softmax the beliefs are, or None where they are no probabilities.
-        poses: Of the class capsules, or None where there are none.
-        couplings: Name of a layer -> its last couplings, of those routings that tell them.
+        logits: Logits whose softmax the beliefs are; None if beliefs are not probabilities.
+        poses: Poses of the class capsules, or None where there are none.
+        couplings: Name of a layer -> its last couplings, if its routing reports them.
     """
 
     lengths: Float[Tensor, "batch classes"]
@@ -47,7 +47,7 @@ def couplings_of(layers: Mapping[str, Routed]) -> dict[str, Couplings]:
 
 
 class ChildGrid(NamedTuple):
-    """Which capsules the class capsules are made of, and where they lie.
+    """The children of the class capsules, and their places.
 
     Attributes:
         layer: Name of the class capsules' couplings.
@@ -67,7 +67,7 @@ class ChildGrid(NamedTuple):
 class Network(SetModule):
     """A model as a module: its children are `InitialisedModule`s that hold all parameters.
 
-    Built anywhere but on the meta device it has weights, drawn from PyTorch's default generator.
+    Unless it is built on the meta device, its weights are drawn from PyTorch's default generator.
 
     Attributes:
         checkpointing: Whether what is `recomputable` is computed anew in the backward pass, to
@@ -102,27 +102,27 @@ class Network(SetModule):
     def decode(
         self, poses: Float[Tensor, "batch classes pose"], labels: Integer[Tensor, " batch"]
     ) -> Float[Tensor, "batch channels height width"] | None:
-        """Return images drawn from the poses of these classes, by default None: none can be."""
+        """Return images drawn from the poses of these classes; by default None, as none can be."""
         del poses, labels
         return None
 
     def child_grid(self) -> ChildGrid | None:
-        """Return where the children of the class capsules lie, by default None: there are none."""
+        """Return the places of the class capsules' children; by default None, as there are none."""
         return None
 
     def recomputable(
         self, function: Callable[..., T], *inputs: Any, generator: torch.Generator | None
     ) -> T:
-        """Return what a function does of inputs and generator; see `recomputed` for its duties."""
+        """Return a function's result for inputs and generator; see `recomputed` for its duties."""
         if self.checkpointing and not torch.compiler.is_compiling():
             return recomputed(function, *inputs, generator=generator)
         return function(*inputs, generator)
 
     def to_empty(self: _N, *, device: str | torch.device | int | None, recurse: bool = True) -> _N:
-        """Move all tensors to a device without their values, as PyTorch's own does.
+        """Move all tensors to a device without their values, as PyTorch's method does.
 
-        That one imports sympy when it comes from the meta device: 0.6 seconds of processor time in
-        every process that trains.
+        PyTorch's own imports sympy when tensors come from the meta device: 0.6 seconds of processor
+        time in every process that trains.
         """
         for module in self.modules() if recurse else (self,):
             for name, parameter in list(module.named_parameters(recurse=False)):
@@ -133,7 +133,7 @@ class Network(SetModule):
         return self
 
     def reset_parameters(self) -> None:
-        """Set every weight by a seed that is drawn from PyTorch's default generator.
+        """Set every weight from a seed that is drawn from PyTorch's default generator.
 
         On the meta device, where nothing has values, nothing is set or drawn.
         """

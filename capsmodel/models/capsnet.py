@@ -35,13 +35,14 @@ class CapsNet(Model):
     """A convolution, primary capsules, class capsules, and a decoder of their poses.
 
     The defaults are the paper's network for 28 by 28 grey images: 8,215,568 parameters, of which
-    1,411,344 are the decoder's. Profiles: "paper" is as printed, "official" as the authors'
-    released code. That code's network for CIFAR-10 is `CapsNet.official_cifar10()`.
+    1,411,344 are the decoder's. Profiles: "paper" is the network as printed, "official" the
+    authors' released code. That code's network for CIFAR-10 is `CapsNet.official_cifar10()`.
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, section 4 and figure 1.
-    Difference: none, but that the paper does not say how weights begin. The authors' code has
-    biases in the class capsules, divides the primary poses by the number of types, begins with
-    truncated normal weights and biases of 0.1, and does not say so: the profile "official".
+    Difference: none, but the paper does not state the initial weights. The authors' code has biases
+    in the class capsules, divides the primary poses by the number of types, and starts from
+    truncated normal weights and biases of 0.1; the paper mentions none of this. It is the profile
+    "official".
 
     Attributes:
         conv_channels: Feature maps of the first convolution.
@@ -56,7 +57,7 @@ class CapsNet(Model):
         primary_padding: Zeros around the feature maps, or "same".
         primary_coupling: What their convolution, without its bias, is divided by: "uniform" by the
             number of types, "leaky" by one more, "none" by nothing.
-        primary_squash: What makes beliefs of their lengths.
+        primary_squash: Turns their lengths into beliefs.
         primary_grouping: What makes a pose: neighbouring "channels" at one position; or "pixels" as
             they lie in memory, which is a widespread mistake and a control.
         dropout: Share of the primary capsules that is dropped whole in training.
@@ -64,10 +65,10 @@ class CapsNet(Model):
         initialisation: How weights begin: "scaled" draws normally with variance 2 / fan-in before
             a ReLU, 1 / fan-in elsewhere; "truncated" as the authors' code does, truncated normally
             with a deviation of 0.05 in the first convolution and 0.1 elsewhere.
-        initial_bias: Where the biases of convolutions and decoder begin.
-        init_scale: What the deviation of the class capsules' matrices, 0.1, is multiplied by.
+        initial_bias: Initial biases of convolutions and decoder.
+        init_scale: Multiplier of the class capsules' initial standard deviation, 0.1.
         routing: How votes of primary capsules become poses of class capsules.
-        reconstruction: What the class capsules must tell of the image beyond its class.
+        reconstruction: What the class capsules must encode of the image besides its class.
     """
 
     profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
@@ -187,7 +188,7 @@ class CapsuleNetwork(DrawingNetwork):
         return self.drawn(outputs, routed.poses, labels)
 
     def child_grid(self) -> ChildGrid | None:
-        """Return where the primary capsules lie; None where they are of scrambled pixels."""
+        """Return the places of the primary capsules; None if they consist of scrambled pixels."""
         if self.settings.primary_grouping == "pixels":
             return None
         return ChildGrid("capsules", self.settings.primary_types, *self.places, is_by_type=True)

@@ -64,7 +64,7 @@ class ConvNet(Model):
         """Return the network.
 
         Raises:
-            ValueError: If the images are too small to be pooled so often.
+            ValueError: If the images are too small for the pooling.
         """
         return ConvolutionalNetwork(self, image_shape, num_classes)
 

@@ -11,11 +11,11 @@ from capsmodel.reconstruction import Reconstruction
 
 
 class DrawingNetwork(Network):
-    """What the capsule networks share: a decoder, or none, and what its drawings add to the loss.
+    """The common part of capsule networks: an optional decoder, and its term of the loss.
 
     Attributes:
-        reconstruction: What the class capsules must tell of the image beyond its class.
-        decoder: What draws the images; None where the reconstruction asks for none.
+        reconstruction: What the class capsules must encode of the image besides its class.
+        decoder: The decoder; None if the reconstruction needs none.
     """
 
     reconstruction: Reconstruction
@@ -31,7 +31,7 @@ class DrawingNetwork(Network):
 
         Args:
             outputs: Without images.
-            poses: Of the class capsules.
+            poses: Poses of the class capsules.
             labels: Whose are drawn; None draws those with the strongest belief.
         """
         if self.decoder is None:

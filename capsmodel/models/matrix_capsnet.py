@@ -42,7 +42,7 @@ class MatrixCapsNet(Model):
     their own: a pose is squashed and its length is the activation.
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", section 4, figure 1.
-    Difference: the paper does not state how weights begin; see `initialisation`. Profile
+    Difference: the paper does not state the initial weights; see `initialisation`. Profile
     "official" is what the authors' released code does; "normalised" is the paper's network with
     the routing of Gritzman 2019, arXiv:1907.00652, not that author's network.
 
@@ -52,7 +52,7 @@ class MatrixCapsNet(Model):
         conv_stride: Its stride.
         primary_types: Types of primary capsules, B.
         primary_bias: Whether their poses and logits have biases.
-        primary_shift: What the logits of their activations are lowered by.
+        primary_shift: Amount subtracted from the logits of their activations.
         first_types: Types of the first convolutional capsules, C.
         first_kernel: Their window, in places of the primary capsules.
         first_stride: Its step.
@@ -62,17 +62,17 @@ class MatrixCapsNet(Model):
         pose_kind: Whether poses are matrices, or vectors with a full matrix for each vote.
         pose_size: Numbers of a pose.
         routing: How votes become capsules, in every layer.
-        coordinates: What is added to the votes for the classes, for where they come from.
+        coordinates: What is added to the votes for the classes to encode their place.
         initialisation: How weights begin: "identity" draws matrices normally about the identity
             with a deviation of 0.3, the others with variance 2 / fan-in before the ReLU, 1 / fan-in
             elsewhere; "truncated" draws all truncated normally about zero, as the authors' code
             does, with deviations of 0.05 (convolution), 0.5 and for the last types 3 (primary
             capsules, see `PrimaryStart`), 0.3 (capsules) and 0.01 (classes).
-        initial_bias: Where the biases of the convolution begin.
-        init_scale: What the deviations of the matrices are multiplied by.
+        initial_bias: Initial biases of the convolution.
+        init_scale: Multiplier of the matrices' initial standard deviations.
         batch_norm: Whether the convolution's features are normalised over the batch.
         dropout: Share of the primary capsules that is dropped in training.
-        reconstruction: What the class capsules must tell of the image beyond its class.
+        reconstruction: What the class capsules must encode of the image besides its class.
     """
 
     profiles: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
@@ -141,12 +141,12 @@ class MatrixCapsNet(Model):
 
     @property
     def primary_start(self) -> PrimaryStart:
-        """How the primary capsules begin."""
+        """Initial values of the primary capsules."""
         is_truncated = self.initialisation == "truncated"
         return PrimaryStart(is_truncated, self.primary_bias, self.primary_shift)
 
     def matrix_start(self, *, of_classes: bool) -> MatrixStart:
-        """Return how the matrices of a layer begin."""
+        """Return the initial values of a layer's matrices."""
         at_identity = self.initialisation == "identity"
         deviation = 0.01 if of_classes and not at_identity else 0.3
         return MatrixStart(deviation * self.init_scale, at_identity)
@@ -184,7 +184,7 @@ class MatrixCapsNet(Model):
         )
 
     def offsets(self, size: tuple[int, int]) -> Float[Tensor, "places pose"] | None:
-        """Return what the votes for the classes are told of their place, for a size in pixels."""
+        """Return what is added to the votes for the classes to encode their place."""
         pose = pose_shape(self.pose_kind, self.pose_size)
         return coordinate_offsets(self.coordinates, self.windows, size, pose)
 
@@ -244,11 +244,11 @@ class MatrixCapsuleNetwork(DrawingNetwork):
 
     @property
     def layers(self) -> dict[str, ConvCapsules]:
-        """The convolutional capsules by name, first to last; one that was replaced is the new."""
+        """The convolutional capsules by name, first to last; a replaced one is the new one."""
         return {name: cast(ConvCapsules, self.get_submodule(name)) for name in self._names}
 
     def child_grid(self) -> ChildGrid:
-        """Return where the last convolutional capsules lie."""
+        """Return the places of the last convolutional capsules."""
         return ChildGrid("classes", self.last_types, *self.last_places, is_by_type=False)
 
     def initialise(self, seed: int) -> None:

@@ -23,7 +23,7 @@ class RunningMoments(ScheduledOptimiser, ABC):
         beta1: Decay of the running mean of the gradient.
         beta2: Decay of the running mean of its square.
         epsilon: Added to the root of the latter.
-        weight_decay: How strongly weights are drawn to zero; each member says how.
+        weight_decay: How strongly weights are pulled to zero; each member says how.
     """
 
     decays_past_moments: ClassVar[bool]
@@ -53,19 +53,19 @@ class Adam(RunningMoments):
     """Steps scaled by running moments of the gradient.
 
     Source: Kingma and Ba 2014, arXiv:1412.6980, algorithm 1.
-    Difference: none. They have no weight decay; it is that of the released code of Hinton, Sabour
+    Difference: none. They have no weight decay; ours is that of the released code of Hinton, Sabour
     and Frosst 2018, which sets 2e-7: the gradient of half its multiple of all squared weights
-    enters both moments. Theirs is of kernels and matrices alone, ours of all parameters. No loss
-    that is reported holds that sum.
+    enters both moments. Theirs covers kernels and matrices alone, ours all parameters. No reported
+    loss includes that sum.
 
     Attributes:
         learning_rate: Step size before warm-up and schedule.
         warmup_steps: Steps at the start whose rate is smaller, rising evenly from 0.
-        schedule: How the learning rate moves.
+        schedule: Schedule of the learning rate.
         beta1: Decay of the running mean of the gradient.
         beta2: Decay of the running mean of its square.
         epsilon: Added to the root of the latter.
-        weight_decay: What each weight adds to its gradient, as a multiple of itself.
+        weight_decay: Multiple of each weight that is added to its gradient.
     """
 
     kind: Literal["adam"] = "adam"
@@ -84,7 +84,7 @@ class AdamW(RunningMoments):
     Attributes:
         learning_rate: Step size before warm-up and schedule.
         warmup_steps: Steps at the start whose rate is smaller, rising evenly from 0.
-        schedule: How the learning rate moves.
+        schedule: Schedule of the learning rate.
         beta1: Decay of the running mean of the gradient.
         beta2: Decay of the running mean of its square.
         epsilon: Added to the root of the latter.

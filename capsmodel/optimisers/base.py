@@ -1,4 +1,4 @@
-"""What every optimiser promises, and what those with a scheduled learning rate share."""
+"""The interface of every optimiser, and the base of those with a scheduled learning rate."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from capsmodel.settings.parts import OneOf, Part
 class Optimiser(Part, ABC):
     """How gradients move the weights.
 
-    Its whole memory is tensors kept beside each parameter, so that a checkpoint can hold it and
+    Its whole memory is tensors stored for each parameter, so that a checkpoint can hold it and
     can be checked against `state_shapes` before anything is loaded.
     """
 
@@ -41,7 +41,7 @@ class Optimiser(Part, ABC):
 
 
 def can_be_fused(parameters: Sequence[nn.Parameter]) -> bool:
-    """Return whether one kernel can move all parameters: whether they lie where there is one."""
+    """Return whether one kernel can move all parameters: whether their device has one."""
     return all(parameter.device.type in {"cpu", "cuda"} for parameter in parameters)
 
 
@@ -53,7 +53,7 @@ class ScheduledOptimiser(Optimiser, ABC):
         warmup_steps: Steps at the start whose rate is smaller: it rises evenly from 0, and the
             step after these is the first at the whole rate. The schedule runs meanwhile, and its
             rate is what is made smaller.
-        schedule: How the learning rate moves.
+        schedule: Schedule of the learning rate.
     """
 
     learning_rate: Annotated[float, Field(gt=0), Floats(1e-4, 1e-2, log=True)] = 1e-3
@@ -61,6 +61,6 @@ class ScheduledOptimiser(Optimiser, ABC):
     schedule: Annotated[LearningRateSchedule, OneOf(LEARNING_RATE_SCHEDULES)] = ConstantRate()
 
     def learning_rate_at(self, moment: Moment) -> float:
-        """Return the schedule's rate, or the share of it that the warm-up has come to."""
+        """Return the schedule's rate, or the share of it that the warm-up has reached."""
         share = min(1.0, (moment.step + 1) / (self.warmup_steps + 1))
         return share * self.schedule.at(self.learning_rate, moment)

@@ -1,4 +1,4 @@
-"""Learning-rate schedules: how the rate moves while the training goes on."""
+"""Learning-rate schedules: how the rate moves during a training."""
 
 import math
 from abc import ABC
@@ -39,7 +39,7 @@ class Moment:
 
 
 class LearningRateSchedule(Part, Schedule[float, Moment], ABC):
-    """How the learning rate of an optimiser moves while the training goes on.
+    """How the learning rate of an optimiser moves during a training.
 
     The rate at a moment is that of the step that comes next.
     """
@@ -56,14 +56,15 @@ class ConstantRate(ConstantSchedule[float, Moment], LearningRateSchedule):
 class ExponentialRate(LearningRateSchedule):
     """The rate falls by a factor every so many steps, down to a floor.
 
-    It goes by steps, whatever an epoch or the training has of them: with smaller batches the rate
-    falls sooner.
+    It counts steps, not epochs: with smaller batches the rate falls
+    sooner.
 
-    Source: the released code of Sabour, Frosst and Hinton 2017; the paper leaves the numbers out.
+    Source: the released code of Sabour, Frosst and Hinton 2017; the paper does not give the
+        numbers.
     Difference: none. That of Hinton, Sabour and Frosst 2018 has `every_steps=20_000`.
 
     Attributes:
-        factor: What the rate is multiplied by.
+        factor: Multiplier of the rate.
         every_steps: Steps in which it falls by the whole factor.
         floor: Where it stays; a rate that starts lower stays as it is.
         staircase: Whether it falls at once at the end of the steps, not a little in each.
@@ -89,7 +90,7 @@ class PerEpochRate(LearningRateSchedule):
     50 epochs, in which the rate falls to 0.6 % of its start.
 
     Attributes:
-        factor: What the rate is multiplied by.
+        factor: Multiplier of the rate.
     """
 
     kind: Literal["per_epoch"] = "per_epoch"

@@ -20,7 +20,7 @@ class SGD(ScheduledOptimiser):
     Source: Sutskever, Martens, Dahl and Hinton 2013, "On the importance of initialization and
     momentum in deep learning", equations 1 to 4.
     Difference: the learning rate multiplies the running sum, not each gradient that enters it, so
-    that a rate that moves acts at once.
+    that a change of the rate acts at once.
 
     The default is what networks of convolutions are usually given. The margin loss has smaller
     gradients: of the rates 0.1, 0.3, 1, 2, 3 and 10 the best for the quickstart's network on the
@@ -30,12 +30,12 @@ class SGD(ScheduledOptimiser):
     Attributes:
         learning_rate: Step size before warm-up and schedule.
         warmup_steps: Steps at the start whose rate is smaller, rising evenly from 0.
-        schedule: How the learning rate moves.
+        schedule: Schedule of the learning rate.
         momentum: Decay of the running sum; at 0 each step goes along its own gradient.
         nesterov: Whether a step looks ahead: along the sum as it will be, were the gradient to
             stay. It needs a momentum above 0.
-        weight_decay: What each weight adds to its gradient, as a multiple of itself: the gradient
-            of half this multiple of all squared weights, which no reported loss holds.
+        weight_decay: Multiple of each weight that is added to its gradient: the gradient
+            of half this multiple of all squared weights, which no reported loss includes.
     """
 
     kind: Literal["sgd"] = "sgd"

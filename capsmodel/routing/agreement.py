@@ -25,7 +25,7 @@ from capsmodel.squash import SQUASHES, SabourSquash, Squash
 
 
 class InitialLogits(Part, ABC):
-    """Where routing by agreement starts: how an input is shared before anything agrees.
+    """The start of routing by agreement: how an input is shared before anything agrees.
 
     All images, and all places of a convolutional layer, share the same ones.
 
@@ -45,7 +45,7 @@ class InitialLogits(Part, ABC):
         Args:
             edges: Rows.
             out_caps: Columns.
-            generator: Of a draw, on the CPU; None for PyTorch's own.
+            generator: Generator of a draw, on the CPU; None for PyTorch's own.
         """
 
 
@@ -70,7 +70,7 @@ class LearnedLogits(InitialLogits):
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, section 2, where the initial logits
     are log priors that may be learned with the other weights.
-    Difference: none. Their released code does without.
+    Difference: none. Their released code has none.
     """
 
     kind: Literal["learned"] = "learned"
@@ -90,7 +90,7 @@ class NormalLogits(InitialLogits):
     batch. Source: none.
 
     Attributes:
-        deviation: Of the normal distribution around zero.
+        deviation: Standard deviation of the normal distribution around zero.
     """
 
     kind: Literal["normal"] = "normal"
@@ -115,9 +115,9 @@ class AgreementRouting(Routing, ABC):
     times the number of votes.
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, procedure 1.
-    Difference: the last update of the logits is left out, as nothing reads it. Logits are at all
-    times the initial ones plus the products of the votes with the sum of all earlier poses: that
-    sum is kept in their place.
+    Difference: the last update of the logits is left out, as nothing reads it. The logits always
+    equal the initial ones plus the products of the votes with the sum of all earlier poses, so only
+    that sum is stored.
 
     Attributes:
         iterations: Rounds of sharing. One round shares every vote by the initial logits.
@@ -125,9 +125,9 @@ class AgreementRouting(Routing, ABC):
             authors' released code does; it starts at 0.1.
         gradient: Whether gradients flow through all rounds, as in that code, or only through the
             last, which takes the shares as given, as a widespread reimplementation does.
-        squash: What makes beliefs of lengths.
-        initial_logits: How inputs are shared at the start.
-        inverse_temperature: What the logits of each round are multiplied by.
+        squash: Turns lengths into beliefs.
+        initial_logits: Initial shares of the inputs.
+        inverse_temperature: Multiplier of the logits in each round.
         competition: Who competes: all "parents" of a child; in a convolutional layer the "types" at
             each place on their own, as widespread reimplementations do; or the "children" for each
             parent, a softmax over the inputs, which is a widespread mistake and a control.
@@ -156,7 +156,7 @@ class AgreementRouting(Routing, ABC):
 
 
 class AgreementRouter(BiasedRouter):
-    """Routing by agreement in its place.
+    """Routing by agreement in a layer.
 
     Attributes:
         logits: The learned initial logits, of shape [edges, out_caps], or None.
@@ -206,7 +206,7 @@ class DynamicRouting(AgreementRouting):
     """Routing by agreement whose shares are the softmax over the outputs.
 
     Source: Sabour, Frosst and Hinton 2017, arXiv:1710.09829, procedure 1.
-    Difference: none with the defaults, but for what `AgreementRouting` says of its logits.
+    Difference: none with the defaults, except for the logits, see `AgreementRouting`.
     """
 
     kind: Literal["dynamic"] = "dynamic"
@@ -215,8 +215,9 @@ class DynamicRouting(AgreementRouting):
 class LeakyRouting(AgreementRouting):
     """Routing by agreement in which a share of each input leaks away.
 
-    One more output, whose logit stays at zero, takes part in each softmax and is then dropped: what
-    agrees with nothing need not be explained. In a convolutional layer an input has one leak.
+    One more output, whose logit stays at zero, takes part in each softmax and is then dropped: an
+    input that agrees with nothing need not be explained. In a convolutional layer an input has one
+    leak.
 
     Source: the released code of Sabour, Frosst and Hinton 2017, arXiv:1710.09829, where it is the
     paper's category "none of the above".

@@ -20,7 +20,7 @@ class Fan(NamedTuple):
         edges: Children that a site sees: places in its window times types of children.
         out_caps: Types of parents at a place.
         pose: Numbers of a parent's pose.
-        neighbourhood: Which edges are of one child.
+        neighbourhood: Which edges belong to one child.
     """
 
     edges: int
@@ -30,17 +30,17 @@ class Fan(NamedTuple):
 
 
 class Router(InitialisedModule, ABC):
-    """A routing in its place: with the values that it learns there, if any."""
+    """A routing in a layer, with the values that it learns there, if any."""
 
     @abstractmethod
     def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
-        """Return the capsules that the votes come to; each image is routed on its own.
+        """Return the capsules that the votes form; each image is routed on its own.
 
         Args:
-            votes: What the children predict.
-            generator: Source of all chance. In training it is the trial's own, which goes on from
-                call to call; in evaluation each call gets a fresh one of the trial's seed. None
-                is enough for a routing without chance.
+            votes: Predictions of the children.
+            generator: Source of all chance. In training it is the trial's own, which advances from
+                call to call; in evaluation each call gets a fresh one of the trial's seed. None is
+                enough for a routing without chance.
         """
 
 
@@ -51,8 +51,8 @@ class Routing(Part, ABC):
 
     Attributes:
         is_symmetric: Whether permuting the inputs changes nothing and permuting the outputs
-            permutes the result. A routing that tells capsules apart by their place says False.
-        reads_activations: Whether capsules have an activation beside their pose. Where they have
+            permutes the result. A routing that distinguishes capsules by their place says False.
+        reads_activations: Whether capsules have an activation as well as a pose. Where they have
             none, the length of the pose is the activation.
     """
 
@@ -77,7 +77,7 @@ class Routing(Part, ABC):
 class VectorRouting(Routing, ABC):
     """A routing that is a pure function of votes; a pose's length is the belief in it.
 
-    What a routing of one's own usually is. In a convolutional layer each site is routed by itself:
+    Most custom routings are of this class. In a convolutional layer each site is routed by itself:
     a child's shares add up to 1 at each place that sees it.
     `capsmodel.testing.VectorRoutingContract` checks all that is promised here.
     """
@@ -89,7 +89,7 @@ class VectorRouting(Routing, ABC):
         *,
         generator: torch.Generator | None,
     ) -> Float[Tensor, "batch out_caps pose"]:
-        """Return one pose an output, its length at most 1: the belief that the output is there.
+        """Return one pose an output, its length at most 1: the belief that the output is present.
 
         Args:
             votes: Output pose that each input capsule predicts. From a capsule layer they lie in
@@ -128,7 +128,7 @@ class BiasedRouter(Router):
     Difference: none.
 
     Attributes:
-        bias: Of shape [out_caps, pose], or None.
+        bias: Bias of shape [out_caps, pose], or None.
     """
 
     def __init__(self, fan: Fan, *, has_bias: bool) -> None:

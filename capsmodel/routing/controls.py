@@ -1,4 +1,4 @@
-"""Routings that look at nothing, which any claim about routing has to beat."""
+"""Routings that ignore the votes; any claim about routing has to beat them."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -32,7 +32,7 @@ class UniformRouting(Routing):
 
 
 class UniformRouter(BiasedRouter):
-    """Uniform routing in its place."""
+    """Uniform routing in a layer."""
 
     def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         """Return the squashed equal share of all votes; the generator is not used."""
@@ -44,8 +44,8 @@ class UniformRouter(BiasedRouter):
 class RandomRouting(Routing):
     """Couplings are drawn, proportional to U(low, high), and add up to 1 over the outputs.
 
-    One draw serves all images of a batch. In training every call draws anew; in evaluation the same
-    generator state comes in each time, so the draw is fixed. In a convolutional layer the couplings
+    One draw serves all images of a batch. In training every call draws anew; in evaluation every
+    call gets the same generator state, so the draw is fixed. In a convolutional layer the couplings
     of an input add up to 1 over all outputs at all places that see it.
 
     Source: Paik, Kwak and Kim 2019, arXiv:1907.13327, the random control.
@@ -76,14 +76,14 @@ class RandomRouting(Routing):
 
 
 class RandomRouter(BiasedRouter):
-    """Random routing in its place."""
+    """Random routing in a layer."""
 
     def __init__(self, routing: RandomRouting, fan: Fan) -> None:
         super().__init__(fan, has_bias=routing.bias)
         self.routing = routing
 
     def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
-        """Return the squashed sum of the votes in drawn shares; None draws by PyTorch's own."""
+        """Return the squashed sum of the votes in drawn shares; None uses PyTorch's generator."""
         between = (self.routing.low, self.routing.high)
         if isinstance(votes, LinearVotes):
             return random_linear_routing(votes, generator, between=between, bias=self.bias)

@@ -64,12 +64,12 @@ _NORMALISED: Mapping[str, Any] = {
 class EMRouting(Routing):
     """Expectation maximisation: parents are Gaussians that compete for the children's votes.
 
-    A parent of activation a is there with logit
+    The logit of a parent's activation is
 
         lambda * (beta_a - mass * sum over the pose of (beta_u + weight * log variance)),
 
     with an inverse temperature lambda that depends on the iteration and two learned numbers a type
-    of parent: beta_a, what being there is worth, and beta_u, what describing a child costs.
+    of parent: beta_a, the worth of being present, and beta_u, the cost of describing a child.
 
     Source: Hinton, Sabour and Frosst 2018, "Matrix capsules with EM routing", procedure 1; profile
     "official": the authors' code; profile "normalised": Gritzman 2019, arXiv:1907.00652.
@@ -84,17 +84,17 @@ class EMRouting(Routing):
     Attributes:
         iterations: Rounds. One round shares every child equally.
         inverse_temperature: Lambda in each round.
-        class_temperature_factor: What lambda is multiplied by in a layer of one place.
+        class_temperature_factor: Multiplier of lambda in a layer of one place.
         variance_floor: Added to each variance. With 0, a parent with one child is not a number.
-        centre_momentum: How much of a new centre is taken; the rest is that of the round before,
-            zero at first. The variance is around that mixture.
-        log_variance_weight: Of the logarithm of the variance in the cost; half is log sigma.
-        activation_bias_scale: What is learned is beta_a divided by it.
-        cost_bias_scale: What is learned is beta_u divided by it.
-        initial_activation_bias: Where what is learned for beta_a starts.
-        initial_cost_bias: Where what is learned for beta_u starts.
-        class_activation_bias: Where the former starts in a layer of one place.
-        class_cost_bias: Where the latter starts in a layer of one place.
+        centre_momentum: Weight of a new centre; the rest is the centre of the round before, zero at
+            first. The variance is around that mixture.
+        log_variance_weight: Weight of the logarithm of the variance in the cost; half is log sigma.
+        activation_bias_scale: The learned value is beta_a divided by it.
+        cost_bias_scale: The learned value is beta_u divided by it.
+        initial_activation_bias: Initial value of what is learned for beta_a.
+        initial_cost_bias: Initial value of what is learned for beta_u.
+        class_activation_bias: The same for beta_a in a layer of one place.
+        class_cost_bias: The same for beta_u in a layer of one place.
         competition: Who competes for a child: all its "parents"; in each type the "places" that see
             it, in layers of more than one; or at each place on its own the "types", which gives a
             child that many places see more weight.
@@ -140,7 +140,7 @@ class EMRouting(Routing):
 
 
 class EMRouter(Router):
-    """EM routing in its place.
+    """EM routing in a layer.
 
     Attributes:
         activation_bias: Beta_a of each type of parent, divided by its scale.
@@ -167,8 +167,8 @@ class EMRouter(Router):
     def forward(self, votes: Votes, generator: torch.Generator | None = None) -> Routed:
         """Return the parents' centres and activations; the generator is not used.
 
-        In half precision and under autocast the rounds are computed in single: masses and
-        variances span more than half precision holds. What comes out is of the votes' type.
+        In half precision and under autocast the rounds are computed in single precision: masses
+        and variances span more than half precision holds. The result has the votes' type.
         """
         settings = self.settings
         rounds = EMRounds(

@@ -24,7 +24,7 @@ class ConstantInverseTemperature(InverseTemperature):
     """The same in all iterations.
 
     Attributes:
-        value: What logits are multiplied by.
+        value: Multiplier of the logits.
     """
 
     kind: Literal["constant"] = "constant"
@@ -43,8 +43,8 @@ class RisingInverseTemperature(InverseTemperature):
     Difference: none.
 
     Attributes:
-        final: Where it would end after many iterations.
-        decay: What the distance from there is multiplied by in each; 0 starts at the end.
+        final: The value after very many iterations.
+        decay: Multiplier of the distance to it in each iteration; 0 starts there.
     """
 
     kind: Literal["rising"] = "rising"

@@ -1,1 +1,1 @@
-"""What a setting and a part are: kinds, profiles, and sentences about both."""
+"""Settings and parts: kinds, profiles, and messages about both."""

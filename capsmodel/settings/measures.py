@@ -23,7 +23,7 @@ def own_metrics(settings: Settings) -> tuple[Metric, ...]:
     """Return the epoch metrics that the parts of a tree of settings declare, in its order.
 
     Raises:
-        ValueError: In one sentence, if one cannot be.
+        ValueError: In one sentence, if one is not valid.
     """
     declared = [metric for part in parts_in(settings) for metric in part.epoch_metrics]
     check_part_metrics(declared)
@@ -31,10 +31,10 @@ def own_metrics(settings: Settings) -> tuple[Metric, ...]:
 
 
 def declared_metrics(base: Settings, parts: Iterable[type[Part]]) -> tuple[Metric, ...]:
-    """Return the epoch metrics of settings and of classes that may take a place in them.
+    """Return the epoch metrics of settings and of classes that they may contain.
 
     Raises:
-        ValueError: If two of one name are not the same.
+        ValueError: If two different ones have the same name.
     """
     metrics: dict[str, Metric] = {}
     for metric in (
@@ -53,7 +53,7 @@ def check_is_measured(name: str, settings: Settings) -> None:
     """Check that a metric is built in or measured by a part of the settings.
 
     Raises:
-        ValueError: If none does.
+        ValueError: If it is neither.
     """
     if find_metric(name, own_metrics(settings)) is None:
         raise ValueError(f"No part of it measures the objective {name}.")

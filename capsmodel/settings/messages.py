@@ -31,9 +31,9 @@ def explain(
     """Turn pydantic's account of bad settings into one sentence a user can act on.
 
     Args:
-        error: What pydantic raised.
+        error: The error of pydantic.
         owner: The settings that were validated; by default the class that raised the error.
-        above: Where they lie in the whole.
+        above: Their path in the whole config.
     """
     owner = owner or _class_validated(error)
     details = error.errors(include_url=False)

@@ -1,7 +1,7 @@
 """Settings as a tree of parts: a part has a kind, and its family says which kinds there are.
 
 A *family* is an abstract `Part` (all routings, all losses, ...). Its members are frozen pydantic
-models told apart by `kind`. A field that holds one is written
+models, distinguished by `kind`. A field that holds one is written
 `routing: Annotated[Routing, OneOf(ROUTINGS)] = DynamicRouting()`: objects are taken as they are,
 plain JSON values are looked up by their kind among the built-in members and those given in the
 validation context (`{"parts": (MyRouting, ...)}`), so no global registry exists. A kind alone,
@@ -31,7 +31,7 @@ class Part(Settings):
         family: One word for the family in messages, set by the abstract class: "routing".
         protocol_version: Raised whenever the same settings begin to give other results. It enters
             the trial key where it is not 1, so records of different behaviour never mix.
-        epoch_metrics: What `measure` gives after each epoch: all of the validation split.
+        epoch_metrics: Metrics that `measure` returns after each epoch, all of the validation split.
     """
 
     family: ClassVar[str] = "part"
@@ -47,8 +47,8 @@ class Part(Settings):
     def measure(self, beliefs: Any, labels: Any) -> Mapping[str, Any]:
         """Return the epoch metrics that the part declares: name -> a number, or a tensor of one.
 
-        Asked after each epoch, of the validation images alone. It draws no chance, moves nothing,
-        and waits for no GPU where it returns tensors.
+        Called after each epoch, with the validation images alone. It must draw no random numbers
+        and change nothing; if it returns tensors, nothing waits for a GPU.
 
         Args:
             beliefs: Float[Tensor, "images classes"], the belief in each class of each image.
@@ -96,7 +96,7 @@ class OneOf:
 
 
 def family_parts(family: type[Part], context: Mapping[str, Any] | None) -> tuple[type[Part], ...]:
-    """Return those of the context's own parts that belong to a family."""
+    """Return the context's own parts that belong to a family."""
     return tuple(part for part in (context or {}).get("parts", ()) if issubclass(part, family))
 
 
@@ -149,7 +149,7 @@ def home_of(cls: type) -> str:
 def later(default: Any) -> Any:
     """Return a field that is written only where it differs from its default.
 
-    So settings, a manifest, an outbox or a final record of an earlier release are written again to
-    the same bytes, and an earlier release still reads what does not use the field.
+    So settings, manifests, outboxes and final records of an earlier release are rewritten to the
+    same bytes, and an earlier release can still read values that do not use the field.
     """
     return Field(default=default, exclude_if=lambda value: value == default)

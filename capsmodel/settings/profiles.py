@@ -49,7 +49,7 @@ class Settings(BaseModel):
 
     @classmethod
     def of_profile(cls, profile: str, **settings: Any) -> Self:
-        """Return the settings of a profile, with others beside those that it sets.
+        """Return the settings of a profile, with others besides those that it sets.
 
         Raises:
             ValidationError: If there is no such profile, or a setting contradicts it.
@@ -84,9 +84,9 @@ class Profile:
     """A profile of some settings.
 
     Attributes:
-        title: What a sentence calls it.
+        title: Its name in sentences.
         values: Path below the settings -> value.
-        resets: Those paths whose value is only the default that another profile changes.
+        resets: Paths whose value is only the default that another profile changes.
     """
 
     title: str
@@ -95,10 +95,10 @@ class Profile:
 
     @classmethod
     def of(cls, owner: type[Settings], name: object) -> "Profile":
-        """Return a profile by its name.
+        """Return a profile by name.
 
         Raises:
-            ValueError: If the settings have none of that name.
+            ValueError: If the settings have no profile of that name.
         """
         if not owner.profiles:
             raise ValueError(
@@ -118,8 +118,8 @@ class Profile:
         """Return settings with the profile's values.
 
         Args:
-            settings: What to start from.
-            context: Of validation, with a user's own parts.
+            settings: Settings to start from.
+            context: Context of the validation, with a user's own parts.
             partly: Leave out a value that a part has no place for, as another kind may yet come.
 
         Raises:
@@ -135,9 +135,9 @@ class Profile:
         """Return settings with the profile's values; the given settings must agree with them.
 
         Args:
-            given: The settings as they are given beside the profile.
-            paths: What is given.
-            context: Of validation.
+            given: The settings as they are given besides the profile.
+            paths: The given values.
+            context: Context of the validation.
 
         Raises:
             ValueError: If one of the paths holds another value than the profile sets.
@@ -216,12 +216,12 @@ class Profile:
 
 
 def given_paths(given: Mapping[str, Any], settings: BaseModel, above: Path = ()) -> Iterator[Path]:
-    """Yield the paths of all that is given, as plain values, as objects or by a profile.
+    """Yield the paths of all given values: plain values, objects and profiles.
 
     Args:
         given: Name of a setting -> value, as it was given.
-        settings: What it was read to.
-        above: Where both lie.
+        settings: The validated settings.
+        above: Path of both.
     """
     for name, value in given.items():
         read = getattr(settings, name, None)
@@ -240,7 +240,7 @@ def profile_paths(settings: Settings, name: object, above: Path = ()) -> Iterato
     """Yield the paths that a profile sets in settings, those of profiles in it included.
 
     Raises:
-        ValueError: If the settings have none of that name.
+        ValueError: If the settings have no profile of that name.
     """
     for path, value in Profile.of(type(settings), name).values.items():
         owner = value_at(settings, path[:-1])
@@ -301,15 +301,15 @@ def fields_of(settings: BaseModel) -> dict[str, Any]:
 def of_kind(owner: type[BaseModel], name: str, part: Any, kind: str, *, context: Context) -> Any:
     """Return a part with another kind, and those of its settings that both kinds have.
 
-    A value that is the default of the old kind, or not valid in the new one, gives way to the
-    default of the new one; so do all of them where they do not go together there.
+    A value that is the old kind's default, or not valid in the new kind, is replaced by the new
+    kind's default; so are all of them if they contradict each other there.
 
     Args:
         owner: The class of the settings that hold the part.
         name: The field that it is in.
-        part: As it is.
+        part: The part as it is.
         kind: The new one.
-        context: Of validation.
+        context: Context of the validation.
 
     Raises:
         ValidationError: If there is no such kind.

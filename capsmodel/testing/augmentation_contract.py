@@ -37,7 +37,7 @@ class AugmentationContract(PartContract):
         assert draws.device.type == "cpu"
 
     def test_all_chance_comes_from_the_generator(self, augmentation: Augmentation) -> None:
-        """The same state gives the same draws, and the global generator stays as it is."""
+        """The same state gives the same draws; the global generator is not used."""
         before = torch.get_rng_state()
         first, second = _varied(augmentation, _images()), _varied(augmentation, _images())
         assert torch.equal(first, second)
@@ -46,7 +46,7 @@ class AugmentationContract(PartContract):
     def test_images_have_the_stated_shape_and_are_single_precision(
         self, augmentation: Augmentation
     ) -> None:
-        """A network is built for it before there is an image."""
+        """A network is built for it before any image is loaded."""
         for presented in _presented(augmentation, _images()):
             assert presented.shape == (_BATCH, *augmentation.shape(_SHAPE))
             assert presented.dtype == torch.float32
@@ -54,7 +54,7 @@ class AugmentationContract(PartContract):
     def test_values_are_finite_and_keep_their_range_where_it_says_so(
         self, augmentation: Augmentation
     ) -> None:
-        """Images of one grey included."""
+        """This includes images of one grey."""
         for images in (_images(), torch.zeros(_BATCH, *_SHAPE), torch.ones(_BATCH, *_SHAPE)):
             for presented in _presented(augmentation, images):
                 assert bool(presented.isfinite().all())
@@ -62,7 +62,7 @@ class AugmentationContract(PartContract):
                     assert bool(((presented >= 0) & (presented <= 1)).all())
 
     def test_an_image_is_the_same_alone_as_in_a_batch(self, augmentation: Augmentation) -> None:
-        """No image looks at its neighbours."""
+        """No image affects another one."""
         images, draws = _images(), _draws(augmentation)
         alone = [
             augmentation.apply(image, draw)
@@ -73,7 +73,7 @@ class AugmentationContract(PartContract):
         assert torch.equal(torch.cat(alone), augmentation.plain(images))
 
     def test_the_images_are_not_written_to(self, augmentation: Augmentation) -> None:
-        """They are seen again in the next epoch."""
+        """They are used again in the next epoch."""
         images = _images()
         _presented(augmentation, images)
         assert torch.equal(images, _images())

@@ -17,8 +17,8 @@ class DataSetContract(PartContract):
         def data(self) -> DataSet:
             return MyData(fraction=0.1)
 
-    The data are loaded more than once: give them a fraction of which half leaves an image of each
-    class.
+    The data are loaded more than once: use a fraction that is small, but whose half still has an
+    image of each class.
     """
 
     @pytest.fixture
@@ -38,7 +38,7 @@ class DataSetContract(PartContract):
             assert images.labels.shape == (len(images),)
 
     def test_it_gives_single_precision_from_zero_to_one(self, data: DataSet) -> None:
-        """Whatever is kept, bytes or numbers."""
+        """Whether bytes or numbers are stored."""
         for images in _splits(data.load("cpu")).values():
             taken = images.take(slice(None)).images
             assert taken.dtype == torch.float32
@@ -51,12 +51,12 @@ class DataSetContract(PartContract):
             assert images.labels.unique().tolist() == list(range(data.num_classes))
 
     def test_no_image_is_in_two_splits(self, data: DataSet) -> None:
-        """What was trained on tells nothing of what was not."""
+        """Training images must not reappear in validation or test."""
         splits = [_bytes(images) for images in _splits(data.load("cpu")).values()]
         assert all(not split & other for split, other in combinations(splits, 2))
 
     def test_two_loads_are_the_same_to_the_last_bit(self, data: DataSet) -> None:
-        """In the same order too."""
+        """Their order is the same too."""
         first, second = _splits(data.load("cpu")), _splits(data.load("cpu"))
         assert first.keys() == second.keys()
         for name, images in first.items():
@@ -71,7 +71,7 @@ class DataSetContract(PartContract):
         assert torch.equal(data.load("cpu").train.images, before)
 
     def test_the_global_generator_is_left_alone(self, data: DataSet) -> None:
-        """All chance comes from the settings."""
+        """All random numbers come from the settings."""
         before = torch.get_rng_state()
         data.load("cpu")
         assert torch.equal(torch.get_rng_state(), before)
@@ -86,7 +86,7 @@ class DataSetContract(PartContract):
         assert is_other == data.is_split_by_seed
 
     def test_a_smaller_fraction_is_a_part_of_a_larger_one(self, data: DataSet) -> None:
-        """Of every split."""
+        """This holds for every split."""
         half = data.model_copy(update={"fraction": data.fraction / 2})
         whole, part = _splits(data.load("cpu")), _splits(half.load("cpu"))
         for name, images in whole.items():

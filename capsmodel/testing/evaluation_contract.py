@@ -38,7 +38,7 @@ class EvaluationContract(PartContract):
         def evaluation(self) -> Evaluation:
             return MyEvaluation()
 
-    An evaluation that wants another network than a small one of digits overrides `trained` too.
+    An evaluation that needs another network than a small one for digits overrides `trained` too.
     """
 
     @pytest.fixture
@@ -59,7 +59,7 @@ class EvaluationContract(PartContract):
     def test_it_gives_the_metrics_that_it_declares(
         self, evaluation: Evaluation, trained: Trained
     ) -> None:
-        """Tables know them before there are any; plain numbers survive as JSON."""
+        """Tables need them before there are values; plain numbers survive as JSON."""
         findings = _findings(evaluation, trained)
         names = [metric.name for metric in evaluation.metrics]
         assert list(findings.metrics) == names
@@ -75,13 +75,13 @@ class EvaluationContract(PartContract):
     def test_the_same_network_gives_the_same_to_the_last_bit(
         self, evaluation: Evaluation, trained: Trained
     ) -> None:
-        """All chance comes from the trial's seed, and the global generator stays as it is."""
+        """All random numbers come from the trial's seed; the global generator is not used."""
         before = torch.get_rng_state()
         _assert_same(_findings(evaluation, trained), _findings(evaluation, trained))
         assert torch.equal(torch.get_rng_state(), before)
 
     def test_the_network_is_left_as_it_is(self, evaluation: Evaluation, trained: Trained) -> None:
-        """Another evaluation follows."""
+        """Another evaluation may follow."""
         data = trained.config.data.load("cpu")
         few = data.validation.take(slice(8)).images
         before = trained.predict(few).lengths
@@ -89,7 +89,7 @@ class EvaluationContract(PartContract):
         assert torch.equal(trained.predict(few).lengths, before)
 
     def test_the_images_are_not_written_to(self, evaluation: Evaluation, trained: Trained) -> None:
-        """Likewise."""
+        """Another evaluation may use them."""
         data, reloaded = trained.config.data.load("cpu"), trained.config.data.load("cpu")
         evaluation.evaluate(trained, data)
         assert torch.equal(data.validation.images, reloaded.validation.images)
@@ -98,7 +98,7 @@ class EvaluationContract(PartContract):
     def test_test_images_decide_nothing_where_it_looks_at_validation(
         self, evaluation: Evaluation, trained: Trained
     ) -> None:
-        """What it gives may then be selected by."""
+        """Selection may use its results."""
         if evaluation.looks_at == "test":
             return
         data = trained.config.data.load("cpu")
@@ -109,7 +109,7 @@ class EvaluationContract(PartContract):
     def test_what_is_told_by_image_is_told_of_each(
         self, evaluation: Evaluation, trained: Trained
     ) -> None:
-        """One row an image of the split, on the CPU."""
+        """They have one row for each image of the split, on the CPU."""
         images = evaluation.images_of(trained.config.data.load("cpu"))
         for name, values in _findings(evaluation, trained).images.items():
             assert _NAME.fullmatch(name)
@@ -119,14 +119,14 @@ class EvaluationContract(PartContract):
     def test_arrays_can_be_kept_beside_what_is_told_by_image(
         self, evaluation: Evaluation, trained: Trained
     ) -> None:
-        """On the CPU, under names that no other has."""
+        """They are on the CPU, under unique names."""
         findings = _findings(evaluation, trained)
         assert all(_NAME.fullmatch(name) for name in findings.arrays)
         assert all(values.device.type == "cpu" for values in findings.arrays.values())
         assert not findings.arrays.keys() & findings.images.keys()
 
     def test_pictures_are_png_files(self, evaluation: Evaluation, trained: Trained) -> None:
-        """Named without an ending."""
+        """Their names have no ending."""
         for name, content in _findings(evaluation, trained).pictures.items():
             assert _NAME.fullmatch(name)
             assert content.startswith(b"\x89PNG\r\n")
@@ -138,7 +138,7 @@ class EvaluationContract(PartContract):
         assert all(reason.endswith(".") for reason in _findings(evaluation, trained).left_out)
 
     def test_its_kind_can_be_a_name(self, evaluation: Evaluation) -> None:
-        """Metrics are called by it."""
+        """Names of metrics contain it."""
         assert _NAME.fullmatch(kind_of(type(evaluation)))
 
 

@@ -32,8 +32,8 @@ def example_votes(
 
     Args:
         layer: A name of `LAYERS`.
-        scale: What the poses are multiplied by.
-        dtype: Of all tensors.
+        scale: Multiplier of the poses.
+        dtype: Type of all tensors.
     """
     generator = torch.Generator().manual_seed(1)
     neighbourhood, fan = LAYERS[layer], fan_of(layer)

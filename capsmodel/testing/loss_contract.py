@@ -14,7 +14,7 @@ _LABELS = torch.tensor([0, 1, 2, 3, 1, 0])
 
 
 class LossContract(PartContract):
-    """The laws of every loss, handed in without weights for its classes: these name the classes.
+    """The laws of every loss. Pass one without class weights, as these distinguish classes.
 
     class TestMyLoss(LossContract):
         @pytest.fixture
@@ -34,14 +34,14 @@ class LossContract(PartContract):
 
     @pytest.mark.parametrize("progress", [0.0, 0.5, 1.0])
     def test_it_is_one_finite_number(self, loss: Loss, progress: float) -> None:
-        """At all times of a training."""
+        """This holds at every moment of a training."""
         value = loss.loss(_lengths(), _LABELS, progress)
         assert value.shape == ()
         assert bool(value.isfinite())
 
     @pytest.mark.parametrize("progress", [0.0, 0.5, 1.0])
     def test_it_is_the_mean_of_the_images_losses(self, loss: Loss, progress: float) -> None:
-        """No image looks at its neighbours."""
+        """No image affects another one."""
         pairs = zip(_lengths().split(1), _LABELS.split(1), strict=True)
         alone = torch.stack([loss.loss(lengths, label, progress) for lengths, label in pairs])
         assert_close(loss.loss(_lengths(), _LABELS, progress), alone.mean())
@@ -49,7 +49,7 @@ class LossContract(PartContract):
     def test_classes_have_no_names(self, loss: Loss) -> None:
         """Permuting classes and labels alike changes nothing.
 
-        Weights for the classes tell them apart, so this holds without them alone.
+        Class weights distinguish the classes, so this holds only without them.
         """
         order = torch.tensor([2, 0, 3, 1])
         renamed = order.argsort()[_LABELS]
@@ -69,7 +69,7 @@ class LossContract(PartContract):
 
     @pytest.mark.parametrize("length", [0.0, 0.5, 1.0])
     def test_gradients_are_finite(self, loss: Loss, length: float) -> None:
-        """Dead and saturated capsules included."""
+        """This includes dead and saturated capsules."""
         lengths = torch.full((_BATCH, _CLASSES), length, dtype=torch.float64)
         assert bool(_gradient(loss, lengths).isfinite().all())
 
@@ -78,7 +78,7 @@ class LossContract(PartContract):
         assert loss.loss(_lengths().float(), _LABELS, 0.5).dtype == torch.float32
 
     def test_outputs_without_logits_are_judged_by_their_lengths(self, loss: Loss) -> None:
-        """Lengths are all that capsules say of the classes."""
+        """Lengths are the capsules' only beliefs in the classes."""
         judged = loss.judge(Outputs(_lengths(), None), _LABELS, 0.5)
         assert torch.equal(judged, loss.loss(_lengths(), _LABELS, 0.5))
 

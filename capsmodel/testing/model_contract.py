@@ -17,7 +17,7 @@ _LABELS = torch.tensor([2, 0, 1, 1])
 
 
 class _Said(NamedTuple):
-    """What outputs hold, tensor by tensor."""
+    """The tensors of a network's outputs."""
 
     name: str
     value: Tensor
@@ -31,7 +31,7 @@ class ModelContract(PartContract):
             def model(self) -> Model:
                 return MyModel()
 
-    A small one is enough: it looks at images of 14 by 15 pixels with two channels.
+    A small one is enough: it sees images of 14 by 15 pixels with two channels.
     """
 
     @pytest.fixture
@@ -45,7 +45,7 @@ class ModelContract(PartContract):
         return model
 
     def test_each_image_gets_a_belief_in_each_class(self, model: Model) -> None:
-        """And whatever else is said has its shape too."""
+        """All other outputs have their shape too."""
         outputs = _outputs(_network(model), _images())
         assert outputs.lengths.shape == (_BATCH, _CLASSES)
         assert 0 <= outputs.lengths.min() <= outputs.lengths.max() <= 1 + 1e-12
@@ -57,7 +57,7 @@ class ModelContract(PartContract):
             assert outputs.poses.shape[:2] == (_BATCH, _CLASSES)
 
     def test_couplings_are_told_without_a_gradient(self, model: Model) -> None:
-        """They are for looking at."""
+        """They are for inspection."""
         for couplings in _outputs(_network(model), _images()).couplings.values():
             assert not couplings.values.requires_grad
             assert bool((couplings.values >= 0).all())
@@ -74,7 +74,7 @@ class ModelContract(PartContract):
 
     @pytest.mark.parametrize("brightness", [0.0, 1e-20, 1.0])
     def test_outputs_and_gradients_are_finite(self, model: Model, brightness: float) -> None:
-        """Black images and faint ones included."""
+        """This includes black images and faint ones."""
         network, images = _network(model).train(), brightness * _images()
         outputs = _outputs(network, images, _LABELS)
         loss = outputs.lengths.square().sum() + network.penalty(outputs, images)
@@ -96,7 +96,7 @@ class ModelContract(PartContract):
             assert bool((parameter.grad != 0).any()), f"{name} never moves"
 
     def test_an_image_is_judged_the_same_alone_and_in_a_batch(self, model: Model) -> None:
-        """No image looks at its neighbours when nothing is trained."""
+        """No image affects another one outside training."""
         network = _network(model)
         together = _outputs(network, _images())
         alone = [_outputs(network, image) for image in _images().split(1)]
@@ -108,7 +108,7 @@ class ModelContract(PartContract):
             assert_close(torch.cat(drawn), together.reconstructions)
 
     def test_the_order_of_the_images_does_not_matter(self, model: Model) -> None:
-        """A batch is a set of images."""
+        """Images of a batch have no order."""
         network, order = _network(model), torch.arange(_BATCH).roll(1)
         assert_close(
             _outputs(network, _images()[order]).lengths, _outputs(network, _images()).lengths[order]
@@ -122,7 +122,7 @@ class ModelContract(PartContract):
 
     @pytest.mark.parametrize("is_training", [False, True])
     def test_the_same_chance_gives_the_same_outputs(self, model: Model, is_training: bool) -> None:
-        """All chance comes from the generator, none from the global one."""
+        """All random numbers come from the generator, none from the global one."""
         before = torch.get_rng_state()
         first, second = (
             _outputs(_network(model).train(is_training), _images(), _LABELS) for _ in range(2)
@@ -132,21 +132,21 @@ class ModelContract(PartContract):
         assert torch.equal(torch.get_rng_state(), before)
 
     def test_the_seed_alone_decides_the_initial_values(self, model: Model) -> None:
-        """Whatever was in the storage before, and none is left as it was."""
+        """Every value is overwritten, so the old contents of the storage do not matter."""
         first, repeated, other = (_network(model, seed).state_dict() for seed in (0, 0, 1))
         assert all(bool(value.isfinite().all()) for value in first.values())
         assert all(torch.equal(value, repeated[name]) for name, value in first.items())
         assert not all(torch.equal(value, other[name]) for name, value in first.items())
 
     def test_construction_sets_the_weights(self, model: Model) -> None:
-        """From PyTorch's default generator, as every layer of its own does."""
+        """They come from PyTorch's default generator, as in PyTorch's own layers."""
         first, repeated, other = (_built(model, seed).state_dict() for seed in (0, 0, 1))
         assert all(bool(value.isfinite().all()) for value in first.values())
         assert all(torch.equal(value, repeated[name]) for name, value in first.items())
         assert not all(torch.equal(value, other[name]) for name, value in first.items())
 
     def test_images_alone_are_enough(self, model: Model) -> None:
-        """Labels and a generator may be left out; a copy says the same."""
+        """Labels and a generator are optional; a copy returns the same."""
         network = _built(model, seed=0).double().eval()
         said = [_alone(network), _alone(network), _alone(deepcopy(network))]
         assert all(bool(value.isfinite().all()) for value in said)
@@ -155,7 +155,7 @@ class ModelContract(PartContract):
         assert torch.equal(said[0], said[2])
 
     def test_it_is_built_without_storage_in_single_precision(self, model: Model) -> None:
-        """Weights files hold nothing else."""
+        """Files of weights hold only single precision."""
         with torch.device("meta"):
             network = model.build(_IMAGE_SHAPE, _CLASSES)
         for name, value in network.state_dict().items():
@@ -163,7 +163,7 @@ class ModelContract(PartContract):
             assert value.dtype == torch.float32, name
 
     def test_what_it_learned_can_be_saved_and_restored(self, model: Model) -> None:
-        """All that decides its outputs is in its state."""
+        """Its state determines its outputs."""
         trained, fresh = _network(model), _network(model, seed=1)
         trained.train()
         _outputs(trained, _images(), _LABELS)
@@ -174,7 +174,7 @@ class ModelContract(PartContract):
             assert torch.equal(said.value, other.value), said.name
 
     def test_labels_choose_what_is_drawn_and_nothing_else(self, model: Model) -> None:
-        """Beliefs do not look at the truth."""
+        """Beliefs do not depend on the labels."""
         network = _network(model)
         with_labels, without = (_outputs(network, _images(), labels) for labels in (_LABELS, None))
         assert torch.equal(with_labels.lengths, without.lengths)
@@ -192,7 +192,7 @@ def _images() -> Tensor:
 
 
 def _network(model: Model, seed: int = 0) -> Network:
-    """Return a network whose storage was full of what are no numbers before it was initialised."""
+    """Return a network whose storage was full of NaN before it was initialised."""
     with torch.device("meta"):
         network = model.build(_IMAGE_SHAPE, _CLASSES)
     network.to_empty(device="cpu")

@@ -34,7 +34,7 @@ class OptimiserContract(PartContract):
         return optimiser
 
     def test_it_keeps_the_tensors_that_it_tells(self, optimiser: Optimiser) -> None:
-        """A checkpoint is held against their names and shapes before it is loaded."""
+        """A checkpoint is checked against their names and shapes before it is loaded."""
         parameters = _parameters()
         built = optimiser.build(parameters)
         _move(built, parameters, range(1))
@@ -48,7 +48,7 @@ class OptimiserContract(PartContract):
     def test_with_these_tensors_it_goes_on_to_the_last_bit(
         self, optimiser: Optimiser, done: int
     ) -> None:
-        """They are its whole memory."""
+        """It has no other state."""
         whole, broken = _parameters(), _parameters()
         _move(optimiser.build(whole), whole, range(_STEPS))
         first = optimiser.build(broken)
@@ -62,7 +62,7 @@ class OptimiserContract(PartContract):
         )
 
     def test_it_uses_no_chance(self, optimiser: Optimiser) -> None:
-        """The same gradients give the same weights; the global generator stays as it is."""
+        """The same gradients give the same weights; the global generator is not used."""
         before = torch.get_rng_state()
         first, second = _parameters(), _parameters()
         for parameters in (first, second):
@@ -96,7 +96,7 @@ class OptimiserContract(PartContract):
     def test_rates_are_finite_and_never_negative(
         self, optimiser: Optimiser, num_epochs: int
     ) -> None:
-        """From the first step to the last, and in the moment after it."""
+        """This holds from the first step to the last, and just after it."""
         for step in range(7 * num_epochs + 1):
             rate = optimiser.learning_rate_at(Moment(step, 7, num_epochs))
             assert math.isfinite(rate)

@@ -10,11 +10,11 @@ from capsmodel.settings.parts import Part, kind_of
 
 
 class PartContract:
-    """What records and trial keys need of every part."""
+    """The laws that records and trial keys need of every part."""
 
     @pytest.fixture
     def part(self) -> Part:
-        """Return the part under test; a contract of a family says which."""
+        """Return the part under test; the contract of each family says which."""
         raise NotImplementedError("Override the fixture `part`.")
 
     def test_it_comes_back_equal_from_json(self, part: Part) -> None:
@@ -22,7 +22,7 @@ class PartContract:
         assert type(part).model_validate_json(part.model_dump_json()) == part
 
     def test_its_json_names_its_kind(self, part: Part) -> None:
-        """A kind is all that tells members of a family apart."""
+        """Only the kind distinguishes members of a family."""
         assert json.loads(part.model_dump_json())["kind"] == kind_of(type(part))
 
     def test_it_has_a_default_for_every_setting(self, part: Part) -> None:
@@ -40,7 +40,7 @@ class PartContract:
             type(part).model_validate({"kind": part.kind, "no_such_setting": 1})
 
     def test_it_takes_the_ends_of_its_search_ranges(self, part: Part) -> None:
-        """What a search may propose is never refused beside defaults."""
+        """A value that a search may propose is valid together with the defaults."""
         for field in type(part).model_fields:
             searched = search_range(type(part), field)
             if searched is None:

@@ -30,9 +30,9 @@ class RoutingContract(PartContract):
             def routing(self) -> Routing:
                 return MyRouting()
 
-    The two laws of permutation are skipped where the routing says that it is not symmetric, the law
-    of shares where it says that it does not share a child out once. A routing of votes alone keeps
-    those of `VectorRoutingContract` too.
+    The two laws of permutation are skipped if the routing says that it is not symmetric, the law of
+    shares if it says that it does not share each child out once. A routing of votes alone must also
+    obey `VectorRoutingContract`.
     """
 
     @pytest.fixture
@@ -65,7 +65,7 @@ class RoutingContract(PartContract):
         assert bool((routed.activations <= 1 + 1e-12).all())
 
     def test_couplings_share_out_a_child_at_most_once(self, routing: Routing, layer: str) -> None:
-        """Those that are told add up to 1 at most, over all parents of a child, if that is said."""
+        """Couplings of a child add up to at most 1 over its parents, if the routing says so."""
         couplings = routed_by(router_of(routing, layer), example_votes(layer)).couplings
         if couplings is None:
             pytest.skip(f"{routing.kind} routing tells no couplings")
@@ -90,7 +90,7 @@ class RoutingContract(PartContract):
     def test_the_same_generator_state_gives_the_same_capsules(
         self, routing: Routing, layer: str
     ) -> None:
-        """All chance comes from the generator."""
+        """All random numbers come from the generator."""
         router, votes = router_of(routing, layer), example_votes(layer)
         assert_same(routed_by(router, votes), routed_by(router, votes))
 
@@ -103,7 +103,7 @@ class RoutingContract(PartContract):
         assert all(bool(value.isfinite().all()) for value in first.values())
 
     def test_the_global_chance_is_left_alone(self, routing: Routing, layer: str) -> None:
-        """All chance comes from the generator."""
+        """All random numbers come from the generator."""
         before = torch.get_rng_state()
         routed_by(router_of(routing, layer), example_votes(layer))
         assert torch.equal(torch.get_rng_state(), before)
@@ -117,7 +117,7 @@ class RoutingContract(PartContract):
     def test_what_a_router_learned_can_be_saved_and_restored(
         self, routing: Routing, layer: str
     ) -> None:
-        """All that decides its capsules is in its state."""
+        """Its state determines its capsules."""
         trained, fresh = router_of(routing, layer), router_of(routing, layer, seed=4)
         with torch.no_grad():
             for value in trained.parameters():
@@ -129,7 +129,7 @@ class RoutingContract(PartContract):
     def test_an_image_gives_the_same_capsules_alone_and_in_a_batch(
         self, routing: Routing, layer: str
     ) -> None:
-        """No image looks at its neighbours."""
+        """No image affects another one."""
         router, votes = router_of(routing, layer), example_votes(layer)
         alone = [routed_by(router, images_of(votes, slice(n, n + 1))) for n in range(BATCH)]
         together = routed_by(router, votes)
@@ -137,7 +137,7 @@ class RoutingContract(PartContract):
         assert_close(torch.cat([routed.activations for routed in alone]), together.activations)
 
     def test_the_order_of_the_children_does_not_matter(self, routing: Routing, layer: str) -> None:
-        """Types of children are a set."""
+        """Types of children have no order."""
         skip_unless_symmetric(routing)
         router, votes = router_of(routing, layer), example_votes(layer)
         order = torch.arange(fan_of(layer).edges // LAYERS[layer].window_size).roll(1)
@@ -164,7 +164,7 @@ class RoutingContract(PartContract):
     def test_capsules_and_gradients_are_finite(
         self, routing: Routing, layer: str, scale: float
     ) -> None:
-        """Zero votes and large ones included."""
+        """This includes zero votes and large ones."""
         router, votes = router_of(routing, layer), example_votes(layer, scale)
         learned = [votes.poses, votes.activations, votes.matrices, *router.parameters()]
         for tensor in learned:
@@ -199,12 +199,12 @@ def router_of(routing: Routing, layer: str, seed: int = 3) -> Router:
 
 
 def routed_by(router: Router, votes: ProductVotes) -> Routed:
-    """Return what a router makes of votes, always with the same chance."""
+    """Return the capsules of a router for votes, always with the same random numbers."""
     return cast(Routed, router(votes, seeded(2)))
 
 
 def skip_unless_symmetric(routing: Routing) -> None:
-    """Skip a law of permutation where it is not promised."""
+    """Skip a law of permutation that the routing does not promise."""
     if not routing.is_symmetric:
         pytest.skip(f"{routing.kind} routing tells capsules apart by their place")
 

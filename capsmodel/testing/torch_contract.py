@@ -1,4 +1,4 @@
-"""The laws of modules among PyTorch's own: what it makes of functions, it makes of them too."""
+"""The laws of a module that works like PyTorch's own."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -18,13 +18,13 @@ _REPLICAS = 4
 
 
 class Way(NamedTuple):
-    """A way of computing: the type of weights and inputs, and whether PyTorch chooses others."""
+    """A way of computing: the type of weights and inputs, and whether autocast is on."""
 
     dtype: torch.dtype
     is_autocast: bool = False
 
     def context(self) -> AbstractContextManager[object]:
-        """Return what is computed in."""
+        """Return the context to compute in."""
         return torch.autocast("cpu", torch.bfloat16) if self.is_autocast else nullcontext()
 
 
@@ -36,7 +36,7 @@ WAYS = {
 
 
 class TorchContract:
-    """What can be done with PyTorch's own modules can be done with a network, layer or routing.
+    """A network, layer or routing supports what PyTorch's own modules support.
 
         class TestMyLayer(TorchContract):
             @pytest.fixture
@@ -47,14 +47,14 @@ class TorchContract:
             def inputs(self) -> tuple[Tensor, ...]:
                 return (torch.rand(3, 6, 4),)
 
-    The module is judged as it is built, in evaluation. Its inputs are tensors whose first axis is
-    the batch; of what it returns, all tensors but couplings are looked at. What it cannot do it
-    says in its docstring, and its test by the attributes here. Laws of compilation are skipped
+    The module is tested as it is built, in evaluation. Its inputs are tensors whose first axis is
+    the batch; of its outputs, all tensors but couplings are compared. Its docstring says what it
+    does not support, and its test says so by the attributes here. Laws of compilation are skipped
     where shapes are checked when functions are called, as compilers cannot read that.
 
     Attributes:
-        compiles: Whether `torch.compile` and `torch.export` take it.
-        maps: Whether `torch.func` does.
+        compiles: Whether `torch.compile` and `torch.export` support it.
+        maps: Whether `torch.func` supports it.
         halves: Whether it works in half precision and under autocast.
     """
 
@@ -69,24 +69,24 @@ class TorchContract:
 
     @pytest.fixture
     def inputs(self) -> tuple[Tensor, ...]:
-        """Return what it takes, in single precision; a subclass must say what."""
+        """Return its inputs, in single precision; a subclass must say which."""
         raise NotImplementedError("Override the fixture `inputs`.")
 
     def test_built_alone_it_gives_numbers(
         self, module: nn.Module, inputs: tuple[Tensor, ...]
     ) -> None:
-        """Nothing else has to be called."""
+        """No other call is needed."""
         assert all(bool(value.isfinite().all()) for value in _said(module.eval(), *inputs))
 
     def test_a_copy_says_the_same(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        """And does not share its weights."""
+        """It does not share its weights."""
         copy = deepcopy(module.eval())
         assert_close(_said(copy, *inputs), _said(module, *inputs), rtol=0, atol=0)
         pointers = {value.data_ptr() for value in module.parameters()}
         assert pointers.isdisjoint(value.data_ptr() for value in copy.parameters())
 
     def test_a_replaced_child_is_used(self, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        """What says otherwise would ignore whoever puts in a layer of their own."""
+        """A user's layer must not be ignored."""
         for name, child in list(module.eval().named_children()):
             if not any(True for _ in child.parameters()):
                 continue
@@ -100,7 +100,7 @@ class TorchContract:
     def test_a_replica_of_data_parallel_uses_its_own_weights(
         self, module: nn.Module, inputs: tuple[Tensor, ...]
     ) -> None:
-        """Such replicas have tensors where parameters were, and share all else."""
+        """Such replicas have tensors in place of parameters, and share all else."""
         other = deepcopy(module.eval())
         _disturb(other)
         replica = replica_of(module, dict(other.named_parameters()))
@@ -110,7 +110,7 @@ class TorchContract:
     def test_half_precision_is_close_to_single(
         self, module: nn.Module, inputs: tuple[Tensor, ...], way: str
     ) -> None:
-        """Under autocast too, and every gradient is finite."""
+        """This holds under autocast too, and every gradient is finite."""
         if not self.halves:
             pytest.skip("it says that it works in single precision only")
         expected = [value.detach() for value in _said(module.eval(), *inputs)]
@@ -128,7 +128,7 @@ class TorchContract:
     def test_replicas_are_mapped_over_their_stacked_weights(
         self, module: nn.Module, inputs: tuple[Tensor, ...]
     ) -> None:
-        """As they are one by one."""
+        """Results are the same as one by one."""
         self._skip_unless_it_maps()
         replicas = [deepcopy(module.eval()) for _ in range(_REPLICAS)]
         for replica in replicas[1:]:
@@ -145,7 +145,7 @@ class TorchContract:
     def test_gradients_are_computed_for_each_example(
         self, module: nn.Module, inputs: tuple[Tensor, ...]
     ) -> None:
-        """That of a batch of it alone."""
+        """Each is the gradient of a batch of that example alone."""
         self._skip_unless_it_maps()
         weights = {name: value.detach() for name, value in module.eval().named_parameters()}
         if not weights:
@@ -165,7 +165,7 @@ class TorchContract:
     def test_second_derivatives_are_those_of_automatic_differentiation(
         self, module: nn.Module, inputs: tuple[Tensor, ...]
     ) -> None:
-        """Where gradients are written by hand."""
+        """This tests gradients that are written by hand."""
         module, inputs = module.eval().double(), tuple(value.double() for value in inputs)
         by_hand = _curvature(module, inputs)
         with plain_autograd():
@@ -175,7 +175,7 @@ class TorchContract:
     def test_it_is_compiled_as_one_graph(
         self, module: nn.Module, inputs: tuple[Tensor, ...]
     ) -> None:
-        """With its gradients, which are those of a plain call."""
+        """The graph includes its gradients, which equal those of a plain call."""
         self._skip_unless_it_compiles()
         compiled = torch.compile(module.eval(), fullgraph=True, backend="aot_eager")
         assert_close(_said(compiled, *inputs), _said(module, *inputs), rtol=1e-5, atol=1e-5)
@@ -190,7 +190,7 @@ class TorchContract:
     def test_it_is_exported_for_batches_of_any_size(
         self, module: nn.Module, inputs: tuple[Tensor, ...]
     ) -> None:
-        """Two sizes are tried, neither that of the example."""
+        """Two sizes are tried, both other than the example's."""
         self._skip_unless_it_compiles()
         sizes = tuple({0: torch.export.Dim.DYNAMIC} for _ in inputs)
         whole = _Said(module.eval())
@@ -229,7 +229,7 @@ def _seeded(call: Callable[..., Any], *inputs: Tensor) -> Any:
 
 
 def _said(call: Callable[..., Any], *inputs: Tensor) -> tuple[Tensor, ...]:
-    """Return the tensors of what is said, always with the same chance."""
+    """Return the tensors of a module's outputs, always with the same random numbers."""
     return _tensors(_seeded(call, *inputs))
 
 

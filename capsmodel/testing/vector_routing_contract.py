@@ -19,7 +19,7 @@ class VectorRoutingContract(RoutingContract):
             def routing(self) -> VectorRouting:
                 return MyRouting()
 
-    The two laws of permutation are skipped where the routing says that it is not symmetric.
+    The two laws of permutation are skipped if the routing says that it is not symmetric.
     """
 
     @pytest.fixture
@@ -47,23 +47,23 @@ class VectorRoutingContract(RoutingContract):
         assert _route(routing, _votes().float()).dtype == torch.float32
 
     def test_the_same_generator_state_gives_the_same_poses(self, routing: VectorRouting) -> None:
-        """All chance comes from the generator."""
+        """All random numbers come from the generator."""
         assert torch.equal(_route(routing, _votes()), _route(routing, _votes()))
 
     def test_the_global_generator_is_left_alone(self, routing: VectorRouting) -> None:
-        """All chance comes from the generator."""
+        """All random numbers come from the generator."""
         before = torch.get_rng_state()
         _route(routing, _votes())
         assert torch.equal(torch.get_rng_state(), before)
 
     def test_an_image_is_routed_the_same_alone_and_in_a_batch(self, routing: VectorRouting) -> None:
-        """No image looks at its neighbours."""
+        """No image affects another one."""
         votes = _votes()
         alone = [_route(routing, image) for image in votes.split(1)]
         assert_close(torch.cat(alone), _route(routing, votes))
 
     def test_the_order_of_the_inputs_does_not_matter(self, routing: VectorRouting) -> None:
-        """Inputs are a set."""
+        """Inputs have no order."""
         skip_unless_symmetric(routing)
         votes, order = _votes(), torch.arange(_IN_CAPS).roll(2)
         assert_close(_route(routing, votes[:, order]), _route(routing, votes))
@@ -88,7 +88,7 @@ class VectorRoutingContract(RoutingContract):
 
     @pytest.mark.parametrize("scale", [0.0, 1.0, 1e3])
     def test_poses_and_gradients_are_finite(self, routing: VectorRouting, scale: float) -> None:
-        """Zero votes and large ones included."""
+        """This includes zero votes and large ones."""
         votes = (scale * _votes()).requires_grad_()
         poses = _route(routing, votes)
         poses.square().sum().backward()

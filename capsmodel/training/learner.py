@@ -26,9 +26,9 @@ class Judged(NamedTuple):
     """The network's outputs for a batch, and their loss.
 
     Attributes:
-        loss: What is made small.
-        class_loss: That part of it which depends on the beliefs in the classes alone.
-        outputs: What the network says.
+        loss: The loss that is minimised.
+        class_loss: The part of it that depends on the beliefs in the classes alone.
+        outputs: Outputs of the network.
     """
 
     loss: Float[Tensor, ""]
@@ -41,8 +41,8 @@ class SplitJudged(NamedTuple):
 
     Attributes:
         loss: Mean over the images.
-        class_loss: That part of it which depends on the beliefs in the classes alone.
-        beliefs: In each class, of each image.
+        class_loss: The part of it that depends on the beliefs in the classes alone.
+        beliefs: Beliefs in each class for each image.
         routing: Figures of the couplings of the first batch.
     """
 
@@ -53,17 +53,17 @@ class SplitJudged(NamedTuple):
 
 
 class Learner:
-    """A network with its optimiser and the streams of chance that it draws from.
+    """A network with its optimiser and the random streams that it draws from.
 
     A step is `differentiate`, then `move`. Nothing here waits for a GPU.
 
     Attributes:
         config: All settings.
-        seed: What all chance comes from.
-        device: Where everything lies, the streams apart.
+        seed: Seed of all random numbers.
+        device: Device of everything but the random streams.
         network: The network.
         parameters: Its parameters, in its order: to look for them takes a fiftieth of a small step.
-        optimiser: What moves its weights.
+        optimiser: Optimiser of its weights.
         chance: Name of a stream -> its generator.
     """
 
@@ -143,7 +143,7 @@ class Learner:
         return SplitJudged(loss, class_loss, torch.cat(beliefs), routing)
 
     def judgements(self, split: Images, progress: float) -> Iterator[tuple[int, Judged]]:
-        """Yield each batch of an evaluation: where it starts, and what the network says of it."""
+        """Yield each batch of an evaluation: where it starts, and the network's outputs for it."""
         self.network.eval()
         for start in range(0, len(split), EVALUATION_BATCH_SIZE):
             taken = split.take(slice(start, start + EVALUATION_BATCH_SIZE))
@@ -160,7 +160,7 @@ class Learner:
         }
 
     def layout(self, *, with_optimiser: bool) -> dict[str, TensorSpec]:
-        """Return types and shapes of `tensors`, of a new learner also as they are later."""
+        """Return types and shapes of `tensors` after a step, also for a new learner."""
         layout = tensor_file.layout_of(self.tensors())
         if with_optimiser:
             for index, parameter in enumerate(self.parameters):
@@ -174,7 +174,7 @@ class Learner:
 
         Args:
             path: The file they come from.
-            tensors: Those of the layout.
+            tensors: Tensors of the layout.
 
         Raises:
             ValueError: If one is no state of a generator.

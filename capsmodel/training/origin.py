@@ -18,7 +18,7 @@ class Origin:
     """The first non-finite number of an epoch.
 
     Attributes:
-        step: Of the epoch, from 1; of a validation, its batch.
+        step: Step of the epoch, from 1; in a validation the batch.
         layer: The module or parameter by its name in the network, "the loss", or "the images".
         what: Its part in that, in words.
         phase: Whether weights moved meanwhile.
@@ -39,10 +39,11 @@ def origin_in_epoch(learner: Learner, data: DataSplits, epoch: int) -> Origin | 
     """Train the next epoch and check every step, then validate it.
 
     Each step waits for the device. The step that goes wrong is taken once more, with hooks on
-    every module and parameter: it has not moved the weights yet, and chance is set back.
+    every module and parameter: it has not moved the weights yet, and the random streams are reset.
 
     Args:
-        learner: As it was before the epoch; it is left as it is where numbers went wrong.
+        learner: The learner as it was before the epoch. Afterwards it is in the state in which
+            numbers went wrong.
         data: The training's.
         epoch: The epochs done.
 

@@ -39,8 +39,8 @@ class Inspection(NamedTuple):
 
     Attributes:
         images: The images as the network is given them.
-        outputs: All that it says: beliefs, poses, reconstructions, couplings.
-        children: Where the children of the class capsules lie, None where that is not known.
+        outputs: All outputs: beliefs, poses, reconstructions, couplings.
+        children: Places of the children of the class capsules; None if not known.
     """
 
     images: Float[Tensor, "batch channels height width"]
@@ -69,11 +69,11 @@ class Trained:
     def predict(self, images: Tensor | np.ndarray) -> Prediction:
         """Return classes, beliefs in each class and reconstructions of images.
 
-        They are presented to the network as in an evaluation: cropped, say, where the training's
-        augmentation crops. Reconstructions are then of what the network sees.
+        They are presented to the network as in an evaluation: cropped, for example, if the
+        training's augmentation crops. Reconstructions then show what the network sees.
 
         Args:
-            images: Those of the data set, values from 0 to 1, as
+            images: Images as in the data set, values from 0 to 1, as
                 [batch channels height width], [channels height width], or, where there is one
                 channel, [batch height width] or [height width]; a tensor or an array.
 
@@ -88,10 +88,10 @@ class Trained:
         return Prediction(lengths.argmax(dim=1), lengths, torch.cat(drawn) if drawn else None)
 
     def inspect(self, images: Tensor | np.ndarray) -> Inspection:
-        """Return all outputs of the network for a few images, as it sees them.
+        """Return all outputs of the network for a few images, and the images as it sees them.
 
         Args:
-            images: As for `predict`; couplings of many take gigabytes.
+            images: As in `predict`; couplings of many images take gigabytes.
 
         Raises:
             ValueError: If the images have another size or other values, or are more than 256.
@@ -115,9 +115,9 @@ class Trained:
         Difference: none; they move it by -0.25 to 0.25 in steps of 0.05.
 
         Args:
-            images: As for `inspect`.
+            images: As in `inspect`.
             classes: Whose pose is moved and drawn, for each image.
-            offsets: What is added to the number.
+            offsets: Values that are added to the number.
 
         Returns:
             For each image, number of the pose and offset what the decoder draws; None where the
@@ -182,5 +182,5 @@ class Trained:
 
 
 def evaluation_chance(seed: int) -> torch.Generator:
-    """Return the chance of one evaluation pass: the same for every batch of a trial."""
+    """Return the generator of one evaluation pass: the same for every batch of a trial."""
     return stream(seed, "routing", "evaluation")

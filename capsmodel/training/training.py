@@ -64,18 +64,18 @@ class TestResult(SplitResult):
 class Training:
     """One training, from its settings and seed to its metrics and its network.
 
-    Iterating trains the epochs that remain. All chance comes from streams of the seed: initial
-    weights, data order, augmentation and routing each have one, so trainings of other settings
-    with the same seed see the same images in the same order. Saved between two epochs and
-    restored, it goes on with bit-identical weights and metrics on the same CPU.
+    Iterating trains the epochs that remain. All random numbers come from streams of the seed:
+    initial weights, data order, augmentation and routing each have one, so trainings with other
+    settings and the same seed see the same images in the same order. Saved between two epochs and
+    restored, it resumes with bit-identical weights and metrics on the same CPU.
 
         for metrics in Training(TrainingConfig(), seed=0):
             print(metrics.epoch, metrics.validation_error)
 
     Attributes:
         config: All settings.
-        seed: What all chance comes from.
-        device: Where weights and images lie.
+        seed: Seed of all random numbers.
+        device: Device of weights and images.
         checkpointing: Whether capsule layers are computed anew in the backward pass.
         history: The metrics of every epoch done.
     """
@@ -92,8 +92,8 @@ class Training:
 
         Args:
             config: All settings.
-            seed: What all chance comes from.
-            device: Where weights and images lie.
+            seed: Seed of all random numbers.
+            device: Device of weights and images.
             checkpointing: Whether capsule layers are computed anew in the backward pass: less
                 memory for more time, and the same result to the last bit.
 
@@ -117,7 +117,7 @@ class Training:
 
     @property
     def num_epochs(self) -> int:
-        """The epochs of the whole training, the most where it may end before."""
+        """The epochs of the whole training; the maximum if it may end earlier."""
         return self.config.stopping.num_epochs
 
     @property
@@ -127,16 +127,16 @@ class Training:
 
     @property
     def target(self) -> Literal["reached", "missed"] | None:
-        """Whether the stopping's target is reached: missed so far or, once done, for good.
+        """Whether the target of the stopping rule is reached; False means missed so far.
 
-        None where the stopping has no target.
+        None if the rule has no target.
         """
         if not self.config.stopping.has_target:
             return None
         return "reached" if self._is_reached else "missed"
 
     def is_ended_by(self, epoch: int) -> bool:
-        """Return whether the stopping ends the training after a given epoch, counted from 1."""
+        """Return whether the stopping rule ends the training after an epoch, counted from 1."""
         return epoch > 0 and self.config.stopping.ends_with(self.history[:epoch])
 
     @property
@@ -151,7 +151,8 @@ class Training:
     def __iter__(self) -> Iterator[EpochMetrics]:
         """Train the remaining epochs and yield the metrics of each.
 
-        Numbers that are not finite are told as they are; whether to go on is the caller's choice.
+        Numbers that are not finite are reported as they are; whether to continue is the caller's
+        choice.
         """
         while not self.is_done:
             started = time.perf_counter()
@@ -191,13 +192,13 @@ class Training:
         return warnings_of(self.config, self._data.validation.labels, self.history)
 
     def find_origin(self, before: Path | None) -> Origin | None:
-        """Train again up to the last epoch and check each of its steps; return where it went wrong.
+        """Train again up to the last epoch, check each of its steps, and return what went wrong.
 
-        To be asked of a training whose last losses are not finite. It takes those epochs' time and
-        leaves the network in the midst of the last: only the history is of further use.
+        Call it for a training whose last losses are not finite. It takes the time of those epochs
+        and leaves the network in the middle of the last one: afterwards only the history is of use.
 
         Args:
-            before: What `save` wrote after an epoch before; None where nothing was saved.
+            before: What `save` wrote after an earlier epoch; None if nothing was saved.
 
         Returns:
             The first number that is not finite; None where all are this time, or where the
@@ -218,7 +219,7 @@ class Training:
         return origin_in_epoch(self._learner, self._data, last)
 
     def test(self) -> TestResult:
-        """Return the result on the test split and the extra tests, which nothing else reads."""
+        """Return the results on the test split and the extra tests, which nothing else reads."""
         test = self._judged(self._data.test, self._progress)
         return TestResult(
             **vars(test),
@@ -229,7 +230,7 @@ class Training:
         )
 
     def validate(self) -> SplitResult:
-        """Return the result on the validation split as the last epoch found it."""
+        """Return the result on the validation split after the last epoch."""
         split = self._data.validation
         if self._validated is not None:
             return _result(split, self._validated)
@@ -264,9 +265,9 @@ class Training:
         Args:
             path: The file; whether its training was checkpointing does not matter.
             config: All settings.
-            seed: What all chance comes from.
-            device: Where weights and images lie.
-            checkpointing: As for a new training.
+            seed: Seed of all random numbers.
+            device: Device of weights and images.
+            checkpointing: As in a new training.
 
         Raises:
             ValueError: If the file does not fit the config or is of another seed.
@@ -323,7 +324,7 @@ def read_history(path: Path, seed: int) -> tuple[EpochMetrics, ...]:
     """Return the epochs recorded in a checkpoint's header.
 
     Raises:
-        ValueError: If the file is of another seed, or tells of no history.
+        ValueError: If the file belongs to another seed, or has no history.
         OSError: If the file cannot be read.
     """
     facts = tensor_file.read_facts(path)
@@ -348,7 +349,7 @@ def measured(
 
     Args:
         config: The training's settings.
-        beliefs: In each class, of each validation image.
+        beliefs: Beliefs in each class for each validation image.
         labels: The true classes.
 
     Raises:

@@ -26,7 +26,7 @@ class PixelFile(NamedTuple):
 
     Attributes:
         name: Its name, with the renderer's version, so that versions stand side by side.
-        num_pairs: How many there are.
+        num_pairs: Number of pairs.
         sha256: Checksum of its bytes.
     """
 
@@ -58,7 +58,7 @@ def folders() -> list[Path]:
     These are the data root and, as that may be read-only, the user's cache.
 
     Raises:
-        ValueError: If the data root names a user who is not there.
+        ValueError: If the data root names a user who does not exist.
     """
     roots = [data_root()]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
@@ -73,14 +73,14 @@ def ensure(file: PixelFile, draw: Callable[[], Iterator[Drawn]]) -> Path:
     A file with a wrong checksum is set aside under another name and drawn anew.
 
     Args:
-        file: What has to be there.
+        file: The file that is needed.
         draw: Gives its pairs, asked only where they have to be drawn.
 
     Raises:
         ValueError: If no folder can be written, or the pairs drawn are not those expected.
     """
     for folder in folders():
-        with suppress(OSError):  # told below, if the file is nowhere else
+        with suppress(OSError):  # reported below, if the file exists nowhere else
             if _is_whole(folder / file.name, file):
                 return folder / file.name
     console = Console(stderr=True, soft_wrap=True, highlight=False, emoji=False, markup=False)

@@ -1,4 +1,4 @@
-"""Solids drawn from known viewpoints, for where the photographs of smallNORB are not available."""
+"""Solids drawn from known viewpoints, for use where smallNORB is not available."""
 
 import hashlib
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ class Viewpoints(ViewedObjects):
     """48,600 stereo pairs of quadrupeds, figures, aeroplanes, trucks and cars, half for the test.
 
     Grey images of 48 by 48 pixels, drawn by this package and the same to the bit on every machine.
-    Ten objects a class, built of boxes, rods and balls in one colour, of like size; five of them
-    are for the test. Azimuth 0 shows an object's front. The lamp turns with the cameras.
+    Each class has ten objects of similar size, built of boxes, rods and balls in one colour; five
+    of them are for the test. Azimuth 0 shows an object's front. The lamp turns with the cameras.
 
-    The whole takes half a minute to draw and is then kept in two files of 112 MB below the data
-    root, in the user's cache where that cannot be written. Of a fraction no more is drawn than is
-    asked for, as long as that is at most 1,000 pairs; these are not kept.
+    Drawing all of them takes half a minute. They are then stored in two files of 112 MB below the
+    data root, or in the user's cache if that cannot be written. For a fraction of at most 1,000
+    pairs only those are drawn, and they are not stored.
 
     Source: LeCun, Huang and Bottou 2004, Learning methods for generic object recognition with
     invariance to pose and lighting, for what varies, how far, and which instances are tested on.
@@ -62,7 +62,7 @@ class Viewpoints(ViewedObjects):
         """Draw the files that loading reads, and check that no class is empty.
 
         Raises:
-            ValueError: If they can be kept nowhere, or the fraction is too small.
+            ValueError: If they can be stored nowhere, or the fraction is too small.
         """
         rows = self.rows()
         num_test = len(rows.test) + sum(len(extra) for extra in rows.extra_tests.values())
@@ -79,7 +79,7 @@ class Viewpoints(ViewedObjects):
         """Return the selected images; a few that no file holds are drawn.
 
         Raises:
-            ValueError: If a file can be kept nowhere, or this machine draws other images.
+            ValueError: If a file can be stored nowhere, or this machine draws other images.
         """
         if self._is_worth_a_file(objects, len(rows)):
             return np.asarray(self.files[objects].mapped(self._ensure(objects))[list(rows)])

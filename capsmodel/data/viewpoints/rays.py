@@ -109,7 +109,7 @@ class Assembly:
     """The solids of one object, at which rays can be cast.
 
     Attributes:
-        height: Of its highest point above the ground.
+        height: Height of its highest point above the ground.
     """
 
     height: float

@@ -10,7 +10,7 @@ from capsmodel.data.viewpoints.rays import NOTHING, Assembly, Points, Rays, Valu
 from capsmodel.data.viewpoints.scene import IMAGE_SIZE, LIGHTINGS, Lighting, Shadow, camera
 
 VERSION = 1
-"""To be raised with every change of a pixel."""
+"""Raise it with every change of a pixel."""
 
 IMAGE_SHAPE = (2, IMAGE_SIZE, IMAGE_SIZE)
 

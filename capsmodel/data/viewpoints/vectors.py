@@ -1,6 +1,6 @@
 """Vectors of three numbers.
 
-All that pictures depend on comes from + - * / and square roots, which every machine rounds alike.
+Pictures depend only on + - * / and square roots, which every machine rounds alike.
 `sum` is not among them: its rounding changed between versions of Python.
 """
 
