@@ -90,7 +90,7 @@ class Known:
         chosen: The last selection, None if there is none yet.
         is_over: Whether the plan has returned `DONE`.
         stops: Trial key -> the decision that stopped the trial.
-        num_epochs: As given.
+        num_epochs: As it was given.
     """
 
     def __init__(

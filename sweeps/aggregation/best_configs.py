@@ -60,7 +60,7 @@ class BestConfig:
         objective: The metric that ranks, validation error unless a search minds another.
         metric: What that is.
         value: Its mean with its t interval over seeds.
-        values: Of each of its finished trials.
+        values: Values of its finished trials.
         settings: What it has of the settings that the sweep varies, path -> value.
         set_apart_by: Paths of those that differ from the baseline's, of all in a search.
         chance_of_best: How often it would stand first, were seeds and validation images drawn anew;
@@ -202,7 +202,7 @@ def best_configs(
 
     Args:
         name: The sweep's name.
-        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        tracking_uri: Address of the records, or the store; by default that of the command line.
         storage: Folder of the embedded store.
         count: How many to return; None returns all.
 

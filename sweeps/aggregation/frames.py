@@ -128,7 +128,7 @@ def trials(
 
     Args:
         name: The sweep's name; None for the trials of all sweeps.
-        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        tracking_uri: Address of the records, or the store; by default that of the command line.
         storage: Folder of the embedded store.
         where: No longer an option: filter the frame with pandas.
 
@@ -257,7 +257,7 @@ def curves(
 
     Args:
         name: The sweep's name; None for all sweeps.
-        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        tracking_uri: Address of the records, or the store; by default that of the command line.
         storage: Folder of the embedded store.
         metrics: Those of epochs; by default losses, validation error and those of the sweep's own
             parts.
@@ -355,7 +355,7 @@ def predictions(
 
     Args:
         name: The sweep's name, or the first characters of a trial key: its images alone.
-        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        tracking_uri: Address of the records, or the store; by default that of the command line.
         storage: Folder of the embedded store.
         split: Which images.
 
@@ -435,7 +435,7 @@ def sweeps(
     its 95 % interval over seeds, as `best_configs` ranks arms. A fraction of 0.02 is 2 %.
 
     Args:
-        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        tracking_uri: Address of the records, or the store; by default that of the command line.
         storage: Folder of the embedded store.
 
     Raises:

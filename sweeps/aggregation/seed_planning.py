@@ -271,8 +271,8 @@ class TrainedArms:
 
     Attributes:
         manifest: With the seeds of which any arm has a record.
-        records: By trial key.
-        predictions: By trial key.
+        records: Records by trial key.
+        predictions: Predictions by trial key.
     """
 
     manifest: Manifest

@@ -84,7 +84,7 @@ def show(
 
     Args:
         trial: The first characters of its trial key, or the id of its record.
-        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        tracking_uri: Address of the records, or the store; by default that of the command line.
         storage: Folder of the embedded store.
 
     Raises:

@@ -26,7 +26,7 @@ def resume_command(words: Sequence[str] | None = None) -> str:
     """Return the command that resumes a launch, without passwords.
 
     Args:
-        words: Of the launch's command, behind the program's name; None for this one's.
+        words: Words of the launch's command after the program's name; None for this process's.
     """
     given = sys.argv[1:] if words is None else words
     return shlex.join([program_name(), *(public(word) for word in given if word not in _ONLY_ONCE)])

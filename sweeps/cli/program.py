@@ -23,7 +23,7 @@ class Command(NamedTuple):
 
     Attributes:
         group: The part of the help in which it stands.
-        name: Of its function, and of the module in `sweeps.cli.commands` with that function.
+        name: Name of its function, and of the module in `sweeps.cli.commands` with that function.
         summary: Its line of the program's help; `capsweep COMMAND --help` says more.
     """
 

@@ -48,7 +48,7 @@ def table_of(
     """Return an empty table whose last columns hold numbers.
 
     Args:
-        headings: Of its columns.
+        headings: Headings of its columns.
         numbers: How many of the last columns hold numbers.
         giving: Headings of the columns that a narrow terminal leaves out, the first one first.
         elsewhere: What shows those too.

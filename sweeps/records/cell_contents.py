@@ -20,7 +20,7 @@ class TrialHead(_Frozen):
     Attributes:
         device: What torch is told: "cpu" or "cuda".
         hardware: The device by its name, as the worker found it.
-        versions: Of packages, Python and platform, as the worker found them.
+        versions: Versions of packages, Python and platform, as the worker found them.
         gradient_checkpointing: Whether the launch asked for memory to be spared at the cost of
             time, which changes no result.
     """
@@ -75,8 +75,8 @@ class OutboxLine(_Frozen):
     Attributes:
         time: Milliseconds since 1970; a re-sent metric keeps it, so that a store drops the copy.
         fence: Number of the lease it was written under.
-        peak_memory_bytes: Of an epoch's attempt so far.
-        is_out_of_memory: Of a failure, whether the trial was refused memory.
+        peak_memory_bytes: Peak memory of an epoch's attempt so far.
+        is_out_of_memory: Whether a failed trial ran out of memory.
     """
 
     type: Literal["start", "epoch", "failed", "pruned"]
@@ -100,11 +100,11 @@ class FinalRecord(_Frozen):
     """What fills a cell.
 
     Attributes:
-        head: Of the last attempt.
+        head: Spec of the last attempt.
         extra_test_errors: Name of an extra test -> its error.
         target: Whether a finished trial reached what its stopping asks for, None if nothing.
         warnings: What was found unsound in it, a sentence each.
-        duration_seconds: Of the last attempt, and of the epochs it took over.
+        duration_seconds: Duration of the last attempt, and of the epochs it took over.
         peak_memory_bytes: The largest of all attempts; None where the machine cannot tell.
         files: Name -> size and hash of each file that belongs to it.
     """

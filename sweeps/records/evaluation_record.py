@@ -28,7 +28,7 @@ class EvaluationRecord(BaseModel):
         pictures: Names of the PNG files beside it.
         left_out: Why something else is not there, a sentence each.
         hardware: The device by its name.
-        versions: Of packages, Python and platform.
+        versions: Versions of packages, Python and platform.
         time: Milliseconds since 1970.
         fence: Number of the lease it was written under.
     """

@@ -96,11 +96,11 @@ class Manifest(_Frozen):
 
     Attributes:
         baseline: The arm that the others are compared with; "" in a search.
-        seeds: Of every arm of a design, of every proposal of a search.
+        seeds: Seeds of every arm of a design, or of every proposal of a search.
         departures: What a launch changed of the sweep as declared: path -> [declared, given].
         search: None in a design.
         metrics: Those of the sweep's own parts; the others are built in.
-        evaluations: Of each finished trial's network.
+        evaluations: Evaluations of each finished trial's network.
         design: Its factors; None where its arms are listed, or proposed by a search.
         plan: One that decides while the sweep runs, other than a search; None where there is none.
         margin_points: Differences of test errors within it do not matter; None where not declared.

@@ -14,7 +14,7 @@ class ManifestEvaluation(BaseModel):
     """One evaluation of all finished trials of a sweep.
 
     Attributes:
-        evaluation_key: Of the results that belong to it, whichever sweep had them made.
+        evaluation_key: Key of the results that belong to it, whichever sweep made them.
         settings: All of them, as plain JSON, without the kind.
         looks_at: The split whose images it looks at.
         metrics: What it gives; their names are those among the evaluation's own.

@@ -29,8 +29,8 @@ class ManifestLine(BaseModel):
     Attributes:
         arms: New ones, with their cells.
         cells: New ones.
-        proposal: Of a search, of the new arm.
-        drawn: Of random points that a search is held against, of the new arm.
+        proposal: In a search, the proposal of the new arm.
+        drawn: If the new arm is a random point that a search is compared with, that point.
         trial_key: Whose trial was stopped.
         stopped: Where.
         choice: Arms that were chosen; in a search the cells are those that confirm them.

@@ -30,8 +30,8 @@ class ManifestDimension(_Frozen):
     Attributes:
         name: The setting with the chosen kinds on its path: `model.routing[dynamic].iterations`.
         path: The setting alone: `model.routing.iterations`.
-        low: Of a range of numbers, as `high`, `step` and `log`.
-        choices: Of a list of values.
+        low: Lower end of a range of numbers; `high`, `step` and `log` belong to a range too.
+        choices: Values of a list.
         conditions: Where it is there at all: name of another dimension -> the kind chosen there.
     """
 
@@ -114,7 +114,7 @@ class Confirmation(_Frozen):
         Args:
             num_points: Proposals of the search and the base; random ones are as many where none
                 is stopped early.
-            num_seeds: Of each of them.
+            num_seeds: Number of seeds of each of them.
         """
         if self.random is None:
             return (self.best + 1) * len(self.seeds)
@@ -254,13 +254,13 @@ class ManifestDesign(_Frozen):
     """A design of factors.
 
     Attributes:
-        kind: Of its plan.
+        kind: Kind of its plan.
         factors: Path -> levels.
         same: Name of an arm -> names of rows that came out as the same configuration.
         generators: How a fraction was made, "D=AB", its factors lettered in their order without I.
-        resolution: Of a fraction or a screen: the fewest factors of a product that is constant. At
-            3 a main effect is mixed with interactions of two others, at 4 these with each other.
-            None where nothing is mixed.
+        resolution: Resolution of a fraction or a screen: the fewest factors of a product that is
+            constant. At 3 a main effect is mixed with interactions of two others, at 4 these with
+            each other. None where nothing is mixed.
         aliases: Effect -> the main effects and interactions of two factors that it cannot be told
             from: `{"a": ("b x c",)}`, by the paths of the factors in their order.
         is_partly_aliased: Whether some aliases enter an effect with a part of theirs, not whole, as

@@ -92,7 +92,8 @@ class TrialRecord(_Frozen):
             known as it has not finished.
         warnings: What was found unsound in it, a sentence each.
         ended_at: In seconds since 1970; None where that is not told.
-        peak_memory_bytes: Of this trial alone; None where the machine cannot tell.
+        peak_memory_bytes: Peak memory of this trial alone; None where the machine cannot measure
+            it.
         evaluations: Key of each that the record holds -> name of its metric -> value.
     """
 

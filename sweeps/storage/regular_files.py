@@ -35,7 +35,7 @@ def open_regular(
 
     Args:
         path: The file; the folders above it are followed wherever they lead.
-        flags: As `os.open` takes them.
+        flags: Flags of `os.open`.
         folder: Descriptor of the file's folder. With it a stranger's file is refused.
         mode: Permissions of a file that is made, from which the umask takes.
 

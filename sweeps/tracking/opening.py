@@ -43,7 +43,7 @@ def open_to_read(
     """Return the store for readers: final records of a server are cached.
 
     Args:
-        store: As `open_store` takes it, as is `storage`.
+        store: As in `open_store`, like `storage`.
         storage: The folder of the embedded store.
 
     Raises:

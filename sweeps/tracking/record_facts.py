@@ -78,7 +78,7 @@ class OutcomeFacts:
         reason: Why a trial did not finish; "" removes an earlier one.
         epochs: Recorded so far.
         warnings: A sentence for each problem.
-        attempt: Of the attempt that ended so.
+        attempt: Number of the attempt that ended so.
         test_errors: Metric -> its one value, of the last of the epochs.
     """
 

@@ -204,7 +204,7 @@ class RecordWriter(ReportPublisher, Protocol):
         """Create the record of a trial, with its facts, and return its id.
 
         Args:
-            head: Of its first attempt.
+            head: Spec of its first attempt.
             sweep_id: The own record of the sweep that trains it first, for browsing only.
             time: When it started, milliseconds since 1970.
         """
@@ -238,7 +238,7 @@ class RecordWriter(ReportPublisher, Protocol):
         """Write a record's outcome and its facts, the outcome last, as readers go by it.
 
         Args:
-            record_id: Of the trial.
+            record_id: The trial's record id.
             outcome: RUNNING removes an earlier end.
             details: The facts; those that are not given stay as they were.
             time: When it ended, milliseconds since 1970; None is now.
@@ -257,9 +257,9 @@ class RecordWriter(ReportPublisher, Protocol):
         """Mark an evaluation as recorded, once all of it has been written.
 
         Args:
-            record_id: Of the trial.
-            key: Of the evaluation.
-            kind: Of the evaluation; the names of its metrics begin with it.
+            record_id: The trial's record id.
+            key: Key of the evaluation.
+            kind: Kind of the evaluation; the names of its metrics begin with it.
         """
         ...
 

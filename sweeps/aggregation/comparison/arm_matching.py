@@ -26,8 +26,8 @@ class ArmMatch:
     """An arm of one sweep with the matching arm of another.
 
     Attributes:
-        first: Of the first sweep, None where it has none such.
-        second: Of the second sweep, None where it has none such.
+        first: Arm of the first sweep; None if it has no such arm.
+        second: Arm of the second sweep; None if it has no such arm.
         by: What they have in common; "" where one stands alone.
     """
 

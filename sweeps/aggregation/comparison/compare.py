@@ -88,7 +88,7 @@ def compare(
     Args:
         *names: Two sweeps or more.
         metric: What is compared; by default what ranks the first sweep's arms.
-        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        tracking_uri: Address of the records, or the store; by default that of the command line.
         storage: Folder of the embedded store.
 
     Raises:

@@ -56,8 +56,8 @@ class Changed:
 
     Attributes:
         part: A result is told also where both have the same.
-        first: Of the first one, None where it has none such.
-        second: Of the second one.
+        first: Value of the first one; None if it has none.
+        second: Value of the second one, likewise.
         metric: What a result is a value of; None where it is something else.
         intervals: Those of the means that a result is, as far as there are any.
     """
@@ -225,7 +225,7 @@ def diff(
     Args:
         first: A sweep's name, or the first characters of a trial key.
         second: The same of another one.
-        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        tracking_uri: Address of the records, or the store; by default that of the command line.
         storage: Folder of the embedded store.
 
     Raises:

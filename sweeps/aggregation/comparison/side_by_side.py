@@ -64,7 +64,7 @@ def compare_sweeps(
     Args:
         sweep: The name of a launched sweep.
         other: That of another one of the same store.
-        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        tracking_uri: Address of the records, or the store; by default that of the command line.
         storage: The storage folder.
         reports: Where the first sweep's own folder is made.
 

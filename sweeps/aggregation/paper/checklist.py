@@ -19,7 +19,7 @@ def checklist(results: Results, arms: ComparedArms) -> str:
     """Return paragraphs in Markdown, to be pasted: every number in them is from the records.
 
     Args:
-        results: Of the sweep.
+        results: The sweep's results.
         arms: Those that the paper prints.
     """
     manifest = results.manifest

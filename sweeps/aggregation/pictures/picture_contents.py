@@ -72,7 +72,7 @@ class Couplings:
 
     Attributes:
         images: A few.
-        to_winner: Of many images: the shares of all children that go to the winner.
+        to_winner: For many images, the shares of all children that go to the winner.
         to_others: Those that go to the other classes.
         num_images: How many these are.
         num_classes: Whose inverse is the share of each where all are alike.
@@ -98,7 +98,8 @@ def pictured(arrays: Mapping[str, Array]) -> Pictured:
     """Return what pictures show.
 
     Args:
-        arrays: As the evaluation `pictures` gives them, those of what the network has not left out.
+        arrays: Arrays that the evaluation `pictures` returns; what the network does not have is
+            left out.
 
     Raises:
         KeyError: If some of what belongs together is not there.

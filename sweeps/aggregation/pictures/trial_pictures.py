@@ -62,7 +62,7 @@ def pictures(
 
     Args:
         trial: The first characters of its trial key, or the id of its record.
-        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        tracking_uri: Address of the records, or the store; by default that of the command line.
         storage: Folder of the embedded store.
         out: Where the folder of pictures is put.
         parts: Classes of the user's own parts that the config names.

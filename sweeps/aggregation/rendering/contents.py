@@ -39,8 +39,8 @@ class Section:
     """A part of a report: the result of one declared table or figure.
 
     Attributes:
-        name: As declared.
-        kind: As declared.
+        name: The declared name.
+        kind: The declared kind.
         tables: For readers and programs.
         data: Tables for programs alone, such as the numbers behind a figure.
         notes: Sentences that belong to none of its tables.
@@ -81,7 +81,7 @@ class Provenance:
         sweep: Its name.
         description: Its purpose.
         departures: What its launch changed of it as declared, in a sentence, usually "".
-        trial_keys: Of its cells, each once, in the manifest's order.
+        trial_keys: Trial keys of its cells, each once, in the manifest's order.
         num_records: How many of these have a record.
         digest: SHA-256 of all that the results were made from: manifest, records, curves and
             predictions.

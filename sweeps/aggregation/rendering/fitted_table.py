@@ -153,7 +153,7 @@ def from_the_right(titles: Sequence[str], first: Iterable[int] = ()) -> list[int
     """Return the usual order: some columns first, then the last ones; the first two always stay.
 
     Args:
-        titles: Of all columns.
+        titles: Titles of all columns.
         first: Places of those that are left out before the others.
     """
     early = set(first)

@@ -23,11 +23,11 @@ class TableRenderer:
     """A format of tables.
 
     Attributes:
-        ending: Of its files, without the dot.
+        ending: Ending of its files, without the dot.
         render: Turns a table into a file's content.
         reader: Who reads it: programs get other rows where a table has such, and the data that
             people do not see.
-        suffix: Of its files' names, where another format has the same ending.
+        suffix: Suffix of its files' names, where another format has the same ending.
         signature: First line of its files, with {table} and {sweep} in it; "" where they have none.
     """
 
@@ -55,9 +55,9 @@ class ReportRenderer:
     """A format of a whole report.
 
     Attributes:
-        ending: Of its file, without the dot.
+        ending: Ending of its file, without the dot.
         render: Turns a report into the file's content.
-        name: Of the file.
+        name: Name of the file.
     """
 
     ending: str
@@ -109,7 +109,7 @@ def render(
     """Yield every file of a report: its name and its content.
 
     Args:
-        report: As it was made.
+        report: The report.
         renderers: Name of a format -> its renderer. A file comes of each in this order.
     """
     for section in report.all_sections():
@@ -129,8 +129,8 @@ def for_terminal(
     """Yield what a rich console prints of tables.
 
     Args:
-        tables: Of a report, or values.
-        renderers: As of `render`.
+        tables: Tables of a report, or values.
+        renderers: As in `render`.
         elsewhere: What shows columns that a narrow terminal has no room for; "" for their files.
     """
     looks = [renderer for renderer in renderers.values() if isinstance(renderer, TerminalRenderer)]
@@ -144,8 +144,8 @@ def section_files(
     """Yield the files of a section: those of its tables, of its data, of its figures.
 
     Args:
-        section: Of a report.
-        renderers: As of `render`.
+        section: A section of a report.
+        renderers: As in `render`.
         sweep: The report's.
     """
     of_tables = [

@@ -153,7 +153,7 @@ def difference_cell(interval: Interval, n: int, digits: int = 2, *, is_bold: boo
     """Return a signed difference. Values: mean, low, high, number of pairs.
 
     Args:
-        interval: Of the paired differences.
+        interval: Interval of the paired differences.
         n: Trials of the arm; a difference that rests on fewer pairs says so.
         digits: After the point.
         is_bold: Whether it was found to be other than 0. An interval alone never says so.

@@ -15,7 +15,7 @@ def to_rich(table: Table, elsewhere: str = "") -> RenderableType:
     """Return what a rich console prints. Markup in texts is printed, not interpreted.
 
     Args:
-        table: Of a report, or a value.
+        table: A report's table, or a value.
         elsewhere: What shows columns that a narrow terminal has no room for; by default its file.
     """
     table = shown(table)

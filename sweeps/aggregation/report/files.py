@@ -62,7 +62,7 @@ def check_report(
     Other files in its folder are named, and not read.
 
     Args:
-        sweep: As of `report`, like all others.
+        sweep: As in `report`, like all other arguments.
         tracking_uri: Where records are, or the store.
         storage: The storage folder.
         reports: Where the sweep's own folder is.
@@ -107,11 +107,11 @@ def report_files(
     """Return a sweep's report with the name and content of each of its files. Nothing is written.
 
     Args:
-        store: As of `write_report`, like all others.
+        store: As in `write_report`, like all other arguments.
         sweep: Its name.
         renderers: Name of a format -> its renderer.
-        tables: As of `make_report`.
-        style: As of `make_report`.
+        tables: As in `make_report`.
+        style: As in `make_report`.
 
     Raises:
         BadInput: If there is no such sweep, or a name is no slug.
@@ -185,7 +185,7 @@ def write_report(
         sweep: Its name.
         folder: Where the sweep's own folder is made.
         renderers: Name of a format -> its renderer.
-        tables: As of `make_report`.
+        tables: As in `make_report`.
         style: The same; None for that of the report that is there.
 
     Returns:

@@ -89,9 +89,9 @@ def provenance(manifest: Manifest, records: Mapping[str, TrialRecord], digest: s
     """Return what a report was made from.
 
     Args:
-        manifest: Of the sweep.
-        records: By trial key.
-        digest: Of all inputs.
+        manifest: The sweep's manifest.
+        records: Records by trial key.
+        digest: Digest of all inputs.
     """
     keys = tuple(dict.fromkeys(cell.trial_key for cell in manifest.cells))
     return Provenance(

@@ -35,8 +35,8 @@ def publish_summary(
 
     Args:
         store: Where the records are read.
-        writer: Of the same store.
-        manifest: Of the sweep.
+        writer: Writer of the same store.
+        manifest: The sweep's manifest.
         sweep_id: The id of the sweep's own run.
 
     Raises:
@@ -52,8 +52,8 @@ def summarise(manifest: Manifest, records: Mapping[str, TrialRecord]) -> SweepSu
     Only trials that tables count enter a mean; the others only lower the count.
 
     Args:
-        manifest: Of the sweep.
-        records: By trial key.
+        manifest: The sweep's manifest.
+        records: Records by trial key.
     """
     best, numbers = _best(manifest, records)
     numbers = _means(arms_to_their_end(manifest, records)) | numbers

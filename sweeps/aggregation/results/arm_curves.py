@@ -51,7 +51,7 @@ def arm_curves(
 
     Args:
         manifest: The sweep's arms and cells.
-        records: By trial key.
+        records: Records by trial key.
         histories: Trial key -> epoch -> value of the metric, as `RecordStore.histories` gives it.
     """
     curves: list[ArmCurve] = []

@@ -127,7 +127,7 @@ def arm_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> tuple
 
     Args:
         manifest: Says which trial key stands at which place.
-        records: By trial key, in any order; those of other sweeps are ignored.
+        records: Records by trial key, in any order; those of other sweeps are ignored.
     """
     return arms_as_trained(manifest.compared(), records)
 

@@ -49,7 +49,7 @@ class Comparison:
         simultaneous: The interval that holds for all comparisons at once.
         detectable: The smallest true difference that is found four times out of five; None where
             unknown.
-        equivalent_p: Of a difference outside the declared margin; None without a margin.
+        equivalent_p: p of a difference outside the declared margin; None without a margin.
             Below .025 the 95 % interval lies within it.
         num_together: Number of comparisons in the table.
         log_e: Logarithm of evidence that looking does not inflate, where seeds were added.
@@ -123,8 +123,8 @@ def comparisons(
     more images differed as much as any.
 
     Args:
-        arms: Of a sweep, the baseline among them; empty where they are still to be chosen.
-        predictions: By trial key, of those trials that have any.
+        arms: Arms of a sweep with the baseline; empty if they are still to be chosen.
+        predictions: Predictions by trial key, of those trials that have any.
         margin: Differences within it do not matter, a fraction; None where none is declared.
         planned_seeds: Those planned before any were added; empty for all.
         slacks: Arm -> how far it may lie above its best, as `tuning_slacks` returns it.
@@ -147,7 +147,7 @@ def comparisons_together(
     """Return the comparisons of each of several tables, whose verdicts hold for all together.
 
     Args:
-        tables: Of arms, each with a baseline of its own; the rest as that of `comparisons`.
+        tables: Tables of arms, each with its own baseline; all else as in `comparisons`.
         predictions: The same.
         margin: The same.
         planned_seeds: The same.
@@ -299,8 +299,8 @@ def tuning_slacks(
     or without predictions of the validation images. A point with an unfinished trial is not better.
 
     Args:
-        manifest: Of the sweep.
-        predictions: By trial key.
+        manifest: The sweep's manifest.
+        predictions: Predictions by trial key.
     """
     plan = manifest.plan
     if plan is None or not plan.tuned:

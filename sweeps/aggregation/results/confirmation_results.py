@@ -21,8 +21,8 @@ class ConfirmationResults:
     """The arms that a search chose and what they are compared with, on fresh seeds.
 
     Attributes:
-        results: Of the search.
-        confirmation: As the manifest has it; None where nothing is confirmed.
+        results: Results of the search.
+        confirmation: The manifest's confirmation; None where nothing is confirmed.
         chosen: The best arms; empty until they are chosen.
         baseline: What they are compared with: the base; None where there is none.
         compared: Arm -> comparison of its test errors with the baseline's.
@@ -73,9 +73,9 @@ def confirmation_results(
     them whatever the seed.
 
     Args:
-        manifest: Of a search.
-        records: By trial key; their order changes nothing.
-        predictions: By trial key. Without them differences are over seeds alone.
+        manifest: Manifest of a search.
+        records: Records by trial key; their order changes nothing.
+        predictions: Predictions by trial key. Without them differences are over seeds alone.
 
     Raises:
         BadInput: If the sweep is no search.
@@ -128,7 +128,7 @@ class RandomReferenceResults:
     """Random points, trained on the search's seeds until they took as many epochs as the search.
 
     Attributes:
-        reference: As the manifest holds it.
+        reference: The manifest's random reference.
         best: The best of them by validation, with its fresh seeds only; None until it is chosen,
             or where none ran to full length.
         value: The objective that it was chosen by, mean over the search's seeds; None where there
@@ -159,9 +159,9 @@ def random_reference_results(
     """Return the results of a search's random points; None where it has no random reference.
 
     Args:
-        manifest: Of a search.
-        records: By trial key.
-        arms: Of all its arms, by name.
+        manifest: Manifest of a search.
+        records: Records by trial key.
+        arms: All its arms by name.
     """
     search, reference = manifest.search, manifest.random_reference
     if search is None or search.confirmation is None or reference is None:

@@ -67,8 +67,8 @@ def crossed_errors(
     seeds first.
 
     Args:
-        arms: Of a design.
-        predictions: By trial key.
+        arms: Arms of a design.
+        predictions: Predictions by trial key.
         diverged_as_chance: Whether a trial that diverged counts as one that guesses.
     """
     trials_of = {

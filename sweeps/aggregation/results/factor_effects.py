@@ -36,7 +36,7 @@ class Effect:
         aliases: Other effects that the design cannot separate from it.
         contrast: The weights of the arms that estimate it.
         test: Its estimate and uncertainty; None where it cannot be estimated.
-        share: Of the arms' sum of squares; None where the arms do not differ.
+        share: Share of the arms' sum of squares; None where the arms do not differ.
         adjusted_p: Adjusted for all effects of the table.
         verdict: "effect" is what stands in bold.
     """
@@ -101,9 +101,9 @@ def effects_of(
     after looking below .025, and the evidence of an e-process over seeds.
 
     Args:
-        manifest: Of a design of factors.
+        manifest: Manifest of a design of factors.
         arms: All arms of the sweep.
-        predictions: By trial key, of those trials that hold any.
+        predictions: Predictions by trial key, of those trials that hold any.
 
     Raises:
         BadInput: If the design has no factors.
@@ -181,7 +181,7 @@ class EffectTest:
         effect: With its pointwise 95 % interval, over seeds and images where `way` is known,
             else over seeds as blocks; None for factors of more than two levels.
         simultaneous: The interval that holds for all effects at once.
-        p_value: Of no effect; None where it cannot be computed.
+        p_value: p of no effect; None where it cannot be computed.
         way: Its parts over seeds and images; None where images are not known or seeds too few.
         detectable: The smallest true effect that is found four times out of five; None where
             unknown.
@@ -230,8 +230,8 @@ def effect_test(
     """Return the estimate of an effect; None where the arms cannot estimate it.
 
     Args:
-        place: Of its contrast among `contrasts`.
-        contrasts: Of all terms, over the arms of `crossed`.
+        place: Place of its contrast among `contrasts`.
+        contrasts: Contrasts of all terms, over the arms of `crossed`.
         crossed: Errors of arms, seeds and images.
         anova: Over seeds alone, of the same contrasts.
         num_together: Effects that the table tests.

@@ -23,7 +23,7 @@ class Factor:
     """A setting that a design varies.
 
     Attributes:
-        path: Of the setting.
+        path: Path of the setting.
         name: The shortest end of the path that no other factor has.
         levels: Plain JSON values: the baseline's first, the others as declared.
     """

@@ -80,9 +80,9 @@ def front_results(
     """Return a search's proposals of full length and where they lie relative to the front.
 
     Args:
-        manifest: Of a search with a cost.
-        records: By trial key; their order changes nothing.
-        predictions: By trial key. Without them noise is judged over seeds only.
+        manifest: Manifest of a search with a cost.
+        records: Records by trial key; their order changes nothing.
+        predictions: Predictions by trial key. Without them noise is judged over seeds only.
 
     Raises:
         BadInput: If the sweep is no search, or has one objective.
@@ -146,7 +146,7 @@ def is_worse(
         one: With the search's own seeds.
         other: The same of the arm compared with.
         objective: What they are chosen by.
-        predictions: By trial key.
+        predictions: Predictions by trial key.
     """
     if objective == Objective(VALIDATION_ERROR):
         judged = _judged(one, predictions), _judged(other, predictions)

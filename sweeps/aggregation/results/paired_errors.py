@@ -62,7 +62,7 @@ def paired_errors(
     Args:
         arm: With its trials.
         baseline: The arm that it is compared with.
-        predictions: By trial key.
+        predictions: Predictions by trial key.
         diverged_as_chance: Whether a diverged trial counts as one that guesses.
     """
     wanted = [_wanted(one, diverged_as_chance=diverged_as_chance) for one in (arm, baseline)]
@@ -126,7 +126,7 @@ def why_not_by_image(
     Args:
         arm: One of their arms; all have the same data.
         trials: Finished ones.
-        predictions: By trial key.
+        predictions: Predictions by trial key.
     """
     predicted = [predictions.get(trial.trial_key) for trial in trials]
     if not predicted:

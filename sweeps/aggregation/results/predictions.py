@@ -47,9 +47,10 @@ class Predictions:
     """What one trial predicted after its last epoch.
 
     Attributes:
-        data_fingerprint: Of the data: images of two trials are the same only where it is equal.
-        test: Of the test images, in the data set's order.
-        validation: Of the validation images; None if they were not recorded.
+        data_fingerprint: Fingerprint of the data: images of two trials are the same only where it
+            is equal.
+        test: Predictions of the test images, in the data set's order.
+        validation: Predictions of the validation images; None if they were not recorded.
     """
 
     data_fingerprint: str

@@ -38,7 +38,7 @@ def rank_confidences(
 
     Args:
         ranked: The best first, ranked by validation error.
-        predictions: By trial key.
+        predictions: Predictions by trial key.
     """
     if not ranked or ranked[0].arm.splits:
         return {}

@@ -105,8 +105,8 @@ def search_results(manifest: Manifest, records: Mapping[str, TrialRecord]) -> Se
     trial: other sweeps do not change the results of this one.
 
     Args:
-        manifest: Of a search.
-        records: By trial key; their order changes nothing.
+        manifest: Manifest of a search.
+        records: Records by trial key; their order changes nothing.
 
     Raises:
         BadInput: If the sweep is no search.

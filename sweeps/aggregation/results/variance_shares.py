@@ -38,7 +38,7 @@ class VarianceShares:
     """The variance of the arms, split into parts.
 
     Attributes:
-        shares: Of factors, then of pairs; empty where `why_none` says why.
+        shares: Shares of factors, then of pairs; empty where `why_none` says why.
         why_none: Why there are none, else "".
         covers_images: Whether the noise of images was subtracted as well.
     """
@@ -54,7 +54,7 @@ def variance_shares(effects: Effects) -> VarianceShares:
     Intervals are over seeds, each left out once (jackknife), with t of one fewer than seeds.
 
     Args:
-        effects: Of the design.
+        effects: The design's effects.
     """
     crossed = effects.crossed
     points = _arms_of_points(effects)

@@ -63,9 +63,9 @@ def sample_of(
     and is left out, as is one that has not reached the epoch.
 
     Args:
-        results: Of the proposals.
-        manifest: Of the search.
-        records: By trial key.
+        results: Results of the proposals.
+        manifest: The search's manifest.
+        records: Records by trial key.
         find_histories: Returns curves of trials; called only if the scheduler stopped one.
 
     Raises:

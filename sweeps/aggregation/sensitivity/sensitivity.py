@@ -53,7 +53,8 @@ class SettingSensitivity:
         trials: Numbers of their proposals.
         fanova: Excess over chance in percent; None where `missing_reason` says why.
         ped_anova: The same by PED-ANOVA.
-        rank_correlation: Of values and objective, from -1 to 1; None also for choices.
+        rank_correlation: Rank correlation of values and objective, from -1 to 1; None also for
+            choices.
         best: The value in the best trial of full length; None if that lacks the setting.
         is_trend: Whether the correlation differs from 0, corrected for the number of settings.
         missing_reason: Why there is no importance, else "".
@@ -125,8 +126,8 @@ def sensitivity(
     Takes seconds.
 
     Args:
-        manifest: Of a search.
-        records: By trial key; their order changes nothing.
+        manifest: Manifest of a search.
+        records: Records by trial key; their order changes nothing.
         find_histories: Returns curves of trials; called only if a scheduler stopped one.
 
     Raises:

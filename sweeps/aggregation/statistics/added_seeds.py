@@ -31,7 +31,7 @@ def level_of_evidence(num_seeds: int, log_e: float) -> float:
     """Return the two-sided level at which a t test over seeds asks for as much as evidence does.
 
     Args:
-        num_seeds: Of the differences, two at least.
+        num_seeds: Number of seeds of the differences, at least two.
         log_e: What `log_e_value` has to reach.
 
     Returns:

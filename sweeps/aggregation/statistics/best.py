@@ -51,7 +51,7 @@ def indistinguishable_from(
 
     Args:
         best: Place of the arm that the others are compared with.
-        wrong: Of each arm, seeds in the same order.
+        wrong: Wrong images of each arm, seeds in the same order.
         objects: Which object each image shows; None where each image is its own.
     """
     others = [place for place in range(len(wrong)) if place != best]

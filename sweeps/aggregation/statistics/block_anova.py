@@ -15,8 +15,8 @@ class BlockAnova:
     """Sums of squares, each of a term beyond all others but those that contain it (type II).
 
     Attributes:
-        squares: Of each term.
-        degrees: Of freedom of each term.
+        squares: Sum of squares of each term.
+        degrees: Degrees of freedom of each term.
         residual: Sum of squares that nothing explains.
         residual_degrees: Its degrees of freedom.
         total: Sum of squares of the arms, seeds as blocks taken out.
@@ -56,7 +56,7 @@ def block_anova(errors: Float[np.ndarray, "arms seeds"], terms: Sequence[Contras
     `error ~ (A + B + C)**2 + C(seed)`.
 
     Args:
-        errors: Of each arm and seed.
+        errors: Error of each arm and seed.
         terms: Contrasts of the model's terms.
     """
     from statsmodels.regression.linear_model import OLS  # here, as it takes a second to import

@@ -59,7 +59,7 @@ def contrasts(
     Args:
         levels: Places of each arm's levels; `ABSENT` where the arm does not have the factor, which
             then says nothing of it.
-        num_levels: Of each factor.
+        num_levels: Number of levels of each factor.
         terms: Those of the model. One that only aliases another is not among them.
     """
     columns = {term: columns_of(levels, num_levels, term) for term in terms}

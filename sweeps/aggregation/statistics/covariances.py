@@ -44,7 +44,7 @@ def mean_covariances(
     Source: as of `two_way`.
 
     Args:
-        values: Of each arm or contrast.
+        values: Values of each arm or contrast.
         objects: Which object each image shows; None where each image is its own.
     """
     *_, num_seeds, num_images = values.shape

@@ -46,7 +46,7 @@ def equivalence_p(
     Args:
         mean: A difference.
         standard_error: Its own.
-        degrees: Of freedom of the standard error.
+        degrees: Degrees of freedom of the standard error.
         margin: Above 0: differences within it, on either side, do not matter.
     """
     from scipy.special import stdtr

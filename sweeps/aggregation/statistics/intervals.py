@@ -79,8 +79,9 @@ def where_fractions_lie(interval: Interval, whole: float = 1.0) -> Interval:
     """Return what of an interval lies between nothing and a whole, which covers as often.
 
     Args:
-        interval: Of a mean of fractions; one with a mean beyond is returned as it is.
-        whole: As fractions are told, 100 in percent.
+        interval: Interval of a mean of fractions. If the mean lies beyond 0 or the whole, it is
+            returned as it is.
+        whole: The largest value: 1 for fractions, 100 for percent.
     """
     if interval.low is None or interval.high is None or interval.mean is None:
         return interval

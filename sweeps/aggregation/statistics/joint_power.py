@@ -27,7 +27,7 @@ def detectable_length(
         above: Degrees of freedom of the contrasts.
         below: Degrees of freedom of their variance.
         num_tests: In the table.
-        level: Of all tests together; at 0 nothing is found.
+        level: Significance level of all tests together; at 0 nothing is found.
 
     Returns:
         The length in standard errors of one contrast; infinity where none is found.

@@ -14,7 +14,7 @@ class JointError:
     """A variance that several contrasts are held against.
 
     Attributes:
-        variance: Of all contrasts, added up.
+        variance: Variance of all contrasts, added up.
         above: Degrees of freedom of the contrasts: as many as spread alike.
         below: Degrees of freedom of the variance.
     """
@@ -31,8 +31,8 @@ class JointTest:
     Of a single contrast it says what `TwoWay` says.
 
     Attributes:
-        way: Of each contrast, the last axis.
-        errors: Of both directions, of seeds, of images.
+        way: Two-way statistics of the contrasts along the last axis.
+        errors: Error terms of both directions, of seeds and of images.
     """
 
     way: TwoWay
@@ -62,7 +62,7 @@ def joint_test(
     Source: Box 1954, Some theorems on quadratic forms; the directions joined as in `two_way`.
 
     Args:
-        differences: Of each contrast, at right angles to the others, for each seed and image.
+        differences: Value of each contrast for each seed and image; the contrasts are orthogonal.
         objects: Which object each image shows; None where each image is its own.
 
     Raises:

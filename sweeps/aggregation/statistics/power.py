@@ -27,11 +27,11 @@ def detectable_difference(
     for the effect here: its own `solve_power` stops too early where n is small.
 
     Args:
-        standard_error: Of the difference, in any unit.
-        degrees: Of freedom of the standard error.
+        standard_error: Standard error of the difference, in any unit.
+        degrees: Degrees of freedom of the standard error.
         num_comparisons: In the table.
         power: How often it is to be found.
-        level: Of all comparisons together; at 0 nothing is found.
+        level: Significance level of all comparisons together; at 0 nothing is found.
 
     Returns:
         The difference in the unit of the standard error; infinity where none is found.
@@ -66,7 +66,7 @@ def middle_error(standard_error: float, degrees: float) -> float:
 
     Args:
         standard_error: The root of an unbiased variance.
-        degrees: Of freedom.
+        degrees: Degrees of freedom.
     """
     from scipy.special import chdtri
 
@@ -80,7 +80,7 @@ def _power(effect: float, degrees: float, critical: float) -> float:
 
     Args:
         effect: Above 0.
-        degrees: Of freedom.
+        degrees: Degrees of freedom.
         critical: What the absolute value of t has to pass.
     """
     from scipy.special import nctdtr  # a hundred times faster than scipy.stats.nct

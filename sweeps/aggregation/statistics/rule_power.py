@@ -17,9 +17,10 @@ class VarianceParts:
     """What makes a difference of two arms vary, whatever is counted: variances of one each.
 
     Attributes:
-        of_seeds: Of a seed's mean over all images.
-        of_images: Of an image's mean over all seeds; of an object's where images are views of one.
-        of_pairs: Of what is left of one seed on one image.
+        of_seeds: Variance of a seed's mean over all images.
+        of_images: Variance of an image's mean over all seeds; of an object's where images are views
+            of one.
+        of_pairs: Variance of the rest, for one seed on one image.
     """
 
     of_seeds: float
@@ -71,7 +72,7 @@ def power_of_rule(
         num_seeds: 2 at least.
         num_clusters: Images or objects, 2 at least.
         effect: The true difference, in the unit of the parts' roots.
-        requirement: Of the verdict.
+        requirement: What the verdict requires.
     """
     from scipy.special import ndtr
 

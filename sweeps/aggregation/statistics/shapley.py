@@ -16,7 +16,7 @@ class GridVariance:
 
     Attributes:
         parts: Places of the factors -> the variance that only all of them together explain.
-        num_factors: Of the grid.
+        num_factors: Number of factors of the grid.
     """
 
     parts: dict[Factors, float]
@@ -58,7 +58,7 @@ def grid_variance(
 
     Args:
         shape: Number of levels of each factor.
-        means: Of each point, the last factor fastest.
+        means: Mean of each point, the last factor fastest.
         noise: Covariance of the means.
     """
     sizes, directions = np.linalg.eigh(noise)

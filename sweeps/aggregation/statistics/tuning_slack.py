@@ -32,7 +32,7 @@ def tuning_slack(
     the best. Difference: a variance of each pair, and in two directions.
 
     Args:
-        wrong: Of one arm on the validation images; what stands before are arms or tables.
+        wrong: Wrong validation images of one arm; leading axes are arms or tables.
         chosen: Place of the point that was chosen.
         objects: Which object each image shows; None where each image is its own.
 
@@ -66,7 +66,7 @@ def p_with_slack(
 
     Args:
         way: Arm minus baseline.
-        of_arm: As `tuning_slack` returns it.
+        of_arm: What `tuning_slack` returns for it.
         of_baseline: The same.
     """
     of_worse = np.where(way.mean > 0, of_arm, of_baseline)

@@ -24,7 +24,7 @@ class TwoWay:
     The three parts are parts of the mean's own variance, each already divided by its count.
 
     Attributes:
-        mean: Of all seeds and images.
+        mean: Mean over all seeds and images.
         over_seeds: What new seeds add, the residual's share in it; exactly 0 where all agree.
         over_images: What new images, or new objects, add, the residual's share in it.
         residual: What both count, once.
@@ -185,11 +185,11 @@ def over_splits(
     results of two splits correlate by the share held out, and not where by much more.
 
     Args:
-        differences: As of `two_way`.
-        splits: Of each seed. Its differences count as much as those of any other split, however
-            many seeds there are of it.
+        differences: As in `two_way`.
+        splits: Split of each seed. Its differences count as much as those of any other split,
+            however many seeds there are of it.
         held_out: Training images left out over those kept.
-        objects: As of `two_way`.
+        objects: As in `two_way`.
 
     Raises:
         ValueError: As `two_way`, or if of fewer than five splits none has a second seed.

@@ -50,7 +50,7 @@ def ablation_figure(
 
     Args:
         manifest: The sweep's name, margin and departures.
-        arms: With their trials.
+        arms: Arms with their trials.
         compared: Each arm with the baseline, as the table has them.
     """
     from matplotlib.figure import Figure  # here, as it takes half a second to import

@@ -116,7 +116,7 @@ def compared_table(
 
     Args:
         manifest: The sweep's purpose and departures.
-        arms: With their trials.
+        arms: Arms with their trials.
         compared: Each group of arms with the baseline.
         name: The table's name, as the manifest declares it.
     """
@@ -195,9 +195,9 @@ def ablation_values(
     """Return one row an arm. Errors are in percent, differences in percentage points.
 
     Args:
-        arms: Of the sweep, in its order.
+        arms: Arms of the sweep, in its order.
         compared: By arm; the baseline, and what is identical with it, has none.
-        name: Of the table.
+        name: Name of the table.
         is_tuned: Whether arms were tuned, so that tuning has left something open.
     """
     baseline = next(arm for arm in arms if arm.is_baseline)
@@ -220,7 +220,7 @@ def arm_values(arm: ArmResults, first: str) -> dict[str, Value]:
     """Return the results of an arm's trials.
 
     Args:
-        arm: Of the sweep.
+        arm: An arm of the sweep.
         first: The first arm of those with identical results, itself where there is no other.
     """
     spreads = measured_spread_cell(arm.test_errors.values(), TEST_ERROR).values
@@ -320,9 +320,10 @@ def ablation_table(
 
     Args:
         manifest: The sweep's arms, baseline and cells.
-        records: By trial key; their order changes nothing.
+        records: Records by trial key; their order changes nothing.
         name: The table's name, as the manifest declares it.
-        predictions: By trial key. Without them intervals are over seeds alone, and nothing is bold.
+        predictions: Predictions by trial key. Without them intervals are over seeds alone, and
+            nothing is bold.
     """
     arms = arm_results(manifest, records)
     return compared_table(

@@ -45,8 +45,8 @@ def components_table(
     """Return one row an arm: a column a component or factor, the error, and the difference.
 
     Args:
-        manifest: Of a design of components or factors.
-        arms: With their trials.
+        manifest: Manifest of a design of components or factors.
+        arms: Arms with their trials.
         compared: Each arm with the baseline.
         name: The table's name, as the manifest declares it.
 

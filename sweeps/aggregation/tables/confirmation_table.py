@@ -60,10 +60,11 @@ def confirmation_table(
     what trial keys decide.
 
     Args:
-        manifest: Of a search.
-        records: By trial key; their order changes nothing.
+        manifest: Manifest of a search.
+        records: Records by trial key; their order changes nothing.
         name: The table's name, as the manifest declares it.
-        predictions: By trial key. Without them intervals are over seeds alone, and nothing is bold.
+        predictions: Predictions by trial key. Without them intervals are over seeds alone, and
+            nothing is bold.
 
     Raises:
         BadInput: If the sweep is no search.

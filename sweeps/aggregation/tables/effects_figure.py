@@ -51,9 +51,9 @@ def effect_figures(manifest: Manifest, effects: Effects, name: str) -> tuple[Fig
     Their names: `{name}-levels`, `{name}-pairs`.
 
     Args:
-        manifest: Of a design of factors.
+        manifest: Manifest of a design of factors.
         effects: Its effects.
-        name: As the manifest declares it.
+        name: The name that the manifest declares.
     """
     if not effects.crossed.arms:
         return ()

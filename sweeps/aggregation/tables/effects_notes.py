@@ -164,7 +164,7 @@ def fit_notes(effects: Effects, names: Sequence[str], *, is_partly_aliased: bool
 
     Args:
         effects: Effects of a design.
-        names: Of each effect, for readers.
+        names: Name of each effect, for readers.
         is_partly_aliased: Whether a part of each alias enters an effect, as in a screen.
     """
     if not effects.crossed.arms:
@@ -250,7 +250,7 @@ def level_words(levels: Sequence[Any]) -> tuple[str, ...]:
     """Return each level in words, a part by its kind and by what sets it apart from others of it.
 
     Args:
-        levels: Of one factor, as plain JSON values.
+        levels: Levels of one factor, as plain JSON values.
     """
     return tuple(shortened(_words(level, levels), _LEVEL_LONGEST) for level in levels)
 

@@ -113,7 +113,7 @@ def effects_table(
     Programs get all that the verdicts were made from. Holds only what trial keys decide.
 
     Args:
-        manifest: Of a design of factors.
+        manifest: Manifest of a design of factors.
         arms: All of the sweep's.
         effects: Its effects.
         name: The table's name, as the manifest declares it.
@@ -246,7 +246,7 @@ def means_table(manifest: Manifest, effects: Effects, name: str) -> Table:
     """Return one row a level of each setting. Nothing is bold: verdicts stand with the effects.
 
     Args:
-        manifest: Of a design of factors.
+        manifest: Manifest of a design of factors.
         effects: Its effects.
         name: The table's.
     """
@@ -287,7 +287,7 @@ def shares_table(manifest: Manifest, effects: Effects, shares: VarianceShares, n
     """Return one row a setting and one a pair. Nothing is bold.
 
     Args:
-        manifest: Of a full factorial.
+        manifest: Manifest of a full factorial.
         effects: Its effects.
         shares: There is at least one.
         name: The table's.

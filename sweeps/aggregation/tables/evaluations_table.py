@@ -69,7 +69,7 @@ def evaluations_table(
 
     Args:
         manifest: The sweep's arms, cells and evaluations.
-        records: By trial key; their order changes nothing.
+        records: Records by trial key; their order changes nothing.
         name: The table's name, as the manifest declares it.
     """
     stopped = {(cell.arm, cell.seed) for cell in manifest.cells if cell.stopped}

@@ -50,8 +50,8 @@ def front_table(front: FrontResults, manifest: Manifest, name: str = "front") ->
     Programs read a row of each proposal that ran to full length. Holds only what trial keys decide.
 
     Args:
-        front: As `front_results` returns it.
-        manifest: Of its search.
+        front: What `front_results` returned.
+        manifest: The search's manifest.
         name: The table's name, as the manifest declares it.
     """
     metric = front.results.objective.metric

@@ -97,7 +97,7 @@ def make(
     """Return the section of a declared table or figure, None where its kind is unknown.
 
     Args:
-        declared: As the manifest holds it.
+        declared: The declaration in the manifest.
         results: What it is made from.
         classes: Those of a user's own kinds.
 

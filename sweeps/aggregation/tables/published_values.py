@@ -23,7 +23,7 @@ def beside_published(
 
     Args:
         table: Beside published values.
-        manifest: Of the sweep.
+        manifest: The sweep's manifest.
         arms: Those in the table.
         published_data: Name of the data set that the published values are of, "" if not told.
     """
@@ -129,7 +129,7 @@ def own_note(manifest: Manifest, arms: Sequence[ArmResults], what: str) -> str:
     """Return the note on our values.
 
     Args:
-        manifest: Of the sweep.
+        manifest: The sweep's manifest.
         arms: Those in the table.
         what: Which they are: "mean test error in percent".
     """

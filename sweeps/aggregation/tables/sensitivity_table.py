@@ -67,7 +67,7 @@ def sensitivity_tables(sensitivity: Sensitivity, name: str = "sensitivity") -> t
     there are none. All hold only what trial keys decide.
 
     Args:
-        sensitivity: As `sensitivity` returns it.
+        sensitivity: What `sensitivity` returned.
         name: The first table's name, as the manifest declares it.
     """
     pairs = (pairs_table(sensitivity, f"{name}-pairs"),) if sensitivity.pairs else ()
@@ -241,8 +241,8 @@ def sensitivity_figures(sensitivity: Sensitivity, name: str) -> tuple[Figure, ..
     Their names: `{name}-importance`, `{name}-marginals`, `{name}-history`, `{name}-parallel`.
 
     Args:
-        sensitivity: As `sensitivity` returns it.
-        name: As the manifest declares it.
+        sensitivity: What `sensitivity` returned.
+        name: The name that the manifest declares.
     """
     return (
         Figure(f"{name}-importance", partial(importance_figure, sensitivity)),

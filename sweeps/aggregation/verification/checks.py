@@ -222,7 +222,7 @@ def missing_numbers(
     """Yield the macros of a file that print no number, each once a file.
 
     Args:
-        file: Of the paper.
+        file: A file of the paper.
         truths: By sweep.
         absent: Sweep -> why there is none.
         defined: What the files of numbers define.

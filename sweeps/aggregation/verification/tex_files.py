@@ -74,8 +74,8 @@ class Macros:
     r"""What a source holds of ours.
 
     Attributes:
-        uses: Of `\capsweep`, with three arguments.
-        values: Of `\capsweepvalue`, with four.
+        uses: Uses of `\capsweep`, with three arguments.
+        values: Uses of `\capsweepvalue`, with four.
         redefined: Places where either is defined anew.
         inputs: Name and place of each file that the source inputs.
     """

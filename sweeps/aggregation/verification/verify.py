@@ -43,7 +43,7 @@ def verify(
 
     Args:
         papers: LaTeX files, or one.
-        tracking_uri: Where records are, or the store; by default as the command line finds it.
+        tracking_uri: Address of the records, or the store; by default that of the command line.
         storage: Folder of the embedded store.
 
     Raises:

@@ -67,7 +67,7 @@ class CellEvaluations:
         """Store an evaluation, unless one with its key exists.
 
         Args:
-            record: Of the evaluation.
+            record: Record of the evaluation.
             numbers: A safetensors file of its images and arrays, empty where there are none.
             pictures: Name -> a PNG file.
 

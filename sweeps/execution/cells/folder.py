@@ -130,8 +130,8 @@ class CellFolder:
 
         Args:
             offset: One that an earlier call has returned, or a size of the outbox.
-            fence: Of the last line that an earlier call returned before the offset. With it only
-                what follows is read, without it the whole outbox, to know it.
+            fence: Fence of the last line that an earlier call returned before the offset. With it
+                only what follows is read, without it the whole outbox, to know it.
 
         Raises:
             BadInput: If it is not a regular file, too large, or has too many lines.
@@ -234,7 +234,7 @@ class CellFolder:
         readers drop it if another attempt has begun since. It waits for room on the disk.
 
         Args:
-            head: Of the trial.
+            head: Spec of the trial.
             reason: Why it was stopped.
             since: Size of the outbox when the attempt began; by default the attempt is the last
                 one that has reported an epoch.

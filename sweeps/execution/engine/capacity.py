@@ -28,7 +28,7 @@ class Resources:
         cpus: Cores, which is also its number of threads.
         gpus: GPUs, or a fraction of one. None takes one where Ray sees any.
         max_concurrent: Trials at once at most; None fills the machine.
-        address: Of a running Ray cluster; None starts one here.
+        address: Address of a running Ray cluster; None starts one here.
     """
 
     cpus: int = 1
@@ -98,7 +98,7 @@ class Room:
         """Return what trials get and how many run at once.
 
         Args:
-            configs: Of the known trials; none if all are alike.
+            configs: Configs of the known trials; none if all are alike.
 
         Raises:
             BadInput: If one of them fits nowhere.

@@ -60,7 +60,7 @@ class CircuitBreaker:
         """Note that a trial failed for good.
 
         Args:
-            head: Of the trial, whose key may be part of the reason, as in the path of a file.
+            head: Spec of the trial, whose key may be part of the reason, as in the path of a file.
             reason: Why.
 
         Raises:

@@ -29,7 +29,7 @@ class Request(_Value):
     Attributes:
         cpus: Cores, which is also its number of threads.
         gpus: GPUs, or a fraction of one; None leaves it to the placement.
-        configs: Of the trials that it trains together; none where they are not known yet.
+        configs: Configs of the trials that it trains together; none where they are not known yet.
     """
 
     cpus: int = 1
@@ -65,7 +65,7 @@ class Placed(_Value):
     """The answer of a placement.
 
     Attributes:
-        shares: Of each request, in their order.
+        shares: Share of each request, in their order.
         num_concurrent: Orders at once at most. Those that find no room then wait for it.
     """
 
@@ -87,7 +87,7 @@ def place_evenly(
     Args:
         requests: At least one.
         machines: At least one.
-        limits: Of the launch.
+        limits: Limits of the launch.
 
     Raises:
         BadInput: If one of them fits nowhere.

@@ -80,7 +80,7 @@ def look(storage: Storage, store: RecordStore, needs: Needs) -> list[Leftover]:
     Args:
         storage: Where it lies.
         store: Asked which cells are filled whose folders do not tell.
-        needs: Of the sweeps.
+        needs: What the sweeps need.
 
     Raises:
         StoreUnreachable: If the tracking store does not answer.

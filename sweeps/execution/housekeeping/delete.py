@@ -43,7 +43,7 @@ def remove(sweep: str, plan: DeletionPlan, storage: Storage, store: RecordStore)
         sweep: Its name. No process runs it meanwhile.
         plan: What to delete.
         storage: Nothing outside this folder is deleted.
-        store: Of the records.
+        store: The tracking store.
 
     Returns:
         A sentence for each thing that could not be deleted. What tells of the sweep is left then.

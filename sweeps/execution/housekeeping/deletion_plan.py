@@ -18,7 +18,7 @@ class DeletionPlan:
 
     Attributes:
         manifests: The store's current one and the copy in the storage folder, if they exist.
-        trial_keys: Of the cells that no other sweep uses, sorted.
+        trial_keys: Trial keys of the cells that no other sweep uses, sorted.
         shared: Other sweep -> how many of the trials it uses too.
     """
 
@@ -50,7 +50,7 @@ def plan_deletion(
         sweep: Its name.
         others: All other sweeps.
         storage: Where copies of manifests lie.
-        store: Of the records.
+        store: The tracking store.
 
     Raises:
         BadInput: If it is not known which trials a sweep uses.

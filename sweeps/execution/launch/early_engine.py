@@ -30,7 +30,7 @@ def early_engine(which: "Launchable", options: LaunchOptions) -> Generator[RayEn
 
     Args:
         which: A named sweep, the path of a file that defines one, or a sweep.
-        options: Of the launch.
+        options: The launch's options.
     """
     slots = _slots(options)
     if slots == 0 or "torch" in sys.modules or _was_launched(which, options):

@@ -89,7 +89,7 @@ class SeedPlan:
         seeds: The planned seeds; None if no number is enough, or nothing is known.
         margin_points: The margin that the sweep declares, None if it declares none.
         num_trainings: Trainings that the planned seeds, or the pilot's, take.
-        estimate_seconds: Of those; None if no arm was trained yet.
+        estimate_seconds: Estimated seconds for those; None if no arm was trained yet.
     """
 
     sweep: str

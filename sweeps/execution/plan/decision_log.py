@@ -73,7 +73,7 @@ class DecisionLog:
     """The decisions of one definition in a sweep's journal.
 
     Args:
-        journal: Of the sweep, open.
+        journal: The sweep's journal, open.
         definition: Hash of all that determines them; decisions of others are ignored.
     """
 
@@ -119,7 +119,7 @@ class DecisionLog:
         enough to resume. Choices are not adopted: with more proposals they may differ.
 
         Args:
-            manifest: Of an earlier launch.
+            manifest: Manifest of an earlier launch.
             at_start: Cells that the sweep declares, which are no decisions.
         """
         known = self.entries()

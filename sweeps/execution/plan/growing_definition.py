@@ -27,8 +27,8 @@ class GrowingDefinition:
 
     Attributes:
         declared: What it grew from.
-        manifest: As it grows.
-        epochs: Of a full training, arm -> number.
+        manifest: The manifest as it grows.
+        epochs: Epochs of a full training, arm -> number.
     """
 
     def __init__(self, definition: Definition) -> None:

@@ -158,8 +158,8 @@ def known_sweeps(sweep: str | None, storage: Storage, store: RecordStore) -> lis
 
     Args:
         sweep: A name that has to be among them.
-        storage: Of the manifests.
-        store: Of the records.
+        storage: Storage folder of the manifests.
+        store: The tracking store.
 
     Raises:
         BadInput: If it is not.

@@ -30,8 +30,8 @@ class Recorder:
     """Serves the queue of one tracking store from the cells of one storage.
 
     Args:
-        records: Of the tracking store.
-        queue: Of the same.
+        records: Records of the tracking store.
+        queue: Queue of the same store.
         cells: Folder of the cells' folders.
         moved: Called whenever the store has taken something, with a name for it, which is the same
             if it is sent again, and with whether a cell is now complete.

@@ -56,7 +56,7 @@ class QueuedCell:
         record_id: The record of the trial, None before it is known.
         carried_bytes: Length of the part of the outbox that is recorded.
         last_epoch: The last epoch that the store has.
-        outcome: As the store has it.
+        outcome: Outcome in the store.
         is_closed: Whether the final record has been carried.
         is_wanted: Whether any sweep has it among its cells.
     """
@@ -77,7 +77,7 @@ class EvaluatedTrial:
     """A trial with evaluations that the tracking store may lack.
 
     Attributes:
-        number: Of the request; a later one of the same trial has a higher one.
+        number: Number of the request; a later request of the same trial has a higher number.
         sweep: Which asked last.
     """
 

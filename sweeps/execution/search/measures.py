@@ -19,7 +19,7 @@ class Measures:
 
     Args:
         search: With limits or a cost, or with neither.
-        definition: Of its sweep.
+        definition: The sweep's definition.
     """
 
     def __init__(self, search: Search, definition: Definition) -> None:

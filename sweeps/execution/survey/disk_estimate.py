@@ -61,8 +61,8 @@ def estimate_disk(manifest: Manifest, demand: DiskDemand, free_bytes: int) -> Di
     An arm of unknown size counts as an average one.
 
     Args:
-        manifest: Of the sweep, for the number of parameters of its arms.
-        demand: Of the launch.
+        manifest: Manifest of the sweep, for the number of parameters of its arms.
+        demand: The launch's demand.
         free_bytes: On the disk.
     """
     weights = {arm.name: _PARAMETER_BYTES * arm.num_parameters for arm in manifest.arms}

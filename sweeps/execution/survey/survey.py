@@ -169,7 +169,7 @@ def with_disk(survey: Survey, folders: Mapping[str, FolderState]) -> Survey:
     """Return the survey with the disk space that its launch takes.
 
     Args:
-        survey: Of the sweep.
+        survey: The sweep's survey.
         folders: The states of its cells' folders, by trial key.
     """
     seen: dict[str, list[int]] = {}
@@ -211,7 +211,7 @@ def earlier_manifest(
     A manifest that the store has lost, or that is damaged there, comes from the local copy.
 
     Args:
-        store: Of the records.
+        store: The tracking store.
         journals: The folder with the copy of the last launch.
         sweep: Its name.
         may_be_replaced: Whether the launch can do without it.

@@ -26,11 +26,11 @@ class FolderState:
     """The state of a trial according to its cell's folder.
 
     Attributes:
-        outcome: Of the final record, None while the cell is empty.
+        outcome: Outcome of the final record; None while the cell is empty.
         epochs: Number of epochs so far.
         failure: Why the last attempt failed, None if it did not.
-        duration_seconds: Of those epochs.
-        num_bytes: Of the files of a filled cell, 0 if its weights were deleted.
+        duration_seconds: Duration of those epochs.
+        num_bytes: Size of a filled cell's files; 0 if its weights were deleted.
     """
 
     outcome: Outcome | None = None
@@ -76,7 +76,7 @@ def surveyed(
     Args:
         cells: The cells of the sweep after the launch.
         folders: By trial key; a key without a folder is left out.
-        records: By trial key, likewise.
+        records: Records by trial key, likewise.
         waiting: Trial keys of trials that wait at a rung for their promotion.
     """
     stood = (

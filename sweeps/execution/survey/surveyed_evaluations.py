@@ -93,7 +93,7 @@ def survey_evaluations(
         manifest: What the sweep declares.
         storage: Where the cells' folders are.
         folders: Their states, by trial key.
-        records: By trial key.
+        records: Records by trial key.
         store: The store of the records; asked for weights that no folder holds.
 
     Raises:
@@ -117,8 +117,8 @@ def evaluations_by_outcome(
     Args:
         manifest: What the sweep declares.
         storage: Where the cells' folders are.
-        outcomes: By trial key.
-        records: By trial key.
+        outcomes: Outcomes by trial key.
+        records: Records by trial key.
         store: The store of the records; asked for weights that no folder holds.
 
     Raises:

@@ -139,7 +139,7 @@ def followed(said: str, address: str, allowed: str = "") -> str:
 
     Args:
         said: The record's word.
-        address: Of the tracking server.
+        address: Address of the tracking server.
         allowed: Addresses that it may begin with besides the server's own, separated by commas.
 
     Raises:

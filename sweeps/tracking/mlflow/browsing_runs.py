@@ -49,7 +49,7 @@ class ShownTrials:
     """The trials' runs of a sweep.
 
     Args:
-        client: Of the store.
+        client: Client of the store.
         experiment_id: Ours.
         shown: What there is to show.
     """
@@ -134,10 +134,10 @@ def write_summary(
     """Write the summary of a sweep to MLflow. A repeated call does what is left.
 
     Args:
-        client: Of the store.
+        client: Client of the store.
         experiment_id: Ours.
         sweep_id: The sweep's own run.
-        summary: Of the sweep.
+        summary: The sweep's summary.
     """
     keep_view(client, experiment_id)
     _SummaryWriter(client, experiment_id, sweep_id, summary).run()

@@ -41,7 +41,7 @@ class ClientRuns:
     """Live runs of a store, asked for by MLflow's client.
 
     Attributes:
-        address: Of the store.
+        address: Address of the store.
     """
 
     def __init__(self, address: str) -> None:

@@ -68,7 +68,7 @@ def create_database(tracking_uri: str) -> None:
     Does nothing for a file that is there, for a server, or where the file's folder is missing.
 
     Args:
-        tracking_uri: Of the store.
+        tracking_uri: Tracking uri of the store.
 
     Raises:
         TimeoutError: If another process has been at it for a minute.

@@ -44,7 +44,7 @@ def find_or_create_experiment(client: MlflowClient, tracking_uri: str) -> str:
     A store without a server says no place for files: a folder that holds both may be moved.
 
     Args:
-        client: Of the store.
+        client: Client of the store.
         tracking_uri: Its address.
 
     Raises:

@@ -287,9 +287,9 @@ def write_rows(path: Path, rows: list[dict[str, Any]], schema: Any) -> None:
     """Write a table whole, in place of the one that is there.
 
     Args:
-        path: Of the table.
+        path: Path of the table.
         rows: Name of a column -> value.
-        schema: Of the table, as pyarrow has it.
+        schema: The table's pyarrow schema.
     """
     import pyarrow as pa
     from pyarrow import parquet

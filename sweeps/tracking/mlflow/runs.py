@@ -69,8 +69,8 @@ def runs_that(
     """Yield the runs of an experiment that a filter lets through, the earliest first.
 
     Args:
-        client: Of the store.
-        experiment_id: Of the experiment.
+        client: Client of the store.
+        experiment_id: Experiment id of the experiment.
         condition: The filter, as MLflow takes it.
         page: How many are asked for at once.
         which: By MLflow's `ViewType`: "ACTIVE_ONLY", "DELETED_ONLY" or "ALL".

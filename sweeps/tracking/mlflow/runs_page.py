@@ -84,8 +84,8 @@ def runs_page(root: str, experiment_id: str, *, has_view: bool) -> str:
     """Return the address of the page.
 
     Args:
-        root: Of the UI.
-        experiment_id: Of our experiment.
+        root: Root of the UI.
+        experiment_id: Experiment id of our experiment.
         has_view: Whether the view is there: the UI complains of one that is not.
     """
     view = f"&viewStateShareKey={_VIEW}" if has_view else ""

@@ -101,7 +101,7 @@ class SqlRuns:
     """Live runs of a database that is open, in one transaction.
 
     Args:
-        database: Of a known schema.
+        database: Database with a known schema.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -188,7 +188,7 @@ class EmbeddedRuns:
     """Live runs of a database. Each question is one transaction, and writes nothing.
 
     Args:
-        path: Of the database.
+        path: Path of the database.
         client: Who is asked where its schema is not known.
     """
 

@@ -41,7 +41,7 @@ def place_elsewhere(database: Path) -> str | None:
     """Return a place that MLflow's UI would open outside its artifacts' folder, None if none is.
 
     Args:
-        database: Of an embedded store.
+        database: Database of an embedded store.
     """
     with closing(open_read_only(database)) as opened:
         tables = {name for (name,) in opened.execute("select name from sqlite_master")}

@@ -146,8 +146,8 @@ def inline_drawing(svg: bytes, prefix: str, label: str) -> str:
     for the whole page, are left out, and so are comments, which repeat its texts.
 
     Args:
-        svg: As matplotlib writes it.
-        prefix: Of every id, of its own in the page.
+        svg: SVG text as matplotlib writes it.
+        prefix: Prefix of every id, unique in the page.
         label: What a reader who does not see it is told.
     """
     text = io.StringIO()

@@ -41,7 +41,7 @@ class EngineSession:
     that it starts can be found and ended.
 
     Args:
-        environment: Of the process.
+        environment: Environment of the process.
         log: Takes all that it and Ray print.
         command: What is started; this process's number is added.
 

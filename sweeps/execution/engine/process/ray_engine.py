@@ -51,7 +51,7 @@ class RayEngine:
     """Runs orders by Ray Tune; an `Engine`. Start it by a `with`.
 
     Args:
-        address: Of a running Ray cluster; None starts Ray here.
+        address: Address of a running Ray cluster; None starts Ray here.
         log: Takes what Ray prints.
         tell: Told in a sentence what becomes of the process.
         num_ready: Processes that are started with Ray, each with what trains loaded already; None

@@ -24,7 +24,7 @@ def ray_session(address: str | None, scratch: str, num_ready: int | None = None)
     """Start Ray here, or join the cluster at an address.
 
     Args:
-        address: Of the cluster; None starts Ray here.
+        address: Address of the cluster; None starts Ray here.
         scratch: Folder for the files and sockets of a Ray that is started here.
         num_ready: How many worker processes such a Ray starts at once; None for none.
 

@@ -26,8 +26,8 @@ class Making:
     """The evaluations of one launch on their way: which are missing, made and recorded.
 
     Args:
-        progress: Of the launch.
-        options: Of the launch.
+        progress: Progress of the launch.
+        options: The launch's options.
     """
 
     def __init__(self, progress: Progress, options: LaunchOptions) -> None:

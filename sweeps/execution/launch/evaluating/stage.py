@@ -14,8 +14,8 @@ def evaluate(progress: Progress, options: LaunchOptions) -> None:
     where this one ended. Where records wait for the store, it is left for that launch too.
 
     Args:
-        progress: Of the launch: gets what became of the evaluations.
-        options: Of the launch.
+        progress: Progress of the launch; it receives the results of the evaluations.
+        options: The launch's options.
 
     Raises:
         KeyboardInterrupt: If it is interrupted, or its time is up.
