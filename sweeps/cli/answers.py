@@ -52,7 +52,7 @@ class ListAnswer(Shape):
 
     format: Literal["capsweep.list/1"] = "capsweep.list/1"
     sweeps: tuple[ShippedSweep, ...]
-    """By name."""
+    """Sorted by name."""
 
 
 class PlannedArm(Shape):
@@ -63,13 +63,13 @@ class PlannedArm(Shape):
     is_baseline: bool
     """Whether the others are compared with it."""
     num_parameters: int
-    """Of its network."""
+    """Number of parameters of its network."""
     epochs: int
-    """Of a full training."""
+    """Epochs of a full training."""
     seeds_there: tuple[int, ...]
-    """Those whose cells are filled."""
+    """Seeds whose cells are filled."""
     seeds_to_train: tuple[int, ...]
-    """Those whose cells are empty."""
+    """Seeds whose cells are empty."""
 
 
 class PlannedCell(Shape):
@@ -80,33 +80,33 @@ class PlannedCell(Shape):
     seed: int
     """Its seed."""
     trial_key: str
-    """Of the trial that fills it."""
+    """Key of the trial that fills it."""
     state: str
     """recorded, to record, stopped early, new, unfinished, waiting or failed before."""
     epochs: int
-    """Trained so far."""
+    """Epochs trained so far."""
     reason: str
-    """Why it failed before, "" where it did not."""
+    """Why it failed before; "" if it did not."""
 
 
 class ExpectedCells(Shape):
     """How many cells of one kind there will be."""
 
     what: str
-    """What they are: cells, proposals, confirmation trainings, and others."""
+    """The kind: cells, proposals, confirmation trainings, and others."""
     num_cells: int
-    """How many, at most."""
+    """Maximum number of them."""
 
 
 class PlannedDisk(Shape):
-    """Room on the disk of the storage folder, in bytes."""
+    """Space on the disk of the storage folder, in bytes."""
 
     kept_bytes: int
-    """What stays of the cells that are to be filled."""
+    """What the cells to be filled will keep."""
     most_bytes: int
-    """What is taken at once, with checkpoints, at most."""
+    """The maximum at any time, with checkpoints."""
     free_bytes: int
-    """What there is."""
+    """Free space now."""
 
 
 class PlanAnswer(Shape):
@@ -118,66 +118,66 @@ class PlanAnswer(Shape):
     kind: Literal["design", "search", "tuned"]
     """A design, a search, or a design whose arms are tuned first."""
     num_cells: int
-    """All cells there will be in the end, at most."""
+    """Maximum number of cells in the end."""
     expected: tuple[ExpectedCells, ...]
-    """What these are made of."""
+    """The same number by kind of cell."""
     counts: dict[str, int]
-    """State -> number of the cells that are known by now."""
+    """State -> number of cells known so far."""
     arms: tuple[PlannedArm, ...]
-    """Those that are known by now: of a search what it has proposed."""
+    """Arms known so far; in a search, its proposals so far."""
     cells: tuple[PlannedCell, ...]
-    """Those that are known by now."""
+    """Cells known so far."""
     refusal: str | None
-    """Why `run` would refuse it; null where it would not."""
+    """Why `run` would refuse it; null if it would not."""
     gpus_per_trial: float
-    """What each trial would get."""
+    """GPUs that each trial would get."""
     num_concurrent: int
-    """Trials at once."""
+    """Number of concurrent trials."""
     estimate_seconds: float | None
-    """Of the launch; null where nothing like it was trained yet."""
+    """Estimated duration of the launch; null if nothing similar was trained yet."""
     disk: PlannedDisk
-    """Room that it takes."""
+    """Disk space that it takes."""
 
 
 class FailedCell(Shape):
-    """A cell that stayed empty, as its trial raised."""
+    """A cell that stayed empty because its trial raised an error."""
 
     arm: str
     """Its arm."""
     seed: int
     """Its seed."""
     reason: str
-    """What was raised, in a line."""
+    """The error in one line."""
     log: str
     """Path of the trial's log, which holds the traceback."""
 
 
 class RunAnswer(Shape):
-    """`capsweep run`, when it has ended. What it tells on its way is on standard error."""
+    """`capsweep run`, when it has ended. Its progress is on standard error."""
 
     format: Literal["capsweep.run/1"] = "capsweep.run/1"
     sweep: str
     """Its name."""
     exit_code: int
-    """0: every cell is filled and recorded. 3: not. 130: it was interrupted."""
+    """0: every cell is filled and recorded. 3: some are not. 130: it was interrupted."""
     num_cells: int
     """All cells of the sweep."""
     num_filled: int
-    """Those that hold a result."""
+    """Cells that hold a result."""
     num_trained: int
-    """Those that this launch filled."""
+    """Cells that this launch filled."""
     is_recorded: bool
     """Whether the tracking store has everything."""
     complaint: str
-    """Why it has not, "" where it has."""
+    """Why it does not have everything; "" if it does."""
     failures: tuple[FailedCell, ...]
-    """Trials that raised."""
+    """Trials that raised an error."""
     told: tuple[str, ...]
-    """What else is told of training, evaluations and weights, a sentence each."""
+    """Further messages on training, evaluations and weights, a sentence each."""
     files: tuple[str, ...]
-    """Paths of the report's files; none where it was interrupted."""
+    """Paths of the report's files; empty if it was interrupted."""
     go_on_with: str | None
-    """The command that goes on with it; null where nothing is left."""
+    """The command that resumes it; null if nothing is left to do."""
 
 
 class LastLaunch(Shape):
@@ -186,26 +186,26 @@ class LastLaunch(Shape):
     started_at: float
     """Seconds since 1970."""
     ended_at: float | None
-    """Seconds since 1970; null where it runs or was killed."""
+    """Seconds since 1970; null if it is running or was killed."""
     exit_code: int | None
-    """null where it runs or was killed."""
+    """null if it is running or was killed."""
 
 
 class CellStanding(Shape):
-    """A cell and how far it is."""
+    """A cell and its progress."""
 
     arm: str
     """Its arm."""
     seed: int
     """Its seed."""
     trial_key: str
-    """Of the trial that fills it."""
+    """Key of the trial that fills it."""
     state: str
     """finished, pruned, diverged, failed, running, waiting, interrupted or missing."""
     epoch: int
-    """Trained so far."""
+    """Epochs trained so far."""
     reason: str
-    """Why it did not finish, "" where it did."""
+    """Why it did not finish; "" if it did."""
 
 
 class StatusAnswer(Shape):
@@ -217,18 +217,18 @@ class StatusAnswer(Shape):
     counts: dict[str, int]
     """State -> number of cells."""
     cells: tuple[CellStanding, ...]
-    """All that are known by now."""
+    """All cells known so far."""
     evaluations: dict[str, int]
-    """Where the evaluations of finished trials stand (recorded, to record, to make, not available)
-    -> how many."""
+    """State of an evaluation of a finished trial (recorded, to record, to make, not
+    available) -> number of evaluations."""
     is_recorded: bool
     """Whether every filled cell's record is in the tracking store."""
     ending: str
-    """How a search ended before all its proposals were made, "" where it did not."""
+    """Why a search ended before all its proposals were made; "" if it did not."""
     last_launch: LastLaunch | None
-    """null where there was none from this storage folder."""
+    """null if there was none from this storage folder."""
     is_running: bool
-    """Whether a process runs it now from this storage folder."""
+    """Whether a process is running it now from this storage folder."""
 
 
 class ListedSweep(Shape):
@@ -237,21 +237,21 @@ class ListedSweep(Shape):
     sweep: str
     """Its name."""
     state: str
-    """running, complete, failed (a trial raised), interrupted (or killed), incomplete, elsewhere
-    (incomplete, and launched from another storage folder) or unreadable."""
+    """running, complete, failed (a trial raised an error), interrupted (or killed), incomplete,
+    elsewhere (incomplete, and launched from another storage folder) or unreadable."""
     num_filled: int
     """Cells that hold a result."""
     num_cells: int
-    """All there will be in the end, at most."""
+    """Maximum number of cells in the end."""
     num_failed: int
-    """Cells whose trial raised."""
+    """Cells whose trial raised an error."""
     num_bytes: int | None
-    """What its cells and their records take on this disk, also where another sweep has them too;
-    null where nothing of it lies here."""
+    """Disk space of its cells and their records here, including those shared with other sweeps;
+    null if nothing of it is here."""
     last_at: float | None
-    """When it was last updated, seconds since 1970; null where that is not known."""
+    """Time of the last update, seconds since 1970; null if not known."""
     complaint: str
-    """Why it cannot be read, "" where it can."""
+    """Why it cannot be read; "" if it can."""
 
 
 class SweepsAnswer(Shape):
@@ -259,7 +259,7 @@ class SweepsAnswer(Shape):
 
     format: Literal["capsweep.sweeps/1"] = "capsweep.sweeps/1"
     sweeps: tuple[ListedSweep, ...]
-    """The last updated first."""
+    """Sorted by last update, latest first."""
 
 
 class BestTrial(Shape):
@@ -270,38 +270,38 @@ class BestTrial(Shape):
     seed: int
     """Its seed."""
     validation_error: float
-    """After its last epoch, a fraction."""
+    """The error after its last epoch, a fraction."""
 
 
 class BestArm(Shape):
-    """An arm with its place among the others."""
+    """An arm with its rank."""
 
     rank: int
     """From 1."""
     arm: str
     """Its name."""
     is_confirmed: bool
-    """Whether the seeds had no part in finding it."""
+    """Whether its seeds had no part in selecting it."""
     value: float | None
     """Mean of the metric over seeds."""
     low: float | None
-    """Lower end of its 95 % interval over seeds; null of fewer than two."""
+    """Lower end of its 95 % interval over seeds; null for fewer than two."""
     high: float | None
     """Upper end, likewise."""
     values: tuple[float, ...]
-    """Of each finished trial."""
+    """The metric of each finished trial."""
     num_planned: int
-    """Trials that the sweep plans of the arm on those seeds."""
+    """Number of trials that the sweep plans for the arm on those seeds."""
     chance_of_best: float | None
-    """How often it would stand first, were seeds and images drawn anew; null where not known."""
+    """How often it would rank first if seeds and images were drawn again; null if not known."""
     may_be_best: bool | None
-    """Whether it cannot be told from the first; null where not known."""
+    """Whether it is indistinguishable from the first; null if not known."""
     num_parameters: int | None
-    """What it costs, of a search that minds it; null of others."""
+    """Its number of parameters, in a search with that cost; null in others."""
     settings: dict[str, Any]
-    """What it has of the settings that the sweep varies, path -> value."""
+    """Its values of the settings that the sweep varies, path -> value."""
     trials: tuple[BestTrial, ...]
-    """Its finished trials, the lowest validation error first."""
+    """Its finished trials, lowest validation error first."""
     config: dict[str, Any]
     """Its full training config, without the seed."""
 
@@ -313,13 +313,13 @@ class BestAnswer(Shape):
     sweep: str
     """Its name."""
     metric: str | None
-    """What ranks; null where no trial has finished."""
+    """The metric that ranks; null if no trial has finished."""
     unit: str | None
-    """Of the metric: fraction, nats, count or seconds; null where it has none."""
+    """Unit of the metric: fraction, nats, count or seconds; null if it has none."""
     arms: tuple[BestArm, ...]
-    """The best first."""
+    """Sorted, best first."""
     notes: tuple[str, ...]
-    """How they were ranked and how sure the places are, a sentence each."""
+    """How they were ranked and how certain the ranks are, a sentence each."""
 
 
 class Epoch(Shape):
@@ -336,14 +336,14 @@ class Epoch(Shape):
 
 
 class Evaluated(Shape):
-    """What an evaluation found of a trained network."""
+    """The results of an evaluation of a trained network."""
 
     key: str
-    """Of the evaluation."""
+    """Key of the evaluation."""
     kind: str | None
-    """null where its file is gone."""
+    """null if its file is missing."""
     settings: dict[str, Any]
-    """Of the evaluation."""
+    """Settings of the evaluation."""
     metrics: dict[str, float]
     """Name -> value."""
 
@@ -353,9 +353,9 @@ class ShowAnswer(Shape):
 
     format: Literal["capsweep.show/1"] = "capsweep.show/1"
     trial_key: str
-    """The trial's."""
+    """The trial's key."""
     record_id: str
-    """MLflow's run."""
+    """Id of its MLflow run."""
     sweep: str
     """The sweep that trained it first."""
     arm: str
@@ -365,21 +365,21 @@ class ShowAnswer(Shape):
     outcome: str
     """finished, diverged, failed, pruned, interrupted or running."""
     reason: str
-    """Why it did not finish, "" where it did."""
+    """Why it did not finish; "" if it did."""
     target: str | None
-    """Whether it reached what its stopping asks for; null where that is nothing, or not known."""
+    """Whether it reached the target of its stopping rule; null if there is none, or not known."""
     warnings: tuple[str, ...]
-    """What was found unsound in it."""
+    """Problems that were found in it."""
     metrics: dict[str, float]
     """Name -> value. Errors are fractions."""
     duration_seconds: float | None
-    """Of its training; null where that is not told."""
+    """Duration of its training; null if not known."""
     curve: tuple[Epoch, ...]
     """Its epochs in order."""
     evaluations: tuple[Evaluated, ...]
-    """What was found of its network after training."""
+    """Results of evaluations of its network after training."""
     weights: str | None
-    """Where its weights lie; null where none are kept."""
+    """Path of its weights; null if they were not kept."""
     config: dict[str, Any]
     """Its full training config."""
 
@@ -389,27 +389,27 @@ class PicturesAnswer(Shape):
 
     format: Literal["capsweep.pictures/1"] = "capsweep.pictures/1"
     files: tuple[str, ...]
-    """Paths of what was drawn."""
+    """Paths of the pictures."""
     left_out: tuple[str, ...]
-    """Why others were not, a sentence each."""
+    """Why other pictures were not drawn, a sentence each."""
 
 
 class DiffRow(Shape):
-    """Something that both may have."""
+    """A setting, circumstance or result of both."""
 
     part: str
-    """setting (it differs), circumstance (data, code or machine, and it differs) or result (told
-    also where both have the same)."""
+    """setting (it differs), circumstance (data, code or machine, and it differs) or result (also
+    if both have the same)."""
     name: str
-    """A setting's path; what else it is called."""
+    """A setting's path, or another name."""
     first: str | int | float | bool | None
-    """Of the first one, errors as fractions; null where it has none such."""
+    """Value of the first one, errors as fractions; null if it has none."""
     second: str | int | float | bool | None
-    """Of the second one, likewise."""
+    """Value of the second one, likewise."""
     difference: float | None
-    """The second less the first, of two finite values of a metric: it is no test."""
+    """The second value minus the first, if both are finite values of a metric; it is not a test."""
     unit: str | None
-    """Of a metric: fraction, nats, count or seconds; null of what has none."""
+    """Unit of a metric: fraction, nats, count or seconds; null if it has none."""
 
 
 class DiffAnswer(Shape):
@@ -421,15 +421,15 @@ class DiffAnswer(Shape):
     first: str
     """The first one's trial key, or name."""
     second: str
-    """The second one's."""
+    """The second one's trial key, or name."""
     rows: tuple[DiffRow, ...]
-    """Settings that differ, then circumstances that do, then results."""
+    """Settings that differ, circumstances that differ, then results."""
 
 
 class ErrorAnswer(Shape):
-    """Any command that could not do what it was asked: the sentence that is told without `--json`.
+    """Any command that failed: the sentence that it prints without `--json`.
 
-    It stands on standard output, and the exit code is the same as without `--json`.
+    It is on standard output, and the exit code is the same as without `--json`.
     """
 
     format: Literal["capsweep.error/1"] = "capsweep.error/1"

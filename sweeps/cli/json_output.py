@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from sweeps.cli.answers import Shape
 
 _FLAG = "--json"
-JsonOption = Annotated[
-    bool, typer.Option(_FLAG, help="Answer with one JSON object, as docs/json.md says.")
-]
+JsonOption = Annotated[bool, typer.Option(_FLAG, help="Print one JSON object; see docs/json.md.")]
 
 
 def is_json_requested() -> bool:

@@ -13,7 +13,7 @@ SweepArgument = Annotated[
     str,
     typer.Argument(
         metavar="SWEEP",
-        help="A named sweep, or the path of a file with one.",
+        help="A sweep's name, or the path of its file.",
         autocompletion=known_sweeps,
     ),
 ]

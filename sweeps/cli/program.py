@@ -40,24 +40,24 @@ class Command(NamedTuple):
 COMMANDS: Mapping[str, Command] = MappingProxyType(
     {
         "list": Command("Ask", "list_sweeps", "List the sweeps that come with capsweep."),
-        "parts": Command("Ask", "parts", "List what trainings are made of, and its settings."),
+        "parts": Command("Ask", "parts", "List the parts of trainings, and their settings."),
         "new": Command("Ask", "new", "Write a commented sweep file of your own."),
         "grid": Command("Ask", "grid", "Write a sweep file that varies settings of a base."),
         "ablate": Command("Ask", "ablate", "Write a sweep file from a base to a search's winner."),
-        "plan": Command("Run", "plan", "Say what run would do, and how long it would take."),
-        "run": Command("Run", "run", "Train the cells that are empty, rebuild the tables."),
-        "stop": Command("Run", "stop", "End a launch that runs, from another shell."),
-        "status": Command("Look", "status", "List the launched sweeps, or say how far one is."),
+        "plan": Command("Run", "plan", "Show what run would do, and how long it would take."),
+        "run": Command("Run", "run", "Train the empty cells, rebuild the tables."),
+        "stop": Command("Run", "stop", "End a running launch from another shell."),
+        "status": Command("Look", "status", "List the launched sweeps, or show one's progress."),
         "best": Command("Look", "best", "Rank a sweep's arms by validation error."),
         "show": Command("Look", "show", "Show a trial: its config, its curve, its pictures."),
-        "logs": Command("Look", "logs", "Print the log of a trial or a sweep, -f as it grows."),
+        "logs": Command("Look", "logs", "Print the log of a trial or a sweep; -f follows it."),
         "diff": Command("Look", "diff", "Compare two trials, or two sweeps."),
         "ui": Command("Look", "ui", "Browse the records in MLflow's own UI."),
         "report": Command("Publish", "report", "Rebuild a sweep's tables, figures and page."),
         "verify": Command("Publish", "verify", "Check a paper's numbers against the records."),
         "repair": Command("Keep", "repair", "Rebuild what was lost or damaged."),
-        "delete": Command("Keep", "delete", "Delete a sweep; without --yes, say what would go."),
-        "clean": Command("Keep", "clean", "Free what nothing needs; without --yes, say what."),
+        "delete": Command("Keep", "delete", "Delete a sweep; without --yes, show what would go."),
+        "clean": Command("Keep", "clean", "Delete unneeded files; without --yes, show which."),
     }
 )
 

@@ -21,7 +21,7 @@ _IS_QUIET: ContextVar[bool] = ContextVar("is_quiet", default=False)
 
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results and errors.")]
 VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print also what happens inside, and when.")
+    bool, typer.Option("--verbose", "-v", help="Also print log lines with their times.")
 ]
 
 

@@ -22,10 +22,10 @@ _LONGEST_SECONDS = 10_000_000_000  # about as long as a timer of the system may 
 
 
 class LaunchOptions(Changes):
-    """The options of a launch: the one declaration of names, values, defaults and meanings.
+    """The options of a launch: the only declaration of names, values, defaults and meanings.
 
-    It validates the keyword arguments of `sweeps.plan` and `sweeps.run`, and the options of the
-    command line are made of it.
+    It validates the keyword arguments of `sweeps.plan` and `sweeps.run`; the options of the command
+    line are made from it.
 
     Attributes:
         time_limit_seconds: Ends the launch after this time, as Ctrl-C does.
@@ -34,40 +34,40 @@ class LaunchOptions(Changes):
     """
 
     cpus_per_trial: Annotated[int, Field(ge=1)] = Field(
-        default=1, description="Cores and threads of each trial."
+        default=1, description="CPU cores and threads of each trial."
     )
     gpus_per_trial: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
-        default=None, description="GPUs of each trial [default: 1 where Ray sees one, else 0]."
+        default=None, description="GPUs of each trial [default: 1 if Ray sees one, else 0]."
     )
     max_concurrent: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="Trials at once at most [default: as many as fit now]."
+        default=None, description="Maximum number of concurrent trials [default: as many as fit]."
     )
     time_limit_seconds: Annotated[float, Field(gt=0, le=_LONGEST_SECONDS)] | None = Field(
-        default=None, description="End as Ctrl-C does after this time: 90s, 30m, 2h, 1h30m."
+        default=None, description="End after this time, as Ctrl-C does: 90s, 30m, 2h, 1h30m."
     )
     budget_epochs: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="Dispatch no new trial once this launch has trained so many epochs.",
+        description="Start no new trial once this launch has trained so many epochs.",
     )
     warm_start: str | None = Field(
         default=None,
-        description="Begin a search with the best points of this sweep that its space holds.",
+        description="Start a search with this sweep's best points in the search space.",
     )
     gradient_checkpointing: bool = Field(
         default=False,
-        description="Less memory for more time, and the same results: a run's choice, no setting.",
+        description="Trade time for memory, with the same results; not a setting of the trials.",
     )
     keep_weights: str = Field(
-        default="all", description="Weights that are kept when the sweep has ended."
+        default="all", description="Weights to keep when the sweep has ended."
     )
     address: str | None = Field(
-        default=None, description="A running Ray cluster [default: start Ray here]."
+        default=None, description="Address of a running Ray cluster [default: start Ray here]."
     )
     retrain: bool = Field(
-        default=False, description="Archive what was trained, and train all of it from the start."
+        default=False, description="Archive the trained cells, and train all of them again."
     )
     replace: bool = Field(
-        default=False, description="Let this launch drop cells that the sweep had."
+        default=False, description="Allow this launch to drop cells of the sweep."
     )
     storage: str | Path | None = Field(
         default=None, description="Storage folder [default: ./capsweep-store]."
@@ -77,7 +77,7 @@ class LaunchOptions(Changes):
         description="MLflow tracking store [default: the SQLite file in the storage folder].",
     )
     reports: str | Path = Field(
-        default="reports", description="Folder in which the sweep's report gets its own."
+        default="reports", description="Folder in which the sweep's report gets its own folder."
     )
 
     @field_validator("gpus_per_trial")

@@ -18,13 +18,13 @@ def ablate(
         str,
         typer.Argument(
             metavar="SEARCH",
-            help="A search that was run: its name, or its file.",
+            help="The name or the file of a launched search.",
             autocompletion=launched_sweeps,
         ),
     ],
     options: Mapping[str, Any],
 ) -> None:
-    """Write a sweep file from a search's base to its winner, a change at a time, and plan it."""
+    """Write a sweep file that goes from a search's base to its winner step by step; plan it."""
     from sweeps.cli.commands.plan import print_plan
     from sweeps.execution.launch.writing.ablate import ablate as write_path
 

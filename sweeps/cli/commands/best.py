@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 def best(
     name: NameArgument,
     *,
-    count: Annotated[int, typer.Option("--count", "-n", help="How many arms.")] = 10,
+    count: Annotated[int, typer.Option("--count", "-n", help="Number of arms to show.")] = 10,
     as_json: JsonOption = False,
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
-    """Rank a sweep's arms by mean last-epoch validation error; of two objectives their front."""
+    """Rank a sweep's arms by mean last-epoch validation error; list the front of two objectives."""
     from sweeps.aggregation.best_configs import check_count, ranked_configs
     from sweeps.aggregation.best_words import ranking_words
 

@@ -18,22 +18,22 @@ def clean(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            help="Only cells of one sweep [default: all].",
+            help="Only the cells of this sweep [default: all].",
             autocompletion=launched_sweeps,
         ),
     ] = None,
     *,
     older_than: Annotated[
         str | None,
-        typer.Option(help="Only what was not written to for so long: 12h, 30d."),
+        typer.Option(help="Only files not written to for this long: 12h, 30d."),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Free it; without, say what would go.")
+        bool, typer.Option("--yes", help="Delete them; without --yes, only show them.")
     ] = False,
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
-    """Say what nothing needs any more, and free it with --yes; never what a table needs."""
+    """Show which files nothing needs, and delete them with --yes; never what a table needs."""
     from sweeps.execution.housekeeping.clean import clean as clean_storage
 
     cleaned = clean_storage(

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 def delete(
     sweep: NameArgument,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Delete it; without, say what would go.")
+        bool, typer.Option("--yes", help="Delete it; without --yes, only show what would go.")
     ] = False,
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
-    """Say what would go with a sweep, and delete it with --yes; never what another one holds."""
+    """Show what would go with a sweep, and delete it with --yes; trials of other sweeps stay."""
     from sweeps.execution.housekeeping.delete import delete as delete_sweep
 
     deleted = delete_sweep(

@@ -22,7 +22,7 @@ def diff(
     second: Annotated[
         str,
         typer.Argument(
-            metavar="B", help="Another of the same sort.", autocompletion=sweeps_and_trials
+            metavar="B", help="Another sweep, or another trial.", autocompletion=sweeps_and_trials
         ),
     ],
     *,

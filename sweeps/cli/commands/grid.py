@@ -28,19 +28,17 @@ def grid(
         str,
         typer.Argument(
             metavar="BASE",
-            help="A sweep whose base is varied: a named one, or a file.",
+            help="The sweep whose base is varied, by name or file.",
             autocompletion=known_sweeps,
         ),
     ],
     factors: Annotated[
         list[str],
-        typer.Argument(
-            metavar="PATH=LEVEL,LEVEL...", help="A setting, and the levels that it is to have."
-        ),
+        typer.Argument(metavar="PATH=LEVEL,LEVEL...", help="A setting and its levels."),
     ],
     options: Mapping[str, Any],
 ) -> None:
-    """Write a sweep file that varies settings of a base, and say what it would do."""
+    """Write a sweep file that varies settings of a base, and show what it would do."""
     from sweeps.cli.commands.plan import print_plan
     from sweeps.execution.launch.writing.grid import grid as write_grid
 

@@ -20,15 +20,15 @@ def logs(
     ],
     *,
     is_followed: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until it has ended, or Ctrl-C.")
+        bool, typer.Option("--follow", "-f", help="Follow the log until the end, or Ctrl-C.")
     ] = False,
     lines: Annotated[
-        int | None, typer.Option("--lines", "-n", help="How many of the end [default: all].")
+        int | None, typer.Option("--lines", "-n", help="Number of last lines [default: all].")
     ] = None,
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
-    """Print what a trial has printed and logged, or what a sweep's launches have."""
+    """Print the log of a trial, or of a sweep's launches."""
     from sweeps.execution.launch_process.logs import find_log
 
     if lines is not None and lines < 1:

@@ -9,13 +9,13 @@ from sweeps.cli.hints import program_name
 
 def new(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Of your sweep; the file is NAME.py, here.")
+        str, typer.Argument(metavar="NAME", help="Name of your sweep; the file is ./NAME.py.")
     ],
     search: Annotated[
-        bool, typer.Option("--search", help="A search, in the place of listed arms.")
+        bool, typer.Option("--search", help="Write a search instead of listed arms.")
     ] = False,
 ) -> None:
-    """Write a commented sweep file of your own that runs as it is."""
+    """Write a commented sweep file that runs as it is."""
     from sweeps.execution.launch.writing.new_sweep import new_sweep
 
     path = new_sweep(name, is_search=search)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def parts(
-    kind: Annotated[str | None, typer.Argument(help="Of one kind or family, in full.")] = None,
+    kind: Annotated[str | None, typer.Argument(help="A kind or a family, shown in full.")] = None,
 ) -> None:
-    """List the parts that trainings are made of, or one of them with its settings."""
+    """List the parts of trainings, or show one of them with its settings."""
     from capsmodel.config import TrainingConfig
     from capsmodel.part_descriptions import described_parts, profiles_of
 

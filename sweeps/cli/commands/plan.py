@@ -36,19 +36,19 @@ def plan(
         typer.Option(
             "--effect",
             metavar="POINTS",
-            help="Say how many seeds and test images it takes to find such a difference of test "
-            "errors in every arm.",
+            help="Show how many seeds and test images it takes to find a difference of so many "
+            "points of test error in every arm.",
         ),
     ] = None,
     power: Annotated[
         float | None,
         typer.Option(
-            "--power", help="With --effect: how often each is to be found [default: 0.8]."
+            "--power", help="With --effect: the probability of finding it [default: 0.8]."
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what `run` would do: cells there, cells to train and why, and an estimate."""
+    """Show what `run` would do: existing cells, cells to train and why, and an estimate."""
     if effect is not None or power is not None:
         _print_seeds(sweep, options, effect, power, as_json=as_json)
         return

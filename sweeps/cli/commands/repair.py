@@ -14,14 +14,14 @@ def repair(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            help="One sweep [default: all of them].",
+            help="One sweep [default: all].",
             autocompletion=launched_sweeps,
         ),
     ] = None,
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
-    """Rebuild what was lost or damaged: records from folders, journals; say what was done."""
+    """Rebuild lost or damaged records and journals from the cells' folders; say what was done."""
     from sweeps.execution.repair.repair import repair as repair_store
 
     repaired = repair_store(sweep, storage, tracking_uri)

@@ -20,18 +20,18 @@ _Launched = Annotated[
     str,
     typer.Argument(
         metavar="NAME",
-        help="Name of a launched sweep, or its file, which tables of its own need.",
+        help="Name of a launched sweep, or its file (needed for custom tables).",
         autocompletion=launched_sweeps,
     ),
 ]
 _Name = Annotated[
     str | None,
-    typer.Option("--name", help="What the file's sweep was launched as, if not by its name."),
+    typer.Option("--name", help="Name of the file's launch, if it is another one."),
 ]
 _Check = Annotated[
     bool,
     typer.Option(
-        "--check", help="Write nothing; exit with 1 if files no longer follow from the records."
+        "--check", help="Write nothing; exit with 1 if files no longer match the records."
     ),
 ]
 _Compare = Annotated[
@@ -40,7 +40,7 @@ _Compare = Annotated[
         "--compare",
         metavar="OTHER",
         autocompletion=launched_sweeps,
-        help="Compare with another launched sweep, arm by arm, instead of the report.",
+        help="Compare with another launched sweep, arm by arm, instead of a report.",
     ),
 ]
 _Style = Annotated[

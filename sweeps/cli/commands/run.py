@@ -24,7 +24,7 @@ _INTERRUPTED = 130
 
 @with_options(launch_fields())
 def run(sweep: SweepArgument, options: Mapping[str, Any], as_json: JsonOption = False) -> None:
-    """Train the cells that are empty, record them in MLflow, rebuild the table."""
+    """Train the empty cells, record them in MLflow, and rebuild the tables."""
     result = _launch(sweep, options, as_json=as_json)
     if as_json:
         print_json(run_answer(result, resume_command()))

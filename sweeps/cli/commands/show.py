@@ -28,16 +28,16 @@ def show(
     ],
     *,
     pictures: Annotated[
-        bool, typer.Option("--pictures", help="Draw what its network draws, and how it routes.")
+        bool, typer.Option("--pictures", help="Draw reconstructions, moved poses and couplings.")
     ] = False,
     out: Annotated[
-        str, typer.Option(help="Where the pictures go, in a folder named by the trial key.")
+        str, typer.Option(help="Folder of the pictures, in a subfolder named by the trial key.")
     ] = "pictures",
     as_json: JsonOption = False,
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
-    """Show one trial: its config, its curve, where its weights lie, and what they draw."""
+    """Show one trial: its config, its curve, the place of its weights, and its pictures."""
     if pictures:
         from sweeps.aggregation.pictures.trial_pictures import pictures as draw
 

@@ -30,7 +30,7 @@ def status(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            help="Name of a launched sweep [default: lists all].",
+            help="Name of a launched sweep [default: all].",
             autocompletion=launched_sweeps,
         ),
     ] = None,
@@ -38,7 +38,7 @@ def status(
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
-    """Show how far a sweep is, arm by arm; without a name list all that were launched."""
+    """Show a sweep's progress, arm by arm; without a name, list all launched sweeps."""
     if name is None:
         from sweeps.execution.survey.listing import listed_sweeps
 

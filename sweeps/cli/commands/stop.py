@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def stop(
     name: NameArgument,
     now: Annotated[
-        bool, typer.Option("--now", help="End it at once, as a second Ctrl-C does.")
+        bool, typer.Option("--now", help="End at once, as a second Ctrl-C does.")
     ] = False,
     storage: StorageOption = None,
 ) -> None:
-    """End the launch of a sweep as Ctrl-C in its own terminal does, and wait until it has ended."""
+    """End the launch of a sweep, as Ctrl-C in its terminal does, and wait for its end."""
     from sweeps.execution.launch_process.stop import running_launch
 
     launch = running_launch(name, storage)

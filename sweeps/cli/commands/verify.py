@@ -13,7 +13,7 @@ def verify(
     storage: StorageOption = None,
     tracking_uri: TrackingOption = None,
 ) -> None:
-    """Derive a paper's numbers anew from the records; exit with 1 if any is stale or missing."""
+    """Recompute a paper's numbers from the records; exit with 1 if any is stale or missing."""
     from sweeps.aggregation.verification.verify import verify as verify_papers
 
     verified = verify_papers(papers, tracking_uri, storage)

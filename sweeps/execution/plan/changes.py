@@ -19,25 +19,25 @@ class Changes(BaseModel):
     name: str | None = Field(default=None, description="Record it under this name.")
     seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
         default=None,
-        description="Seeds instead of the sweep's: a list and ranges, 0,1,2 or 0-4.",
+        description="Seeds in place of the sweep's: a list or ranges, 0,1,2 or 0-4.",
     )
     add_seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
-        default=None, description="Seeds besides those that the launched sweep has."
+        default=None, description="Seeds to add to those of the launched sweep."
     )
     epochs: int | None = Field(
         default=None,
-        description="Epochs of a full training: stopping.epochs, or stopping.max_epochs where a "
-        "training ends with a target.",
+        description="Epochs of a full training: stopping.epochs, or stopping.max_epochs if a "
+        "training ends at a target.",
     )
     settings: dict[str, Any] | None = Field(
         default=None, description="Change a setting of every arm."
     )
     trials: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
-        default=None, description="Proposals of a search."
+        default=None, description="Number of a search's proposals."
     )
     sampler: str | None = Field(
-        default=None, description="Of a search: tpe, random, gp, nsga2, grid or qmc."
+        default=None, description="Sampler of a search: tpe, random, gp, nsga2, grid or qmc."
     )
     scheduler: str | None = Field(
-        default=None, description="Of a search: none, asha, promotion or median."
+        default=None, description="Scheduler of a search: none, asha, promotion or median."
     )

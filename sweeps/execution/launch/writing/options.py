@@ -13,14 +13,14 @@ class AblateOptions(BaseModel):
 
     arm: str | None = Field(
         default=None,
-        description="Of the search, where the path ends [default: its first choice].",
+        description="Arm of the search at which the path ends [default: its first choice].",
     )
     seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
         default=None,
-        description="A list and ranges, 0,1,2 or 0-4 [default: of the confirmation, or fresh].",
+        description="List or ranges, 0,1,2 or 0-4 [default: the confirmation's, else fresh ones].",
     )
-    name: str | None = Field(default=None, description="Of the sweep [default: SEARCH_path].")
-    out: str | None = Field(default=None, description="The file [default: NAME.py].")
+    name: str | None = Field(default=None, description="Name of the sweep [default: SEARCH_path].")
+    out: str | None = Field(default=None, description="File to write [default: NAME.py].")
     storage: str | Path | None = Field(
         default=None, description="Storage folder [default: ./capsweep-store]."
     )
@@ -41,18 +41,18 @@ class GridOptions(BaseModel):
 
     design: Literal["full", "one_factor", "fractional", "plackett_burman"] = Field(
         default="full",
-        description="All combinations, one change at a time, a fraction, or a screen.",
+        description="All combinations, one change at a time, a fraction, or a screening design.",
     )
     resolution: Annotated[int, Field(ge=3)] | None = Field(
-        default=None, description="Of a fraction, at least [default: 4]."
+        default=None, description="Minimum resolution of a fraction [default: 4]."
     )
     seeds: tuple[Annotated[int, Field(strict=True)], ...] | None = Field(
-        default=None, description="A list and ranges, 0,1,2 or 0-4 [default: 0-2]."
+        default=None, description="List or ranges, 0,1,2 or 0-4 [default: 0-2]."
     )
     name: str | None = Field(
-        default=None, description="Of the sweep [default: of the base and the factors]."
+        default=None, description="Name of the sweep [default: base and factors]."
     )
-    out: str | None = Field(default=None, description="The file [default: NAME.py].")
+    out: str | None = Field(default=None, description="File to write [default: NAME.py].")
     settings: dict[str, Any] | None = Field(
         default=None, description="Change a setting of the base."
     )
