@@ -77,16 +77,18 @@ def _header(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         if not 2 <= size <= _MAX_HEADER_BYTES:
-            raise ValueError(f"{path} is no safetensors file: its header would have {size} bytes.")
+            raise ValueError(
+                f"{path} is not a safetensors file: its header would have {size} bytes."
+            )
         text = file.read(size)
     try:
         header = json.loads(text)
     except ValueError as error:
-        raise ValueError(f"{path} is no safetensors file: its header is no JSON.") from error
+        raise ValueError(f"{path} is not a safetensors file: its header is no JSON.") from error
     except RecursionError as error:
-        raise ValueError(f"{path} is no safetensors file: its header nests too deep.") from error
+        raise ValueError(f"{path} is not a safetensors file: its header nests too deep.") from error
     if not isinstance(header, dict):
-        raise ValueError(f"{path} is no safetensors file: its header is no JSON object.")
+        raise ValueError(f"{path} is not a safetensors file: its header is no JSON object.")
     return cast(dict[str, Any], header)
 
 

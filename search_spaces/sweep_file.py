@@ -86,10 +86,10 @@ def custom_parts(module: ModuleType) -> tuple[type[Part], ...]:
 def _read(path: Path) -> str:
     try:
         if path.exists() and not path.is_file():  # reading a pipe would block
-            raise ValueError(f"The sweep file '{path}' is no file: give the path of one.")
+            raise ValueError(f"The sweep file '{path}' is not a file: give the path of one.")
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no text in UTF-8, so no Python file.") from error
+        raise ValueError(f"{path} is not UTF-8 text, so not a Python file.") from error
     except OSError as error:
         raise ValueError(f"There is no sweep file '{path}' ({error.strerror}).") from error
 

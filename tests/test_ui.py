@@ -169,5 +169,5 @@ def test_a_store_with_a_row_that_leads_elsewhere_is_not_served(
 
 def test_a_database_that_is_a_link_is_not_served(tmp_path: Path, empty_database: Path) -> None:
     (tmp_path / "mlflow.db").symlink_to(empty_database)
-    with pytest.raises(BadInput, match="is no regular file"):
+    with pytest.raises(BadInput, match="is not a regular file"):
         serve(0, None, tmp_path)

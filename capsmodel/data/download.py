@@ -171,8 +171,8 @@ def _check_undamaged(archives: Archives, seen: Sequence[Path]) -> None:
         names = ", ".join(f"{path.name} (set aside as {_set_aside(path).name})" for path in damaged)
         raise ValueError(
             f"{archives.title} is damaged in {archives.folder}, with a wrong checksum of {names}: "
-            f"run the same command again to download anew what is damaged, or put whole files "
-            f"there by hand."
+            f"run the same command again to download the damaged files again, or put complete "
+            f"files there."
         )
 
 
@@ -226,7 +226,7 @@ class _Download:
         remedy = "connect to the network"
         if unfinished.exists():
             received = _megabytes(unfinished.stat().st_size)
-            remedy = f"run the same command again, which goes on after the {received} that came"
+            remedy = f"run the same command again, which resumes after the {received} received"
         raise ValueError(
             f"{archive.name} of {self._archives.title} could not be downloaded "
             f"({'; '.join(failures)}): {remedy}, or {_advice(self._archives)}."

@@ -189,7 +189,7 @@ def _blocks(
         content = _read(file, prod(block) * dtype.itemsize, "values")
         yield np.frombuffer(content, dtype).reshape(block)
     if file.read(1):
-        raise _DamagedError("goes on after its last value")
+        raise _DamagedError("continues after its last value")
 
 
 def _read_shape(
@@ -199,7 +199,7 @@ def _read_shape(
     if magic not in _TYPES:
         known = ", ".join(f"{code:#x}" for code in _TYPES)
         raise _DamagedError(
-            f"is no matrix file of NORB, as it starts with {magic:#x}, not one of {known}"
+            f"is not a matrix file of NORB: it starts with {magic:#x}, not one of {known}"
         )
     if _TYPES[magic] != dtype:
         raise _DamagedError(f"holds values of the type {_TYPES[magic]}, not {dtype}")

@@ -67,9 +67,7 @@ class Pictures(Evaluation):
             "moved poses, as the network draws nothing from poses": _perturbed(
                 trained, some, first
             ),
-            "shares of children, as the network tells no couplings": _couplings(
-                trained, some, first
-            ),
+            "shares of children, as the network has no couplings": _couplings(trained, some, first),
         }
         arrays = {
             name: values

@@ -68,7 +68,7 @@ class RoutingContract(PartContract):
         """Couplings of a child add up to at most 1 over its parents, if the routing says so."""
         couplings = routed_by(router_of(routing, layer), example_votes(layer)).couplings
         if couplings is None:
-            pytest.skip(f"{routing.kind} routing tells no couplings")
+            pytest.skip(f"{routing.kind} routing has no couplings")
         assert not couplings.values.requires_grad
         assert bool((couplings.values >= 0).all())
         if not routing.shares_out_once:
@@ -206,7 +206,7 @@ def routed_by(router: Router, votes: ProductVotes) -> Routed:
 def skip_unless_symmetric(routing: Routing) -> None:
     """Skip a law of permutation that the routing does not promise."""
     if not routing.is_symmetric:
-        pytest.skip(f"{routing.kind} routing tells capsules apart by their place")
+        pytest.skip(f"{routing.kind} routing distinguishes capsules by their place")
 
 
 def assert_same(first: Routed, second: Routed) -> None:

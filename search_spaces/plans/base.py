@@ -352,8 +352,8 @@ def check_arm_names(names: Collection[str]) -> None:
             )
         if name in MISSING:
             raise ValueError(
-                f"An arm cannot be called {name!r}: whoever reads its table takes that for a "
-                f"missing value. Choose another name."
+                f"An arm cannot be called {name!r}: programs read that in its table as a missing "
+                f"value. Choose another name."
             )
 
 

@@ -276,7 +276,7 @@ class Search(Plan):
         """Return the seeds of the search, since the sweep lists none."""
         if seeds:
             raise ValueError(
-                "The seeds of a search stand in its plan, Search(seeds=...): leave out "
+                "The seeds of a search belong to its plan, Search(seeds=...): leave out "
                 "Sweep(seeds=...)."
             )
         return self.seeds

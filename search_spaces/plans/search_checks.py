@@ -48,8 +48,8 @@ def _known(cost: object) -> object:
     if any(word in str(cost) for word in ("second", "memory", "duration")):
         raise ValueError(
             f"The cost of a search cannot be '{cost}': what a trial takes depends on the machine "
-            f"and on what runs beside it, not on its trial key, so that a search that goes on "
-            f"would not be the one that was begun; choose {', '.join(COSTS)}, and read "
+            f"and on what else runs there, not on its trial key, so a resumed search would not be "
+            f"the one that was begun; choose {', '.join(COSTS)}, and read "
             f"what trials took in the cost table."
         )
     if cost is not None and cost not in COSTS:
@@ -79,7 +79,7 @@ def check_sampler(sampler: str, space: Space, trials: int) -> None:
     if sampler in {"gp", "nsga2"} and space.is_conditional:
         conditional = next(dimension for dimension in space.dimensions if dimension.conditions)
         raise ValueError(
-            f"The sampler {sampler} cannot propose settings that are not always there, such as "
+            f"The sampler {sampler} cannot propose conditional settings such as "
             f"'{conditional.name}': choose {_OF_CONDITIONAL_SPACES}, or leave them out of the "
             f"space."
         )

@@ -185,7 +185,7 @@ class TunedArms(Plan):
                 self.arm(definition, name, {**changes, **self.points[0]})
             except ValueError as error:
                 raise ValueError(
-                    f"What is tuned has to be there in every arm. {error} Leave it or the arm out."
+                    f"Every arm must have the tuned setting. {error} Leave it or the arm out."
                 ) from error
 
     def check_more_seeds(self) -> None:

@@ -160,12 +160,12 @@ class BestConfig:
         chosen = self.trials[0] if seed is None else by_seed[seed]
         record = self.store.records([chosen.trial_key]).get(chosen.trial_key)
         if record is None:
-            raise BadInput(f"The record of trial {chosen.trial_key} is no longer there.")
+            raise BadInput(f"The record of trial {chosen.trial_key} was deleted meanwhile.")
         if not self.store.holds(record, ARTIFACT_WEIGHTS):
             raise BadInput(
                 f"The weights of trial {chosen.trial_key} (arm '{self.arm}', seed {chosen.seed}) "
-                "are not there: a launch did not keep them (--keep-weights), or they were deleted. "
-                "Ask for another seed, or train it anew, --retrain."
+                "are missing: a launch did not keep them (--keep-weights), or they were deleted. "
+                "Ask for another seed, or train it again, --retrain."
             )
         weights = self.store.artifact(record, ARTIFACT_WEIGHTS)
         config = on_split(self.config, self.splits.get(chosen.seed))

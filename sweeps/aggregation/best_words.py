@@ -37,7 +37,7 @@ def _of_places(configs: Sequence[BestConfig]) -> Iterator[str]:
             "Not confirmed: the same seeds found these arms, so the best look better than they are."
         )
     if any(config.num_trials < config.num_planned for config in configs):
-        yield "Arms of which trials did not finish stand last: their means leave those out."
+        yield "Arms with unfinished trials come last: their means leave those out."
 
 
 def _of_the_first(configs: Sequence[BestConfig]) -> Iterator[str]:
@@ -56,15 +56,15 @@ def _of_the_first(configs: Sequence[BestConfig]) -> Iterator[str]:
             f"Not compared with the first (a trial did not finish, there are no predictions of the "
             f"same validation images, or fifty others stand before): {_named(untested)}."
         )
-    yield "P(best): how often an arm would stand first with new seeds and validation images."
+    yield "P(best): how often an arm would rank first with new seeds and validation images."
 
 
 def _of_ties(configs: Sequence[BestConfig]) -> Iterator[str]:
     means = [round(config.value.mean or 0, 12) for config in configs]
     if len(set(means)) < len(means):
         yield (
-            "Of equal means the lower validation loss stands first where all losses compare, else "
-            "the sweep's order decides: validation does not tell such arms apart."
+            "Of equal means the lower validation loss ranks first if all losses are comparable, "
+            "else the sweep's order decides: validation does not distinguish such arms."
         )
 
 

@@ -319,7 +319,7 @@ def _no_metric(
     also = f", and {len(health)} of health, such as {health[0]}" if health else ""
     return BadInput(
         f"The metric '{name}' {why}.{hint(name, [*known, *health])} "
-        f"Of epochs there are: {', '.join(known)}{also}."
+        f"Known metrics of epochs: {', '.join(known)}{also}."
     )
 
 

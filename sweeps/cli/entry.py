@@ -78,7 +78,7 @@ def _exit_code() -> object:
     """Run a command and return its exit code; print in one sentence why it failed."""
     for word in sys.argv[1:]:
         if not is_utf8(word):
-            return _failed(f"'{word}' is no valid UTF-8: give another name.", 2)
+            return _failed(f"'{word}' is not valid UTF-8: give another name.", 2)
     try:
         return command_line().main(standalone_mode=False, complete_var=VARIABLE) or 0
     except typer.Abort:

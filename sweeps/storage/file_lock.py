@@ -19,7 +19,7 @@ def is_locked(path: Path) -> bool:
     Another user's lock is looked at like one's own, as long as it may be read.
 
     Raises:
-        BadInput: If it is no regular file, or may not be read.
+        BadInput: If it is not a regular file, or may not be read.
     """
     if path in _LOCKED_HERE:
         return True

@@ -71,7 +71,7 @@ def resolve_storage(storage: str | Path | None = None) -> Storage:
         BadInput: If the path is empty, names a user who is not there, or is no text.
     """
     if storage == "":
-        raise BadInput("The storage folder '' is none: name one, or leave --storage out.")
+        raise BadInput("The storage folder is '': name one, or leave --storage out.")
     chosen = storage or os.environ.get("CAPSWEEP_STORAGE") or DEFAULT_STORAGE
     try:
         root = Path(chosen).expanduser().resolve()
@@ -81,8 +81,8 @@ def resolve_storage(storage: str | Path | None = None) -> Storage:
         ) from None
     if not is_utf8(str(root)):  # as databases and addresses hold it
         raise BadInput(
-            f"'{one_line(str(chosen))}' cannot be a storage folder, as its path is no valid UTF-8: "
-            f"choose another."
+            f"'{one_line(str(chosen))}' cannot be a storage folder, as its path is not valid "
+            f"UTF-8: choose another."
         )
     return Storage(root)
 
@@ -94,7 +94,7 @@ def resolve_tracking_uri(tracking_uri: str | None = None, storage: str | Path | 
         BadInput: If the argument is empty.
     """
     if tracking_uri == "":
-        raise BadInput("The tracking store '' is none: name one, or leave --tracking-uri out.")
+        raise BadInput("The tracking store is '': name one, or leave --tracking-uri out.")
     chosen = tracking_uri or os.environ.get("CAPSWEEP_TRACKING_URI")
     if not chosen:
         return resolve_storage(storage).default_tracking_uri

@@ -81,9 +81,9 @@ def opened_folder(path: Path) -> Generator[int]:
     except OSError as error:
         if error.errno not in _IRREGULAR:
             raise
-        raise BadInput(f"{path} is a link or no folder, and is not followed: move it away.") from (
-            error
-        )
+        raise BadInput(
+            f"{path} is a link or not a folder, and is not followed: move it away."
+        ) from error
     try:
         _check_owner(path, os.fstat(descriptor), path.parent.stat())
         yield descriptor
@@ -129,7 +129,7 @@ def check_owner(folder: Path) -> None:
 
 
 def check_regular(path: Path, *, is_written: bool = False) -> None:
-    """Refuse what another library is to open if it is no regular file. One not there passes.
+    """Refuse what another library is to open if it is not a regular file. One not there passes.
 
     Args:
         path: The file.
@@ -171,7 +171,8 @@ def _check_owner(path: Path, status: os.stat_result, around: os.stat_result) -> 
 
 def _irregular(path: Path) -> BadInput:
     return BadInput(
-        f"{path} is no regular file but a link, a folder or a pipe, and is not followed: move it "
+        f"{path} is not a regular file but a link, a folder or a pipe, and is not followed: move "
+        f"it "
         f"away."
     )
 

@@ -74,6 +74,7 @@ def _check_links(storage: Storage) -> None:
     for folder in folders:
         if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
             raise BadInput(
-                f"{folder} is a link or no folder, and is not followed: mount the disk there, or "
+                f"{folder} is a link or not a folder, and is not followed: mount the disk there, "
+                f"or "
                 f"choose another --storage."
             )

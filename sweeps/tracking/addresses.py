@@ -37,7 +37,8 @@ def check_address(address: str) -> None:
         is_server = False
     if (file is None and not is_server) or file in {"", ":memory:"} or "\0" in address:
         raise BadInput(
-            f"'{public(address)}' is no tracking store: give sqlite:///PATH or the http(s) address "
+            f"'{public(address)}' is not a tracking store: give sqlite:///PATH or the http(s) "
+            f"address "
             f"of an MLflow server."
         )
     if file and "?" in file:

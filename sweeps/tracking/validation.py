@@ -78,8 +78,8 @@ def unknown_name(name: str, known: Sequence[str]) -> BadInput:
     """Return the error for a name that is neither a sweep nor a prefix of a trial key."""
     return BadInput(
         f"'{shortened(str(name), 80)}' is neither a sweep nor the beginning of a trial key."
-        f"{hint(str(name), known)} Sweeps here: {', '.join(known) or 'none'}; keys of trials stand "
-        f"in report-runs.html and sweeps.trials()."
+        f"{hint(str(name), known)} Sweeps here: {', '.join(known) or 'none'}; report-runs.html and "
+        f"sweeps.trials() have the trials' keys."
     )
 
 

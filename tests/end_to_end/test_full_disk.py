@@ -46,7 +46,7 @@ def test_a_sweep_waits_while_its_disk_is_full_and_loses_nothing(
     (storage / "filler").unlink()
     ended = command.wait()
     assert ended.code == 0, ended.explained()
-    assert "There is room on the disk again" in ended.output
+    assert "There is space on the disk again" in ended.output
     assert num_reported_epochs(storage) > reported
     assert "Traceback" not in ended.output + ended.errors
     expect_each_cell_finished_once(storage, num_cells=6, num_epochs=NUM_EPOCHS)

@@ -54,6 +54,6 @@ def test_raylet_head_and_process_are_killed_and_nothing_is_lost(
         victim.send_signal(signal.SIGKILL)
     ended = command.wait()
     assert ended.code == 0, ended.explained()
-    assert ended.output.count("it is started anew, and trials go on") == len(LOSSES)
+    assert ended.output.count("it is restarted, and trials resume") == len(LOSSES)
     expect_each_cell_finished_once(storage, num_cells=NUM_CELLS, num_epochs=NUM_EPOCHS)
     expect_same_results(terminal.folder, second_terminal.folder, "lost")

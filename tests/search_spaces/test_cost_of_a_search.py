@@ -55,9 +55,9 @@ def refusal(**changes: Any) -> str:
         (
             {"cost": "epoch_seconds"},
             "The cost of a search cannot be 'epoch_seconds': what a trial takes depends on the "
-            "machine and on what runs beside it, not on its trial key, so that a search that goes "
-            "on would not be the one that was begun; choose num_parameters, and read what trials "
-            "took in the cost table.",
+            "machine and on what else runs there, not on its trial key, so a resumed search would "
+            "not be the one that was begun; choose num_parameters, and read what trials took in the "
+            "cost table.",
         ),
         (
             {"scheduler": "asha"},
@@ -78,7 +78,7 @@ def refusal(**changes: Any) -> str:
         ),
         (
             {"sampler": "nsga2", "space": WHOLE.only("loss", "model.primary_types")},
-            "The sampler nsga2 cannot propose settings that are not always there, such as "
+            "The sampler nsga2 cannot propose conditional settings such as "
             "'loss[margin].positive_margin': choose tpe, random, grid, qmc, or leave them out of "
             "the space.",
         ),

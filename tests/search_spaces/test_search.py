@@ -94,7 +94,7 @@ def test_a_scheduler_may_be_given_by_its_kind(scheduler: Any, expected: Any) -> 
         ({"seeds": (1, 1)}, "A seed is listed twice: 1, 1."),
         (
             {"space": CONDITIONAL, "sampler": "gp"},
-            "The sampler gp cannot propose settings that are not always there, such as "
+            "The sampler gp cannot propose conditional settings such as "
             "'loss[margin].positive_margin': choose tpe, random, grid, qmc, or leave them out of "
             "the space.",
         ),

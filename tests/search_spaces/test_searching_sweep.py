@@ -29,7 +29,7 @@ def test_a_design_proposes_nothing_and_a_search_has_no_arms_beforehand() -> None
 
 def test_the_seeds_of_a_search_stand_in_its_plan() -> None:
     assert refusal(plan=searching().plan) == (
-        "The seeds of a search stand in its plan, Search(seeds=...): leave out Sweep(seeds=...)."
+        "The seeds of a search belong to its plan, Search(seeds=...): leave out Sweep(seeds=...)."
     )
 
 

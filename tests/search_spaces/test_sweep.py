@@ -193,7 +193,7 @@ def test_tables_of_the_other_kind_of_plan_are_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("NA", "whoever reads its table takes that for a missing value"),
+        ("NA", "programs read that in its table as a missing value"),
         ("null", "takes that for a missing value"),
         ("two  spaces", "nor two in a row"),
         (" ahead", "no space at its ends"),

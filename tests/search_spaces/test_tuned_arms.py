@@ -204,7 +204,7 @@ def test_epochs_of_a_launch_hold_for_every_arm_that_chooses_its_stopping() -> No
         ({"nuisance": {RATE: (1e-3,)}}, "must be at least two, all different"),
         ({"nuisance": {RATE: Floats(1e-4, 1e-2)}}, "has no end of values: say how many points"),
         ({"trials": 3}, "trials=3 of 2 points cannot be tried for every arm: have 2 to 2"),
-        ({"nuisance": {ITERATIONS: (1, 2)}}, "What is tuned has to be there in every arm. Arm"),
+        ({"nuisance": {ITERATIONS: (1, 2)}}, "Every arm must have the tuned setting. Arm"),
         ({"nuisance": {"model.routing": ("dynamic", "uniform")}}, "leave one of them out"),
         (
             {"arms": {"dynamic": {}, "dynamic, tuning 1": {"batch_size": 4}}},

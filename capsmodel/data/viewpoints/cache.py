@@ -97,7 +97,7 @@ def ensure(file: PixelFile, draw: Callable[[], Iterator[Drawn]]) -> Path:
             reason = error.strerror or str(error)
             failures.append(f"{folder}: {reason}")
             console.print(
-                f"{file.name} is not there or damaged, and {folder} cannot be written ({reason})."
+                f"{file.name} is missing or damaged, and {folder} cannot be written ({reason})."
             )
     raise ValueError(
         f"{file.name} of viewpoints is nowhere, and can be kept nowhere ({'; '.join(failures)}): "

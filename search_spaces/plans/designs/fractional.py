@@ -177,8 +177,8 @@ class FractionalFactorial(TwoLevelDesign):
                 else f"it takes FullFactorial ({2**fraction.num_factors:,} arms)"
             )
             raise ValueError(
-                f"'{self._title(effect)}' and '{self._title(other)}' cannot be told apart at "
-                f"{fraction.title}, and both are asked: {cure}."
+                f"'{self._title(effect)}' and '{self._title(other)}' cannot be distinguished at "
+                f"{fraction.title}, and both are asked for: {cure}."
             )
 
     def _mixed_in(self, fraction: Fraction) -> list[tuple[Effect, Effect]]:

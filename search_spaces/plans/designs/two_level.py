@@ -93,7 +93,7 @@ class TwoLevelDesign(FactorDesign):
             configs = [existing(definition, name, {**first, path: level})[0] for level in levels]
             if configs[0] == configs[1]:
                 raise ValueError(
-                    f"Both levels of the factor '{path}' are the same there: give it another."
+                    f"Both levels of the factor '{path}' are the same in it: give it another one."
                 )
 
     def manifest_fields(self, definition: Definition) -> dict[str, Any]:

@@ -167,4 +167,4 @@ def _check_names(names: Sequence[str]) -> None:
         raise BadInput(f"Two sweeps or more are compared, {given}: give their names.")
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
-        raise BadInput(f"'{twice}' would stand beside itself: give each sweep once.")
+        raise BadInput(f"'{twice}' would be compared with itself: give each sweep once.")

@@ -88,7 +88,8 @@ def compare_sweeps(
 def _check_sweeps(first: Manifest, second: Manifest) -> None:
     if first.sweep == second.sweep:
         raise BadInput(
-            f"'{first.sweep}' would stand beside itself: give --compare the name of another sweep."
+            f"'{first.sweep}' would be compared with itself: give --compare the name of another "
+            f"sweep."
         )
     for manifest in (first, second):
         if not SLUG.fullmatch(manifest.sweep):
@@ -180,7 +181,7 @@ def _notes(first: Manifest, second: Manifest, matched: Sequence[ArmMatch]) -> It
         "Nothing is tested across two sweeps: there is no difference and no bold. sd: spread over "
         "seeds. To compare arms, have both in one sweep."
     )
-    yield "Arms stand beside each other where their whole configs are equal, else by their names."
+    yield "Arms are matched by equal configs, else by their names."
     for aspect, words in _ASPECTS.items():
         names = [one_line(one.name) for one in matched if aspect in one.differences()]
         if names:
@@ -190,7 +191,7 @@ def _notes(first: Manifest, second: Manifest, matched: Sequence[ArmMatch]) -> It
         yield shortened(f"{aspect.capitalize()} of all trials differ: {both}.", _LONGEST_LIST)
     by_name = [one_line(one.name) for one in matched if "settings" in one.differences()]
     if by_name:
-        yield "Where settings differ, keys do not tell whether the code's protocol does as well."
+        yield "If settings differ, keys do not show whether the code's protocol differs as well."
     if same := sum(one.num_same_trials() for one in matched):
         yield f"{same} of the trials are the same in both sweeps, by their keys."
     for manifest in (first, second):

@@ -24,7 +24,7 @@ EVALUATION = "pictures"
 _LEFT_OUT = {
     "reconstructions.png": "reconstructions.png is left out, as the network has no decoder.",
     "perturbations.png": "perturbations.png is left out, as the network draws nothing from poses.",
-    "couplings.png": "couplings.png is left out, as the network tells no couplings.",
+    "couplings.png": "couplings.png is left out, as the network has no couplings.",
 }
 
 
@@ -119,9 +119,9 @@ def _made(record: TrialRecord, store: RecordStore, parts: Sequence[type[Any]]) -
 
     if not store.holds(record, ARTIFACT_WEIGHTS):
         raise BadInput(
-            f"The weights of trial {record.trial_key} are not there: a launch did not keep them "
-            "(--keep-weights), or they were deleted. Ask for another trial, or train it anew, "
-            "--retrain."
+            f"The weights of trial {record.trial_key} are missing: a launch did not keep them "
+            f"(--keep-weights), or they were deleted. Ask for another trial, or train it again, "
+            f"--retrain."
         )
     weights = store.artifact(record, ARTIFACT_WEIGHTS)
     config = store.config(record)

@@ -107,7 +107,7 @@ def _note(arm: ArmResults) -> str:
     return (
         f"{'The baseline' if arm.is_baseline else 'An arm'}: {what}.\n\n"
         f"Means over {len(arm.counted)} finished of {len(arm.trials)} trials, with half-widths of "
-        f"95 % intervals. Written anew by each launch, and read by no table."
+        f"95 % intervals. Each launch rewrites it; no table reads it."
     )
 
 

@@ -187,8 +187,9 @@ def slack_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[
     left[manifest.baseline] = compared[0].slack[1]
     if unknown := [one_line(name) for name, slack in left.items() if math.isinf(slack)]:
         yield shortened(
-            f"How much tuning has left open of {', '.join(unknown)} is not known, as it takes two "
-            f"tuning seeds and predictions of the validation images: nothing is bold there.",
+            f"How far tuning is from the best is not known for {', '.join(unknown)}, as it takes "
+            f"two tuning seeds and predictions of the validation images: nothing is bold in these "
+            f"rows.",
             _TUNING_LONGEST,
         )
     known = {name: slack for name, slack in left.items() if math.isfinite(slack)}
@@ -230,7 +231,7 @@ def _epochs(arm: ArmResults) -> str:
 
 def _without_spread(compared: Sequence[Comparison]) -> Iterator[str]:
     if alike := [one for one in compared if one.way and not one.has_spread]:
-        yield f"{named(alike)}: {NO_SPREAD}, which is no proof of anything: nothing is decided."
+        yield f"{named(alike)}: {NO_SPREAD}, which proves nothing: no verdict is given."
 
 
 def added_notes(manifest: Manifest, compared: Sequence[Comparison]) -> Iterator[str]:
@@ -302,13 +303,14 @@ def _mixed(design: ManifestDesign) -> str:
         )
     if resolution < _MAIN_EFFECTS_CLEAR:
         return (
-            "a main effect cannot be told from interactions of two other factors, whatever the "
+            "a main effect cannot be distinguished from interactions of two other factors, "
+            "whatever the "
             "number of seeds."
         )
     if resolution < _PAIRS_CLEAR:
         return (
-            "main effects are clear of interactions of two factors, which cannot be told from each "
-            "other."
+            "main effects are clear of interactions of two factors, which cannot be distinguished "
+            "from each other."
         )
     return "main effects and interactions of two factors are clear of each other."
 

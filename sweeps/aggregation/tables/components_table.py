@@ -68,7 +68,7 @@ def components_table(
     )
     table = Table(
         name=name,
-        title=f"Components {manifest.sweep}: test error by what is there",
+        title=f"Components {manifest.sweep}: test error by components",
         lead=lead,
         description=one_line(manifest.description),
         columns=columns,
@@ -136,6 +136,6 @@ def mark_notes(marks: Marks) -> Iterator[str]:
     """Yield what the marks mean."""
     used = {mark for row in marks.values() for mark in row}
     if used & {CHECK, NONE}:
-        yield f"{CHECK}: it is there; {NONE}: it is not."
+        yield f"{CHECK}: present; {NONE}: absent."
     if "" in used:
-        yield "Nothing stands where the setting does not exist."
+        yield "A cell is empty if the setting does not exist."

@@ -177,7 +177,7 @@ def random_notes(confirmed: ConfirmationResults) -> Iterator[str]:
         return
     made = f"{drawn.num_points} random points (drawn by seed {drawn.reference.seed})"
     if drawn.best is None:
-        yield f"None of the {made} ran to full length: the search is held against the base alone."
+        yield f"None of the {made} ran to full length: the search is compared with the base alone."
         return
     name = one_line(drawn.best.arm.name)
     yield (
@@ -187,8 +187,8 @@ def random_notes(confirmed: ConfirmationResults) -> Iterator[str]:
         f"together with the comparisons with the baseline."
     )
     yield (
-        "It tells whether this search found better than this draw did. Another search or draw may "
-        "be luckier, so that it is no measure of what the sampler is worth elsewhere."
+        "It shows whether this search found better arms than this draw. Another search or draw may "
+        "be luckier, so it does not measure the sampler's worth elsewhere."
     )
     if drawn.same:
         yield f"{name} is the same configuration as {one_line(drawn.same.arm)}."

@@ -95,7 +95,7 @@ def _notes(trials: Sequence[TrialRecord]) -> Iterator[str]:
     silent = sum(trial.peak_memory_bytes is None for trial in trials)
     if silent:
         of_all = f"{silent} of {len(trials)} trials"
-        yield f"Peak memory is empty for {of_all}: their machine cannot tell it."
+        yield f"Peak memory is empty for {of_all}: their machine cannot measure it."
     yield from _mixtures(trials)
 
 

@@ -121,7 +121,7 @@ def _notes(
             else []
         )
         name = f" ({', '.join(map(one_line, against))})" if against else ""
-        yield f"Drawn are the arms confirmed and what they are held against{name}."
+        yield f"It shows the confirmed arms and what they are compared with{name}."
     if any(curve.is_cut for curve in drawn):
         yield "A line ends with the last epoch that all its seeds have."
     without = [f"{one_line(c.arm.arm.name)} ({_left_out(c)})" for c in curves if _left_out(c)]
@@ -130,7 +130,7 @@ def _notes(
     yield from target_notes([curve.arm for curve in drawn])
     more = sum(bool(curve.points) for curve in curves) - len(drawn)
     if more:
-        yield f"Drawn are the first {len(drawn)} arms, {more} others are not."
+        yield f"It shows the first {len(drawn)} arms; {more} others are left out."
 
 
 def _left_out(curve: ArmCurve) -> str:

@@ -172,8 +172,8 @@ def fit_notes(effects: Effects, names: Sequence[str], *, is_partly_aliased: bool
     if any(one.aliases for one in effects.effects):
         share = "the first and a part of each other" if is_partly_aliased else "all of them"
         yield (
-            f"(or ...): this design cannot tell these effects apart. The row is of {share} "
-            f"together; it is the first one's alone only where the others do nothing."
+            f"(or ...): this design cannot distinguish these effects. The row is of {share} "
+            f"together; it is the first one's alone only if the others do nothing."
         )
     yield from _gap_notes(effects)
     yield from _lost_notes(effects, names)
@@ -195,7 +195,7 @@ def _gap_notes(effects: Effects) -> Iterator[str]:
         yield f"Seeds that not all of these arms have are left out: {seeds}."
     if not effects.is_whole:
         yield (
-            "Not every combination is there, so that the fit is unbalanced: each effect is what it "
+            "Not every combination has a result, so the fit is unbalanced: each effect is what it "
             "adds to all others but its own interactions (type II sums of squares)."
         )
     levels = level_places(crossed.arms, effects.factors)
@@ -214,8 +214,8 @@ def _lost_notes(effects: Effects, names: Sequence[str]) -> Iterator[str]:
     ]
     if lost:
         yield shortened(
-            f"Cannot be estimated, as the combinations that would tell them from others have no "
-            f"result or cannot be: {', '.join(lost)}.",
+            f"Cannot be estimated, as the combinations that would distinguish them from others "
+            f"have no result or do not exist: {', '.join(lost)}.",
             _FIT_LONGEST,
         )
     for name, one in zip(names, effects.effects, strict=True):

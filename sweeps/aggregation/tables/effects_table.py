@@ -259,8 +259,7 @@ def means_table(manifest: Manifest, effects: Effects, name: str) -> Table:
             "Error: mean over the n trials of all arms with this level and the seeds that all arms "
             "have.",
             f"From the first level: in points, as the model of the effects has it. {PLUS_MINUS}: "
-            f"95 % of each alone, by which nothing is judged: verdicts stand in the table of "
-            f"effects.",
+            f"95 % of each alone, which decides nothing: the table of effects has the verdicts.",
         ),
     )
     return with_departures(manifest, table)

@@ -167,9 +167,9 @@ def front_notes(front: FrontResults, manifest: Manifest) -> Iterator[str]:
     if any(arm.confirmed for arm in front.arms):
         yield (
             "On fresh seeds: the mean of new trials, which had no part in any choice, on the same "
-            "validation images. Chosen for them were, beside the base, the proposal with the best "
-            "objective, and then each time that of the front which adds most to the area that is "
-            "dominated, up to the worst of all, parameters by their logarithm."
+            "validation images. They were made for the base, the proposal with the best objective, "
+            "and then repeatedly the proposal of the front that adds most to the dominated area, "
+            "up to the worst of all, with parameters by their logarithm."
         )
 
 
@@ -193,7 +193,7 @@ def _behind(front: FrontResults) -> Iterator[str]:
     )
     if unknown:
         yield (
-            f"Of {unknown} it is not known: there are neither predictions of the same images nor "
+            f"It is not known for {unknown}: there are neither predictions of the same images nor "
             f"three seeds."
         )
 

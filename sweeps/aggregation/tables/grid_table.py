@@ -166,7 +166,7 @@ def _metric_notes(grid: _Grid) -> Iterator[str]:
 def _absence_notes(grid: _Grid) -> Iterator[str]:
     cells = [cell for _, _, cell in grid.places()]
     if any(cell.arm is None and cell.published is not None for cell in cells):
-        yield "A place without a figure of ours stands in the paper, but this sweep has no arm."
+        yield "A place without our value is in the paper, but this sweep has no arm for it."
     for name in dict.fromkeys(cell.arm for cell in cells if cell.arm is not None):
         if name not in grid.arms:
             yield f"This sweep has no arm {one_line(name)}: its places have no figure of ours."

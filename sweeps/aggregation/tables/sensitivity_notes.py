@@ -24,22 +24,22 @@ def importance_notes(sensitivity: Sensitivity) -> Iterator[str]:
         return
     yield (
         "Importance: the share of the differences between trials (their variance, as a random "
-        "forest models it) that goes back to this setting alone, by fANOVA, less what its shadows "
+        "forest models it) that is due to this setting alone, by fANOVA, minus what its shadows "
         f"get: copies whose values are shuffled among the trials, {NUM_SHUFFLES} times. In "
         "brackets a 95 % band: the spread of the shadows, and what the share varies among "
         f"{NUM_HALVES} random halves of the trials beyond that. Bold: above the shadows, by Holm "
-        "over all settings (p < .05). A setting whose band touches 0 cannot be told from one "
-        "without effect. Weak effects come out smaller than they are."
+        "over all settings (p < .05). A setting whose band touches 0 is indistinguishable from one "
+        "without effect. Weak effects appear smaller than they are."
     )
     yield (
         "Importance counts what a setting does by itself. Settings that act only together, where "
-        "each helps or harms depending on the other, stand in the table of pairs: an importance "
+        "each helps or harms depending on the other, are in the table of pairs: an importance "
         "near 0 does not show that a setting can be left out."
     )
     yield (
         "PED-ANOVA, a second opinion: how differently the setting is chosen in the best trials, as "
-        "a share of the sum over all settings, less the same for shadows. It finds what is strong, "
-        "but mostly does not tell a weak setting from one without effect."
+        "a share of the sum over all settings, minus the same for shadows. It finds strong "
+        "settings, but mostly does not distinguish a weak one from one without effect."
     )
     yield (
         "Rank correlation (Spearman), of numbers only, with its 95 % interval: "
@@ -68,9 +68,9 @@ def _conditional_notes(sensitivity: Sensitivity) -> Iterator[str]:
     counted = len(sensitivity.sample.values)
     if any(len(setting.trials) < counted for setting in sensitivity.settings):
         yield (
-            "A setting that only some trials have (n of all counted) is held against the others "
-            "among those trials alone, so its importance is a share of their differences and "
-            "does not compare with those of settings that all have."
+            "A setting that only some trials have (n of all counted) is compared with the others "
+            "among those trials alone, so its importance is a share of their differences and not "
+            "comparable with those of settings that all have."
         )
 
 

@@ -127,7 +127,7 @@ def _pair_notes(sensitivity: Sensitivity) -> Iterator[str]:
     )
     more = len(sensitivity.pairs) - _MOST_ROWS
     if more > 0:
-        yield f"{more} more pairs of smaller shares stand in the CSV."
+        yield f"{more} more pairs of smaller shares are in the CSV."
     if any(len(one.trials) < len(sensitivity.sample.values) for one in sensitivity.settings):
         yield "Only settings that all counted trials have are paired."
 

@@ -145,7 +145,7 @@ def read_truth(store: RecordStore, sweep: str) -> SweepTruth:
         StoreUnreachable: If the tracking store does not answer.
     """
     if not SLUG.fullmatch(sweep):
-        raise BadInput(f"'{sweep}' is no sweep's name: it must match {SLUG.pattern}.")
+        raise BadInput(f"'{sweep}' is not a sweep's name: it must match {SLUG.pattern}.")
     return SweepTruth(read_results(store, sweep))
 
 

@@ -332,7 +332,7 @@ def _what_is_left(survey: "Survey") -> list[str]:
         CellState.TO_RECORD: "are finished and will be recorded",
         CellState.STOPPED: "were stopped early by the scheduler",
         CellState.NEW: "are new and will be trained",
-        CellState.UNFINISHED: "are unfinished and go on from their last checkpoint",
+        CellState.UNFINISHED: "are unfinished and resume from their last checkpoint",
         CellState.WAITING: "wait at a rung of the scheduler, to be promoted or stopped",
         CellState.FAILED: "failed before and are tried again from their last checkpoint",
     }

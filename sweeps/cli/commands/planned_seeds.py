@@ -31,7 +31,7 @@ def print_seed_plan(plan: SeedPlan, launch: str) -> None:
         say(sentence)
     command = _next_command(plan, launch)
     if plan.pilot_seeds:
-        say("A pilot of a few seeds tells.")
+        say("A pilot of a few seeds shows it.")
     if plan.num_trainings:
         say(_cost(plan))
     if command:
@@ -100,8 +100,9 @@ def _which_seeds(plan: SeedPlan) -> Iterator[str]:
         first = max(plan.launched_seeds) + 1
         added = range(first, first + num_safe - len(plan.launched_seeds))
         yield (
-            f"To keep the {len(plan.launched_seeds)} that are there takes {num_safe} in all "
-            f"(--add-seeds {in_ranges(added)}): whoever may have looked needs more evidence."
+            f"To keep the {len(plan.launched_seeds)} that exist takes {num_safe} in all "
+            f"(--add-seeds {in_ranges(added)}): after a possible look at results more evidence is "
+            f"needed."
         )
 
 
@@ -196,7 +197,7 @@ def _rounded(number: int) -> int:
 def _images(pilot: Pilot) -> str:
     objects = pilot.num_clusters
     of_objects = f" of {objects:,} objects" if objects < pilot.num_images else ""
-    return f"the {pilot.num_images:,} test images{of_objects} that there are"
+    return f"the {pilot.num_images:,} existing test images{of_objects}"
 
 
 def _count(number: int) -> str:

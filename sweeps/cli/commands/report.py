@@ -136,8 +136,8 @@ def _print_checked(checked: "CheckedReport") -> None:
     if checked.exit_code:
         wrong = len(checked.stale) + len(checked.missing)
         say(
-            f"{wrong} of {checked.num_files} files do not follow from the records: make them anew "
-            f"by capsweep report {checked.sweep}."
+            f"{wrong} of {checked.num_files} files do not follow from the records: make them "
+            f"again: capsweep report {checked.sweep}."
         )
     else:
         say(f"All {checked.num_files} files of the report follow from the records.")

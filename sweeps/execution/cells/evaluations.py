@@ -58,7 +58,7 @@ class CellEvaluations:
         except ValidationError as error:
             raise BadInput(
                 f"The evaluation {path} cannot be read: it is damaged, or of a later version. "
-                f"Move it away to have it made anew."
+                f"Move it away to have it made again."
             ) from error
 
     def write(

@@ -79,7 +79,7 @@ class CellFolder:
         with FileLock(self.lock) as lock:
             while not lock.acquire():
                 if time.monotonic() > deadline:
-                    raise TimeoutError(f"cell {self.trial_key} is held by another process")
+                    raise TimeoutError(f"cell {self.trial_key} is locked by another process")
                 time.sleep(0.05)
             fence = self._last_fence(lock.descriptor) + 1
             os.pwrite(lock.descriptor, b"%d\n" % fence, 0)
@@ -146,7 +146,7 @@ class CellFolder:
         if (num_lines := data.count(b"\n")) > _MOST_LINES:
             raise BadInput(
                 f"The outbox {self._outbox} has {num_lines:,} lines, where {_MOST_LINES:,} are "
-                f"allowed: move the folder {self.path} away to train its cell anew."
+                f"allowed: move the folder {self.path} away to train its cell again."
             )
         fence, lines = fence or 0, list[OutboxLine]()
         for start, raw in _pieces(data[:end]):
@@ -179,7 +179,7 @@ class CellFolder:
         except ValidationError as error:
             raise BadInput(
                 f"The final record {self._final} cannot be read: it is damaged, or of a later "
-                f"version. Move the folder {self.path} away to train its cell anew."
+                f"version. Move the folder {self.path} away to train its cell again."
             ) from error
 
     def is_filled(self) -> bool:

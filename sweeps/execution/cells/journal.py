@@ -52,8 +52,8 @@ class Journal:
             self.database = open_sqlite(self._path)
         except DamagedFile as error:
             raise BadInput(
-                f"The journal {error} `capsweep repair {sweep}` puts it aside; what it held of the "
-                f"sweep is taken from the manifest and the cells' folders."
+                f"The journal {error} `capsweep repair {sweep}` archives it; its content is "
+                f"restored from the manifest and the cells' folders."
             ) from error
         self.database.execute(
             "create table if not exists launches (number integer primary key, started real not"

@@ -41,7 +41,7 @@ def check_files(folder: CellFolder, final: FinalRecord) -> None:
         if why := _damage(path, seal):
             raise BadInput(
                 f"{path} is {why}, and is not recorded: put it back from a copy, or move the "
-                f"folder {folder.path} away to train its cell anew."
+                f"folder {folder.path} away to train its cell again."
             )
 
 

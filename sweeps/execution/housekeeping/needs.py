@@ -64,7 +64,7 @@ def needs_of(
     sentences += [f"The manifest of '{name}' cannot be read: capsweep repair." for name in unknown]
     if not store.exists():
         sentences.append(
-            "The tracking store is not there: capsweep repair fills it from the folders."
+            "The tracking store is missing: capsweep repair fills it from the folders."
         )
     if sweep is None and not needs.is_certain:
         sentences.append(

@@ -103,7 +103,7 @@ def _record_all(progress: Progress, recorder: RecorderClient) -> str:
     if missing.lost:
         return (
             f"the tracking store has lost {len(missing.lost)} trials whose folders are gone, which "
-            f"are to be trained anew"
+            f"have to be trained again"
         )
     return ""
 

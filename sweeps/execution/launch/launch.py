@@ -133,7 +133,8 @@ def check_cluster(address: str) -> None:
         host, port = None, None
     if not host or not port:
         raise BadInput(
-            f"'{address}' is no address of a Ray cluster: give HOST:PORT, ray://HOST:PORT or auto, "
+            f"'{address}' is not the address of a Ray cluster: give HOST:PORT, ray://HOST:PORT or "
+            f"auto, "
             f"or leave it out to start Ray here."
         )
     try:

@@ -173,8 +173,8 @@ def usable_places(
     if database and database.parent != storage.root:
         if not database.parent.is_dir():
             raise BadInput(
-                f"The tracking store {database} cannot be made, as the folder {database.parent} is "
-                f"not there: make it, or name another place, --tracking-uri."
+                f"The tracking store {database} cannot be made, as the folder {database.parent} "
+                f"does not exist: make it, or name another place, --tracking-uri."
             )
         check_writable(database.parent, "tracking store's")
     return storage, address

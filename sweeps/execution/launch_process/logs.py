@@ -91,7 +91,7 @@ def find_log(
     cell = CellFolder(storage.cells, _trial_key(name, storage, tracking_uri))
     if not cell.log.exists():
         raise BadInput(
-            f"Trial {cell.trial_key} has no log in {storage.root}: it was not begun there."
+            f"Trial {cell.trial_key} has no log in {storage.root}: it was not started there."
         )
     return Log(cell.read_log, cell.is_busy)
 

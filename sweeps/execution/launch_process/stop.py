@@ -101,7 +101,7 @@ def _out_of_reach(sweep: str, noted: LaunchProcess | None) -> str:
     """Return why a running launch cannot be stopped from here, and what to do."""
     if noted is None:
         return (
-            f"'{sweep}' is held by a process that does not say who it is: by clean, repair or "
+            f"'{sweep}' is locked by a process that does not identify itself: clean, repair or "
             f"delete. Wait for it, or press Ctrl-C there."
         )
     if not noted.is_of_this_host:
@@ -111,10 +111,11 @@ def _out_of_reach(sweep: str, noted: LaunchProcess | None) -> str:
         )
     if not noted.hears_signals:
         return (
-            f"The launch of '{sweep}' runs in a thread of process {noted.pid}, which hears no "
+            f"The launch of '{sweep}' runs in a thread of process {noted.pid}, which receives no "
             f"signals: interrupt it there, in its notebook or program."
         )
     return (
-        f"'{sweep}' is held by another process than the {noted.pid} that it names: wait a moment, "
+        f"'{sweep}' is locked by another process than the {noted.pid} that it names: wait a "
+        f"moment, "
         f"and give the command again."
     )

@@ -98,8 +98,8 @@ class DecisionLog:
         except (ValueError, RecursionError) as error:
             raise BadInput(
                 "The journal of this sweep is damaged: a decision in it cannot be read. "
-                "`capsweep repair` puts it aside; what it held of the sweep is taken from the "
-                "manifest and the cells' folders."
+                "`capsweep repair` archives it; its content is restored from the manifest and the "
+                "cells' folders."
             ) from error
 
     def append(self, decision: Decision) -> None:

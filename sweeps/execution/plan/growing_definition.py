@@ -135,7 +135,9 @@ class GrowingDefinition:
             return sweep.plan.arm(sweep, name, settings)
         except ValueError as error:
             if not sweep.plan.is_search:
-                raise BadInput(f"The plan proposes what is no setting: {error}") from error
+                raise BadInput(
+                    f"The plan proposes something that is not a setting: {error}"
+                ) from error
             raise BadInput(f"The space holds points that are no settings: {error}") from error
 
 

@@ -315,7 +315,7 @@ class RecorderProcess:
     def _make_anew_what_is_lost(self) -> None:
         """Begin to fill a store that came back empty, for instance as its database was deleted."""
         if self._record.is_lost():
-            _LOG.warning("the tracking store has lost the sweep, which is recorded anew")
+            _LOG.warning("the tracking store has lost the sweep, which is recorded again")
             self._queue.begin_anew(self._sweep, self._record.make_anew())
 
 

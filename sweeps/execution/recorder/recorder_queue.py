@@ -195,7 +195,7 @@ def _opened(path: Path) -> RetryingConnection:
         return _with_tables(path)
     except DamagedFile as error:
         aside = archive_file(path)
-        _LOG.warning("%s It was put aside as %s, and is made anew.", error, aside.name)
+        _LOG.warning("%s It was archived as %s, and is made again.", error, aside.name)
         return _with_tables(path)
 
 

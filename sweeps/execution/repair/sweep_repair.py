@@ -153,8 +153,8 @@ class SweepRepair:
         if manifest is None:
             self.is_whole = False
             yield (
-                f"The manifest of '{self._sweep}' is gone from the tracking store and from beside "
-                f"the journals: launch the sweep with --replace as it was launched before."
+                f"The manifest of '{self._sweep}' is gone from the tracking store and from the "
+                f"journals' folder: launch the sweep with --replace as it was launched before."
             )
             return
         sentences = [*self._recorded(manifest, is_recorded=is_recorded)]

@@ -107,8 +107,8 @@ def _check_warm_start(definition: Definition, name: str) -> None:
     if begun != name and (begun or search.proposals):
         how = f"with the points of '{begun}'" if begun else "without a warm start"
         raise BadInput(
-            f"The search '{sweep}' has begun {how} and goes on so: leave out --warm-start, or "
-            f"begin it anew under another name (--name NEW; what is trained is found again)."
+            f"The search '{sweep}' has begun {how} and continues so: leave out --warm-start, or "
+            f"start it again under another name (--name NEW; existing trainings are reused)."
         )
 
 

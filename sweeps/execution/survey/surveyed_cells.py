@@ -163,7 +163,7 @@ def check_dropped_cells(
     if not dropped:
         return
     raise BadInput(
-        f"The sweep '{new.sweep}' is there already, and this launch would drop {len(dropped)} of "
+        f"The sweep '{new.sweep}' exists already, and this launch would drop {len(dropped)} of "
         f"its {len(current.cells)} cells: {_difference(current, new)}. Repeat the options it was "
         f"launched with, give it another name (--name NEW), or replace the sweep's definition "
         f"(--replace; its records stay)."

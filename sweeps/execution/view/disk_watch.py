@@ -7,7 +7,7 @@ from sweeps.execution.view.board import Board
 from sweeps.storage.disk_room import RESERVE_BYTES, free_bytes, is_out_of_files
 from sweeps.storage.locations import Storage
 
-_DISK_HAS_ROOM = "There is room on the disk again, and training goes on."
+_DISK_HAS_ROOM = "There is space on the disk again; training continues."
 
 
 class DiskWatch:
@@ -46,9 +46,9 @@ def full_disk(folder: Path, wanted_bytes: int) -> str:
     if is_out_of_files(folder):
         return (
             f"The disk of {folder} holds as many files as it can: this waits until some are "
-            f"deleted, and goes on by itself. capsweep clean says what can be deleted."
+            f"deleted, and then continues. capsweep clean says what can be deleted."
         )
     return (
-        f"The disk of {folder} is full: this waits until {max(1, wanted_bytes >> 20)} MiB "
-        f"are free, and goes on by itself. capsweep clean says what can be deleted."
+        f"The disk of {folder} is full: this waits until {max(1, wanted_bytes >> 20)} MiB are "
+        f"free, and then continues. capsweep clean says what can be deleted."
     )

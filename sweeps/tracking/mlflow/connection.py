@@ -71,8 +71,8 @@ def connect(tracking_uri: str) -> "MlflowClient":
         _check_server(tracking_uri)
     else:
         raise BadInput(
-            f"'{public(tracking_uri)}' is no tracking store: "
-            "give sqlite:///PATH or the http(s) address of an MLflow server."
+            f"'{public(tracking_uri)}' is not a tracking store: give sqlite:///PATH or the http(s) "
+            f"address of an MLflow server."
         )
     return _client(tracking_uri)
 
@@ -146,7 +146,7 @@ def opened_database(path: Path) -> Generator[sqlite3.Connection]:
     """
     if is_missing(path) or not path.is_file():
         raise BadInput(
-            f"There is no tracking store at {path}: nothing has been recorded there yet. "
+            f"There is not a tracking store at {path}: nothing has been recorded there yet. "
             "Run a sweep first, or name another place with --storage or --tracking-uri."
         )
     try:

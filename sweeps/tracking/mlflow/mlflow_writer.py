@@ -344,7 +344,7 @@ def _delete_weights(artifacts: Artifacts, run_id: str) -> FreedWeights:
         return FreedWeights(0, str(error))
     if size is None:
         return FreedWeights(0, "")
-    reason = "they are still there after it was asked to"
+    reason = "they still exist after it was asked to"
     try:
         artifacts.delete(run_id, ARTIFACT_WEIGHTS)
     except (MlflowException, NotImplementedError, OSError) as error:

@@ -193,7 +193,7 @@ class CachedArtifacts:
                 content = read_regular(path, _MAX_FILE_BYTES)
                 if hashlib.sha256(content).hexdigest() == path.parent.name:
                     return path
-            _LOG.info("%s was changed on the disk, and is asked for anew", path)
+            _LOG.info("%s was changed on the disk, and is requested again", path)
             _drop(path)
         return None
 
@@ -278,7 +278,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     except (FileNotFoundError, RuntimeError):
         return []
     except (OSError, BadInput, pa.ArrowException, ValueError) as error:
-        _LOG.info("%s cannot be read, and is made anew: %s", path, error)
+        _LOG.info("%s cannot be read, and is made again: %s", path, error)
         _drop(path)
         return []
 

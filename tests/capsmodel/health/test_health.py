@@ -238,7 +238,7 @@ class Fixed(VectorRouting):
     [
         (0, MarginLoss(), "0.81, its value where every belief is 0: all class capsules are dead"),
         (1, MarginLoss(), "3.645, its value where every belief is 1: all class capsules are sat"),
-        (0.5, SpreadLoss(), "7.29, its value where every belief is the same: the network tells no"),
+        (0.5, SpreadLoss(), "7.29, its value where every belief is the same: the network does"),
         (0.5, CrossEntropy(), "2.303, its value where every belief is the same"),
     ],
 )

@@ -296,7 +296,7 @@ def test_a_checkpoint_whose_history_is_none_is_refused(tmp_path: Path, history: 
 
 def test_a_pickle_is_refused_unread(tmp_path: Path) -> None:
     torch.save({"weights": torch.zeros(1)}, tmp_path / "checkpoint")
-    with pytest.raises(ValueError, match="is no safetensors file"):
+    with pytest.raises(ValueError, match="is not a safetensors file"):
         Training.restore(tmp_path / "checkpoint", small_config(), seed=0)
 
 

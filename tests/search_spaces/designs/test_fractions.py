@@ -324,18 +324,18 @@ def make(number: int, **plan: Any) -> Any:
         ),
         (
             make(5, resolution=3, asks=((B, D),)),
-            f"'{A}' and '{B} x {D}' cannot be told apart at resolution III (8 arms), and both are "
-            f"asked: it takes resolution=5 (16 arms).",
+            f"'{A}' and '{B} x {D}' cannot be distinguished at resolution III (8 arms), and both "
+            f"are asked for: it takes resolution=5 (16 arms).",
         ),
         (
             make(5, generators=("D=AB", "E=AC"), asks=((B, C), (D, E))),
-            f"'{B} x {C}' and '{D} x {E}' cannot be told apart at resolution III (8 arms), and "
-            f"both are asked: it takes resolution=5 (16 arms).",
+            f"'{B} x {C}' and '{D} x {E}' cannot be distinguished at resolution III (8 arms), and "
+            f"both are asked for: it takes resolution=5 (16 arms).",
         ),
         (
             make(4, asks=((A, B), (C, D))),
-            f"'{A} x {B}' and '{C} x {D}' cannot be told apart at resolution IV (8 arms), and both "
-            f"are asked: it takes FullFactorial (16 arms).",
+            f"'{A} x {B}' and '{C} x {D}' cannot be distinguished at resolution IV (8 arms), and "
+            f"both are asked for: it takes FullFactorial (16 arms).",
         ),
         (make(5, resolution=4, generators=("E=ABCD",)), "The generators decide the resolution"),
         (make(5, asks=((A, "loss"),)), "Unknown factor that is asked for 'loss'."),
@@ -386,7 +386,7 @@ def test_two_levels_that_come_out_as_one_are_refused() -> None:
             factors={**factors(3), DECODER: ("fully_connected", decoder)}, resolution=3
         )
     )
-    assert f"Both levels of the factor '{DECODER}' are the same there: give it another." in said
+    assert f"Both levels of the factor '{DECODER}' are the same in it: give it another one." in said
 
 
 def test_letters_leave_out_the_one_that_stands_for_what_is_constant() -> None:

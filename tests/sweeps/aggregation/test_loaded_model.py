@@ -63,9 +63,7 @@ def test_a_model_whose_weights_were_not_kept_gets_one_sentence(store):
     put_sweep(store, manifest_of(["a"], [0]), [])
     put_trial(store, finished("a", 0, 5))
 
-    sentence = (
-        rf"weights of trial {trial_key('a', 0)} \(arm 'a', seed 0\) are not there: .*--retrain"
-    )
+    sentence = rf"weights of trial {trial_key('a', 0)} \(arm 'a', seed 0\) are missing: .*--retrain"
     with pytest.raises(BadInput, match=sentence) as error:
         best_configs("known", store)[0].load_model()
     assert "\n" not in str(error.value)

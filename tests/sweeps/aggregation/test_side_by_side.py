@@ -123,7 +123,7 @@ def test_another_protocol_shows_in_the_keys_of_equal_settings_seeds_and_data():
         ),
         ({"a": A}, (0, 1, 2), {"epochs": 3}, "epochs: 15 | 3", "Epochs differ: a"),
         ({"a": A}, (0, 1, 2, 7), {}, "seeds: 0-2 | 0-2, 7", "Seeds differ: a"),
-        ({"a": B}, (0, 1, 2), {}, "settings: batch_size 32 | 64", "Where settings differ, keys"),
+        ({"a": B}, (0, 1, 2), {}, "settings: batch_size 32 | 64", "If settings differ, keys"),
     ],
     ids=["data", "epochs", "seeds", "settings"],
 )

@@ -80,7 +80,7 @@ def test_a_search_of_the_package_by_its_name(shell: Shell, empty_database: Path)
     assert shell("ablate", "capsule_search").code == 0
     assert shell.files() == before, "the same again changes nothing"
     said = shell.refused("ablate", "capsule_search", "--arm", "proposal 0")
-    assert said == "There is another 'capsule_search_path.py' already: give --out or --name."
+    assert said == "Another file 'capsule_search_path.py' exists already: give --out or --name."
     other = shell("ablate", "capsule_search", "--arm", "proposal 0", "--name", "second")
     assert "It goes to proposal 0." in other.out
     assert "asked for by name, one of 4 proposals" in (shell.folder / "second.py").read_text()
@@ -130,7 +130,7 @@ def test_a_search_of_a_users_file_with_parts_of_their_own(shell: Shell) -> None:
 
 REFUSALS = {
     "an unknown search": ("capsule_serch", "Did you mean 'capsule_search'?"),
-    "a design": ("quickstart", "'quickstart' is no search, so it has no winner"),
+    "a design": ("quickstart", "'quickstart' is not a search, so it has no winner"),
     "not run yet": ("quickstart_search", "was not run here yet"),
     "no file": ("none.py", "There is no sweep file 'none.py'"),
 }

@@ -62,8 +62,8 @@ CASES: dict[str, tuple[list[str], str]] = {
     "show of an unknown trial": (["show", "ffff"], "There is no trial 'ffff'"),
     "plan of an unknown sweep": (["plan", "quikstart"], "Did you mean 'quickstart'?"),
     "run of an unknown sweep": (["run", "quikstart"], "Did you mean 'quickstart'?"),
-    "best of what is no text": (["best", "odd\udcff"], "is no valid UTF-8"),
-    "show in what is no text": (["show", "ab", "--storage", "odd\udcff"], "is no valid UTF-8"),
+    "best of what is no text": (["best", "odd\udcff"], "is not valid UTF-8"),
+    "show in what is no text": (["show", "ab", "--storage", "odd\udcff"], "is not valid UTF-8"),
     "list of something": (["list", "quickstart"], "unexpected extra argument"),
     # how much is said
     "more and less": (["status", "-q", "-v"], "-q asks for less and -v for more"),

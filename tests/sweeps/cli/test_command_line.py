@@ -90,7 +90,7 @@ REFUSALS = {
         ["--tracking-uri", "http://me:secret@127.0.0.1:9"],
         "The tracking server at http://127.0.0.1:9 does not answer",
     ),
-    "a tracking store that is none": (["--tracking-uri", "x"], "is no tracking store"),
+    "a tracking store that is none": (["--tracking-uri", "x"], "is not a tracking store"),
     "a tracking store that is another file": (["--tracking-uri", "sqlite:///file"], "cannot be"),
 }
 
@@ -126,7 +126,7 @@ def test_a_sweep_file_that_cannot_be_run_is_refused(shell: Shell) -> None:
 @pytest.mark.parametrize("command", ["status", "report", "best", "show"])
 def test_reading_where_nothing_was_recorded_is_refused(shell: Shell, command: str) -> None:
     sentence = shell.refused(command, "ffff")
-    assert sentence.startswith(f"There is no tracking store at {shell.folder}")
+    assert sentence.startswith(f"There is not a tracking store at {shell.folder}")
 
 
 @pytest.mark.usefixtures("storage")
@@ -162,7 +162,7 @@ def test_a_manifest_that_is_not_valid_is_refused(shell: Shell, storage: Path, co
 
 
 def test_the_ui_of_a_store_that_is_not_there_is_refused(shell: Shell) -> None:
-    assert "There is no tracking store at" in shell.refused("ui")
+    assert "There is not a tracking store at" in shell.refused("ui")
 
 
 def test_named_sweeps_are_listed_with_their_question(shell: Shell) -> None:

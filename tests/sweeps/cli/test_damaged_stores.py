@@ -75,7 +75,7 @@ def test_a_pipe_in_place_of_a_file_holds_nobody_up(shell: Shell, storage: Path) 
         (cells / cell.trial_key).mkdir()
         os.mkfifo(cells / cell.trial_key / "final.json")
     for command in ("status", "plan"):
-        assert "final.json is no regular file" in shell.refused(command, "quickstart")
+        assert "final.json is not a regular file" in shell.refused(command, "quickstart")
 
 
 def test_a_number_that_is_a_text_leaves_its_record_out(shell: Shell, storage: Path) -> None:

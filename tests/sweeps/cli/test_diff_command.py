@@ -41,7 +41,7 @@ def test_what_cannot_be_held_against_each_other_is_refused(shell: Shell, design:
         (key, key[:8]): "compared with itself",
         (key,): "Missing argument 'B'",
         (key, design[1], key): "unexpected extra argument",
-        (key, design[1], "--tracking-uri", "x"): "is no tracking store",
+        (key, design[1], "--tracking-uri", "x"): "is not a tracking store",
     }
     for words, told in refusals.items():
         assert told in shell.refused("diff", *words)
@@ -49,4 +49,4 @@ def test_what_cannot_be_held_against_each_other_is_refused(shell: Shell, design:
 
 def test_without_a_store_nothing_is_held_against_anything(shell: Shell, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "capsweep-store", ignore_errors=True)
-    assert "There is no tracking store at" in shell.refused("diff", "a", "b")
+    assert "There is not a tracking store at" in shell.refused("diff", "a", "b")

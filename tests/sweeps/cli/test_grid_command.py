@@ -54,7 +54,7 @@ def test_the_same_again_changes_nothing_and_another_is_refused(shell: Shell) -> 
     assert shell(*words).code == 0
     assert shell.files() == before
     said = shell.refused(*words, "--seeds", "0-5")
-    assert said == f"There is another '{FILE}' already: give --out or --name."
+    assert said == f"Another file '{FILE}' exists already: give --out or --name."
     assert shell(*words, "--seeds", "0-5", "--name", "six").code == 0
 
 
@@ -140,9 +140,9 @@ REFUSALS = {
         ["quickstart", ITERATIONS, "--out", "nowhere/x.py"],
         "There is no folder 'nowhere' for the file: make it first.",
     ),
-    "a folder": (["quickstart", ITERATIONS, "--out", "taken.py"], "There is another 'taken.py'"),
-    "a link": (["quickstart", ITERATIONS, "--out", "link.py"], "There is another 'link.py'"),
-    "another file": (["quickstart", ITERATIONS, "--out", "own.py"], "There is another 'own.py'"),
+    "a folder": (["quickstart", ITERATIONS, "--out", "taken.py"], "Another file 'taken.py'"),
+    "a link": (["quickstart", ITERATIONS, "--out", "link.py"], "Another file 'link.py'"),
+    "another file": (["quickstart", ITERATIONS, "--out", "own.py"], "Another file 'own.py'"),
     "a name of any length": (
         ["quickstart", ITERATIONS, "--out", "x" * 300 + ".py"],
         "There can be no file",

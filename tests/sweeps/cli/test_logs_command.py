@@ -152,8 +152,8 @@ def test_a_link_in_place_of_a_log_is_refused(shell: Shell, cell: CellFolder) -> 
     (shell.folder / "secret").write_text("key")
     cell.log.unlink()
     cell.log.symlink_to(shell.folder / "secret")
-    assert "is no regular file but a link" in shell.refused("logs", KEY)
+    assert "is not a regular file but a link" in shell.refused("logs", KEY)
     own = Storage(cell.path.parent.parent).logs
     own.mkdir()
     (own / "quickstart.log").symlink_to(shell.folder / "secret")
-    assert "is no regular file but a link" in shell.refused("logs", "quickstart")
+    assert "is not a regular file but a link" in shell.refused("logs", "quickstart")

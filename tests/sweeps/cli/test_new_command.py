@@ -29,10 +29,10 @@ def test_it_writes_a_file_and_says_what_to_do_next(
 def test_a_file_that_is_there_is_left_alone(shell: Shell) -> None:
     (shell.folder / "mine.py").write_text("mine = 1\n")
     assert shell.refused("new", "mine") == (
-        "There is a 'mine.py' already: give another name, or move it away."
+        "The file 'mine.py' exists already: give another name, or move it away."
     )
     (shell.folder / "link.py").symlink_to("nowhere.py")
-    assert "There is a 'link.py' already" in shell.refused("new", "link")
+    assert "The file 'link.py' exists already" in shell.refused("new", "link")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_file_that_is_there_is_left_alone(shell: Shell) -> None:
 )
 def test_what_is_no_name_of_a_sweep_is_refused(shell: Shell, name: str) -> None:
     said = shell.refused("new", name)
-    assert said.startswith(f"'{name}' is no name of a sweep: it takes up to 64 small letters")
+    assert said.startswith(f"'{name}' is not a sweep's name: a name has up to 64 small letters")
 
 
 def test_names_that_others_have_are_refused(shell: Shell) -> None:

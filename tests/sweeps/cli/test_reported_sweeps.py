@@ -46,7 +46,7 @@ def test_a_check_names_what_is_missing_then_nothing_then_what_is_stale(report: S
     assert stale.code == 1
     assert stale.out.splitlines() == [
         "stale: reports/known/ablation.csv",
-        "1 of 14 files do not follow from the records: make them anew by capsweep report known.",
+        "1 of 14 files do not follow from the records: make them again: capsweep report known.",
     ]
 
 

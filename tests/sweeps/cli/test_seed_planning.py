@@ -99,7 +99,7 @@ def test_a_pilot_gives_seeds_and_the_lines_that_declare_them(shell: Shell, pilot
     num = planned.needed.all_arms.safe
     assert planned.seeds == tuple(range(3, 3 + (num or 0))), "seeds that the pilot did not have"
     last = planned.seeds[-1]
-    assert f"It takes {num} seeds with the 360 test images that there are." in answer.out
+    assert f"It takes {num} seeds with the 360 existing test images." in answer.out
     assert f"Planned are fresh seeds, 3-{last}: those that the number was" in answer.out
     assert f"It takes {2 * len(planned.seeds)} trainings, about " in answer.out
     assert f"Next: capsweep run mine.py --seeds 3-{last}\n" in answer.out
@@ -123,7 +123,7 @@ def test_what_was_launched_by_this_name_takes_another_name_or_more_evidence(
     assert planned.needed is not None
     kept = planned.needed.with_pilot_seeds.safe or 0
     assert kept > len(planned.seeds)
-    assert f"To keep the 3 that are there takes {kept} in all (--add-seeds 3-" in answer.out
+    assert f"To keep the 3 that exist takes {kept} in all (--add-seeds 3-" in answer.out
     assert f" --seeds 3-{planned.seeds[-1]} --name mine-planned\n" in answer.out
     extended = sweeps.plan_seeds(file, 2.0, seeds=range(len(planned.seeds)))
     assert not extended.is_declared, "whoever adds to what was launched needs more"
@@ -134,7 +134,7 @@ def test_where_the_images_cap_it_it_says_so(shell: Shell, storage: Path, file: P
     put_pilot(storage, file, {"three": (30, 31, 29), "one": (29, 30, 32)}, is_steady=True)
     answer = shell("plan", "mine.py", "--effect", "0.5")
     assert answer.code == 0
-    assert "No number of seeds suffices: with the 360 test images that there are" in answer.out
+    assert "No number of seeds suffices: with the 360 existing test images" in answer.out
     assert "It takes about " in answer.out
     assert "seeds=" not in answer.out
 

@@ -175,7 +175,7 @@ def noted(running: int, **changes: object) -> bytes:
         pytest.param({"started": 1.0}, "by another process than the", id="a number given anew"),
         pytest.param({"pid": -7}, "by another process than the -7", id="no number"),
         pytest.param({"host": "gpu-7"}, "runs on gpu-7, not on this machine", id="another host"),
-        pytest.param({"pid": "x"}, "does not say who it is", id="no note"),
+        pytest.param({"pid": "x"}, "does not identify itself", id="no note"),
     ],
 )
 def test_no_process_is_stopped_on_the_word_of_a_file(

@@ -37,14 +37,14 @@ def test_arguments_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_empty_name_is_not_taken_for_the_default() -> None:
-    with pytest.raises(BadInput, match="The storage folder '' is none"):
+    with pytest.raises(BadInput, match="The storage folder is ''"):
         resolve_storage("")
-    with pytest.raises(BadInput, match="The tracking store '' is none"):
+    with pytest.raises(BadInput, match="The tracking store is ''"):
         resolve_tracking_uri("")
 
 
 def test_a_folder_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="is no valid UTF-8: choose another"):
+    with pytest.raises(BadInput, match="is not valid UTF-8: choose another"):
         resolve_storage(tmp_path / "odd\udcff")
 
 

@@ -98,7 +98,7 @@ def test_refusing_leaves_no_file_open(folder: Path) -> None:
 
 def test_a_folder_that_is_a_link_is_refused(folder: Path) -> None:
     (folder / "elsewhere").symlink_to(folder.parent)
-    with pytest.raises(BadInput, match="is a link or no folder"):
+    with pytest.raises(BadInput, match="is a link or not a folder"):
         check_owner(folder / "elsewhere")
     check_owner(folder / "not there")
 
@@ -138,11 +138,11 @@ def test_what_the_owner_of_the_folder_put_there_is_used_and_a_strangers_file_is_
 @pytest.mark.parametrize("name", ["cells", "journals", "artifacts", "replaced", "logs"])
 def test_no_folder_of_a_storage_leads_out_of_it(folder: Path, name: str) -> None:
     (folder / name).symlink_to(folder.parent)
-    with pytest.raises(BadInput, match=f"{name} is a link or no folder"):
+    with pytest.raises(BadInput, match=f"{name} is a link or not a folder"):
         check_format(Storage(folder))
 
 
 def test_no_database_of_a_storage_leads_out_of_it(folder: Path) -> None:
     (folder / "mlflow.db").symlink_to(folder.parent / "victim")
-    with pytest.raises(BadInput, match=r"mlflow\.db is no regular file"):
+    with pytest.raises(BadInput, match=r"mlflow\.db is not a regular file"):
         check_format(Storage(folder))

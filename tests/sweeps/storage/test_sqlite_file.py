@@ -62,7 +62,7 @@ def test_links_to_what_sqlite_would_write_to_are_refused(tmp_path: Path, end: st
         open_sqlite(path).close()
     path.with_name(path.name + end).symlink_to(secret)
     for opening in (open_sqlite, find_damage):
-        with pytest.raises(BadInput, match="is no regular file but a link"):
+        with pytest.raises(BadInput, match="is not a regular file but a link"):
             opening(path)
     assert secret.read_text() == "mine"
 

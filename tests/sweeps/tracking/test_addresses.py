@@ -26,5 +26,5 @@ def test_credentials_are_taken_out_of_messages(text: str, shown: str) -> None:
 
 @pytest.mark.parametrize("address", ["foo://x", "ftp://host/x", "postgresql://host/db", "x"])
 def test_what_is_neither_a_file_nor_a_server_is_refused_in_our_words(address: str) -> None:
-    with pytest.raises(BadInput, match="is no tracking store: give sqlite:///PATH or the http"):
+    with pytest.raises(BadInput, match="is not a tracking store: give sqlite:///PATH or the http"):
         check_address(address)

@@ -242,4 +242,4 @@ class RayEngine:
             raise CannotGoOn(f"The Ray cluster at {self._address} was lost: {lost}.")
         if self._num_starts == MOST_STARTS_IN_A_ROW:
             raise CannotGoOn(f"Ray was lost {self._num_starts} times in a row, at last as {lost}.")
-        self._tell(f"Ray was lost, as {lost}: it is started anew, and trials go on.")
+        self._tell(f"Ray was lost, as {lost}: it is restarted, and trials resume.")

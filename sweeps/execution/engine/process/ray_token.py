@@ -22,6 +22,6 @@ def refuse_readable_token() -> None:
         return  # Ray says what is missing
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise BadInput(
-            f"Others may read the cluster's token in {path} (mode {mode:o}), and whoever has it "
+            f"Others may read the cluster's token in {path} (mode {mode:o}), and anyone who has it "
             f"may run anything there: chmod 600 {path}, and make a new one if it was seen."
         )

@@ -106,7 +106,7 @@ class LaunchedSearch:
         except ValueError:
             proposed = None
         if proposed != self.config(arm):
-            self.reject(f"{arm.name} is no longer what it was")
+            self.reject(f"{arm.name} has changed")
 
     def reject(self, why: str) -> None:
         """Raise the error for records of another definition than the present one.
@@ -170,7 +170,7 @@ def _declared(which: str) -> Mapping[str, Any]:
 
 def _reject_design(name: str) -> None:
     raise BadInput(
-        f"'{name}' is no search, so it has no winner that a path could lead to: name a search, or "
+        f"'{name}' is not a search, so it has no winner for a path to lead to: name a search, or "
         f"declare Path(changes=...) in a file of your own."
     )
 
@@ -209,7 +209,7 @@ def winner(manifest: Manifest, records: Mapping[str, TrialRecord], name: str | N
     if not finished and not chosen:
         raise BadInput(
             f"The search '{manifest.sweep}' has no winner yet: of {len(search.proposals)} proposals"
-            f" none has finished in full length with each seed. See how it stands: capsweep status "
+            f" none has finished at full length with each seed. See its progress: capsweep status "
             f"{manifest.sweep}."
         )
     of_all = f"of {len(search.proposals)} proposals{' so far' * manifest.is_growing}"

@@ -24,7 +24,7 @@ def check_new_file(path: Path, text: str) -> None:
     except (OSError, ValueError) as error:
         raise BadInput(f"There can be no file '{path}' ({error}): give --out.") from error
     if not is_same:
-        raise BadInput(f"There is another '{path}' already: give --out or --name.")
+        raise BadInput(f"Another file '{path}' exists already: give --out or --name.")
 
 
 def write_new(path: Path, text: str, advice: str = "give --out") -> None:

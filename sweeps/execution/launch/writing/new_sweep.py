@@ -26,7 +26,7 @@ def new_sweep(name: str, *, is_search: bool = False) -> Path:
     _check_name(name)
     path = Path(f"{name}.py")
     if path.exists() or path.is_symlink():
-        raise BadInput(f"There is a '{path}' already: give another name, or move it away.")
+        raise BadInput(f"The file '{path}' exists already: give another name, or move it away.")
     _check_package(name)
     write_new(path, example_text(name, is_search=is_search), advice="choose another folder")
     return path
@@ -35,7 +35,7 @@ def new_sweep(name: str, *, is_search: bool = False) -> Path:
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise BadInput(
-            f"'{name}' is no name of a sweep: it takes up to 64 small letters, digits, _ and -, "
+            f"'{name}' is not a sweep's name: a name has up to 64 small letters, digits, _ and -, "
             f"and begins with a letter or a digit, such as my_sweep."
         )
     if name in {entry.name for entry in named_sweeps()}:

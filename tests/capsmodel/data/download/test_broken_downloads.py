@@ -31,7 +31,7 @@ def test_what_came_of_a_broken_download_is_kept_and_told(folder: Path) -> None:
     half = CONTENTS[FIRST][: len(CONTENTS[FIRST]) // 2]
     assert files_in(folder) == {f"{FIRST}.unfinished": half}
     assert re.search(r"it gave less than the \d+ bytes expected", message)
-    assert "): run the same command again, which goes on after the 0.1 MB that came, or put " in (
+    assert "): run the same command again, which resumes after the 0.1 MB received, or put " in (
         message
     )
 

@@ -22,8 +22,8 @@ def test_a_damaged_file_is_named_set_aside_and_not_replaced(folder: Path) -> Non
     assert files_in(folder) == whole | {f"{FIRST}.damaged": CONTENTS[FIRST][:1000]}
     assert message == (
         f"MNIST is damaged in {folder}, with a wrong checksum of {FIRST} (set aside as "
-        f"{FIRST}.damaged): run the same command again to download anew what is damaged, or put "
-        f"whole files there by hand."
+        f"{FIRST}.damaged): run the same command again to download the damaged files again, or "
+        f"put complete files there."
     )
 
 

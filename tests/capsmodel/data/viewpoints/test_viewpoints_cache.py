@@ -173,7 +173,7 @@ def test_where_the_data_root_cannot_be_written_the_users_cache_is_used(
     block(folder)
     assert ensure(FILE, drawn) == fallback / FILE.name
     assert capsys.readouterr().err.splitlines() == [
-        f"few-1.pixels is not there or damaged, and {folder} cannot be written (File exists).",
+        f"few-1.pixels is missing or damaged, and {folder} cannot be written (File exists).",
         f"Drawing few-1.pixels of viewpoints, 0.0 MB, to {fallback}.",
     ]
     assert ensure(FILE, refuse_to_draw) == fallback / FILE.name

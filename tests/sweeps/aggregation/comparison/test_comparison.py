@@ -113,7 +113,7 @@ def test_of_a_search_the_confirmed_are_compared_by_their_fresh_seeds(pair):
     [
         ((), {}, "Two sweeps or more are compared, none was given"),
         (("one",), {}, "given was 'one' alone"),
-        (("one", "one"), {}, "'one' would stand beside itself"),
+        (("one", "one"), {}, "'one' would be compared with itself"),
         (("one", "twoo"), {}, "Did you mean 'two'"),
         (("one", "two"), {"metric": "tst_error"}, "Did you mean 'test_error'"),
     ],

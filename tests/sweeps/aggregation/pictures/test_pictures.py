@@ -141,7 +141,7 @@ def test_a_trial_that_has_not_finished_is_refused(store, tmp_path):
 
 def test_a_trial_whose_weights_were_not_kept_is_refused(store, tmp_path):
     put(store, small_config(), tmp_path, with_weights=False)
-    with pytest.raises(BadInput, match=f"weights of trial {KEY} are not there: .*--retrain"):
+    with pytest.raises(BadInput, match=f"weights of trial {KEY} are missing: .*--retrain"):
         pictures(KEY, store, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

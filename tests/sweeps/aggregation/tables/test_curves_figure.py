@@ -191,7 +191,7 @@ def test_of_a_search_the_confirmed_arms_and_the_reference_are_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     notes = notes_of(*confirmed_search(), monkeypatch)
-    assert "Drawn are the arms confirmed and what they are held against (proposal" in notes
+    assert "It shows the confirmed arms and what they are compared with (proposal" in notes
     assert "Left out" not in notes
     rows = to_csv(curves_data("x", drawn(*confirmed_search()), VALIDATION_ERROR))
     assert "proposal 0" in rows
@@ -202,7 +202,7 @@ def test_before_a_confirmation_all_proposals_of_full_length_are_drawn(
 ) -> None:
     found = trained({0: 30, 1: 6, 2: 12})
     notes = notes_of(search_of(stopped={3: 2}), found, monkeypatch)
-    assert "Drawn are" not in notes
+    assert "It shows" not in notes
     assert "proposal 3 (1 missing)" in notes
 
 
@@ -218,4 +218,4 @@ def test_arms_beyond_those_that_can_be_told_apart_are_said_to_be_in_the_csv(
     names = [str(place) for place in range(MOST_LINES + 3)]
     trials = by_key(*(finished(name, 0, 5) for name in names))
     notes = notes_of(manifest_of(names, [0]), trials, monkeypatch)
-    assert f"Drawn are the first {MOST_LINES} arms, 3 others are not." in notes
+    assert f"It shows the first {MOST_LINES} arms; 3 others are left out." in notes

@@ -115,7 +115,7 @@ def test_aliases_are_named_in_their_row(monkeypatch: pytest.MonkeyPatch):
         "class_dim (or routing x reconstruction)",
         "reconstruction (or routing x class_dim)",
     ]
-    assert any(note.startswith("(or ...): this design cannot tell") for note in table.notes)
+    assert any(note.startswith("(or ...): this design cannot distinguish") for note in table.notes)
 
 
 def test_what_was_lost_is_said():
@@ -212,7 +212,7 @@ def test_levels_of_factors_are_marks_where_one_says_that_nothing_is_there():
         ["\N{EN DASH}", "8"],
         ["\N{EN DASH}", ""],
     ]
-    assert "Nothing stands where the setting does not exist." in table.notes
+    assert "A cell is empty if the setting does not exist." in table.notes
 
 
 def test_a_sweep_without_factors_has_neither_table():

@@ -169,7 +169,7 @@ def test_the_notes_say_what_importance_does_not_see(conditional):
     notes = " ".join(sensitivity_tables(conditional)[0].notes)
 
     assert "act only together" in notes
-    assert "touches 0 cannot be told from one without effect" in notes
+    assert "touches 0 is indistinguishable from one without effect" in notes
     assert "PED-ANOVA" in notes
 
 

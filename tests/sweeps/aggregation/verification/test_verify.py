@@ -136,7 +136,7 @@ def test_line_ends_of_another_system_are_no_change(paper: Path, known: MemorySto
         ("{known}{three rounds}{tst_error}", "Did you mean 'test_error'?"),
         ("{known}{three rounds}{difference}", "the records give no difference of 'three rounds'"),
         ("{knwon}{three rounds}{n}", "Did you mean 'known'?"),
-        ("{../x}{three rounds}{n}", "is no sweep's name"),
+        ("{../x}{three rounds}{n}", "is not a sweep's name"),
         ("{known}{three rounds}", "takes three arguments in braces"),
     ],
     ids=["arm", "metric", "not given", "sweep", "a path", "too few"],

@@ -78,7 +78,7 @@ def test_a_cell_that_is_a_link_is_refused(tmp_path: Path, what: str) -> None:
     (tmp_path / "cells").mkdir()
     cell = CellFolder(tmp_path / "cells", KEY)
     cell.path.symlink_to(victim.path)
-    with pytest.raises(BadInput, match="is a link or no folder"):
+    with pytest.raises(BadInput, match="is a link or not a folder"):
         FOLDERS[what](cell)
     assert {path: path.read_text() for path in victim.path.iterdir()} == before
 

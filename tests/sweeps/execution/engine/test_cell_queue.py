@@ -215,7 +215,7 @@ def test_a_cell_that_cannot_be_told_of_fails_alone(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def held(*_: object, **__: object) -> None:
-        raise TimeoutError("held by another process")
+        raise TimeoutError("locked by another process")
 
     monkeypatch.setattr(CellFolder, "lease", held)
     for _ in range(MAX_RESTARTS + 1):

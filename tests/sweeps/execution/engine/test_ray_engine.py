@@ -140,7 +140,7 @@ def test_what_was_running_is_lost_and_goes_on_in_a_new_process(
     paper.run(driver)
     assert sorted(driver.ended) == ["a", "b", "c"]
     assert ("b", Failure.LOST, why) in driver.heard
-    assert paper.said == [f"Ray was lost, as {why}: it is started anew, and trials go on."]
+    assert paper.said == [f"Ray was lost, as {why}: it is restarted, and trials resume."]
     assert len(paper.sessions) == 2
 
 

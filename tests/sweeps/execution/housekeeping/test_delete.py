@@ -208,7 +208,7 @@ def test_no_link_is_followed(launches: Launches, tmp_path: Path) -> None:
     artifacts[-1].symlink_to(elsewhere)
     deleted = delete(launches, is_deleting=True)
     assert deleted.exit_code == 3
-    assert "is a link or no folder, and is not followed" in deleted.sentences[-2]
+    assert "is a link or not a folder, and is not followed" in deleted.sentences[-2]
     (launches.storage.cells / first).unlink()
     assert delete(launches, is_deleting=True).exit_code == 0
     assert sorted(path.name for path in elsewhere.iterdir()) == ["inner", "kept"]

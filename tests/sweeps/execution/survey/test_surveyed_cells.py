@@ -124,7 +124,7 @@ def test_empty_cells_whose_code_was_mended_may_go() -> None:
 
 def test_fewer_seeds_are_refused_by_name() -> None:
     assert refusal(manifest(seeds=(0, 1, 2)), manifest(seeds=(1, 3))) == (
-        "The sweep 'example' is there already, and this launch would drop 4 of its 6 cells: "
+        "The sweep 'example' exists already, and this launch would drop 4 of its 6 cells: "
         "the seeds 0, 2 are not in it. Repeat the options it was launched with, give it another "
         "name (--name NEW), or replace the sweep's "
         "definition (--replace; its records stay)."

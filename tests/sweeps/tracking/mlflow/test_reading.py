@@ -282,7 +282,7 @@ def test_a_file_that_is_no_mlflow_store_is_refused_and_left_alone(tmp_path):
 
 @pytest.mark.parametrize("uri", ["./mlruns", "file:///tmp/mlruns", "nonsense", ""])
 def test_an_address_that_is_no_store_is_refused(uri):
-    with pytest.raises(BadInput, match="is no tracking store"):
+    with pytest.raises(BadInput, match="is not a tracking store"):
         reader_of(uri).sweeps()
 
 

@@ -193,5 +193,5 @@ def test_a_link_in_place_of_the_database_is_not_followed(
     database = Path(mlflow_store.address.removeprefix("sqlite:///"))
     database.rename(tmp_path / "elsewhere.db")
     database.symlink_to(tmp_path / "elsewhere.db")
-    with pytest.raises(BadInput, match="is no regular file"):
+    with pytest.raises(BadInput, match="is not a regular file"):
         mlflow_store.records([KEY])
