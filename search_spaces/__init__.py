@@ -82,8 +82,6 @@ _HOMES = {
     "Sweep": "search_spaces.sweep",
     "TunedArms": "search_spaces.plans.tuned_arms",
 }
-
-
 _RENAMED = {"OwnTable": "CustomTable"}
 
 

@@ -24,17 +24,9 @@ from rich.progress import (
 from capsmodel.data.archive import ROOT_VARIABLE, Archive, Archives
 
 TIMEOUT_SECONDS = 20.0
-
-
 _CHUNK_BYTES = 1 << 16
-
-
 _PARTIAL_CONTENT = 206
-
-
 _RANGE_NOT_SATISFIABLE = 416
-
-
 Advance = Callable[[int, int | None], None]
 
 

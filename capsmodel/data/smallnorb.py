@@ -17,11 +17,7 @@ from capsmodel.data.download import ensure
 from capsmodel.data.viewed_objects import Objects, ViewedObjects, Views
 
 _TRAIN = "smallnorb-5x46789x9x18x6x2x96x96-training"
-
-
 _TEST = "smallnorb-5x01235x9x18x6x2x96x96-testing"
-
-
 _SIDE = 96
 
 
@@ -128,14 +124,8 @@ _TYPES = {
     0x1E3D4C55: np.dtype("u1"),
     0x1E3D4C56: np.dtype("<i2"),
 }
-
-
 _FEWEST_STORED_DIMENSIONS = 3
-
-
 _MOST_DIMENSIONS = 8
-
-
 _ROWS_AT_ONCE = 256
 
 

@@ -18,20 +18,10 @@ OFFSETS = tuple(round(0.05 * step, 2) for step in range(-5, 6))
 
 
 _MOST_CLASSES = 10
-
-
 _MOST_IMAGES = 2000  # that are searched for one classified wrongly
-
-
 _FIRST = 3
-
-
 _PERTURBED = 2
-
-
 _ROUTED = 3
-
-
 Arrays = dict[str, Tensor]
 
 

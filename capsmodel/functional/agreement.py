@@ -18,11 +18,7 @@ from capsmodel.functional.sharing import ShareCompetition, Shares, agreement_wit
 from capsmodel.functional.votes import Couplings, Routed, output_first, share_out
 
 Rounds = Literal["all", "last"]
-
-
 _GRADIENTS: tuple[str, ...] = get_args(Rounds)
-
-
 _COMPETITIONS: tuple[str, ...] = get_args(ShareCompetition)
 
 

@@ -22,8 +22,6 @@ from capsmodel.functional.neighbourhood import ONE_PLACE, Neighbourhood
 from capsmodel.functional.votes import Couplings, GivenVotes, ProductVotes, Routed, Votes
 
 Competition = Literal["parents", "places", "types"]
-
-
 _COMPETITIONS: tuple[str, ...] = get_args(Competition)
 
 

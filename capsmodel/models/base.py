@@ -17,8 +17,6 @@ from capsmodel.routing import Couplings, Routed
 from capsmodel.settings.parts import Part
 
 T = TypeVar("T")
-
-
 _N = TypeVar("_N", bound="Network")
 
 

@@ -22,14 +22,8 @@ from pydantic_core import to_jsonable_python
 from capsmodel.spelling import unknown
 
 Context = Mapping[str, Any] | None
-
-
 KIND = "kind"
-
-
 Path = tuple[str, ...]
-
-
 PROFILE = "profile"
 
 

@@ -3,8 +3,6 @@
 from pathlib import Path
 
 _EXAMPLES = Path(__file__).parent / "examples"
-
-
 _NAME = "my_sweep"
 
 

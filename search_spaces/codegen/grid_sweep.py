@@ -68,14 +68,8 @@ DESIGNS: Mapping[str, GridDesign] = MappingProxyType(
         ),
     }
 )
-
-
 _HERE = "search_spaces"
-
-
 _LONGEST_NAME = 64
-
-
 _MOST_NAMED = 3
 
 

@@ -18,11 +18,7 @@ from search_spaces.sweep import Sweep
 from search_spaces.trial_key import trial_key
 
 _HERE = "search_spaces"
-
-
 _LONGEST_NAME, _WIDTH = 64, 88
-
-
 _NUM_SEEDS, _NUM_CHOOSING = 5, 2
 
 

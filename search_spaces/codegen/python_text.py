@@ -9,8 +9,6 @@ from typing import Any
 from capsmodel.settings.parts import Part, Settings, home_of, is_built_in
 
 _WIDTH = 88  # of ruff, where nothing else is said
-
-
 _STEP = 4
 
 
@@ -136,8 +134,6 @@ def _quoted(text: str) -> str:
 
 
 ImportedParts = Mapping[type[Part], Imported]
-
-
 _NO_PARTS: ImportedParts = MappingProxyType({})
 
 

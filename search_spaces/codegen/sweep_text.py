@@ -109,8 +109,6 @@ def _in_blocks(lines: Sequence[str]) -> list[str]:
 
 
 _LEAD = "SWEEP = "
-
-
 _MOST_SEEDS_LISTED = 10
 
 

@@ -54,11 +54,7 @@ WORDS: Mapping[str, Words] = {
     "storage": Words(envvar=STORAGE_VARIABLE),
     "tracking_uri": Words(envvar=TRACKING_VARIABLE),
 }
-
-
 ONLY_PYTHON = frozenset({"reports"})  # the command line writes reports into ./reports
-
-
 ONLY_RUN = frozenset(
     {"time_limit_seconds", "budget_epochs", "gradient_checkpointing", "keep_weights", "replace"}
 )

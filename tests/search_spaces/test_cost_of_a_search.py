@@ -56,8 +56,8 @@ def refusal(**changes: Any) -> str:
             {"cost": "epoch_seconds"},
             "The cost of a search cannot be 'epoch_seconds': what a trial takes depends on the "
             "machine and on what else runs there, not on its trial key, so a resumed search would "
-            "not be the one that was begun; choose num_parameters, and read what trials took in the "
-            "cost table.",
+            "not be the one that was begun; choose num_parameters, and read what trials took in "
+            "the cost table.",
         ),
         (
             {"scheduler": "asha"},

@@ -194,7 +194,7 @@ def test_tables_of_the_other_kind_of_plan_are_refused() -> None:
     ("name", "words"),
     [
         ("NA", "programs read that in its table as a missing value"),
-        ("null", "takes that for a missing value"),
+        ("null", "as a missing value"),
         ("two  spaces", "nor two in a row"),
         (" ahead", "no space at its ends"),
     ],

@@ -13,11 +13,7 @@ from sweeps.tracking.record_facts import flat_settings
 from sweeps.tracking.store import RecordStore
 
 Aspect = Literal["settings", "data", "code protocol", "epochs", "seeds"]
-
-
 _MOST_PATHS = 3
-
-
 _LONGEST_VALUE = 40
 
 

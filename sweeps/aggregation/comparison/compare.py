@@ -32,8 +32,6 @@ _TYPES = {
     "high": "float64",
     "differs_in": "str",
 }
-
-
 _OF_THE_METRIC = ("mean", "low", "high")
 
 

@@ -13,11 +13,7 @@ from sweeps.aggregation.tables.sweep_results import Results
 from sweeps.records.errors import BadInput
 
 Style = Literal["default", "paper"]
-
-
 _FORMATS = ("markdown", "latex", "latex-table")
-
-
 _TABLE = "ablation-paper"
 
 

@@ -14,23 +14,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ImageFormat = Literal["png", "svg"]
-
-
 BLUE = "#0072B2"  # of the palette of Okabe and Ito, told apart by the colour-blind
-
-
 ORANGE = "#D55E00"
-
-
 GREY = "#5A5A5A"
-
-
 GRID = "#DDDDDD"
-
-
 WIDTH_INCHES = 6.8
-
-
 _STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,

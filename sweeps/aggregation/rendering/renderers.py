@@ -83,8 +83,6 @@ FRAGMENT_SIGNATURE = "% Table {table} of sweep {sweep}, written by capsweep repo
 """The first words of such a file, by which `verify` recognises it in a paper."""
 
 Renderer = TableRenderer | FigureRenderer | ReportRenderer | TerminalRenderer
-
-
 RENDERERS: Mapping[str, Renderer] = {
     "markdown": TableRenderer("md", lambda table: to_markdown(table).encode()),
     "csv": TableRenderer("csv", lambda table: to_csv(table).encode(), reader="programs"),

@@ -35,8 +35,8 @@ def publish_summary(
 
     Args:
         store: Where the records are read.
-        writer: Writer of the same store.
-        manifest: The sweep's manifest.
+        writer: Of the same store.
+        manifest: Of the sweep.
         sweep_id: The id of the sweep's own run.
 
     Raises:
@@ -52,8 +52,8 @@ def summarise(manifest: Manifest, records: Mapping[str, TrialRecord]) -> SweepSu
     Only trials that tables count enter a mean; the others only lower the count.
 
     Args:
-        manifest: The sweep's manifest.
-        records: Records by trial key.
+        manifest: Of the sweep.
+        records: By trial key.
     """
     best, numbers = _best(manifest, records)
     numbers = _means(arms_to_their_end(manifest, records)) | numbers
@@ -107,7 +107,7 @@ def _note(arm: ArmResults) -> str:
     return (
         f"{'The baseline' if arm.is_baseline else 'An arm'}: {what}.\n\n"
         f"Means over {len(arm.counted)} finished of {len(arm.trials)} trials, with half-widths of "
-        f"95 % intervals. Each launch rewrites it; no table reads it."
+        f"95 % intervals. Written anew by each launch, and read by no table."
     )
 
 

@@ -13,8 +13,6 @@ from sweeps.aggregation.statistics.two_way import FEWEST_SEEDS
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 Trials = Mapping[int, TrialRecord]
-
-
 _ROUNDING = 1e-12  # far below the least sum of whole errors
 
 

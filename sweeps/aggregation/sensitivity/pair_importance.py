@@ -19,29 +19,13 @@ from sweeps.aggregation.sensitivity.shadows import (
 )
 
 NUM_HALVES = 16
-
-
 NUM_SHUFFLES = 12
-
-
 _NUM_TREES = 48
-
-
 _FEWEST_IN_A_LEAF = 2
-
-
 _NUM_CELLS = 6
-
-
 _NUM_STUMPS = 60
-
-
 _LEARNING_RATE = 0.2
-
-
 _ADDED = 0.5
-
-
 Numbers = Float[np.ndarray, "..."]
 
 

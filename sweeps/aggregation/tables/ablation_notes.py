@@ -304,8 +304,7 @@ def _mixed(design: ManifestDesign) -> str:
     if resolution < _MAIN_EFFECTS_CLEAR:
         return (
             "a main effect cannot be distinguished from interactions of two other factors, "
-            "whatever the "
-            "number of seeds."
+            "whatever the number of seeds."
         )
     if resolution < _PAIRS_CLEAR:
         return (

@@ -17,8 +17,6 @@ from sweeps.records.manifest import Manifest
 from sweeps.records.trial_record import Outcome, TrialRecord
 
 _MEBIBYTE = 2**20
-
-
 _COLUMNS = (
     Column("Arm", ("arm", "is_baseline"), align="left"),
     Column("n", ("n", "num_planned")),
@@ -31,8 +29,6 @@ _COLUMNS = (
     Column("Device", ("device",), align="left"),
     Column("Threads", ("threads",)),
 )
-
-
 _CHECKPOINTING = Column("Gradient checkpointing", ("gradient_checkpointing",), align="left")
 
 

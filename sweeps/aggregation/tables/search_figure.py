@@ -23,11 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NUM_BEST = 3
-
-
 _WIDE_RATIO = 30.0
-
-
 _MOST_WRITTEN_LEVELS = 6
 
 

@@ -27,8 +27,6 @@ RESULT_COLUMNS = (
     "validation_error",
     "test_error",
 )
-
-
 COST_COLUMNS = (
     "num_parameters",
     "duration_seconds",
@@ -38,14 +36,8 @@ COST_COLUMNS = (
     "gradient_checkpointing",
     "record_id",
 )
-
-
 SPLIT_COLUMN = "split_seed"
-
-
 MISSING = "missing"
-
-
 _OF_A_RECORD = tuple(
     name
     for name in (*RESULT_COLUMNS, *COST_COLUMNS)

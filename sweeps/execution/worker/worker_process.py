@@ -93,8 +93,6 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of mallopt's parameters in glibc's malloc.h
-
-
 _KEEP_BYTES = 1 << 30
 _WARM_UP_IMAGES = 8
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux's prctl

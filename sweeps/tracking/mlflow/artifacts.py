@@ -29,11 +29,7 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 ALLOWED = "CAPSWEEP_ARTIFACT_ROOTS"
-
-
 _SERVED = "mlflow-artifacts"
-
-
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -187,14 +183,8 @@ REPORT_FOLDER = "report"
 
 
 _MEBIBYTE = 2**20
-
-
 _LARGEST = {"manifest": 64 * _MEBIBYTE, "config": _MEBIBYTE}  # by what their names begin with
-
-
 _LARGEST_UPLOAD = 2**40
-
-
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 

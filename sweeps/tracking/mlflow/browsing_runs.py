@@ -37,11 +37,7 @@ from sweeps.tracking.record_facts import TAG_ARM, TAG_SWEEP, TAG_TYPE
 from sweeps.tracking.sweep_summary import ArmSummary, SweepSummary, TrialEntry, is_summary_metric
 
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
-
-
 _IDS_A_SEARCH = 500
-
-
 _LONGEST_DIGEST = 36
 
 
@@ -120,11 +116,7 @@ def _parent(run: Run) -> str:
 
 
 TYPE_ARM = "arm"
-
-
 _TAG_SHOWN = "capsweep.shown_sha256"
-
-
 _TAG_BEST = "capsweep.best_arm"
 
 

@@ -26,14 +26,8 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 _PAGE = 1000
-
-
 _FEW = 100
-
-
 _TRIALS = f"tags.`{facts.TAG_TYPE}` = 'trial'"
-
-
 _SWEEPS = f"tags.`{facts.TAG_TYPE}` = 'sweep'"
 
 

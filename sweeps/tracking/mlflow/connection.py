@@ -146,7 +146,7 @@ def opened_database(path: Path) -> Generator[sqlite3.Connection]:
     """
     if is_missing(path) or not path.is_file():
         raise BadInput(
-            f"There is not a tracking store at {path}: nothing has been recorded there yet. "
+            f"There is no tracking store at {path}: nothing has been recorded there yet. "
             "Run a sweep first, or name another place with --storage or --tracking-uri."
         )
     try:

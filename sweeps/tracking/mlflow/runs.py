@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 EXPERIMENT = "capsweep"
-
-
 PAGE = 1000
 
 
@@ -26,8 +24,6 @@ PAGE = 1000
 
 
 _YEAR_9999 = 253_370_764_800_000  # in milliseconds: no calendar goes further
-
-
 RUN_STATUS = {
     Outcome.RUNNING: "RUNNING",
     Outcome.FINISHED: "FINISHED",

@@ -19,17 +19,9 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 _VIEW = "capsweep"
-
-
 _VIEW_TAG = f"mlflow.sharedViewState.{_VIEW}"
-
-
 _KIND_TAG = "mlflow.experimentKind"
-
-
 _KIND = "custom_model_development"
-
-
 _ERRORS = (
     "test_error",
     "test_error_half_width",
@@ -38,21 +30,13 @@ _ERRORS = (
     "validation_error",
     "best.validation_error",
 )
-
-
 _TAGS = (TAG_ARM, TAG_SEED, TAG_OUTCOME)
-
-
 _COLUMNS = [
     *(f"metrics.`{name}`" for name in _ERRORS),
     *(f"tags.`{name}`" for name in _TAGS),
     "attributes.`Dataset`",
 ]
-
-
 _SECTION = {"uuid": "capsweep", "name": "Errors", "display": True, "isReordered": False}
-
-
 _CHARTS = [
     {
         "uuid": f"capsweep-{name}",
@@ -69,8 +53,6 @@ _CHARTS = [
         ("train_loss", "LINE"),
     )
 ]
-
-
 _VIEWED = {
     "selectedColumns": _COLUMNS,
     "columnOrder": _COLUMNS,

@@ -46,47 +46,27 @@ where type.key = ? and type.value = ? and runs.lifecycle_stage = 'active'
 and experiments.name = ? and experiments.lifecycle_stage = 'active' {condition}
 order by runs.start_time is null, runs.start_time, runs.run_uuid
 """
-
-
 _TAGGED = "and runs.run_uuid in (select run_uuid from tags where key = ? and {condition})"
-
-
 _SWEEP = _TAGGED.format(condition="value = ?")
-
-
 _KEYS = _TAGGED.format(condition="value in (select value from json_each(?))")
-
-
 _START = _TAGGED.format(condition="substr(value, 1, length(?)) = ?")
-
-
 _RUN = "and runs.run_uuid = ?"
-
-
 _TAGS = """
 select held.run_uuid, held.key, held.value from json_each(?) as wanted
 cross join tags as held on held.run_uuid = wanted.value
 where typeof(held.key) = 'text' and typeof(held.value) = 'text' and held.key glob 'capsweep.*'
 """
-
-
 _NUMBERS = """
 select held.run_uuid, held.key, held.value, held.is_nan from json_each(?) as wanted
 cross join latest_metrics as held on held.run_uuid = wanted.value
 where typeof(held.key) = 'text'
 """
-
-
 _POINTS = """
 select told.run_uuid, timestamp, step, told.value, is_nan from json_each(?) as wanted
 cross join metrics as told on told.run_uuid = wanted.value and +told.key = ?
 order by timestamp, step, told.value
 """
-
-
 Values = Mapping[str, Mapping[str, Any]]
-
-
 _NONE: Values = {}
 
 
@@ -179,8 +159,6 @@ def _counted_runs(ends: Mapping[str, Any], tags: Values, metrics: Values = _NONE
 
 
 _LOG = logging.getLogger(__name__)
-
-
 Answer = TypeVar("Answer")
 
 

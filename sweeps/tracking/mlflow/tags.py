@@ -23,8 +23,6 @@ def changed_tags(run: Run, tags: Mapping[str, str]) -> list[RunTag]:
 
 
 _DIRTY = "-dirty"
-
-
 _MEMBER = "capsweep.sweep."
 
 

@@ -26,8 +26,6 @@ from sweeps.tracking.mlflow.connection import check_database, connect, mlflow_er
 from sweeps.tracking.mlflow.runs_page import page_of_database, page_of_server
 
 _IS_SERVED = re.compile(r"mlflow-artifacts:/(?!/)(?!(.*/)?\.\.(/|$))")
-
-
 _OPENED_BY_MLFLOW = (
     ("runs", "artifact_uri", "1"),
     ("logged_models", "artifact_location", "1"),
@@ -56,14 +54,8 @@ def place_elsewhere(database: Path) -> str | None:
 
 
 _LOOPBACK = "127.0.0.1"
-
-
 _START_SECONDS = 90.0
-
-
 _END_SECONDS = 10.0
-
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -79,7 +79,7 @@ def test_a_broken_download_is_gone_on_with(folder: Path, monkeypatch: pytest.Mon
     with mirror(give_half, PACKED) as (bad, _), mirror(give_part, PACKED) as (good, _):
         monkeypatch.setattr(FewPhotographs, "own_mirrors", [bad])
         with pytest.raises(
-            ValueError, match=rf"{FIRST} of smallNORB could not be .* continues after"
+            ValueError, match=rf"{FIRST} of smallNORB could not be .* resumes after"
         ):
             FewPhotographs().prepare()
         half = (folder / f"{FIRST}.unfinished").read_bytes()

@@ -164,7 +164,7 @@ def test_files_are_written_beside_the_first_ones_report(store, tmp_path):
 
 @pytest.mark.parametrize(
     ("other", "words"),
-    [("known", "beside itself"), ("unknown", "no sweep 'unknown'"), ("other", "of its own")],
+    [("known", "compared with itself"), ("unknown", "no sweep 'unknown'"), ("other", "of its own")],
 )
 def test_what_cannot_be_compared_is_refused_and_nothing_written(other, words, store, tmp_path):
     tables = [{"kind": "ablation", "name": "compare-other"}]

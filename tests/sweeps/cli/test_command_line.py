@@ -126,7 +126,7 @@ def test_a_sweep_file_that_cannot_be_run_is_refused(shell: Shell) -> None:
 @pytest.mark.parametrize("command", ["status", "report", "best", "show"])
 def test_reading_where_nothing_was_recorded_is_refused(shell: Shell, command: str) -> None:
     sentence = shell.refused(command, "ffff")
-    assert sentence.startswith(f"There is not a tracking store at {shell.folder}")
+    assert sentence.startswith(f"There is no tracking store at {shell.folder}")
 
 
 @pytest.mark.usefixtures("storage")
@@ -162,7 +162,7 @@ def test_a_manifest_that_is_not_valid_is_refused(shell: Shell, storage: Path, co
 
 
 def test_the_ui_of_a_store_that_is_not_there_is_refused(shell: Shell) -> None:
-    assert "There is not a tracking store at" in shell.refused("ui")
+    assert "There is no tracking store at" in shell.refused("ui")
 
 
 def test_named_sweeps_are_listed_with_their_question(shell: Shell) -> None:

@@ -49,4 +49,4 @@ def test_what_cannot_be_held_against_each_other_is_refused(shell: Shell, design:
 
 def test_without_a_store_nothing_is_held_against_anything(shell: Shell, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "capsweep-store", ignore_errors=True)
-    assert "There is not a tracking store at" in shell.refused("diff", "a", "b")
+    assert "There is no tracking store at" in shell.refused("diff", "a", "b")

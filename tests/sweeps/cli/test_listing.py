@@ -137,7 +137,7 @@ def test_one_that_cannot_be_read_stands_beside_the_others(shell: Shell) -> None:
 
 
 def test_where_nothing_was_launched_it_is_refused(shell: Shell) -> None:
-    assert "There is not a tracking store at" in shell.refused("status")
+    assert "There is no tracking store at" in shell.refused("status")
     assert "is not a tracking store" in shell.refused("status", "--tracking-uri", "x")
 
 

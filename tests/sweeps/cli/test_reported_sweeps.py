@@ -62,7 +62,7 @@ def test_two_sweeps_are_shown_side_by_side(report: Shell) -> None:
     ("words", "sentence"),
     [
         (["--check", "--compare", "other"], "give one of them"),
-        (["--compare", "known"], "beside itself"),
+        (["--compare", "known"], "compared with itself"),
         (["--compare", "others"], "no sweep 'others'"),
         (["--compare", ""], "no sweep ''"),
     ],

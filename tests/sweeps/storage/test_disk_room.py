@@ -275,7 +275,7 @@ def test_the_launch_says_that_it_waits_and_that_it_goes_on(
     watch.look()
     assert len(said) == 2
     assert "is full: this waits until 2 MiB are free" in said[0]
-    assert "training goes on" in said[1]
+    assert "training continues" in said[1]
     cell = CellFolder(disk.folder / "cells", "a" * 20)
     cell.path.mkdir(parents=True)
     cell.stats.note_wanted_disk(700 * 2**20)

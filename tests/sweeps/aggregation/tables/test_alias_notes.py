@@ -21,8 +21,8 @@ def test_a_fraction_of_resolution_three_names_the_sums_that_it_finds() -> None:
     mixed, sums = alias_notes(manifest)
     assert mixed == (
         "8 of 32 combinations, resolution III: a main effect cannot be distinguished from "
-        "interactions of two other factors, whatever the number of seeds. Interactions of three and more factors "
-        "are taken to be nothing."
+        "interactions of two other factors, whatever the number of seeds. Interactions of three "
+        "and more factors are taken to be nothing."
     )
     assert sums == (
         "Found only as a sum: batch_size = class_dim x reconstruction = iterations x "

@@ -59,7 +59,7 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     assert all("behind a link" in why for _, why in paper.unread)
     assert len(paper.unread) == 2
     (tmp_path / "linked.tex").symlink_to(first)
-    with pytest.raises(BadInput, match="no regular file"):
+    with pytest.raises(BadInput, match="not a regular file"):
         read_paper(tmp_path / "linked.tex")
 
 

@@ -42,7 +42,7 @@ def test_a_file_that_is_not_as_it_was_is_not_recorded_until_it_is_put_back(
     recorder.drain()
     assert str(path) in recorder.error
     assert why in recorder.error
-    assert "train its cell anew" in recorder.error
+    assert "train its cell again" in recorder.error
     assert path.name not in scene.held().files
     assert scene.outcome() == "running"
     assert len(scene.queue.open_cells()) == 1
