@@ -23,7 +23,11 @@ def names_of_extra() -> list[str]:
         requirement.partition(">=")[0].partition("[")[0]
         for requirement in project["optional-dependencies"]["sweeps"]
     }
-    return [name for name, found in packages_distributions().items() if wanted & {*found}]
+    return [
+        name
+        for name, distributions in packages_distributions().items()
+        if wanted & {*distributions}
+    ]
 
 
 def ran(program: str) -> "subprocess.CompletedProcess[str]":

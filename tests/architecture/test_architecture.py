@@ -171,9 +171,9 @@ def test_a_lazy_package_gives_every_name_it_promises() -> None:
         }
         assert promised == set(package._HOMES)
         for name in promised:
-            found, place = getattr(package, name), f"{package.__name__}.{name}"
-            assert found.__name__ == ALIASES.get(place, name), f"{place} is {found!r}"
-            assert callable(found), f"{place} is a module of the same name"
+            resolved, place = getattr(package, name), f"{package.__name__}.{name}"
+            assert resolved.__name__ == ALIASES.get(place, name), f"{place} is {resolved!r}"
+            assert callable(resolved), f"{place} is a module of the same name"
         with pytest.raises(AttributeError, match="no attribute 'nothing'"):
             package.nothing  # noqa: B018 - asking is the point
 

@@ -115,7 +115,7 @@ def test_manifests_outboxes_and_final_records_are_read_and_written_as_they_were(
 ) -> None:
     files = files_of(store.archive)
     counts = dict.fromkeys(("manifest", "outbox", "final"), 0)
-    for kind, text, second in told(files):
+    for kind, text, second in texts_in(files):
         assert second == text, kind
         counts[kind] += 1
     assert all(counts.values()), counts
@@ -126,7 +126,7 @@ def test_every_named_sweep_is_listed_as_it_was(tmp_path: Path) -> None:
     assert [line for line in write.LISTED.read_text().splitlines() if line not in today] == []
 
 
-def told(files: dict[str, bytes]) -> Iterator[tuple[str, str, str]]:
+def texts_in(files: dict[str, bytes]) -> Iterator[tuple[str, str, str]]:
     """Yield the kind of each text that a store holds, the text, and the text written again."""
     for name, content in files.items():
         text = content.decode() if name.endswith((".json", ".jsonl")) else ""

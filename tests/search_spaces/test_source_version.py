@@ -43,7 +43,7 @@ class Mine(VectorRouting):
 
 base = 3
 seeds = (0, 1)
-SWEEP = dict(seeds=seeds, arms={f"{item}": item for item in range(2)}, own=Mine, base=base)
+SWEEP = dict(seeds=seeds, arms={f"{item}": item for item in range(2)}, routing=Mine, base=base)
 '''
 
 VERSION = part_version(FILE, "Mine")

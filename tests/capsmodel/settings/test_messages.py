@@ -68,7 +68,7 @@ def sentence(of: type[Settings], value: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "part"),
     [
         ({"count": 9}, "count must be an integer from 1 to 5, got 9."),
         ({"count": "x"}, "count must be an integer from 1 to 5, got 'x'."),
@@ -80,8 +80,8 @@ def sentence(of: type[Settings], value: Any) -> str:
         ({"count": 9, "flag": 7}, "got 9. (And 1 more.)"),
     ],
 )
-def test_what_cannot_be_is_told_with_what_can(value: Any, told: str) -> None:
-    assert told in sentence(Example, value)
+def test_what_cannot_be_is_told_with_what_can(value: Any, part: str) -> None:
+    assert part in sentence(Example, value)
 
 
 def test_a_setting_that_is_no_plain_value_gets_a_sentence_too() -> None:
@@ -93,7 +93,7 @@ def test_one_list_with_two_faults_is_one_complaint() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         (
             {"model": {"kind": "capsnet", "routing": {"kind": "uniform", "iterations": 1}}},
@@ -125,8 +125,10 @@ def test_one_list_with_two_faults_is_one_complaint() -> None:
         ),
     ],
 )
-def test_the_place_in_the_tree_is_told_without_the_kinds_on_its_way(value: Any, told: str) -> None:
-    assert sentence(TrainingConfig, value) == told
+def test_the_place_in_the_tree_is_told_without_the_kinds_on_its_way(
+    value: Any, message: str
+) -> None:
+    assert sentence(TrainingConfig, value) == message
 
 
 def test_an_unknown_name_gets_the_nearest() -> None:
@@ -147,6 +149,6 @@ def test_a_class_is_found_although_another_bears_its_name() -> None:
     with pytest.raises(ValidationError) as of_the_model:
         MODELS[0].model_validate({"clas_dim": 1})
     assert "model 'capsnet'" in explain(of_the_model.value)
-    with pytest.raises(ValidationError) as of_ones_own:
+    with pytest.raises(ValidationError) as of_this_class:
         CapsNet(depth=7)
-    assert explain(of_ones_own.value) == "depth must be an integer from 1 to 3, got 7."
+    assert explain(of_this_class.value) == "depth must be an integer from 1 to 3, got 7."

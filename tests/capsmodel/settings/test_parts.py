@@ -90,8 +90,8 @@ def test_a_users_own_kind_is_unknown_without_its_class() -> None:
 
 
 def test_a_users_own_object_is_taken_as_it_is() -> None:
-    own = Own(strength=2.0)
-    assert CapsNet(routing=own).routing is own
+    routing = Own(strength=2.0)
+    assert CapsNet(routing=routing).routing is routing
 
 
 def test_a_kind_alone_is_that_part_with_its_defaults() -> None:

@@ -39,11 +39,11 @@ class BesideItsChildren(Sound):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept = {"inner": self.inner}
+        self.children_by_name = {"inner": self.inner}
 
     def forward(self, values: Tensor) -> Tensor:
-        """Return what the kept layer makes of the values."""
-        return self.kept["inner"](values).sin()
+        """Return what the inner layer makes of the values."""
+        return self.children_by_name["inner"](values).sin()
 
 
 class InSingle(Sound):

@@ -88,23 +88,23 @@ FINISHED = (FINISHED_DESIGN, FINISHED_SEARCH)
 
 def answer(folder: Path, *words: str) -> str:
     """Return exit code and words of a capsweep command that is given in a folder."""
-    told, complained = io.StringIO(), io.StringIO()
+    output, errors = io.StringIO(), io.StringIO()
     mine = {name: text for name, text in os.environ.items() if not name.startswith("CAPSWEEP_S")}
     mine = {name: text for name, text in mine.items() if name != "COLUMNS"}
     with (
         contextlib.chdir(folder),
         patch.dict(os.environ, mine, clear=True),
         patch.object(sys, "argv", ["capsweep", *words]),
-        contextlib.redirect_stdout(told),
-        contextlib.redirect_stderr(complained),
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(errors),
     ):
         code = _code()
-    return f"{code}\n{told.getvalue()}{complained.getvalue()}".replace(str(folder), _HERE)
+    return f"{code}\n{output.getvalue()}{errors.getvalue()}".replace(str(folder), _HERE)
 
 
-def without_the_disk(told: str) -> str:
+def without_the_disk(plan: str) -> str:
     """Return a plan without what it says of this machine's disk, which differs each day."""
-    lines = told.splitlines(keepends=True)
+    lines = plan.splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("Disk: "))
 
 

@@ -75,12 +75,12 @@ def test_a_server_that_gives_no_parts_gives_all(folder: Path) -> None:
 
 
 @WITH_AND_WITHOUT_SIZES
-@pytest.mark.parametrize("kept", [b"other" * 200, CONTENTS[FIRST] + b"more", b"x" * 500_000])
+@pytest.mark.parametrize("beginning", [b"other" * 200, CONTENTS[FIRST] + b"more", b"x" * 500_000])
 def test_a_beginning_that_is_not_the_files_is_given_up(
-    folder: Path, archives: Archives, kept: bytes
+    folder: Path, archives: Archives, beginning: bytes
 ) -> None:
-    leave_unfinished(folder, kept)
-    assert ranges_asked(folder, give_part, archives) == [f"bytes={len(kept)}-", None]
+    leave_unfinished(folder, beginning)
+    assert ranges_asked(folder, give_part, archives) == [f"bytes={len(beginning)}-", None]
 
 
 def test_a_download_that_had_only_to_be_named_is_not_repeated(folder: Path) -> None:
