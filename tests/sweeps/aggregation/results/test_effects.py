@@ -56,9 +56,10 @@ def effects(results: Results) -> Effects:
     return effects_of(results.manifest, arms, results.predictions)
 
 
-def by_name(found: Effects) -> dict[str, Effect]:
+def by_name(estimated: Effects) -> dict[str, Effect]:
     return {
-        " x ".join(found.factors[place].name for place in one.term): one for one in found.effects
+        " x ".join(estimated.factors[place].name for place in one.term): one
+        for one in estimated.effects
     }
 
 
@@ -70,21 +71,21 @@ def size(one: Effect) -> float:
 
 
 def test_planted_effects_are_found_and_the_others_are_undecided():
-    found = by_name(effects(crossed_results(crossed_manifest(), planted)))
+    named = by_name(effects(crossed_results(crossed_manifest(), planted)))
 
-    assert {name for name, one in found.items() if one.is_significant} == {
+    assert {name for name, one in named.items() if one.is_significant} == {
         "routing",
         "routing x class_dim",
     }
-    assert {one.verdict for one in found.values()} == {"effect", "undecided"}
-    assert size(found["routing"]) == pytest.approx(0.12, abs=0.01)
-    assert size(found["class_dim"]) == pytest.approx(0, abs=0.02)
-    assert size(found["routing x class_dim"]) == pytest.approx(0.04, abs=0.01)
+    assert {one.verdict for one in named.values()} == {"effect", "undecided"}
+    assert size(named["routing"]) == pytest.approx(0.12, abs=0.01)
+    assert size(named["class_dim"]) == pytest.approx(0, abs=0.02)
+    assert size(named["routing x class_dim"]) == pytest.approx(0.04, abs=0.01)
 
 
 def test_where_nothing_is_planted_nothing_is_found():
-    found = effects(crossed_results(crossed_manifest(), nothing))
-    assert {one.verdict for one in found.effects} == {"undecided"}
+    estimated = effects(crossed_results(crossed_manifest(), nothing))
+    assert {one.verdict for one in estimated.effects} == {"undecided"}
 
 
 def test_an_effect_is_the_two_way_mean_of_its_arms():
@@ -119,33 +120,37 @@ def keys_of(results: Results) -> dict[str, list[str]]:
 def test_the_baselines_level_is_the_first_so_that_its_sign_is_known():
     rows = rows_of(TWO_LEVELS)
     backwards = dict(reversed(rows.items()))
-    found = effects(crossed_results(crossed_manifest(arms=backwards), planted))
+    estimated = effects(crossed_results(crossed_manifest(arms=backwards), planted))
 
-    assert found.factors[0].levels == ("uniform", "dynamic")
-    assert size(by_name(found)["routing"]) == pytest.approx(-0.12, abs=0.01)
-    assert size(by_name(found)["routing x class_dim"]) == pytest.approx(0.04, abs=0.01)
+    assert estimated.factors[0].levels == ("uniform", "dynamic")
+    assert size(by_name(estimated)["routing"]) == pytest.approx(-0.12, abs=0.01)
+    assert size(by_name(estimated)["routing x class_dim"]) == pytest.approx(0.04, abs=0.01)
 
 
 def test_of_more_than_two_levels_an_f_test_says_whether_any_differs():
     factors = {WIDTH: (4, 8, 16), ROUTING: ("dynamic", "uniform")}
     manifest = crossed_manifest(factors)
-    found = by_name(effects(crossed_results(manifest, lambda own: 0.2 + 0.05 * (own[WIDTH] == 8))))
+    named = by_name(
+        effects(crossed_results(manifest, lambda changes: 0.2 + 0.05 * (changes[WIDTH] == 8)))
+    )
 
-    width = found["class_dim"]
+    width = named["class_dim"]
     assert width.is_significant
     assert width.contrast.degrees == 2
     assert width.test is not None
     assert width.test.effect is None
-    assert not found["routing"].is_significant
-    assert not found["class_dim x routing"].is_significant
+    assert not named["routing"].is_significant
+    assert not named["class_dim x routing"].is_significant
 
 
 def test_means_by_level_compare_with_the_first():
     factors = {WIDTH: (4, 8, 16), ROUTING: ("dynamic", "uniform")}
-    found = effects(
-        crossed_results(crossed_manifest(factors), lambda own: 0.2 + 0.05 * (own[WIDTH] == 8))
+    estimated = effects(
+        crossed_results(
+            crossed_manifest(factors), lambda changes: 0.2 + 0.05 * (changes[WIDTH] == 8)
+        )
     )
-    first, second, third, *_ = level_means(found)
+    first, second, third, *_ = level_means(estimated)
 
     assert [one.num_trials for one in (first, second, third)] == [8, 8, 8]
     assert first.difference is None
@@ -156,7 +161,7 @@ def test_means_by_level_compare_with_the_first():
     assert second.difference.excludes_zero
     assert third.difference is not None
     assert not third.difference.excludes_zero
-    cells = cell_means(found, 0, 1)
+    cells = cell_means(estimated, 0, 1)
     assert cells.mean(axis=1).tolist() == pytest.approx([first.mean, second.mean, third.mean])
 
 
@@ -180,19 +185,21 @@ ALIASES = {
 def test_of_effects_that_cannot_be_told_apart_one_stands_for_all(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(factors_module, "aliases_of", lambda design: ALIASES)
     manifest = crossed_manifest(arms=half_fraction(), design={"kind": "fractional"})
-    found = effects(crossed_results(manifest, lambda own: 0.2 + 0.1 * (own[ROUTING] == "uniform")))
+    estimated = effects(
+        crossed_results(manifest, lambda changes: 0.2 + 0.1 * (changes[ROUTING] == "uniform"))
+    )
 
-    assert [(one.term, one.aliases) for one in found.effects] == [
+    assert [(one.term, one.aliases) for one in estimated.effects] == [
         ((0,), ((1, 2),)),
         ((1,), ((0, 2),)),
         ((2,), ((0, 1),)),
     ]
-    assert [one.is_significant for one in found.effects] == [True, False, False]
+    assert [one.is_significant for one in estimated.effects] == [True, False, False]
 
 
 def test_aliases_that_nobody_named_cannot_be_estimated():
-    found = effects(crossed_results(crossed_manifest(arms=half_fraction()), planted_in_half))
-    assert {one.verdict for one in found.effects} == {"cannot be estimated"}
+    estimated = effects(crossed_results(crossed_manifest(arms=half_fraction()), planted_in_half))
+    assert {one.verdict for one in estimated.effects} == {"cannot be estimated"}
 
 
 def planted_in_half(changes: Changes) -> float:
@@ -212,12 +219,12 @@ def test_a_setting_that_does_not_exist_everywhere_is_estimated_where_it_does():
     def error(changes: Changes) -> float:
         return law["dynamic"][changes[iterations]] if iterations in changes else 0.3
 
-    found = effects(crossed_results(crossed_manifest(factors, arms), error))
-    named = by_name(found)
+    estimated = effects(crossed_results(crossed_manifest(factors, arms), error))
+    named = by_name(estimated)
     assert size(named["iterations"]) == pytest.approx(-0.1, abs=0.01)
     assert size(named["routing"]) == pytest.approx(0.15, abs=0.01)
     assert named["routing x iterations"].verdict == "cannot be estimated"
-    shares = variance_shares(found)  # at each of its points the grid has an error
+    shares = variance_shares(estimated)  # at each of its points the grid has an error
     assert [round(100 * (one.alone.mean or 0)) for one in shares.shares] == pytest.approx(
         [82, 9, 9], abs=3
     )
@@ -246,7 +253,7 @@ def test_an_effect_is_found_only_if_it_holds_with_diverged_trials_as_guesses():
 def test_an_effect_that_divergence_only_makes_larger_may_be_found():
     arm = f"{ROUTING}=uniform, {WIDTH}=8, {DECODER}=none"
     manifest = crossed_manifest(seeds=(0, 1, 2, 3, 4))
-    law = lambda own: 0.2 + 0.3 * (own[ROUTING] == "uniform")  # noqa: E731
+    law = lambda changes: 0.2 + 0.3 * (changes[ROUTING] == "uniform")  # noqa: E731
     lost = effects(crossed_results(manifest, law, lost=diverged(arm, 4)))
     assert lost.crossed.seeds == (0, 1, 2, 3)
     assert by_name(lost)["routing"].test is not None
@@ -256,51 +263,55 @@ def test_an_effect_that_divergence_only_makes_larger_may_be_found():
 def test_an_arm_that_leaves_too_few_seeds_is_left_out_of_an_unbalanced_fit():
     arm = f"{ROUTING}=uniform, {WIDTH}=8, {DECODER}=none"
     trials = [unfinished(arm, seed, Outcome.FAILED, "broken") for seed in (1, 2)]
-    found = effects(crossed_results(crossed_manifest(), planted, lost=trials))
+    estimated = effects(crossed_results(crossed_manifest(), planted, lost=trials))
 
-    assert [one.arm.name for one in found.crossed.left_out] == [arm]
-    assert found.crossed.seeds == (0, 1, 2, 3)
-    assert not found.is_whole
-    assert all(one.contrast.degrees == 1 for one in found.effects)
-    assert size(by_name(found)["routing x class_dim"]) == pytest.approx(0.04, abs=0.02)
+    assert [one.arm.name for one in estimated.crossed.left_out] == [arm]
+    assert estimated.crossed.seeds == (0, 1, 2, 3)
+    assert not estimated.is_whole
+    assert all(one.contrast.degrees == 1 for one in estimated.effects)
+    assert size(by_name(estimated)["routing x class_dim"]) == pytest.approx(0.04, abs=0.02)
 
 
 def test_without_images_nothing_is_found_and_seeds_are_blocks():
     results = crossed_results(crossed_manifest(), planted)
     bare = Results(results.manifest, results.records, results.histories)
-    found = effects(bare)
+    estimated = effects(bare)
 
-    routing = by_name(found)["routing"]
-    assert found.crossed.why_seeds_alone == "predictions are missing"
-    assert {one.verdict for one in found.effects} == {"undecided"}
+    routing = by_name(estimated)["routing"]
+    assert estimated.crossed.why_seeds_alone == "predictions are missing"
+    assert {one.verdict for one in estimated.effects} == {"undecided"}
     assert routing.test is not None
-    assert routing.test.p_value == pytest.approx(found.anova.p_value(0))
+    assert routing.test.p_value == pytest.approx(estimated.anova.p_value(0))
     assert routing.test.effect is not None
     assert routing.test.effect.excludes_zero
 
 
 def test_of_two_seeds_there_are_effects_but_no_intervals():
-    found = effects(crossed_results(crossed_manifest(seeds=(0, 1)), planted))
-    routing = by_name(found)["routing"]
+    estimated = effects(crossed_results(crossed_manifest(seeds=(0, 1)), planted))
+    routing = by_name(estimated)["routing"]
     assert size(routing) == pytest.approx(0.12, abs=0.01)
     assert routing.test is not None
     assert routing.test.effect is not None
     assert routing.test.effect.half_width is None
     assert routing.test.p_value is None
-    assert {one.verdict for one in found.effects} == {"undecided"}
+    assert {one.verdict for one in estimated.effects} == {"undecided"}
 
 
 def test_a_setting_that_changes_nothing_at_all_has_neither_a_verdict_nor_a_reach():
     results = crossed_results(crossed_manifest(seeds=(0, 1, 2)), planted)
     keys = keys_of(results)
     twins = {name: name.replace(f"{DECODER}=none", f"{DECODER}=fully_connected") for name in keys}
-    held = dict(results.predictions)
+    predictions = dict(results.predictions)
     for arm, twin in twins.items():
-        held |= {key: held[other] for key, other in zip(keys[arm], keys[twin], strict=True)}
-    same = Results(results.manifest, results.records, results.histories, lambda _records: held)
+        predictions |= {
+            key: predictions[other] for key, other in zip(keys[arm], keys[twin], strict=True)
+        }
+    same = Results(
+        results.manifest, results.records, results.histories, lambda _records: predictions
+    )
 
-    found = by_name(effects(same))
-    inert = [one for name, one in found.items() if "reconstruction" in name]
+    named = by_name(effects(same))
+    inert = [one for name, one in named.items() if "reconstruction" in name]
     assert len(inert) == 3
     for one in inert:
         assert size(one) == 0
@@ -312,18 +323,18 @@ def test_a_setting_that_changes_nothing_at_all_has_neither_a_verdict_nor_a_reach
 
 def test_seeds_added_after_looking_ask_for_evidence():
     manifest = crossed_manifest(seeds=(0, 1, 2, 3), planned_seeds=[0, 1, 2])
-    found = effects(crossed_results(manifest, planted))
-    assert found.has_added_seeds
-    assert {one.verdict for one in found.effects} == {"undecided"}  # four seeds cannot show it
-    routing = by_name(found)["routing"].test
+    estimated = effects(crossed_results(manifest, planted))
+    assert estimated.has_added_seeds
+    assert {one.verdict for one in estimated.effects} == {"undecided"}  # four seeds cannot show it
+    routing = by_name(estimated)["routing"].test
     assert routing is not None
     assert routing.log_e is not None
 
 
 def test_the_detectable_effect_is_told_of_every_effect():
     factors = {WIDTH: (4, 8, 16), ROUTING: ("dynamic", "uniform")}
-    found = effects(crossed_results(crossed_manifest(factors), nothing))
-    reach = [one.test.detectable for one in found.estimated if one.test]
+    estimated = effects(crossed_results(crossed_manifest(factors), nothing)).estimated
+    reach = [one.test.detectable for one in estimated if one.test]
     assert all(value is not None and 0.001 < value < 0.2 for value in reach)
 
 
@@ -366,9 +377,9 @@ def test_the_levels_of_a_real_manifest_are_found_in_its_arms(
     base = TrainingConfig(model=CapsNet(conv_kernel=3, primary_kernel=3, primary_stride=2))
     plan = FullFactorial(factors=factors)
     manifest = define(sweep(base=base, plan=plan), LaunchChanges(), ()).manifest
-    again = Manifest.model_validate_json(manifest.model_dump_json())
+    reloaded = Manifest.model_validate_json(manifest.model_dump_json())
 
-    arms, known = arm_results(again, {}), factors_of(again)
+    arms, known = arm_results(reloaded, {}), factors_of(reloaded)
     places = level_places(arms, known)
     for place, factor in enumerate(known):
         exists = np.array([factor.path in arm.arm.changes for arm in arms])
@@ -379,8 +390,8 @@ def test_the_levels_of_a_real_manifest_are_found_in_its_arms(
 
 def test_of_no_finished_trial_nothing_can_be_estimated():
     manifest = crossed_manifest()
-    found = effects(Results(manifest, {}, lambda _records, _name: {}))
-    assert {one.verdict for one in found.effects} == {"cannot be estimated"}
+    estimated = effects(Results(manifest, {}, lambda _records, _name: {}))
+    assert {one.verdict for one in estimated.effects} == {"cannot be estimated"}
 
 
 def test_of_a_design_without_factors_there_are_none():

@@ -35,9 +35,11 @@ def test_two_arms_are_in_one_group_where_every_seed_of_both_is_equal(wrong: Any)
     groups = [[one.arm.name for one in group] for group in identical_groups(arms)]
     assert sorted(name for names in groups for name in names) == sorted(a.arm.name for a in arms)
     assert [names[0] for names in groups] == sorted(names[0] for names in groups)
-    for (first, own), (second, other) in combinations(zip(arms, wrong, strict=True), 2):
+    for (first, first_wrong), (second, second_wrong) in combinations(
+        zip(arms, wrong, strict=True), 2
+    ):
         together = any({first.arm.name, second.arm.name} <= {*names} for names in groups)
-        assert together == (own == other and None not in own)
+        assert together == (first_wrong == second_wrong and None not in first_wrong)
 
 
 def test_each_arm_is_looked_at_as_often_however_many_there_are() -> None:

@@ -32,11 +32,11 @@ def test_what_a_trial_predicted_is_read_with_its_objects_and_validation(tmp_path
     tensors = {"predictions": CLASSES, "labels": LABELS, "objects": np.arange(20) // 4}
     more = {"validation_predictions": LABELS[:7], "validation_labels": LABELS[:7]}
     store, record = stored(tmp_path, tensors | more)
-    found = read_predictions(store, [record])[record.trial_key]
-    assert found.test.is_wrong.sum() == 5
-    assert found.test.objects is not None
-    assert found.validation is not None
-    assert len(found.validation.labels) == 7
+    predicted = read_predictions(store, [record])[record.trial_key]
+    assert predicted.test.is_wrong.sum() == 5
+    assert predicted.test.objects is not None
+    assert predicted.validation is not None
+    assert len(predicted.validation.labels) == 7
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ def results_of(*trials, seeds=(0,), params=None, **more):
 
 
 def test_the_value_of_a_finished_proposal_is_the_mean_over_its_seeds():
-    found = results_of(ended(0, 0.25, seed=0), ended(0, 0.75, seed=1), seeds=(0, 1))
+    results = results_of(ended(0, 0.25, seed=0), ended(0, 0.75, seed=1), seeds=(0, 1))
 
-    assert (found.proposals[0].state, found.proposals[0].value) == ("finished", 0.5)
+    assert (results.proposals[0].state, results.proposals[0].value) == ("finished", 0.5)
 
 
 def test_the_objective_is_the_one_that_the_search_names():
@@ -31,9 +31,9 @@ def test_the_objective_is_the_one_that_the_search_names():
 
 
 def test_a_proposal_that_lacks_a_seed_is_unfinished_and_has_no_value():
-    found = results_of(ended(0, 0.25, seed=0), seeds=(0, 1)).proposals[0]
+    proposal = results_of(ended(0, 0.25, seed=0), seeds=(0, 1)).proposals[0]
 
-    assert (found.state, found.value, found.is_counted) == ("unfinished", None, False)
+    assert (proposal.state, proposal.value, proposal.is_counted) == ("unfinished", None, False)
 
 
 @pytest.mark.parametrize(
@@ -47,33 +47,33 @@ def test_a_proposal_that_lacks_a_seed_is_unfinished_and_has_no_value():
     ],
 )
 def test_an_outcome_becomes_a_state(outcome, state):
-    found = results_of(ended(0, 0.25, seed=0), broken(0, outcome, seed=1), seeds=(0, 1))
+    results = results_of(ended(0, 0.25, seed=0), broken(0, outcome, seed=1), seeds=(0, 1))
 
-    assert found.proposals[0].state == state
+    assert results.proposals[0].state == state
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, None])
 def test_a_finished_trial_without_a_finite_objective_counts_as_diverged(value):
-    found = results_of(ended(0, value), ended(1, 0.5))
+    results = results_of(ended(0, value), ended(1, 0.5))
 
-    assert found.proposals[0].state == "diverged"
-    assert [one.number for one in found.counted] == [1]
+    assert results.proposals[0].state == "diverged"
+    assert [one.number for one in results.counted] == [1]
 
 
 def test_a_stopped_proposal_keeps_where_it_was_stopped_also_if_another_sweep_finished_it():
-    found = results_of(ended(0, 0.01), ended(1, 0.5), stopped={0: (3, 0.4)})
+    results = results_of(ended(0, 0.01), ended(1, 0.5), stopped={0: (3, 0.4)})
 
-    assert (found.proposals[0].state, found.proposals[0].value) == ("stopped", 0.4)
-    assert found.proposals[0].epoch == 3
-    assert found.best.number == 1
+    assert (results.proposals[0].state, results.proposals[0].value) == ("stopped", 0.4)
+    assert results.proposals[0].epoch == 3
+    assert results.best.number == 1
 
 
 def test_proposals_with_equal_settings_count_once():
     params = [{"rate": 0.1}, {"rate": 0.2}, {"rate": 0.1}]
-    found = results_of(*(ended(n, 0.5) for n in range(3)), params=params)
+    results = results_of(*(ended(n, 0.5) for n in range(3)), params=params)
 
-    assert [one.repeats for one in found.proposals] == [None, None, 0]
-    assert (len(found.counted), found.num_repeats) == (2, 1)
+    assert [one.repeats for one in results.proposals] == [None, None, 0]
+    assert (len(results.counted), results.num_repeats) == (2, 1)
 
 
 def test_of_equal_proposals_the_first_that_finished_counts():
@@ -90,9 +90,9 @@ def test_true_and_one_are_different_settings():
 
 
 def test_the_best_is_the_smallest_and_the_earlier_of_equals():
-    found = results_of(ended(0, 0.5), ended(1, 0.25), ended(2, 0.25))
+    results = results_of(ended(0, 0.5), ended(1, 0.25), ended(2, 0.25))
 
-    assert found.best.number == 1
+    assert results.best.number == 1
 
 
 def test_a_search_without_a_finished_proposal_has_no_best():
@@ -100,10 +100,10 @@ def test_a_search_without_a_finished_proposal_has_no_best():
 
 
 def test_the_seeds_of_a_confirmation_do_not_enter():
-    again = {"best": 1, "seeds": [7], "arms": ["proposal 0"]}
+    confirmation = {"best": 1, "seeds": [7], "arms": ["proposal 0"]}
     manifest = search_of(DIMENSIONS, [{"rate": 0.1}])
     content = manifest.model_dump()
-    content["search"]["confirmation"] = again
+    content["search"]["confirmation"] = confirmation
     content["cells"] = [*content["cells"], {**content["cells"][0], "seed": 7}]
     confirmed = type(manifest).model_validate(content)
 

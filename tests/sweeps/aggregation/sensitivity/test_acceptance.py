@@ -26,9 +26,9 @@ def test_a_dominant_setting_stays_above_half_after_half_of_the_proposals_are_sto
         trials = Effects("71 %, 9 %", mains=(0.71, 0.09)).drawn(80, seed)
         everything, survivors = trials.samples(seed)
         assert len(everything.values) == 2 * len(survivors.values)
-        found = fanova(*trials.within(everything))
-        assert found[0].is_clear
-        among_all.append(found[0].share.mean)
+        importances = fanova(*trials.within(everything))
+        assert importances[0].is_clear
+        among_all.append(importances[0].share.mean)
         among_survivors.append(fanova(*trials.within(survivors))[0].share.mean)
     assert min(among_all) > 50
     assert median(among_survivors) < median(among_all) - 10
@@ -39,9 +39,9 @@ def test_a_dominant_setting_stays_above_half_after_half_of_the_proposals_are_sto
 )
 def test_a_sign_product_pair_is_found_among_200_trials(effects):
     trials = effects.drawn(200, seed=1)
-    found = pair_importances(trials.columns, trials.objective.tolist())
+    pairs = pair_importances(trials.columns, trials.objective.tolist())
 
-    best = max(found, key=lambda one: one.excess.share.mean)
+    best = max(pairs, key=lambda one: one.excess.share.mean)
     assert (best.first, best.second) == (NUM_SETTINGS - 2, NUM_SETTINGS - 1)
     assert best.excess.is_clear
 

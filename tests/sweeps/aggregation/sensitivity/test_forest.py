@@ -17,7 +17,7 @@ def test_shares_are_those_that_optuna_gives():
     table = chance.random((40, 3))
     values = table[:, 0] + table[:, 1] * table[:, 2]
     forest = RandomForestRegressor(8, max_depth=6, random_state=3).fit(table, values)
-    found = np.mean([main_shares(leaves(tree)) for tree in forest.estimators_], axis=0)
+    shares = np.mean([main_shares(leaves(tree)) for tree in forest.estimators_], axis=0)
 
     ranges = {name: FloatDistribution(0.0, 1.0) for name in "abc"}
     study = create_study()
@@ -26,7 +26,7 @@ def test_shares_are_those_that_optuna_gives():
         for row, value in zip(table.tolist(), values.tolist(), strict=True)
     )
     theirs = FanovaImportanceEvaluator(n_trees=8, max_depth=6, seed=3).evaluate(study)
-    assert found == pytest.approx([theirs[name] for name in "abc"], abs=1e-12)
+    assert shares == pytest.approx([theirs[name] for name in "abc"], abs=1e-12)
 
 
 def test_the_boxes_of_a_tree_fill_the_cube_and_say_what_it_says():

@@ -19,14 +19,14 @@ from tests.sweeps.aggregation.known_search import planted_search
     ids=["4", "2024"],
 )
 def planted(request):
-    found = sensitivity(*planted_search(*request.param))
-    return {one.dimension.name: one for one in found.settings}, found
+    analysis = sensitivity(*planted_search(*request.param))
+    return {one.dimension.name: one for one in analysis.settings}, analysis
 
 
 def test_the_dominant_setting_stands_above_the_weak_one(planted):
-    _, found = planted
+    _, analysis = planted
 
-    assert [one.dimension.name for one in found.settings][:2] == ["dominant", "weak"]
+    assert [one.dimension.name for one in analysis.settings][:2] == ["dominant", "weak"]
 
 
 def test_the_bands_of_settings_with_an_effect_are_above_zero(planted):
@@ -43,11 +43,11 @@ def test_the_band_of_a_setting_without_effect_touches_zero(planted):
 
 
 def test_settings_that_act_only_together_are_seen_as_a_pair_alone(planted):
-    settings, found = planted
+    settings, analysis = planted
 
     assert not settings["first"].fanova.is_clear
     assert not settings["second"].fanova.is_clear
-    clear = [one for one in found.pairs if one.excess.is_clear]
+    clear = [one for one in analysis.pairs if one.excess.is_clear]
     assert [{one.first.name, one.second.name} for one in clear] == [{"first", "second"}]
 
 
@@ -86,9 +86,9 @@ def test_settings_get_no_share_of_mere_noise():
     columns = [Column(tuple(units)) for units in chance.random((3, 40)).tolist()]
     noise = chance.standard_normal(40).tolist()
 
-    found = fanova(columns, noise)
-    assert sum(one.share.mean for one in found) == pytest.approx(0, abs=20)
-    assert not any(one.is_clear for one in found)
+    importances = fanova(columns, noise)
+    assert sum(one.share.mean for one in importances) == pytest.approx(0, abs=20)
+    assert not any(one.is_clear for one in importances)
     assert not any(one.excess.is_clear for one in pair_importances(columns, noise))
 
 

@@ -130,7 +130,7 @@ def test_where_others_took_a_stopped_trial_changes_neither_sample_nor_digest():
     manifest = search_of([floats("rate")], [{"rate": 0.1}, {"rate": 0.2}], stopped={1: (2, 0.75)})
     records = by_key(ended(0, 0.1), ended(1, 0.01))
 
-    def told(further):
+    def sample_and_digest(further):
         def histories(trials, metric):
             curves = {"proposal 0": {2: 0.5, 5: 0.1}, "proposal 1": {2: 0.75, **further}}
             return {one.trial_key: curves[one.arm] for one in trials}
@@ -139,5 +139,5 @@ def test_where_others_took_a_stopped_trial_changes_neither_sample_nor_digest():
         results = search_results(manifest, records)
         return sample_of(results, manifest, records, asked.histories), asked.digest()
 
-    assert told({}) == told({3: 0.7, 5: 0.01})
-    assert told({})[0].values == {0: 0.5, 1: 0.75}
+    assert sample_and_digest({}) == sample_and_digest({3: 0.7, 5: 0.01})
+    assert sample_and_digest({})[0].values == {0: 0.5, 1: 0.75}

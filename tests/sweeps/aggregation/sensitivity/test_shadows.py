@@ -8,10 +8,12 @@ from sweeps.aggregation.sensitivity.shadows import ShareDraws, excesses
 LIKE = np.ones((2, 2), dtype=bool)
 
 
-def drawn(own: tuple[float, float], seed: int, spread: float = 0.0, draws: int = 24) -> ShareDraws:
+def drawn(
+    shares: tuple[float, float], seed: int, spread: float = 0.0, draws: int = 24
+) -> ShareDraws:
     chance = np.random.default_rng(seed)
     shadows = 0.05 + 0.01 * chance.standard_normal((draws, 2))
-    return ShareDraws(np.array(own) + spread * chance.standard_normal((draws, 2)), shadows)
+    return ShareDraws(np.array(shares) + spread * chance.standard_normal((draws, 2)), shadows)
 
 
 def test_the_value_is_what_is_beyond_the_mean_shadow():
@@ -30,8 +32,8 @@ def test_the_lower_end_is_above_zero_exactly_where_the_value_is_above_the_shadow
     for step, is_above in ((1e-6, True), (-1e-6, False)):
         moved = ShareDraws(np.full((24, 2), edge + step), whole.shadows)
         for spread in (0.0, 0.1):
-            found = excesses(60, moved, drawn((0.1, 0.1), 3, spread), is_like=LIKE, added=0.1)
-            assert [one.share.low > 0 for one in found] == [is_above, is_above]
+            results = excesses(60, moved, drawn((0.1, 0.1), 3, spread), is_like=LIKE, added=0.1)
+            assert [one.share.low > 0 for one in results] == [is_above, is_above]
 
 
 def test_an_effect_that_varies_among_halves_has_a_wider_band():
@@ -58,7 +60,7 @@ def test_shares_are_held_against_the_shadows_of_their_own_kind_alone():
 
 def test_shadows_without_any_share_leave_a_band_of_the_effect_alone():
     nothing = ShareDraws(np.zeros((24, 2)), np.zeros((24, 2)))
-    found = excesses(60, nothing, nothing, is_like=LIKE, added=0.1)
+    results = excesses(60, nothing, nothing, is_like=LIKE, added=0.1)
 
-    assert [(one.share.mean, one.share.low, one.share.high) for one in found] == [(0, 0, 0)] * 2
-    assert not any(one.is_clear for one in found)
+    assert [(one.share.mean, one.share.low, one.share.high) for one in results] == [(0, 0, 0)] * 2
+    assert not any(one.is_clear for one in results)

@@ -25,10 +25,10 @@ from tools.acceptance.networks import (
 by_name = pytest.mark.parametrize("generator", GENERATORS, ids=lambda one: one.name)
 
 
-def assert_held(figures: Iterable[Figure]) -> None:
-    found = list(figures)
-    assert found
-    for figure in found:
+def assert_within_limits(figures: Iterable[Figure]) -> None:
+    all_figures = list(figures)
+    assert all_figures
+    for figure in all_figures:
         low, high = figure.ends
         assert low <= figure.most, figure.as_line()
         assert high >= figure.least, figure.as_line()
@@ -39,11 +39,11 @@ def assert_held(figures: Iterable[Figure]) -> None:
 def test_intervals_cover_and_hardly_anything_is_bold_where_no_arm_differs(
     generator: Generator, seeds: int, draws: int
 ):
-    assert_held(criteria.under_null(generator, seeds, images_of(generator), draws))
+    assert_within_limits(criteria.under_null(generator, seeds, images_of(generator), draws))
 
 
 def test_intervals_cover_and_hardly_anything_is_bold_where_seeds_and_images_both_matter():
-    assert_held(criteria.under_null(BOTH_MATTER, 10, 360, 3000))
+    assert_within_limits(criteria.under_null(BOTH_MATTER, 10, 360, 3000))
 
 
 def test_seeds_alone_would_neither_cover_nor_keep_what_is_bold_rare():
@@ -61,7 +61,7 @@ def test_seeds_alone_would_neither_cover_nor_keep_what_is_bold_rare():
 def test_what_is_printed_as_detectable_is_found_four_times_of_five(
     generator: Generator, seeds: int, compared: int
 ):
-    assert_held(criteria.power(generator, seeds, images_of(generator), 800, compared))
+    assert_within_limits(criteria.power(generator, seeds, images_of(generator), 800, compared))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_is_printed_as_detectable_is_found_four_times_of_five(
 def test_an_arm_that_differs_by_the_margin_is_hardly_ever_equivalent(
     generator: Generator, seeds: int, margin: float
 ):
-    assert_held(criteria.equivalence(generator, seeds, images_of(generator), 1000, margin))
+    assert_within_limits(criteria.equivalence(generator, seeds, images_of(generator), 1000, margin))
 
 
 def test_equal_arms_are_found_equivalent_within_a_wide_margin():
@@ -93,7 +93,7 @@ def test_an_arm_that_diverges_twice_of_five_is_never_better(generator: Generator
 
 @pytest.mark.parametrize("generator", [IMAGES_DOMINATE, HEAVY_TAILS], ids=lambda one: one.name)
 def test_looking_again_after_each_three_seeds_shows_hardly_anything(generator: Generator):
-    assert_held(criteria.peeking(generator, 360, 500))
+    assert_within_limits(criteria.peeking(generator, 360, 500))
 
 
 @pytest.mark.parametrize(("seeds", "images"), [(3, 180), (5, 360), (10, 360)])
@@ -101,7 +101,7 @@ def test_looking_again_after_each_three_seeds_shows_hardly_anything(generator: G
 def test_the_truly_best_arm_is_among_those_not_told_from_the_best(
     spacing: float, seeds: int, images: int
 ):
-    assert_held(best_arms.sets_of_best(FEW_ERRORS, spacing, seeds, images, 500))
+    assert_within_limits(best_arms.sets_of_best(FEW_ERRORS, spacing, seeds, images, 500))
 
 
 def test_the_set_of_best_arms_leaves_out_those_that_are_clearly_worse():
@@ -120,7 +120,7 @@ def test_as_many_seeds_as_are_planned_find_the_difference_and_two_fewer_hardly_d
 ):
     (figure,) = planned_seeds.true_plans(generator, seeds, compared, images_of(generator), 800)
 
-    assert_held([figure])
+    assert_within_limits([figure])
     assert figure.beside["2 fewer"] < 0.82
 
 

@@ -65,9 +65,9 @@ def test_evidence_is_reached_exactly_where_a_t_test_has_its_level(
     values: list[float], needed: float
 ):
     level = level_of_evidence(len(values), needed)
-    found: Any = scipy.stats.ttest_1samp(values, 0.0)
-    if abs(found.pvalue - level) > 1e-9:
-        assert (log_e_value(values) >= needed) is bool(found.pvalue < level)
+    t_test: Any = scipy.stats.ttest_1samp(values, 0.0)
+    if abs(t_test.pvalue - level) > 1e-9:
+        assert (log_e_value(values) >= needed) is bool(t_test.pvalue < level)
 
 
 def test_three_and_four_seeds_show_nothing_of_six_arms_after_one_was_added():

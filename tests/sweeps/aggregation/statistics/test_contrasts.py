@@ -34,9 +34,11 @@ def grid(*shape: int, without: Sequence[int] = ()) -> np.ndarray:
 
 def test_the_effects_of_a_textbooks_factorial_are_those_of_the_textbook():
     levels = grid(2, 2, 2)[:, ::-1]
-    found = contrasts(levels, (2, 2, 2), all_terms(3))
+    estimated = contrasts(levels, (2, 2, 2), all_terms(3))
 
-    effects = {one.term: float(one.effect @ PILOT_PLANT) for one in found if one.effect is not None}
+    effects = {
+        one.term: float(one.effect @ PILOT_PLANT) for one in estimated if one.effect is not None
+    }
     assert effects == pytest.approx(PILOT_EFFECTS, abs=EXACT)
 
 
@@ -89,8 +91,10 @@ def test_one_factor_alone_is_scipys_one_way_analysis(seed: int, num_levels: int)
 
 def test_levels_are_compared_with_the_first():
     levels, means = grid(3, 2), np.array([1.0, 3, 5, 7, 6, 8])
-    found = differences_from_first(levels, (3, 2), all_terms(2), 0)
-    assert [float(own @ means) for own in found if own is not None] == pytest.approx([4, 5])
+    differences = differences_from_first(levels, (3, 2), all_terms(2), 0)
+    assert [
+        float(weights @ means) for weights in differences if weights is not None
+    ] == pytest.approx([4, 5])
 
 
 def test_an_alias_cannot_be_estimated_and_one_of_both_alone_can():
@@ -99,33 +103,33 @@ def test_an_alias_cannot_be_estimated_and_one_of_both_alone_can():
     degrees = {one.term: one.degrees for one in contrasts(levels, (2, 2, 2), all_terms(3))}
     assert set(degrees.values()) == {0}
 
-    found = contrasts(levels, (2, 2, 2), [(0,), (1,), (2,)])
-    assert [one.degrees for one in found] == [1, 1, 1]
-    assert [float(one.effect @ [0, 2, 6, 8.0]) for one in found if one.effect is not None] == (
+    estimated = contrasts(levels, (2, 2, 2), [(0,), (1,), (2,)])
+    assert [one.degrees for one in estimated] == [1, 1, 1]
+    assert [float(one.effect @ [0, 2, 6, 8.0]) for one in estimated if one.effect is not None] == (
         pytest.approx([6, 2, 0], abs=EXACT)
     )
 
 
 def test_a_setting_that_some_arms_do_not_have_is_estimated_by_the_others():
     levels = np.array([[0, 0], [0, 1], [1, ABSENT]])  # dynamic with 1 and 3 iterations, uniform
-    found = {one.term: one for one in contrasts(levels, (2, 2), all_terms(2))}
+    by_term = {one.term: one for one in contrasts(levels, (2, 2), all_terms(2))}
     means = np.array([4.0, 2.0, 9.0])
 
-    assert found[(0,)].effect @ means == pytest.approx(9 - 3)  # type: ignore[operator]
-    assert found[(1,)].effect @ means == pytest.approx(2 - 4)  # type: ignore[operator]
-    assert found[(0, 1)].degrees == 0
-    assert found[(0, 1)].effect is None
+    assert by_term[(0,)].effect @ means == pytest.approx(9 - 3)  # type: ignore[operator]
+    assert by_term[(1,)].effect @ means == pytest.approx(2 - 4)  # type: ignore[operator]
+    assert by_term[(0, 1)].degrees == 0
+    assert by_term[(0, 1)].effect is None
 
 
 def test_cells_that_are_not_there_leave_fewer_degrees_of_freedom():
     levels = grid(2, 3, without=[0])
-    found = {one.term: one for one in contrasts(levels, (2, 3), all_terms(2))}
-    assert (found[(0, 1)].degrees, found[(0, 1)].num_wanted) == (1, 2)
+    by_term = {one.term: one for one in contrasts(levels, (2, 3), all_terms(2))}
+    assert (by_term[(0, 1)].degrees, by_term[(0, 1)].num_wanted) == (1, 2)
 
 
 def test_the_unit_is_the_size_of_an_effect_of_two_levels():
-    found = {one.term: one for one in contrasts(grid(3, 2), (3, 2), all_terms(2))}
-    main, both = found[(0,)], found[(0, 1)]
+    by_term = {one.term: one for one in contrasts(grid(3, 2), (3, 2), all_terms(2))}
+    main, both = by_term[(0,)], by_term[(0, 1)]
     assert main.unit * np.linalg.norm(main.basis @ [0, 0, 0.5, 0.5, 1, 1]) == pytest.approx(1)
     # half of the difference between 2 and 0
     assert both.unit * np.linalg.norm(both.basis @ [0, 0, 0, 0, 0, 2]) >= 1
@@ -135,6 +139,6 @@ def test_the_unit_is_the_size_of_an_effect_of_two_levels():
 
 
 def test_of_no_arms_nothing_can_be_estimated():
-    found = contrasts(np.empty((0, 2), dtype=int), (2, 2), all_terms(2))
-    assert [one.degrees for one in found] == [0, 0, 0]
-    assert block_anova(np.empty((0, 0)), found).f_value(0) is None
+    of_no_arms = contrasts(np.empty((0, 2), dtype=int), (2, 2), all_terms(2))
+    assert [one.degrees for one in of_no_arms] == [0, 0, 0]
+    assert block_anova(np.empty((0, 0)), of_no_arms).f_value(0) is None

@@ -22,10 +22,10 @@ from tools.acceptance.networks import (
 )
 
 
-def assert_held(figures: Iterable[Figure]) -> None:
-    found = list(figures)
-    assert found
-    for figure in found:
+def assert_within_limits(figures: Iterable[Figure]) -> None:
+    all_figures = list(figures)
+    assert all_figures
+    for figure in all_figures:
         low, high = figure.ends
         assert low <= figure.most, figure.as_line()
         assert high >= figure.least, figure.as_line()
@@ -36,7 +36,7 @@ def assert_held(figures: Iterable[Figure]) -> None:
 def test_intervals_cover_and_hardly_anything_is_bold_where_no_arm_differs(
     generator: Generator, grid: Grid
 ):
-    assert_held(criteria.under_null(generator, grid, (300, 3, images_of(generator))))
+    assert_within_limits(criteria.under_null(generator, grid, (300, 3, images_of(generator))))
 
 
 def test_seeds_as_blocks_alone_would_find_effects_that_are_of_these_images():
@@ -54,7 +54,7 @@ def test_seeds_as_blocks_alone_would_find_effects_that_are_of_these_images():
     ids=["interaction of two levels", "three levels", "interaction of three levels"],
 )
 def test_effects_as_large_as_tables_print_are_found(generator: Generator, grid: Grid, term: int):
-    assert_held(criteria.power(generator, grid, term, (200, 5, images_of(generator))))
+    assert_within_limits(criteria.power(generator, grid, term, (200, 5, images_of(generator))))
 
 
 def test_many_tables_at_once_are_judged_as_each_by_itself():
@@ -62,7 +62,7 @@ def test_many_tables_at_once_are_judged_as_each_by_itself():
     wrong = chance.random((4, 6, 3, 30)) < 0.3
     grid = criteria.MIXED
     together = p_over_seeds(wrong.mean(axis=-1), grid)
-    each = [block_anova(own, grid.contrasts) for own in wrong.mean(axis=-1)]
+    each = [block_anova(errors, grid.contrasts) for errors in wrong.mean(axis=-1)]
     expected = [[one.p_value(place) for place in range(3)] for one in each]
     assert together == pytest.approx(np.array(expected))
     assert judged_effects(wrong, grid).p_value.shape == (4, 3)

@@ -25,9 +25,9 @@ counts = st.integers(1, 40).flatmap(lambda n: st.tuples(st.integers(0, n), st.ju
 @settings(max_examples=40)
 @given(counts)
 def test_the_interval_of_a_count_is_that_of_clopper_and_pearson(given_count: tuple[int, int]):
-    found = share(*given_count)
+    interval = share(*given_count)
 
-    assert (found.low, found.high) == pytest.approx(
+    assert (interval.low, interval.high) == pytest.approx(
         proportion_confint(*given_count, method="beta"), abs=EXACT
     )
 
@@ -37,10 +37,10 @@ def test_a_count_of_nothing_may_be_any_share():
 
 
 def test_ties_count_as_halves_and_the_interval_leaves_them_out():
-    found = better_share({0: 1.0, 1: 2.0, 2: 3.0, 9: 0.0}, {0: 2.0, 1: 2.0, 2: 4.0, 7: 0.0})
+    wins = better_share({0: 1.0, 1: 2.0, 2: 3.0, 9: 0.0}, {0: 2.0, 1: 2.0, 2: 4.0, 7: 0.0})
 
-    assert (found.count, found.total) == (2.5, 3)
-    assert found.low == pytest.approx(0.025**0.5, abs=EXACT)
+    assert (wins.count, wins.total) == (2.5, 3)
+    assert wins.low == pytest.approx(0.025**0.5, abs=EXACT)
 
 
 def test_all_wins_exclude_a_half_from_six_on():
@@ -50,15 +50,15 @@ def test_all_wins_exclude_a_half_from_six_on():
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1))
 def test_mcnemar_is_that_of_statsmodels_and_the_binomial_test_of_where_they_part(seed: int):
-    own, theirs = np.random.default_rng(seed).random((2, 60)) < 0.2
-    only_own, only_theirs = int((own & ~theirs).sum()), int((~own & theirs).sum())
+    ours, theirs = np.random.default_rng(seed).random((2, 60)) < 0.2
+    only_ours, only_theirs = int((ours & ~theirs).sum()), int((~ours & theirs).sum())
 
-    table = [[0, only_theirs], [only_own, 0]]
+    table = [[0, only_theirs], [only_ours, 0]]
     expected: Any = mcnemar(table, exact=True)
-    assert mcnemar_p(own, theirs) == pytest.approx(expected.pvalue, abs=EXACT)
-    parted = only_own + only_theirs
-    binomial = scipy.stats.binomtest(only_own, parted).pvalue if parted else 1.0
-    assert mcnemar_p(own, theirs) == pytest.approx(binomial, abs=EXACT)
+    assert mcnemar_p(ours, theirs) == pytest.approx(expected.pvalue, abs=EXACT)
+    parted = only_ours + only_theirs
+    binomial = scipy.stats.binomtest(only_ours, parted).pvalue if parted else 1.0
+    assert mcnemar_p(ours, theirs) == pytest.approx(binomial, abs=EXACT)
 
 
 @pytest.mark.parametrize("counts", [(0, 5, 4, 5), (2, 5, 0, 5), (1, 3, 3, 7)])

@@ -40,13 +40,13 @@ def test_all_together_each_is_bonferronis():
 
 @pytest.mark.parametrize("margin", [0.5, 1.0, 3.0])
 def test_over_seeds_alone_equivalence_is_that_of_statsmodels(margin: float):
-    own, theirs = np.random.default_rng(5).normal(size=(2, 7))
-    differences = own - theirs
+    ours, theirs = np.random.default_rng(5).normal(size=(2, 7))
+    differences = ours - theirs
     error = float(differences.std(ddof=1) / np.sqrt(7))
 
-    found = equivalence_p(float(differences.mean()), error, 6.0, margin)
-    expected = ttost_paired(own, theirs, -margin, margin)[0]
-    assert float(found) == pytest.approx(float(expected), abs=EXACT)
+    p_value = equivalence_p(float(differences.mean()), error, 6.0, margin)
+    expected = ttost_paired(ours, theirs, -margin, margin)[0]
+    assert float(p_value) == pytest.approx(float(expected), abs=EXACT)
 
 
 def test_without_spread_a_mean_is_within_the_margin_or_not():

@@ -22,14 +22,14 @@ def drawn(shape: tuple[int, int, int], rows: int) -> np.ndarray:
     return values + chance.normal(size=(rows, seeds, 1)) / 4
 
 
-def objects_of(shape: tuple[int, int, int], are_there: bool) -> np.ndarray | None:
-    return np.arange(shape[2]) % 4 if are_there else None
+def objects_of(shape: tuple[int, int, int], has_objects: bool) -> np.ndarray | None:
+    return np.arange(shape[2]) % 4 if has_objects else None
 
 
 @settings(max_examples=30, deadline=None)
 @given(shapes, with_objects)
-def test_of_one_contrast_it_is_the_two_way_test(shape: tuple[int, int, int], are_there: bool):
-    values, objects = drawn(shape, 1), objects_of(shape, are_there)
+def test_of_one_contrast_it_is_the_two_way_test(shape: tuple[int, int, int], has_objects: bool):
+    values, objects = drawn(shape, 1), objects_of(shape, has_objects)
     way, joint = two_way(values[0], objects), joint_test(values, objects)
 
     assert joint.p_value == pytest.approx(float(way.p_value), abs=1e-9)
@@ -42,9 +42,9 @@ def test_of_one_contrast_it_is_the_two_way_test(shape: tuple[int, int, int], are
 @settings(max_examples=20, deadline=None)
 @given(shapes, with_objects)
 def test_it_does_not_matter_along_which_axes_contrasts_lie(
-    shape: tuple[int, int, int], are_there: bool
+    shape: tuple[int, int, int], has_objects: bool
 ):
-    values, objects = drawn(shape, 3), objects_of(shape, are_there)
+    values, objects = drawn(shape, 3), objects_of(shape, has_objects)
     turn, _ = np.linalg.qr(np.random.default_rng(shape[0]).normal(size=(3, 3)))
     turned = np.tensordot(turn, values, axes=1)
 
@@ -54,15 +54,17 @@ def test_it_does_not_matter_along_which_axes_contrasts_lie(
 
 @settings(max_examples=20, deadline=None)
 @given(shapes, with_objects)
-def test_covariances_hold_the_parts_of_every_contrast(shape: tuple[int, int, int], are_there: bool):
-    values, objects = drawn(shape, 4), objects_of(shape, are_there)
+def test_covariances_hold_the_parts_of_every_contrast(
+    shape: tuple[int, int, int], has_objects: bool
+):
+    values, objects = drawn(shape, 4), objects_of(shape, has_objects)
     weights = np.random.default_rng(shape[0]).normal(size=4)
     spread = mean_covariances(values, objects)
     way = two_way(np.tensordot(weights, values, axes=1), objects)
 
     parts = (spread.over_seeds, spread.over_images, spread.residual)
-    found = [weights @ part @ weights for part in parts]
-    assert found == pytest.approx(
+    variances = [weights @ part @ weights for part in parts]
+    assert variances == pytest.approx(
         [float(part) for part in (way.over_seeds, way.over_images, way.residual)], rel=1e-8
     )
     alone = weights @ over_seeds(values.mean(axis=-1)) @ weights
@@ -93,8 +95,8 @@ def test_where_all_seeds_agree_nothing_is_shown():
 
 @pytest.mark.parametrize(("below", "num"), [(2.0, 1), (4.0, 6), (60.0, 3)])
 def test_of_one_contrast_the_least_length_is_that_of_the_t_test(below: float, num: int):
-    found = detectable_length(np.array(1.0), np.array(below), num)
-    assert found == pytest.approx(detectable_difference(1.0, below, num), rel=1e-3)
+    length = detectable_length(np.array(1.0), np.array(below), num)
+    assert length == pytest.approx(detectable_difference(1.0, below, num), rel=1e-3)
 
 
 def test_at_level_0_nothing_is_found():

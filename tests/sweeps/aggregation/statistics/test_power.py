@@ -31,10 +31,12 @@ def test_of_one_comparison_it_is_the_known_multiple_of_the_spread(n: int, expect
 @pytest.mark.parametrize("compared", [1, 2, 6, 40, 1000])
 def test_there_is_a_value_at_all_degrees_of_freedom_and_it_falls_with_them(compared: int):
     """Of large effects scipy's noncentral t has gaps, at two degrees of freedom to begin with."""
-    found = [detectable_difference(1.0, float(df), compared) for df in np.geomspace(2, 400, 40)]
+    differences = [
+        detectable_difference(1.0, float(df), compared) for df in np.geomspace(2, 400, 40)
+    ]
 
-    assert all(math.isfinite(one) for one in found)
-    assert found == sorted(found, reverse=True)
+    assert all(math.isfinite(one) for one in differences)
+    assert differences == sorted(differences, reverse=True)
 
 
 @settings(max_examples=20)

@@ -23,17 +23,17 @@ def test_where_images_count_for_nothing_it_is_the_noncentral_t_distributions(
     effect = detectable_difference(1 / math.sqrt(seeds), seeds - 1, compared, power=power)
     asked = Requirement(0.05 / compared)
 
-    found = power_of_rule(VarianceParts(1.0, 0.0, 0.0), seeds, 360, effect, requirement=asked)
-    assert found == pytest.approx(power, abs=1e-4)
+    calculated = power_of_rule(VarianceParts(1.0, 0.0, 0.0), seeds, 360, effect, requirement=asked)
+    assert calculated == pytest.approx(power, abs=1e-4)
 
 
 def test_without_an_end_of_seeds_images_alone_decide():
     effect = detectable_difference(math.sqrt(1 / 25), 24, 6)
 
-    found = power_of_rule(
+    calculated = power_of_rule(
         VarianceParts(1.0, 1.0, 1.0), 10**9, 25, effect, requirement=Requirement(0.05 / 6)
     )
-    assert found == pytest.approx(0.8, abs=1e-3)
+    assert calculated == pytest.approx(0.8, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,10 @@ def test_it_is_how_often_the_rule_of_tables_finds_the_difference(
     drawn += chance.normal(size=(tables, 1, images))
     level = 0.05 / compared
 
-    found = power_of_rule(
+    calculated = power_of_rule(
         VarianceParts(of_seeds, 1.0, 1.0), seeds, images, effect, requirement=Requirement(level)
     )
-    assert found == pytest.approx((two_way(drawn).p_value < level).mean(), abs=0.025)
+    assert calculated == pytest.approx((two_way(drawn).p_value < level).mean(), abs=0.025)
 
 
 @settings(max_examples=30, deadline=None)

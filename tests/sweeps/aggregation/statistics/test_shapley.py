@@ -24,29 +24,29 @@ def drawn(seed: int, shape: tuple[int, ...]) -> np.ndarray:
 def test_a_grid_by_hand():
     # y = 2 a + 1 b + 4 a b with a and b of -1 and 1
     means = np.array([2 * a + b + 4 * a * b for a in (-1, 1) for b in (-1, 1)], dtype=float)
-    found = parts_of((2, 2), means)
-    assert found.parts == pytest.approx({(0,): 4, (1,): 1, (0, 1): 16}, abs=1e-10)
-    assert found.of_factor(0) == pytest.approx(12)
-    assert found.of_factor(1) == pytest.approx(9)
-    assert found.of_pair(0, 1) == pytest.approx(16)
+    variance = parts_of((2, 2), means)
+    assert variance.parts == pytest.approx({(0,): 4, (1,): 1, (0, 1): 16}, abs=1e-10)
+    assert variance.of_factor(0) == pytest.approx(12)
+    assert variance.of_factor(1) == pytest.approx(9)
+    assert variance.of_pair(0, 1) == pytest.approx(16)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), shapes)
 def test_parts_and_shares_add_up_to_the_variance(seed: int, shape: tuple[int, ...]):
     means = drawn(seed, shape)
-    found = parts_of(shape, means)
-    singles = [found.parts[(place,)] for place in range(len(shape))]
-    pairs = {pair: found.of_pair(*pair) for pair in itertools.combinations(range(len(shape)), 2)}
+    variance = parts_of(shape, means)
+    singles = [variance.parts[(place,)] for place in range(len(shape))]
+    pairs = {pair: variance.of_pair(*pair) for pair in itertools.combinations(range(len(shape)), 2)}
 
-    assert found.total == pytest.approx(means.var())
-    shapley = [found.of_factor(place) for place in range(len(shape))]
+    assert variance.total == pytest.approx(means.var())
+    shapley = [variance.of_factor(place) for place in range(len(shape))]
     assert sum(shapley) == pytest.approx(means.var())
     if len(shape) > 1:
         assert sum(singles) + sum(pairs.values()) == pytest.approx(means.var())
-    for place, own in enumerate(shapley):
+    for place, share in enumerate(shapley):
         of_pairs = sum(value for pair, value in pairs.items() if place in pair)
-        assert own == pytest.approx(singles[place] + of_pairs / 2)
+        assert share == pytest.approx(singles[place] + of_pairs / 2)
 
 
 @settings(max_examples=15, deadline=None)
@@ -66,9 +66,9 @@ def test_shares_are_mean_gains_over_all_orders(seed: int, shape: tuple[int, ...]
             before = frozenset(order[:count])
             gains[place] += explained(before | {place}) - explained(before)
 
-    found = parts_of(shape, means.ravel())
-    own = [found.of_factor(place) for place in places]
-    assert own == pytest.approx([gain / len(orders) for gain in gains], abs=1e-10)
+    variance = parts_of(shape, means.ravel())
+    shares = [variance.of_factor(place) for place in places]
+    assert shares == pytest.approx([gain / len(orders) for gain in gains], abs=1e-10)
 
 
 def test_noise_is_taken_off_each_part():
@@ -76,10 +76,10 @@ def test_noise_is_taken_off_each_part():
     true = np.array([0, 0, 0, 1, 1, 1.0])
     chance = np.random.default_rng(0)
     noise = sd**2 * np.eye(6)
-    found = [grid_variance(shape, true + sd * chance.normal(size=6), noise) for _ in range(4000)]
+    draws = [grid_variance(shape, true + sd * chance.normal(size=6), noise) for _ in range(4000)]
 
     expected = {(0,): 0.25, (1,): 0.0, (0, 1): 0.0}
     for key, value in expected.items():
-        own = [one.parts[key] for one in found]
-        assert np.mean(own) == pytest.approx(value, abs=4 * np.std(own) / 4000**0.5)
-    assert min(one.parts[(1,)] for one in found) < 0
+        estimates = [one.parts[key] for one in draws]
+        assert np.mean(estimates) == pytest.approx(value, abs=4 * np.std(estimates) / 4000**0.5)
+    assert min(one.parts[(1,)] for one in draws) < 0

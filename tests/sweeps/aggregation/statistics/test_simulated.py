@@ -32,16 +32,16 @@ def test_over_many_seeds_and_images_the_error_is_that_of_the_law(
         part.mean(axis=(2, 3)).ravel()
         for part in generator.parts("law", [error], (1500, 2, images))
     ]
-    found = np.concatenate(by_table)
-    assert found.mean() == pytest.approx(error, abs=4 * found.std() / np.sqrt(len(found)))
+    errors = np.concatenate(by_table)
+    assert errors.mean() == pytest.approx(error, abs=4 * errors.std() / np.sqrt(len(errors)))
 
 
 def test_parts_are_the_same_each_time_and_differ_between_cases():
-    first, again, other = (
+    first, second, other = (
         np.concatenate([*FEW_ERRORS.parts(case, [0.02] * 3, (40, 3, 360))])
         for case in ("one", "one", "other")
     )
-    assert np.array_equal(first, again)
+    assert np.array_equal(first, second)
     assert not np.array_equal(first, other)
     assert first.shape == (40, 3, 3, 360)
 
@@ -68,13 +68,15 @@ def test_many_tables_are_judged_as_the_product_judges_each(planned: tuple[int, .
             for name, arm in zip(names, table, strict=True)
         }
         arms = arm_results(manifest_of(names, range(seeds)), by_key(*trials_of(places)))
-        found = comparisons(arms, predictions_of(places), margin=5 * MARGIN, planned_seeds=planned)
-        assert [one.is_different for one in found] == bold[draw].tolist()
-        assert [one.verdict == "equivalent" for one in found] == equivalent[draw].tolist()
-        p = [one.p_value for one in found]
+        compared = comparisons(
+            arms, predictions_of(places), margin=5 * MARGIN, planned_seeds=planned
+        )
+        assert [one.is_different for one in compared] == bold[draw].tolist()
+        assert [one.verdict == "equivalent" for one in compared] == equivalent[draw].tolist()
+        p = [one.p_value for one in compared]
         assert p == pytest.approx(tables.p_value[draw].tolist(), abs=EXACT)
         if not planned:  # else the evidence of added seeds has its part in it
-            shown = [one.detectable for one in found]
+            shown = [one.detectable for one in compared]
             assert shown == pytest.approx(detectable[draw].tolist(), rel=1e-3)
 
 
@@ -88,9 +90,9 @@ def test_diverged_trials_are_judged_as_the_product_judges_them(base: float):
         lost = [unfinished("arm", seed, Outcome.DIVERGED, "nan") for seed in (3, 4)]
         manifest = manifest_of([*places], range(5))
         arms = arm_results(manifest, by_key(*trials_of(places), *lost))
-        (found,) = comparisons(arms, predictions_of(places))
+        (comparison,) = comparisons(arms, predictions_of(places))
         assert trial_key("arm", 3) == manifest.cell_keys()["arm", 3]
-        assert found.p_value == pytest.approx(float(tables.p_value[draw, 0]), abs=EXACT)
+        assert comparison.p_value == pytest.approx(float(tables.p_value[draw, 0]), abs=EXACT)
 
 
 def test_rows_of_p_values_are_adjusted_as_one_row_is():
@@ -104,16 +106,16 @@ def test_rows_of_seeds_have_the_evidence_that_one_row_has():
     rows = np.random.default_rng(0).normal(size=(20, 3, 7))
     rows[0, 0] = 1.0
 
-    for found, row in zip(log_e_rows(rows).ravel(), rows.reshape(-1, 7), strict=True):
-        assert found == pytest.approx(log_e_value(row.tolist()), abs=EXACT)
+    for evidence, row in zip(log_e_rows(rows).ravel(), rows.reshape(-1, 7), strict=True):
+        assert evidence == pytest.approx(log_e_value(row.tolist()), abs=EXACT)
 
 
 def test_sets_of_best_arms_of_many_tables_are_those_of_each():
     errors = [0.05, 0.02, 0.02, 0.1]
     wrong = SEEDS_MATTER.wrong(np.random.default_rng(1), errors, (20, 5, 360))
     best = wrong.sum(axis=(2, 3)).argmin(axis=1)
-    kept = not_told_from_rows(best, wrong)
-    assert 0 < kept.sum() < kept.size
+    is_in_set = not_told_from_rows(best, wrong)
+    assert 0 < is_in_set.sum() < is_in_set.size
 
-    for one, table, expected in zip(best, wrong, kept, strict=True):
+    for one, table, expected in zip(best, wrong, is_in_set, strict=True):
         assert indistinguishable_from(int(one), [*table.astype(float)]) == expected.tolist()

@@ -61,9 +61,9 @@ def test_one_seed_a_split_and_nothing_shared_is_as_seeds_are() -> None:
     "sweep", [SweepOverSplits(5, 1), SweepOverSplits(5, 3)], ids=["1 seed each", "3 seeds each"]
 )
 def test_equal_arms_are_seldom_bold_and_intervals_hold(law: Law, sweep: SweepOverSplits) -> None:
-    found = rates(law, sweep, 600)["splits"]
-    assert found.bold <= 0.055
-    assert found.covered >= 0.94
+    by_splits = rates(law, sweep, 600)["splits"]
+    assert by_splits.bold <= 0.055
+    assert by_splits.covered >= 0.94
 
 
 def test_trainings_of_one_split_are_no_draws_of_their_own() -> None:

@@ -22,8 +22,8 @@ def drawn(seed: int, seeds: int = 4, images: int = 30) -> np.ndarray:
     """Return differences as two networks make them: -1, 0 or 1."""
     chance = np.random.default_rng(seed)
     hard = chance.normal(size=images)
-    own, theirs = chance.normal(size=(2, seeds, images)) + hard > 1
-    return own.astype(float) - theirs
+    ours, theirs = chance.normal(size=(2, seeds, images)) + hard > 1
+    return ours.astype(float) - theirs
 
 
 def parts(way: TwoWay) -> np.ndarray:
@@ -82,14 +82,14 @@ def test_over_either_direction_alone_it_is_the_t_test_of_scipy():
     way = two_way(table)
 
     for axis, (error, degrees) in zip((1, 0), way.errors[1:], strict=True):
-        found: Any = scipy.stats.ttest_1samp(table.mean(axis=axis), 0.0)
-        ends = found.confidence_interval(0.95)
+        t_test: Any = scipy.stats.ttest_1samp(table.mean(axis=axis), 0.0)
+        ends = t_test.confidence_interval(0.95)
         half = scipy.stats.t.ppf(0.975, degrees) * error
         assert half == pytest.approx((ends.high - ends.low) / 2, abs=EXACT)
         assert 2 * scipy.stats.t.sf(abs(way.mean) / error, degrees) == pytest.approx(
-            found.pvalue, abs=EXACT
+            t_test.pvalue, abs=EXACT
         )
-        assert way.p_value >= found.pvalue - EXACT
+        assert way.p_value >= t_test.pvalue - EXACT
         assert way.half_width() >= half - EXACT
 
 
